@@ -1,0 +1,46 @@
+"""What a person is told when something cannot be done.
+
+    VlprobeError
+    |- NotFound             a name that is not known
+    |- InvalidInput         a file, a value or a model's answer that is not as expected
+    |- MissingDependency    an optional package that is not installed
+    `- JobFailed            a run that stopped before its end
+
+The command line and `app.py` catch VlprobeError alone and show its one line: what was wrong, what was expected, what to
+do. Every other exception is a bug and keeps its traceback.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class VlprobeError(Exception):
+    """One line for a person; never a traceback."""
+
+
+class NotFound(VlprobeError):
+    """A name that is not known; says what there is."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
+        known = list(known)
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        guess = f" Did you mean '{close[0]}'?" if close else ""
+        shown = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
+        super().__init__(f"No {kind} named '{name}'.{guess} Known: {shown or 'none'}.{' ' + hint if hint else ''}")
+
+
+class InvalidInput(VlprobeError):
+    """Something read or computed is not as expected."""
+
+
+class MissingDependency(VlprobeError):
+    """An optional package is needed and not installed."""
+
+    def __init__(self, needed_by: str, package: str) -> None:
+        super().__init__(
+            f"{needed_by} needs the package '{package}', not installed here. Install it: pip install {package}"
+        )
+
+
+class JobFailed(VlprobeError):
+    """A run stopped before its end; what it had finished is kept."""
