@@ -42,7 +42,7 @@ def decode(data: bytes, name: str, shortest: int = 0) -> Image.Image:
         image = Image.open(io.BytesIO(data))
         if image.width * image.height > MAX_PIXELS:
             raise InvalidInput(
-                f"Image '{name}' has {image.width} x {image.height} pixels, more than {MAX_PIXELS:,}. Scale it down first."
+                f"Image '{name}' has {image.width} x {image.height} pixels, over {MAX_PIXELS:,}. Scale it down first."
             )
         if shortest and image.format == "JPEG":
             image.draft("RGB", (2 * shortest, 2 * shortest))

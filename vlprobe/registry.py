@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from vlprobe.errors import NotFound
+from vlprobe.types import Dataset, DualEncoder
 
 
 @functools.cache
@@ -36,17 +37,17 @@ def _family(folder: str, name: str) -> ModuleType:
     raise NotFound(folder.removesuffix("s"), name, names(folder))
 
 
-def load_dataset(name: str, cache: Path):  # noqa: ANN201 - the Dataset protocol
+def load_dataset(name: str, cache: Path) -> Dataset:
     """The dataset of that name, read and checked. Raises NotFound or InvalidInput."""
     return _family("datasets", name).load(name, cache)
 
 
-def load_model(name: str, device: str = "auto", precision: str = "fp32"):  # noqa: ANN201 - the DualEncoder protocol
+def load_model(name: str, device: str = "auto", precision: str = "fp32") -> DualEncoder:
     """The model of that name, its weights loaded and frozen. Raises NotFound or InvalidInput."""
     return _family("models", name).load(name, device=device, precision=precision)
 
 
-def load_probe(name: str):  # noqa: ANN201 - the Probe protocol
+def load_probe(name: str) -> type:
     """The probe of that name. Raises NotFound."""
     for module in _modules("probes"):
         if hasattr(module, "PROBE") and module.PROBE.name == name:

@@ -1,0 +1,1 @@
+"""Ways in for pictures and captions: one file a family."""

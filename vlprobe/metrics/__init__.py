@@ -1,0 +1,1 @@
+"""What judges the answers: one file a family of metrics."""

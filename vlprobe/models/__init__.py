@@ -1,0 +1,1 @@
+"""Ways in for models: one file a family."""

@@ -1,0 +1,1 @@
+"""Edits of captions and pictures that need no model."""
