@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from vlprobe.errors import NotFound
-from vlprobe.types import Dataset, DualEncoder
+from vlprobe.types import Dataset, DualEncoder, Probe
 
 
 @functools.cache
@@ -47,7 +47,7 @@ def load_model(name: str, device: str = "auto", precision: str = "fp32") -> Dual
     return _family("models", name).load(name, device=device, precision=precision)
 
 
-def load_probe(name: str) -> type:
+def load_probe(name: str) -> Probe:
     """The probe of that name. Raises NotFound."""
     for module in _modules("probes"):
         if hasattr(module, "PROBE") and module.PROBE.name == name:

@@ -7,12 +7,16 @@ This module imports nothing else of vlprobe.
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from PIL import Image
 
 Role = Literal["original", "same", "different"]
 
@@ -48,15 +52,6 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A caption in a case: the original, or an edit of it that means the same or something different."""
-
-    text: str
-    role: Role
-    edit: Edit | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Item:
     """One image and what people wrote about it. The id is the unit of resampling."""
 
@@ -68,21 +63,45 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question to a model: how well does each text fit each image?"""
+    """The smallest question that a person can look at: a few pictures against a few texts, and what was edited.
+
+    `group` is what a macro mean averages within first: for caption edits, the caption that was edited.
+    """
 
     id: str
     item_id: str
+    group: str
     images: tuple[Picture, ...]
-    texts: tuple[Text, ...]
+    texts: tuple[str, ...]
+    roles: tuple[Role, ...]  # one for each text; the first is the original
+    edit: Edit
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """How a column of cases becomes a number, and everything a reader must know about that number."""
+
+    name: str
+    version: int  # raised whenever the numbers change
+    label: str
+    help: str  # one or two plain sentences for a tooltip
+    unit: str  # cosine or rate
+    direction: Literal["up", "down", "none"]  # which way is better
+    chance: float  # what a model that knows nothing gets; NaN where that is not defined
+    source: str  # paper, equation or table
+    kinds: tuple[str, ...]  # the kinds of edit that it judges
+    value: "Callable[[pd.DataFrame], np.ndarray]"  # cases of those kinds to one float a row; NaN: does not apply
+    weight: "Callable[[pd.DataFrame], np.ndarray] | None" = None  # of a row in the pooled mean; None: 1
+    averaging: tuple[str, ...] = ("macro", "micro")  # the first is the headline
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A metric on many rows at once: float64 arrays of shape (n,); weight 0 (or a NaN value) does not apply."""
+    """A metric on many cases, ready to be averaged: float64 of shape (n,); weight 0 does not count."""
 
     value: np.ndarray
     weight: np.ndarray
-    item: np.ndarray  # shape (n,), integer code of the item that each row belongs to
+    item: np.ndarray  # shape (n,), the code of the item that each row belongs to, 0 to n_items - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +151,24 @@ class Dataset(Protocol):
     items: Sequence[Item]
 
 
+class Probe(Protocol):
+    """A way of asking: `probes/*.py` define PROBE. Raise `version` whenever the cases or their scores change."""
+
+    name: str
+    version: int
+    defaults: Mapping[str, object]  # the options and their default values
+    metrics: tuple[Metric, ...]
+
+    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+        """The questions about one item, and how many edits were dropped for each reason; no other item matters."""
+
+    def margins(self, rows: "pd.DataFrame") -> np.ndarray:
+        """What should win minus what should lose, float32 of shape (n,); 0 is a tie and a failure."""
+
+    def prepare(self, rows: "pd.DataFrame") -> "pd.DataFrame":
+        """All scored cases of a run, with the columns added that can only be known from all of them."""
+
+
 class DualEncoder(Protocol):
     """A frozen model that puts images and texts in one space: `models/*.py` define PREFIX, names() and load(name, ...).
 
@@ -143,7 +180,7 @@ class DualEncoder(Protocol):
     digest: str
     dim: int
 
-    def preprocess(self, image: "object") -> np.ndarray:
+    def preprocess(self, image: "Image.Image") -> np.ndarray:
         """An RGB PIL image to the array that encode_images stacks."""
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:

@@ -1,0 +1,5 @@
+"""`python -m vlprobe` is the command `vlprobe`."""
+
+from vlprobe.cli import main
+
+main()

@@ -1,0 +1,299 @@
+"""The command line: one command per public function. Data goes to stdout, progress and messages to stderr.
+
+Heavy modules are imported inside the commands, so that `vlprobe --help` answers at once.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vlprobe import __version__
+from vlprobe.errors import VlprobeError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from vlprobe.store import Store
+
+FORMATS = click.Choice(["table", "csv", "json"])
+
+
+class _Commands(click.Group):
+    """Turns a VlprobeError into one line and exit code 1, and Ctrl-C into a hint; a bug keeps its traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except VlprobeError as error:
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(1)
+        except KeyboardInterrupt:
+            click.echo("Stopped. Finished parts are kept; the same command goes on from there.", err=True)
+            ctx.exit(130)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+@click.option("--cache", type=click.Path(path_type=Path), envvar="VLPROBE_CACHE", help="Where results live [cache].")
+@click.pass_context
+def main(ctx: click.Context, cache: Path | None) -> None:
+    """Probe vision-language models: perturb captions and pictures, see where a model is fooled."""
+    ctx.obj = cache
+
+
+def _store(ctx: click.Context) -> "Store":
+    from vlprobe.store import DEFAULT, Store
+
+    return Store(ctx.obj or DEFAULT)
+
+
+def _print(table: "pd.DataFrame", how: str) -> None:
+    if how == "csv":
+        click.echo(table.to_csv(index=False), nl=False)
+    elif how == "json":
+        click.echo(table.to_json(orient="records", indent=1))
+    elif table.empty:
+        click.echo("Nothing to show yet.", err=True)
+    else:
+        click.echo(table.to_string(index=False, na_rep="-", float_format=lambda value: f"{value:.4f}"))
+
+
+def _options(pairs: Sequence[str]) -> dict[str, object]:
+    """`name=value` pairs to options: a comma makes a list, digits a number."""
+    found: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise click.BadParameter(f"'{pair}' is not NAME=VALUE", param_hint="--option")
+        found[name] = int(value) if value.isdigit() else value.split(",") if "," in value or name == "kinds" else value
+    return found
+
+
+@main.command("list")
+@click.argument("what", type=click.Choice(["models", "datasets", "probes", "metrics"]))
+@click.option("--format", "how", type=FORMATS, default="table")
+def list_(what: str, how: str) -> None:
+    """List the models, datasets, probes or metrics that have a name."""
+    import pandas as pd
+
+    from vlprobe import registry, views
+
+    if what == "metrics":
+        rows = [
+            (metric.name, probe, metric.unit, metric.direction, metric.chance, metric.source, metric.help)
+            for probe in registry.names("probes")
+            for metric in views.metrics(probe).values()
+        ]
+        _print(pd.DataFrame(rows, columns=["metric", "probe", "unit", "better", "chance", "source", "meaning"]), how)
+    else:
+        _print(pd.DataFrame({what.removesuffix("s"): registry.names(what)}), how)
+
+
+@main.command()
+@click.option("--model", "models", multiple=True, required=True, help="A model's name; may be given several times.")
+@click.option("--dataset", default="demo", show_default=True)
+@click.option("--probe", default="lgip", show_default=True)
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the probe, such as rules=paper.")
+@click.option("--seed", default=42, show_default=True)
+@click.option("--limit", default=0, help="Only the first N items.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
+@click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True)
+@click.option("--batch-size", default=64, show_default=True)
+@click.option("--workers", default=2, show_default=True, help="Threads that read pictures.")
+@click.option("--threads", default=0, help="Threads of torch; 0 leaves them to torch.")
+@click.option("--no-embedding-cache", is_flag=True, help="Keep embeddings in memory only.")
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def run(ctx: click.Context, options: Sequence[str], threads: int, no_embedding_cache: bool, how: str, **given) -> None:
+    """Ask models a probe's questions; the same command again resumes, or answers at once."""
+    import pandas as pd
+
+    from vlprobe import views
+    from vlprobe.runner import Request, execute
+
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
+    request = Request(options=_options(options), keep_embeddings=not no_embedding_cache, **given)
+    store = _store(ctx)
+    with _Bar() as bar:
+        manifests = execute(request, store, bar)
+    found = views.estimates(store, manifests[0]["case_key"])
+    keys = [manifest["key"] for manifest in manifests]
+    shown = pd.concat([found[found["key"] == key] for key in dict.fromkeys(keys)])
+    _print(shown.drop(columns=["slice"]), how)
+    for manifest in manifests:
+        if manifest["note"]:
+            click.echo(f"Note on {manifest['run']['model']}: {manifest['note']}", err=True)
+
+
+class _Bar:
+    """A progress line on stderr, rewritten in place on a terminal, a line a stage elsewhere."""
+
+    def __init__(self) -> None:
+        self.label, self.width = "", 0
+
+    def update(self, label: str, done: float, total: float) -> None:
+        if sys.stderr.isatty():
+            line = f"{label}  {100 * done / max(total, 1):5.1f} %"
+            sys.stderr.write("\r" + line.ljust(self.width))
+            self.width = len(line)
+        elif label != self.label:
+            sys.stderr.write(label + "\n")
+        self.label = label
+        sys.stderr.flush()
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.width:
+            sys.stderr.write("\r" + " " * self.width + "\r")
+
+
+@main.command()
+@click.argument("key", required=False)
+@click.option("--by", default="all", show_default=True, help="subtype, rule, strength_bin or tag:NAME.")
+@click.option("--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True)
+@click.option("--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True)
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str, how: str) -> None:
+    """Show what is stored; with the KEY of a run, the numbers of every model over the same questions."""
+    from vlprobe import views
+
+    store = _store(ctx)
+    if key is None:
+        _print(views.runs(store), how)
+    else:
+        _print(views.estimates(store, store.find(key)["case_key"], by, averaging, unit), how)
+
+
+@main.command()
+@click.argument("key")
+@click.option("--kind", default="flip", show_default=True, help="flip, combined or paraphrase.")
+@click.option("--subtype", default="", help="color, number, object; simple, advanced.")
+@click.option("--rule", default="")
+@click.option("--tag", default="", metavar="NAME=VALUE")
+@click.option("--contains", default="", help="Only captions with these words.")
+@click.option("--outcome", default="fooled", show_default=True, help="fooled, tied, held or all.")
+@click.option("--sort", default="worst", show_default=True, help="worst, closest, best or dataset.")
+@click.option("--page", default=1, show_default=True)
+@click.option("--size", default=20, show_default=True)
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **chosen: str) -> None:
+    """List the cases in which the model of run KEY is fooled, worst first."""
+    from vlprobe import views
+
+    store = _store(ctx)
+    manifest = store.find(key)
+    chosen_cases = views.Filter(model=manifest["run"]["model"], **chosen)
+    table, total = views.failures(store, manifest["case_key"], chosen_cases, page, size)
+    table["original"] = [texts[0] for texts in table["texts"]]
+    table["edited"] = [texts[1] for texts in table["texts"]]
+    table["image"] = [images[0] for images in table["images"]]
+    click.echo(f"{total} cases; page {page} of {max(1, -(-total // size))}", err=True)
+    columns = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
+    _print(table[columns], how)
+
+
+@main.command()
+@click.argument("dataset")
+@click.option("--rules", type=click.Choice(["strict", "paper"]), default="strict", show_default=True)
+@click.option("--seed", default=42, show_default=True)
+@click.option("--limit", default=0, help="Only the first N items.")
+@click.option("--format", "how", type=click.Choice(["lgip", "cases"]), default="lgip", show_default=True)
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of stdout.")
+@click.pass_context
+def perturb(ctx: click.Context, dataset: str, rules: str, seed: int, limit: int, how: str, output: Path | None) -> None:
+    """Write the edited captions of DATASET as JSON lines; no model is needed."""
+    from vlprobe import registry
+    from vlprobe.perturb import lgip_format
+
+    found = registry.load_dataset(dataset, _store(ctx).root)
+    items = found.items[:limit] if limit else found.items
+    lines = lgip_format.lines(items, rules=rules, seed=seed, flat=how == "cases")
+    with click.open_file(str(output) if output else "-", "w", encoding="utf-8") as handle:
+        for line in lines:
+            handle.write(line + "\n")
+
+
+@main.command()
+@click.option("--cancel", "cancel_id", metavar="ID", help="Stop this job at its next batch.")
+@click.option("--resume", "resume_id", metavar="ID", help="Go on with a stopped job.")
+@click.option("--log", "log_id", metavar="ID", help="The end of a job's log.")
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def jobs(ctx: click.Context, cancel_id: str | None, resume_id: str | None, log_id: str | None, how: str) -> None:
+    """List the jobs that the dashboard started; cancel, resume or read one."""
+    import pandas as pd
+
+    from vlprobe import jobs
+
+    store = _store(ctx)
+    if cancel_id:
+        jobs.cancel(store, cancel_id)
+    elif resume_id:
+        jobs.resume(store, resume_id)
+    elif log_id:
+        click.echo(jobs.log(store, log_id))
+    else:
+        rows = [
+            (
+                job.id,
+                job.state,
+                ", ".join(job.request.models),
+                job.request.dataset,
+                job.request.probe,
+                job.fraction,
+                job.error,
+            )
+            for job in jobs.jobs(store)
+        ]
+        _print(pd.DataFrame(rows, columns=["id", "state", "models", "dataset", "probe", "done", "error"]), how)
+
+
+@main.command()
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.pass_context
+def export(ctx: click.Context, output: Path) -> None:
+    """Write all results into one portable .duckdb file."""
+    from vlprobe import views
+
+    rows = views.export(_store(ctx), output)
+    click.echo(f"{output}: {rows:,} scores", err=True)
+
+
+@main.command("train-demo")
+@click.option("--loss", type=click.Choice(["softmax", "sigmoid"]), default="softmax", show_default=True)
+@click.option("--steps", default=900, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+@click.option("--threads", default=2, show_default=True)
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), required=True)
+def train_demo(loss: str, steps: int, seed: int, threads: int, output: Path) -> None:
+    """Train one of the tiny demo models on the demo world's training scenes."""
+    from vlprobe.demo import train
+
+    with _Bar() as bar:
+        train.train(loss, steps, seed, threads, output, bar.update)
+    click.echo(str(output))
+
+
+@main.command()
+@click.option("--port", default=8501, show_default=True)
+@click.pass_context
+def dashboard(ctx: click.Context, port: int) -> None:
+    """Open the dashboard in a browser."""
+    import os
+    import subprocess
+
+    app = Path(__file__).resolve().parent.parent / "app.py"
+    if ctx.obj:
+        os.environ["VLPROBE_CACHE"] = str(ctx.obj)
+    command = [sys.executable, "-m", "streamlit", "run", str(app), "--server.port", str(port)]
+    raise SystemExit(subprocess.call(command))

@@ -1,0 +1,163 @@
+"""LGIP's metrics: how a caption's similarity to its image moves when the caption is edited.
+
+Rows are cases with the columns `kind`, `subtype`, `strength` and `margin` (similarity of the original minus that of the
+edit; for a paraphrase minus its absolute value).
+"""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.types import Metric
+
+PRIORS = {"color": 0.25, "number": 0.55, "object": 1.0}
+
+
+def invariance_error(rows: pd.DataFrame) -> np.ndarray:
+    """How far a caption's similarity to its image moves when only its wording changes: |s(I, c) - s(I, c')|.
+
+    Source: LGIP, equation 2.
+
+    >>> invariance_error(pd.DataFrame({"margin": [-0.05, 0.0]})).tolist()
+    [0.05, 0.0]
+    """
+    return np.abs(rows["margin"].to_numpy(np.float64))
+
+
+def sensitivity_gap(rows: pd.DataFrame) -> np.ndarray:
+    """How much better the true caption fits than the contradicting one: s(I, c) - s(I, c_flip).
+
+    Source: LGIP, equations 3 and 4.
+    """
+    return rows["margin"].to_numpy(np.float64)
+
+
+def positive_rate(rows: pd.DataFrame) -> np.ndarray:
+    """Whether the true caption fits strictly better than the contradicting one; a tie is a failure.
+
+    Source: LGIP, equation 5.
+
+    >>> positive_rate(pd.DataFrame({"margin": [0.2, 0.0, -0.1]})).tolist()
+    [1.0, 0.0, 0.0]
+    """
+    return (rows["margin"].to_numpy() > 0).astype(np.float64)
+
+
+def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
+    """How strongly a flip contradicts its caption, 0 to 1: half a prior of its type, half its distance to the model.
+
+    `clip01(0.5 * prior + 0.5 * clip01(1 - cos(caption, flip)))` with the priors color .25, number .55, object 1.
+
+    Source: LGIP, section 4.3; the formula and the priors are in its released code only.
+    """
+    prior = np.array([PRIORS.get(name, math.nan) for name in subtype])
+    return np.clip(0.5 * prior + 0.5 * np.clip(1 - text_similarity.astype(np.float64), 0, 1), 0, 1)
+
+
+def strength_bins(values: np.ndarray) -> np.ndarray:
+    """Weak (up to the first quartile of that model's flips), medium, strong (above the third); "" where unknown."""
+    known = values[~np.isnan(values)]
+    names = np.full(len(values), "", dtype=object)
+    if len(known):
+        low, high = np.quantile(known, [0.25, 0.75])
+        names[values <= low] = "weak"
+        names[(values > low) & (values <= high)] = "medium"
+        names[values > high] = "strong"
+    return names
+
+
+def _by_strength(rows: pd.DataFrame) -> np.ndarray:
+    return rows["strength"].to_numpy(np.float64)
+
+
+METRICS = (
+    Metric(
+        "invariance_error",
+        1,
+        "Invariance error",
+        "How much the similarity moves when a caption is only reworded. A model that understands wording stays put.",
+        "cosine",
+        "down",
+        math.nan,
+        "LGIP, eq. 2",
+        ("paraphrase",),
+        invariance_error,
+    ),
+    Metric(
+        "sensitivity_gap",
+        1,
+        "Sensitivity gap",
+        "How much better the true caption fits than one with a wrong colour, number or object.",
+        "cosine",
+        "up",
+        0.0,
+        "LGIP, eq. 4",
+        ("flip",),
+        sensitivity_gap,
+    ),
+    Metric(
+        "positive_rate",
+        1,
+        "Positive rate",
+        "Share of wrong captions that score below the true one. A coin gets one half; a tie counts as wrong.",
+        "rate",
+        "up",
+        0.5,
+        "LGIP, eq. 5",
+        ("flip",),
+        positive_rate,
+    ),
+    Metric(
+        "combined_gap",
+        1,
+        "Combined gap",
+        "As the sensitivity gap, but the wrong caption is also reworded.",
+        "cosine",
+        "up",
+        0.0,
+        "LGIP, table 3",
+        ("combined",),
+        sensitivity_gap,
+    ),
+    Metric(
+        "combined_positive_rate",
+        1,
+        "Combined positive rate",
+        "As the positive rate, but the wrong caption is also reworded.",
+        "rate",
+        "up",
+        0.5,
+        "LGIP, table 3",
+        ("combined",),
+        positive_rate,
+    ),
+    Metric(
+        "weighted_gap",
+        1,
+        "Strength-weighted gap",
+        "The sensitivity gap with every flip counted by how strongly it contradicts its caption.",
+        "cosine",
+        "up",
+        0.0,
+        "LGIP, section 4.3",
+        ("flip",),
+        sensitivity_gap,
+        _by_strength,
+        ("micro",),
+    ),
+    Metric(
+        "weighted_positive_rate",
+        1,
+        "Strength-weighted positive rate",
+        "The positive rate with every flip counted by how strongly it contradicts its caption.",
+        "rate",
+        "up",
+        0.5,
+        "LGIP, section 4.3",
+        ("flip",),
+        positive_rate,
+        _by_strength,
+        ("micro",),
+    ),
+)

@@ -1,0 +1,60 @@
+"""LGIP: does a caption's similarity stay when it is reworded, and fall when it becomes wrong? (papers/lgip.txt)
+
+A case is one image, a caption of it and one edit of that caption. In a combined case the third text is the paraphrase
+that was flipped; the margin is still taken against the original caption, as in equation 3.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.metrics import pairwise
+from vlprobe.perturb import lgip as perturb_lgip
+from vlprobe.types import Case, Item
+
+
+class Lgip:
+    """Invariance to paraphrases and sensitivity to flips of colour, number and object."""
+
+    name = "lgip"
+    version = 1
+    defaults: Mapping[str, object] = {
+        "rules": "strict",
+        "kinds": ["paraphrase", "flip", "combined"],
+        "k_same": 6,
+        "k_diff": 6,
+        "tag": "rule",
+    }
+    metrics = pairwise.METRICS
+
+    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+        """One case for every edit of every caption of the item, and what was dropped."""
+        made = perturb_lgip.edits(item.captions, item.id, seed=seed, **options)
+        found = []
+        for number, (caption, edits) in enumerate(zip(item.captions, made.edits, strict=True)):
+            group = f"{item.id}/{number}"
+            for position, (text, edit) in enumerate(edits):
+                role = "same" if edit.kind == "paraphrase" else "different"
+                texts, roles = (caption, text), ("original", role)
+                if edit.via:
+                    texts, roles = (*texts, edit.via), (*roles, "same")
+                found.append(Case(f"{group}/{position}", item.id, group, (item.image,), texts, roles, edit))
+        return found, made.dropped
+
+    def margins(self, rows: pd.DataFrame) -> np.ndarray:
+        """Similarity of the original minus that of the edit; for a paraphrase, minus how far it moved."""
+        gap = (rows["score_0"] - rows["score_1"]).to_numpy(np.float32)
+        return np.where(rows["kind"] == "paraphrase", -np.abs(gap), gap)
+
+    def prepare(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Adds the strength of each flip and its bin among all flips of this model."""
+        flips = (rows["kind"] == "flip").to_numpy()
+        strength = np.full(len(rows), np.nan)
+        strength[flips] = pairwise.strength(
+            rows["subtype"].to_numpy()[flips], rows["text_similarity"].to_numpy()[flips]
+        )
+        return rows.assign(strength=strength, strength_bin=pairwise.strength_bins(strength))
+
+
+PROBE = Lgip()

@@ -1,0 +1,197 @@
+"""Results as Parquet files, written once, under keys that name everything that can change a number.
+
+    cases/<case key>/cases.parquet      the questions, shared by all models that were asked them
+    runs/<run key>/scores.parquet       one model's answers, a row a case
+    runs/<run key>/estimates.parquet    means and intervals, small: what pages draw
+    .../manifest.json                   files, rows, sha256; written last: its existence means complete
+
+A file is written beside its name, read back, flushed to the disk and renamed; an entry in progress keeps its finished
+parts in `parts/`. Readers take the list of files from the manifests. There is no live `.duckdb` file: DuckDB lets one
+process write or several read, and a dashboard and a job are two processes. Nothing is migrated, nothing expires.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vlprobe.errors import InvalidInput, NotFound
+
+SCHEMA = 1
+DEFAULT = Path(os.environ.get("VLPROBE_CACHE", "cache"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """The file appears whole, and on the disk, or not at all."""
+    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise InvalidInput(
+            f"Cannot write '{path}' ({error.strerror}). Free space or choose another folder with --cache; "
+            "finished work is kept."
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def write_json(path: Path, value: object) -> None:
+    """JSON that appears whole or not at all."""
+    write_bytes(path, json.dumps(value, indent=1, sort_keys=True).encode())
+
+
+def _parquet(table: pa.Table) -> bytes:
+    strings = [field.name for field in table.schema if pa.types.is_string(field.type)]
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer, compression="zstd", use_dictionary=strings, row_group_size=122_880)
+    data = buffer.getvalue()
+    if pq.read_metadata(pa.BufferReader(data)).num_rows != table.num_rows:
+        raise InvalidInput("A result file did not read back as written. Check the memory and the disk of this machine.")
+    return data.to_pybytes()
+
+
+class Entry:
+    """One folder of the store: parts while it grows, one file a table and a manifest when it is complete."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that belongs to this key has been written."""
+        return (self.folder / "manifest.json").exists()
+
+    def manifest(self) -> dict:
+        """What was written and how it came about."""
+        return json.loads((self.folder / "manifest.json").read_bytes())
+
+    def part(self, name: str) -> pa.Table | None:
+        """A finished part, or None. A damaged part counts as not there and is made again."""
+        try:
+            return pq.read_table(self.folder / "parts" / f"{name}.parquet")
+        except FileNotFoundError:
+            return None
+        except (pa.ArrowInvalid, OSError):
+            return None
+
+    def has_part(self, name: str) -> bool:
+        """Whether the part is finished; renaming came last, so existing is enough."""
+        return (self.folder / "parts" / f"{name}.parquet").exists()
+
+    def write_part(self, name: str, table: pa.Table) -> None:
+        """Keeps a part; the same name always holds the same rows."""
+        write_bytes(self.folder / "parts" / f"{name}.parquet", _parquet(table))
+
+    def finish(self, tables: Mapping[str, pa.Table], facts: Mapping[str, object]) -> None:
+        """Writes each table as one file, then the manifest, and only then drops the parts."""
+        files = []
+        for name, table in tables.items():
+            data = _parquet(table)
+            write_bytes(self.folder / f"{name}.parquet", data)
+            digest = hashlib.sha256(data).hexdigest()
+            files.append({"name": f"{name}.parquet", "rows": table.num_rows, "bytes": len(data), "sha256": digest})
+        write_json(self.folder / "manifest.json", {"schema": SCHEMA, "files": files, **facts})
+        shutil.rmtree(self.folder / "parts", ignore_errors=True)
+
+    def table(self, name: str) -> pa.Table:
+        """A complete entry's table. Raises InvalidInput where its bytes are not those that were written."""
+        known = {file["name"]: file for file in self.manifest()["files"]}[f"{name}.parquet"]
+        path = self.folder / known["name"]
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != known["sha256"]:
+            raise InvalidInput(
+                f"'{path}' is not what was written (its checksum differs). Delete '{self.folder}', run again."
+            )
+        return pq.read_table(pa.BufferReader(data))
+
+
+class Store:
+    """The cache folder: the only place that results are written to and read from."""
+
+    def __init__(self, root: Path = DEFAULT) -> None:
+        self.root = Path(root).resolve()
+
+    def writable(self) -> None:
+        """Raises InvalidInput where nothing can be written: better now than after an hour of work."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.root):
+                pass
+        except OSError as error:
+            raise InvalidInput(
+                f"Cannot write to the cache '{self.root}' ({error.strerror}). Choose another folder with --cache."
+            ) from None
+
+    def cases(self, key: str) -> Entry:
+        """The questions under this key."""
+        return Entry(self.root / "cases" / key)
+
+    def run(self, key: str) -> Entry:
+        """One model's answers under this key."""
+        return Entry(self.root / "runs" / key)
+
+    def runs(self) -> list[dict]:
+        """Manifests of all complete runs, oldest first; each has `key`."""
+        found = []
+        for path in (self.root / "runs").glob("*/manifest.json"):
+            manifest = json.loads(path.read_bytes())
+            if manifest["schema"] == SCHEMA:
+                found.append(manifest)
+        return sorted(found, key=lambda manifest: (manifest["finished"], manifest["key"]))
+
+    def find(self, key: str) -> dict:
+        """The manifest of the run whose key begins with these digits. Raises NotFound."""
+        runs = {manifest["key"]: manifest for manifest in self.runs()}
+        matching = [full for full in runs if key and full.startswith(key)]
+        if len(matching) != 1:
+            raise NotFound("stored run", key, runs, "`vlprobe show` lists them.")
+        return runs[matching[0]]
+
+    def version(self) -> str:
+        """Changes whenever a run is completed or removed: what cached tables depend on."""
+        stamps = [
+            f"{path.parent.name}:{path.stat().st_mtime_ns}" for path in sorted(self.root.glob("runs/*/manifest.json"))
+        ]
+        return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:16]
+
+    def files(self, keys: Sequence[str], table: str) -> list[str]:
+        """Paths of one table of complete entries, for read_parquet: `scores`, `estimates` (runs) or `cases`."""
+        folder = "cases" if table == "cases" else "runs"
+        return [str(self.root / folder / key / f"{table}.parquet") for key in keys]
+
+    @contextlib.contextmanager
+    def cursor(self) -> Iterator["object"]:
+        """A DuckDB cursor that can read this folder and nothing else."""
+        cursor = _connection(str(self.root)).cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+
+@functools.lru_cache(maxsize=8)
+def _connection(root: str) -> "object":
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config={"threads": min(4, os.cpu_count() or 1)})
+    quoted = root.replace("'", "''")
+    connection.execute("SET autoinstall_known_extensions=false; SET autoload_known_extensions=false")
+    connection.execute(f"SET allowed_directories=['{quoted}/']")
+    connection.execute("SET enable_external_access=false")
+    connection.execute("SET lock_configuration=true")
+    return connection

@@ -1,0 +1,255 @@
+"""Every table that a page or the command line shows. All SQL of the package is here, but for the store's own settings.
+
+Runs can be compared only where they answered the same questions: a *question set* is one dataset, probe and options,
+named by its case key. Each view takes a Store and plain values and returns a DataFrame.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.store import Store
+from vlprobe.types import Metric
+
+KINDS = {
+    "flip": "Flip: the caption is made wrong",
+    "combined": "Reworded and made wrong",
+    "paraphrase": "Reworded only",
+}
+SORTS = {
+    "worst": "margin ASC, case_number ASC",
+    "closest": "abs(margin) ASC, case_number ASC",
+    "best": "margin DESC, case_number ASC",
+    "dataset": "case_number ASC",
+}
+OUTCOMES = {"fooled": "margin <= 0", "tied": "margin = 0", "held": "margin > 0", "all": "true"}
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which cases of one model to look at. Empty means any."""
+
+    model: str
+    kind: str = "flip"
+    subtype: str = ""
+    rule: str = ""
+    tag: str = ""  # name=value
+    contains: str = ""  # words in a caption
+    outcome: str = "fooled"
+    sort: str = "worst"
+
+
+def metrics(probe: str) -> dict[str, Metric]:
+    """The probe's metrics by name."""
+    return {metric.name: metric for metric in registry.load_probe(probe).metrics}
+
+
+def runs(store: Store) -> pd.DataFrame:
+    """Stored runs, newest first: key, question set, model, dataset, probe, options, sizes, spread, time."""
+    rows = [
+        {
+            "key": manifest["key"],
+            "case_key": manifest["case_key"],
+            **{name: manifest["run"][name] for name in ("model", "dataset", "probe", "limit", "seed")},
+            "options": _describe(manifest["run"]),
+            **{name: manifest[name] for name in ("n_items", "n_cases", "spread", "seconds", "finished", "note")},
+        }
+        for manifest in reversed(store.runs())
+    ]
+    columns = [
+        "key",
+        "case_key",
+        "model",
+        "dataset",
+        "probe",
+        "limit",
+        "seed",
+        "options",
+        "n_items",
+        "n_cases",
+        "spread",
+        "seconds",
+        "finished",
+        "note",
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def question_sets(store: Store) -> pd.DataFrame:
+    """What models were asked, newest first: case key, a label, dataset, probe, models and sizes."""
+    stored = runs(store)
+    rows = []
+    for key, own in stored.groupby("case_key", sort=False):
+        first = own.iloc[0]
+        label = f"{first['dataset']} · {first['probe']} · {first['n_items']:,} pictures{first['options']}"
+        sizes = {"n_items": first["n_items"], "n_cases": first["n_cases"]}
+        names = list(dict.fromkeys(own["model"]))
+        rows.append(
+            {"case_key": key, "label": label, "dataset": first["dataset"], "probe": first["probe"], "models": names}
+            | sizes
+        )
+    return pd.DataFrame(rows, columns=["case_key", "label", "dataset", "probe", "models", "n_items", "n_cases"])
+
+
+def _describe(run: dict) -> str:
+    defaults = registry.load_probe(run["probe"]).defaults
+    changed = [f"{name} {value}" for name, value in sorted(run["options"].items()) if defaults.get(name) != value]
+    if run["seed"] != 42:
+        changed.append(f"seed {run['seed']}")
+    return "".join(f" · {text}" for text in changed)
+
+
+def _runs_of(store: Store, case_key: str) -> pd.DataFrame:
+    """The newest run of each model name over one question set."""
+    stored = runs(store)
+    own = stored[stored["case_key"] == case_key].drop_duplicates("model")
+    if own.empty:
+        raise NotFound("question set", case_key, question_sets(store)["case_key"], "Run the probe first.")
+    return own
+
+
+def estimates(
+    store: Store, case_key: str, by: str = "all", averaging: str = "macro", unit: str = "cosine"
+) -> pd.DataFrame:
+    """Means and intervals of every model over one question set, as a whole or in slices.
+
+    Args:
+        store: Where results are.
+        case_key: The question set.
+        by: "all", "subtype", "rule", "strength_bin" or "tag:NAME".
+        averaging: "macro" (mean of each caption's mean) or "micro" (all pairs pooled); metrics that know only the other
+            are given in that one.
+        unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable between models.
+
+    Returns:
+        model, metric, averaging, slice, value, low, high, n_items, n_cases, ties; intervals at 95 %.
+    """
+    own = _runs_of(store, case_key)
+    known = metrics(own["probe"].iloc[0])
+    with store.cursor() as cursor:
+        table = cursor.execute(
+            "SELECT run AS key, metric, averaging, slice, value, low, high, n_items, n_cases, ties "
+            'FROM read_parquet(?) WHERE "by" = ?',
+            [store.files(own["key"].tolist(), "estimates"), by],
+        ).df()
+    only = {name: metric.averaging[0] for name, metric in known.items() if averaging not in metric.averaging}
+    table = table[table["averaging"] == table["metric"].map(only).fillna(averaging)]
+    table = table.merge(own[["key", "model", "spread"]], on="key")
+    if unit == "spread":
+        cosine = table["metric"].map(lambda name: known[name].unit == "cosine")
+        for column in ("value", "low", "high"):
+            table[column] = table[column].where(~cosine, table[column] / table["spread"])
+    elif unit != "cosine":
+        raise InvalidInput(f"Unit '{unit}' is not known. Expected cosine or spread.")
+    order = {name: position for position, name in enumerate(known)}
+    table = table.sort_values(["metric", "model", "slice"], key=lambda c: c.map(order) if c.name == "metric" else c)
+    columns = ["model", "key", "metric", "averaging", "slice", "value", "low", "high", "n_items", "n_cases", "ties"]
+    return table[columns].reset_index(drop=True)
+
+
+def slices(store: Store, case_key: str) -> list[str]:
+    """What the estimates of a question set can be broken down by."""
+    own = _runs_of(store, case_key)
+    with store.cursor() as cursor:
+        files = store.files(own["key"].tolist()[:1], "estimates")
+        rows = cursor.execute('SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'', [files]).fetchall()
+    fixed = ["subtype", "strength_bin", "rule"]
+    names = {row[0] for row in rows}
+    return [name for name in fixed if name in names] + sorted(names - set(fixed))
+
+
+def choices(store: Store, case_key: str) -> pd.DataFrame:
+    """Kinds, subtypes and rules of the cases of a question set, with how many cases each has."""
+    with store.cursor() as cursor:
+        return cursor.execute(
+            "SELECT kind, subtype, rule, count(*) AS n_cases FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
+            [store.files([case_key], "cases")],
+        ).df()
+
+
+def tag_values(store: Store, case_key: str) -> list[str]:
+    """Tags of a question set as `name=value`, for tags with at most 60 values."""
+    own = _runs_of(store, case_key)
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            'SELECT DISTINCT "by", slice FROM read_parquet(?) WHERE starts_with("by", \'tag:\') ORDER BY ALL',
+            [store.files(own["key"].tolist()[:1], "estimates")],
+        ).fetchall()
+    return [f"{by.removeprefix('tag:')}={value}" for by, value in rows]
+
+
+def _where(chosen: Filter) -> tuple[str, list[object]]:
+    for name, value, known in (("outcome", chosen.outcome, OUTCOMES), ("sort", chosen.sort, SORTS)):
+        if value not in known:
+            raise NotFound(name, value, known)
+    terms, values = [OUTCOMES[chosen.outcome]], []
+    for column in ("kind", "subtype", "rule"):
+        if getattr(chosen, column):
+            terms.append(f"{column} = ?")
+            values.append(getattr(chosen, column))
+    if chosen.tag:
+        name, _, value = chosen.tag.partition("=")
+        terms.append("asked.tags[?] = ?")
+        values += [name, value]
+    if chosen.contains:
+        terms.append("contains(lower(array_to_string(asked.texts, chr(10))), lower(?))")
+        values.append(chosen.contains)
+    return " AND ".join(terms), values
+
+
+def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: int = 12) -> tuple[pd.DataFrame, int]:
+    """One page of the cases that pass a filter, and how many pass it.
+
+    Returns:
+        case, id, item, kind, subtype, rule, source, target, images, texts, roles, tags, margin, scores; and the total.
+        Ties count as failures.
+    """
+    own = _runs_of(store, case_key)
+    mine = own[own["model"] == chosen.model]
+    if mine.empty:
+        raise NotFound("model in this question set", chosen.model, own["model"])
+    where, values = _where(chosen)
+    scores, asked = store.files(mine["key"].tolist(), "scores"), store.files([case_key], "cases")
+    joined = "read_parquet(?) AS answered"
+    files: list[object] = [scores]
+    if chosen.tag or chosen.contains:
+        joined += ' JOIN (SELECT "case", tags, texts FROM read_parquet(?)) AS asked USING ("case")'
+        files.append(asked)
+    with store.cursor() as cursor:
+        total = cursor.execute(f"SELECT count(*) FROM {joined} WHERE {where}", files + values).fetchall()[0][0]
+        found = cursor.execute(
+            f'SELECT "case" AS case_number, margin, scores FROM {joined} WHERE {where} '
+            f"ORDER BY {SORTS[chosen.sort]} LIMIT ? OFFSET ?",
+            [*files, *values, size, max(page - 1, 0) * size],
+        ).df()
+        numbers = found["case_number"].tolist()
+        texts = cursor.execute(
+            'SELECT "case" AS case_number, id, item, kind, subtype, rule, source, target, images, texts, roles, tags '
+            'FROM read_parquet(?) WHERE list_contains(?::BIGINT[], "case")',
+            [asked, numbers],
+        ).df()
+    return found.merge(texts, on="case_number").rename(columns={"case_number": "case"}), total
+
+
+def answers(store: Store, case_key: str, cases: Sequence[int]) -> pd.DataFrame:
+    """What every stored model said to these cases: case, model, margin, scores."""
+    own = _runs_of(store, case_key)
+    with store.cursor() as cursor:
+        table = cursor.execute(
+            'SELECT "case", run AS key, margin, scores FROM read_parquet(?) WHERE list_contains(?::BIGINT[], "case")',
+            [store.files(own["key"].tolist(), "scores"), [int(case) for case in cases]],
+        ).df()
+    return table.merge(own[["key", "model"]], on="key").drop(columns="key").sort_values(["case", "model"])
+
+
+def pareto(points: pd.DataFrame, down: str, up: str) -> pd.Series:
+    """Which models no other model beats on both: lower on `down` and higher on `up`. Ties stay on the front."""
+    keep = []
+    for _, own in points.iterrows():
+        better = (points[down] <= own[down]) & (points[up] >= own[up])
+        strictly = (points[down] < own[down]) | (points[up] > own[up])
+        keep.append(not (better & strictly).any())
+    return pd.Series(keep, index=points.index, dtype=bool)
