@@ -1,0 +1,68 @@
+"""Weights from a file into a model: as plain tensors only, and only where each of them fits."""
+
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vlprobe.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import torch
+
+
+def read_weights(path: Path) -> dict:
+    """The tensors of a checkpoint by name. Raises InvalidInput, also for a file that needs more than tensors."""
+    import safetensors
+    import safetensors.torch
+    import torch
+
+    try:
+        if path.suffix == ".safetensors":
+            return safetensors.torch.load_file(path)
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, safetensors.SafetensorError, RuntimeError, EOFError, TypeError, KeyError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InvalidInput(
+            f"Checkpoint '{path}' cannot be read as plain tensors ({first[:160]}). Expected a whole .safetensors file, "
+            "or a .pt that torch.load reads with weights_only=True: anything more could run code and is refused."
+        ) from None
+    state = loaded.get("state_dict", loaded) if isinstance(loaded, dict) else None
+    if not state or not all(isinstance(value, torch.Tensor) for value in state.values()):
+        raise InvalidInput(
+            f"Checkpoint '{path}' holds no state dict. Expected tensors by name, at the top or under 'state_dict'."
+        )
+    return state
+
+
+def load_weights(name: str, model: "torch.nn.Module", path: Path) -> None:
+    """Fills a model that OpenCLIP built with the weights of a file. Raises InvalidInput where a tensor does not fit."""
+    from open_clip.convert import convert_state_dict
+    from open_clip.model import convert_to_custom_text_state_dict
+
+    state = {key.removeprefix("module."): value for key, value in read_weights(path).items()}
+    state = convert_state_dict(model, state)
+    if not hasattr(model, "positional_embedding"):
+        state = convert_to_custom_text_state_dict(state)
+    wanted = model.state_dict()
+    state.pop("text.transformer.embeddings.position_ids", None)  # written by old versions of transformers
+    for key in ("logit_scale", "logit_bias"):  # of shape () or (1,), and of no effect on an embedding
+        if key in state and key in wanted:
+            state[key] = state[key].reshape(wanted[key].shape)
+    if "logit_bias" in wanted:
+        state.setdefault("logit_bias", wanted["logit_bias"])
+    missing = [key for key in wanted if key not in state]
+    unexpected = [key for key in state if key not in wanted]
+    # OpenCLIP would stretch position embeddings of another size in silence; that is another model.
+    other = [key for key in wanted if key in state and state[key].shape != wanted[key].shape]
+    problems = [
+        f"{len(keys)} {kind} ({keys[0]})" for kind, keys in (("missing", missing), ("unexpected", unexpected)) if keys
+    ]
+    if other:
+        shapes = f"{tuple(state[other[0]].shape)} for {tuple(wanted[other[0]].shape)}"
+        problems.append(f"{len(other)} of another shape ({other[0]}: {shapes})")
+    if problems:
+        raise InvalidInput(
+            f"Checkpoint '{path}' does not fit '{name}': {', '.join(problems)} of {len(wanted)} tensors. "
+            "Expected the weights of that architecture; check the name before '@'."
+        )
+    model.load_state_dict(state)

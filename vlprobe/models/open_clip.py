@@ -1,0 +1,228 @@
+"""OpenCLIP models: pretrained, from a checkpoint of one's own, or untrained to try the plumbing.
+
+openclip:NAME                   randomly initialised, always with the same weights; its scores mean nothing
+openclip:NAME/TAG               OpenCLIP's published weights, downloaded once by OpenCLIP
+openclip:NAME/TAG@CHECKPOINT    the same weights from a local file, with TAG's preprocessing and activation
+openclip:NAME@CHECKPOINT        one's own weights, with OpenCLIP's default preprocessing and NAME's activation
+openclip:local-dir:FOLDER       OpenCLIP's own folder layout: open_clip_config.json beside the weights
+"""
+
+import contextlib
+import json
+import logging
+import socket
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vlprobe.errors import InvalidInput, MissingDependency, NotFound
+from vlprobe.models.checkpoint import load_weights
+from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest, pick_device
+
+if TYPE_CHECKING:
+    import torch
+
+PREFIX = "openclip"
+FOLDER_WEIGHTS = (
+    "open_clip_model.safetensors",
+    "open_clip_pytorch_model.safetensors",
+    "open_clip_pytorch_model.bin",
+    "open_clip_pytorch_model.pth",
+)
+
+
+def names() -> list[str]:
+    """Typical names; any architecture and tag that OpenCLIP knows can be typed."""
+    return [
+        "openclip:ViT-B-32/openai",
+        "openclip:ViT-B-32/laion2b_s34b_b79k",
+        "openclip:ViT-L-14/datacomp_xl_s13b_b90k",
+        "openclip:ViT-B-16-SigLIP/webli",
+        "openclip:ViT-B-32",
+    ]
+
+
+def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEncoder:
+    """The model of that name (see the top of this file). Raises NotFound, InvalidInput or MissingDependency."""
+    what = name.removeprefix(f"{PREFIX}:")
+    if what.startswith("local-dir:"):
+        return load_folder(name, Path(what.removeprefix("local-dir:")), device, precision)
+    before, _, checkpoint = what.partition("@")
+    architecture, _, tag = before.partition("/")
+    import open_clip
+
+    if architecture not in open_clip.list_models():
+        raise NotFound("OpenCLIP architecture", architecture, open_clip.list_models(), "Form: openclip:NAME/TAG.")
+    config = open_clip.get_model_config(architecture)
+    own_gelu = config.setdefault("quick_gelu", False)
+    tag_config = _tag_config(architecture, tag) if tag else {}
+    notes = []
+    if tag:
+        # A tag's weights were trained with one activation. OpenCLIP 3 builds NAME's own, and only warns of a mismatch.
+        config["quick_gelu"] = tag_config.get("quick_gelu", False)
+    if config["quick_gelu"] != own_gelu:
+        gelu = "QuickGELU" if config["quick_gelu"] else "GELU"
+        notes.append(f"{gelu}, as {tag} was trained, and not the activation that {architecture} stands for")
+    weights = None
+    if checkpoint:
+        weights = Path(checkpoint)
+        if not tag:
+            _check_that_defaults_can_be_right(name, architecture)
+            notes.append(f"OpenCLIP's default preprocessing and {architecture}'s activation, whatever the weights had")
+    elif tag:
+        weights = _download(name, tag_config)
+    else:
+        notes.append("untrained: random weights, its scores mean nothing")
+    return _assemble(name, architecture, config, weights, device, precision, "; ".join(notes), tag_config)
+
+
+def load_folder(
+    name: str, folder: Path, device: str = "auto", precision: str = "fp32", note: str = ""
+) -> OpenClipEncoder:
+    """A model in OpenCLIP's folder layout: open_clip_config.json beside one of FOLDER_WEIGHTS.
+
+    Raises InvalidInput where the folder, its config or its weights are not as expected.
+    """
+    path = folder / "open_clip_config.json"
+    try:
+        described = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(
+            f"'{path}' cannot be read ({error.strerror}). "
+            "Expected OpenCLIP's folder layout: its config beside the weights."
+        ) from None
+    except ValueError as error:
+        raise InvalidInput(f"'{path}' is not JSON ({error}). Expected OpenCLIP's model config.") from None
+    config = described.get("model_cfg") if isinstance(described, dict) else None
+    if not isinstance(config, dict) or not {"embed_dim", "vision_cfg", "text_cfg"} <= set(config):
+        raise InvalidInput(
+            f"'{path}' has no 'model_cfg' with embed_dim, vision_cfg and text_cfg. Save the model with OpenCLIP."
+        )
+    config.setdefault("quick_gelu", False)
+    weights = next((folder / file for file in FOLDER_WEIGHTS if (folder / file).is_file()), None)
+    if weights is None:
+        raise InvalidInput(f"'{folder}' holds no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}.")
+    return _assemble(name, f"local-dir:{folder}", config, weights, device, precision, note, {})
+
+
+def _assemble(
+    name: str,
+    source: str,
+    config: dict,
+    weights: Path | None,
+    device: str,
+    precision: str,
+    note: str,
+    preprocess: dict,
+) -> OpenClipEncoder:
+    device = pick_device(device)
+    tokenizer = _tokenizer(name, source)
+    if weights and not weights.is_file():
+        raise InvalidInput(f"Checkpoint '{weights}' does not exist. Expected a .safetensors or .pt file.")
+    model = _build(name, source, quick_gelu=config["quick_gelu"], force_preprocess_cfg=preprocess)
+    if weights:
+        load_weights(name, model, weights)
+    digest = model_digest(model, config, tokenizer, precision)
+    return OpenClipEncoder(name, model, _transform(model), tokenizer, digest, device, precision, note)
+
+
+def _tag_config(architecture: str, tag: str) -> dict:
+    import open_clip
+
+    tags = open_clip.list_pretrained_tags_by_model(architecture)
+    config = open_clip.get_pretrained_cfg(architecture, tag)
+    if not config:
+        raise NotFound(
+            f"weights for openclip:{architecture}",
+            tag,
+            tags,
+            f"A file of your own: openclip:{architecture}@CHECKPOINT.",
+        )
+    return config
+
+
+def _check_that_defaults_can_be_right(name: str, architecture: str) -> None:
+    import open_clip
+    from open_clip.transform import PreprocessCfg
+
+    default = (PreprocessCfg.mean, open_clip.get_model_config(architecture).get("quick_gelu", False))
+    tags = open_clip.list_pretrained_tags_by_model(architecture)
+    for tag in tags:
+        config = open_clip.get_pretrained_cfg(architecture, tag)
+        if (config["mean"], config.get("quick_gelu", False)) == default:
+            return
+    if tags:
+        raise InvalidInput(
+            f"'{name}' does not say how its weights see pictures, and none of {architecture}'s published weights goes "
+            f"by OpenCLIP's defaults. Name the tag they belong to: openclip:{architecture}/{tags[0]}@CHECKPOINT."
+        )
+
+
+def _build(name: str, source: str, **options: object) -> "torch.nn.Module":
+    import open_clip
+    import torch
+
+    was_disabled = logging.root.manager.disable
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(0)
+            logging.disable(logging.WARNING)  # OpenCLIP says "randomly" of a model whose weights are loaded next
+            return open_clip.create_model(source, load_weights=False, pretrained_text=False, **options)
+    except (TypeError, ValueError, KeyError, RuntimeError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InvalidInput(f"OpenCLIP cannot build '{name}': {first} Check its config.") from error
+    finally:
+        logging.disable(was_disabled)
+
+
+def _transform(model: "torch.nn.Module") -> Callable:
+    from open_clip.transform import PreprocessCfg, image_transform_v2
+
+    return image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
+
+
+def _tokenizer(name: str, source: str) -> Callable:
+    import open_clip
+
+    try:
+        with _no_retries_without_a_network():
+            return open_clip.get_tokenizer(source)
+    except ImportError as error:
+        raise MissingDependency(f"The tokenizer of '{name}'", error.name or "transformers") from None
+    except OSError:
+        raise InvalidInput(
+            f"The tokenizer of '{name}' is not on this machine and the Hugging Face hub cannot be reached. "
+            "Load it once with a network, or pass a folder that holds its files: openclip:local-dir:FOLDER."
+        ) from None
+
+
+def _download(name: str, tag_config: dict) -> Path:
+    import open_clip
+
+    try:
+        with _no_retries_without_a_network():
+            return Path(open_clip.download_pretrained(tag_config))
+    except (OSError, RuntimeError) as error:
+        raise InvalidInput(
+            f"The weights of '{name}' are not on this machine and cannot be fetched: {str(error).partition('. ')[0]}. "
+            f"Download the file elsewhere and pass it: {name}@/path/to/checkpoint."
+        ) from None
+
+
+@contextlib.contextmanager
+def _no_retries_without_a_network() -> Iterator[None]:
+    """Where the hub's host has no address, asks its local cache only: its client would retry for 46 seconds."""
+    from huggingface_hub import constants
+
+    was_offline = constants.HF_HUB_OFFLINE
+    if not urllib.request.getproxies():
+        try:
+            socket.getaddrinfo(urllib.parse.urlsplit(constants.ENDPOINT).hostname, 443)
+        except OSError:
+            constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = was_offline

@@ -1,0 +1,190 @@
+"""What an OpenCLIP model is to the rest of vlprobe: pictures and texts in, unit vectors out, and a digest of it all."""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import torch
+
+PRECISIONS = ("fp32", "fp16", "bf16")
+# Case, accents, punctuation, digits, and more words than any context holds: equal ids here, equal tokenizers for us.
+FINGERPRINT_TEXTS = ("", "A photo of TWO red cats!", 'über_cool "naïve" café — 12', "one two three " * 200)
+LENGTHS_TEXTS = ("", "a cat", "two red cats on a very small wooden boat in the harbour", "one two three " * 200)
+CUT_TOLERANCE = 1e-6  # largest difference in a coordinate of a unit vector that cutting columns may make
+
+
+class OpenClipEncoder:
+    """An OpenCLIP model as a DualEncoder, frozen.
+
+    A causal text tower that pools at the end-of-text token cannot see the columns after it; they are cut if a check on
+    texts of several lengths confirms that the embeddings stay the same.
+
+    Args:
+        name: What the user typed.
+        model: As `open_clip.create_model` returns it; it is moved to the device.
+        preprocess: OpenCLIP's inference transform, PIL image to tensor.
+        tokenizer: Texts to int64 tensor of shape (n, context).
+        digest: From `model_digest`.
+        device: "cpu", "cuda", "cuda:1" or "mps".
+        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in any case.
+        note: What a reader of the scores must know, such as that the model is untrained.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: "torch.nn.Module",
+        preprocess: Callable,
+        tokenizer: Callable,
+        digest: str,
+        device: str,
+        precision: str = "fp32",
+        note: str = "",
+    ) -> None:
+        if precision not in PRECISIONS:
+            raise InvalidInput(f"Precision '{precision}' is not known. Expected one of {', '.join(PRECISIONS)}.")
+        self.name = name
+        self.digest = digest
+        self.note = note
+        self.precision = precision
+        self.device = device
+        self._model = model.eval().requires_grad_(False).to(device)
+        self._transform = preprocess
+        self._tokenizer = tokenizer
+        tokens = self.tokenize(LENGTHS_TEXTS)
+        self.dim = self.encode_texts(tokens, cut=False).shape[1]
+        self.cuts_columns = self._pools_at_the_end_of_text() and self._cutting_changes_nothing(tokens)
+
+    def preprocess(self, image: "object") -> np.ndarray:
+        """An RGB PIL image to float32 of shape (3, height, width)."""
+        return self._transform(image).numpy()
+
+    def encode_images(self, pixels: np.ndarray) -> np.ndarray:
+        """Shape (n, 3, height, width) to unit vectors of shape (n, dim)."""
+        import torch
+
+        with torch.inference_mode(), self._arithmetic():
+            return self._unit(self._model.encode_image(torch.from_numpy(pixels).to(self.device)))
+
+    def tokenize(self, texts: Sequence[str]) -> np.ndarray:
+        """Texts to int64 of shape (n, context)."""
+        return self._tokenizer(list(texts)).numpy()
+
+    def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
+        """Shape (n, context) to unit vectors of shape (n, dim); `cut=False` runs every column."""
+        import torch
+
+        cut = cut and self.cuts_columns
+        with torch.inference_mode(), self._arithmetic():
+            on_device = torch.from_numpy(tokens).to(self.device)
+            return self._unit(self._encode_cut(on_device) if cut else self._model.encode_text(on_device))
+
+    @contextlib.contextmanager
+    def _arithmetic(self) -> Iterator[None]:
+        import torch
+
+        if self.precision == "fp32":
+            # TF32 convolutions, PyTorch's default on recent GPUs, would move scores by 1e-4 against a CPU.
+            with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+                yield
+        else:
+            dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[self.precision]
+            with torch.autocast(torch.device(self.device).type, dtype=dtype):
+                yield
+
+    def _unit(self, embeddings: "torch.Tensor") -> np.ndarray:
+        import torch
+
+        with torch.autocast(embeddings.device.type, enabled=False):
+            unit = torch.nn.functional.normalize(embeddings.float(), dim=-1).cpu().numpy()
+        if not np.isfinite(unit).all():
+            raise InvalidInput(
+                f"'{self.name}' gave embeddings that are not finite, in {self.precision}. "
+                "Expected numbers; check its weights, and try --precision fp32 or bf16."
+            )
+        return unit
+
+    @property
+    def _tower(self) -> "torch.nn.Module":
+        return getattr(self._model, "text", self._model)
+
+    @property
+    def _pool(self) -> str:
+        return getattr(self._tower, "text_pool_type", getattr(self._tower, "pool_type", ""))
+
+    def _pools_at_the_end_of_text(self) -> bool:
+        causal = getattr(self._tower, "attn_mask", None) is not None
+        return causal and getattr(self._tower, "cls_emb", None) is None and self._pool in ("argmax", "eos")
+
+    def _cutting_changes_nothing(self, tokens: np.ndarray) -> bool:
+        # Cutting is a property of the tower, so it is judged in fp32: half precision rounds by more than the tolerance
+        # whenever a shape changes.
+        asked, self.precision = self.precision, "fp32"
+        self.cuts_columns = True
+        one_by_one = np.concatenate([self.encode_texts(row[None]) for row in tokens])
+        difference = np.abs(one_by_one - self.encode_texts(tokens, cut=False)).max()
+        self.precision = asked
+        return bool(difference <= CUT_TOLERANCE)
+
+    def _encode_cut(self, tokens: "torch.Tensor") -> "torch.Tensor":
+        import torch
+
+        tower = self._tower
+        if self._pool == "argmax":  # the end of text has the highest id
+            end = tokens.argmax(dim=1)
+        else:
+            eos = getattr(tower, "text_eos_id", getattr(tower, "eos_id", None))
+            end = (tokens == eos).int().argmax(dim=1)
+        columns = int(end.max()) + 1
+        x = tower.token_embedding(tokens[:, :columns]) + tower.positional_embedding[:columns]
+        x = tower.ln_final(tower.transformer(x, attn_mask=tower.attn_mask[:columns, :columns]))
+        x = x[torch.arange(len(x), device=x.device), end]
+        if isinstance(tower.text_projection, torch.nn.Linear):
+            return tower.text_projection(x)
+        return x if tower.text_projection is None else x @ tower.text_projection
+
+
+def pick_device(wanted: str) -> str:
+    """The device to run on: "auto" takes cuda, then mps, then cpu. Raises InvalidInput for one that is not there."""
+    import torch
+
+    has_mps = torch.backends.mps.is_available()
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu"
+    there = ["cpu", *(["mps"] if has_mps else [])]
+    if torch.cuda.is_available():
+        there += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    if wanted not in there:
+        raise InvalidInput(f"Device '{wanted}' is not available here. Expected auto or one of: {', '.join(there)}.")
+    return wanted
+
+
+def model_digest(model: "torch.nn.Module", config: dict, tokenizer: Callable, precision: str) -> str:
+    """32 hex digits that name all that can change an embedding: weights, config, preprocessing, tokenizer, precision.
+
+    Args:
+        model: On the CPU, as `open_clip.create_model` returns it.
+        config: OpenCLIP's model config. Weights alone do not tell GELU from QuickGELU or the number of heads.
+        tokenizer: Named by what it makes of a few telling texts.
+        precision: As the encoder is given it.
+    """
+    import torch
+
+    described = {
+        "config": config,
+        "preprocess": model.visual.preprocess_cfg,
+        "tokenizer": tokenizer(list(FINGERPRINT_TEXTS)).tolist(),
+        "precision": precision,
+    }
+    hasher = hashlib.blake2b(json.dumps(described, sort_keys=True, default=str).encode(), digest_size=16)
+    for key, tensor in sorted(model.state_dict().items()):
+        hasher.update(f"{key} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        hasher.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return hasher.hexdigest()
