@@ -202,7 +202,7 @@ def work(root: str, job_id: str) -> int:
     except VlprobeError as error:
         report.write("failed", error=str(error))
         return 1
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - whatever kills a job is written where a person sees it
         traceback.print_exc()
         report.write("failed", error=str(JobFailed(f"{type(error).__name__}: {error}. Its log has the details.")))
         return 1

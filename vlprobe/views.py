@@ -6,6 +6,7 @@ named by its case key. Each view takes a Store and plain values and returns a Da
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
@@ -14,6 +15,10 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.store import Store
 from vlprobe.types import Metric
 
+RUN_COLUMNS = [
+    *("key", "case_key", "model", "dataset", "probe", "limit", "seed", "options"),
+    *("n_items", "n_cases", "spread", "seconds", "finished", "note"),
+]
 KINDS = {
     "flip": "Flip: the caption is made wrong",
     "combined": "Reworded and made wrong",
@@ -59,23 +64,7 @@ def runs(store: Store) -> pd.DataFrame:
         }
         for manifest in reversed(store.runs())
     ]
-    columns = [
-        "key",
-        "case_key",
-        "model",
-        "dataset",
-        "probe",
-        "limit",
-        "seed",
-        "options",
-        "n_items",
-        "n_cases",
-        "spread",
-        "seconds",
-        "finished",
-        "note",
-    ]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=RUN_COLUMNS)
 
 
 def question_sets(store: Store) -> pd.DataFrame:
@@ -253,3 +242,32 @@ def pareto(points: pd.DataFrame, down: str, up: str) -> pd.Series:
         strictly = (points[down] < own[down]) | (points[up] > own[up])
         keep.append(not (better & strictly).any())
     return pd.Series(keep, index=points.index, dtype=bool)
+
+
+def export(store: Store, output: Path) -> int:
+    """Writes cases, scores, estimates and runs as tables of one DuckDB file; returns how many scores.
+
+    The file is written by a connection of its own: the store's can only read the cache folder.
+    """
+    import duckdb
+
+    stored = runs(store)
+    if stored.empty:
+        raise InvalidInput(
+            "Nothing is stored yet, so there is nothing to export. Run a probe first: vlprobe run --help."
+        )
+    if output.exists():
+        raise InvalidInput(f"'{output}' exists. Name a new file, or delete that one first.")
+    keys = stored["key"].tolist()
+    try:
+        with duckdb.connect(str(output)) as connection:
+            connection.execute("CREATE TABLE runs AS SELECT * FROM stored")
+            for name in ("scores", "estimates"):
+                connection.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet(?)", [store.files(keys, name)])
+            for position, key in enumerate(stored["case_key"].unique()):
+                verb = "INSERT INTO cases" if position else "CREATE TABLE cases AS"
+                files = store.files([key], "cases")
+                connection.execute(f"{verb} SELECT ? AS case_key, * FROM read_parquet(?)", [key, files])
+            return connection.execute("SELECT count(*) FROM scores").fetchall()[0][0]
+    except duckdb.IOException as error:
+        raise InvalidInput(f"Cannot write '{output}' ({error}). Choose another place or free some space.") from None
