@@ -1,0 +1,55 @@
+"""What tests share: a small dataset made on the spot, a store in a temporary folder, the real data where it is."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+
+from vlprobe.store import Store
+
+SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+CAPTIONS = [
+    ("red", "dog", "A red dog is sitting on a bench.", "There is a red dog on a bench."),
+    ("blue", "car", "A blue car next to a tree.", "Two people look at a blue car."),
+    ("green", "bus", "A green bus driving down a street.", "One green bus on the road."),
+    ("black", "cat", "A black cat sitting on a table.", "The black cat is looking at three birds."),
+    ("white", "boat", "A white boat floating on the water.", "There are two white boats."),
+    ("brown", "horse", "A brown horse standing in a field.", "A person riding a brown horse."),
+]
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """The folder with real data; the test skips where it is absent."""
+    if not SHARED.is_dir():
+        pytest.skip(f"needs the real data in {SHARED}")
+    return SHARED
+
+
+def make_tiny(folder: Path) -> str:
+    """Six drawn pictures with two captions each; returns the dataset's name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for number, (color, thing, *captions) in enumerate(CAPTIONS):
+        image = Image.new("RGB", (64, 48), "lightgray")
+        ImageDraw.Draw(image).ellipse((8 + number, 8, 40 + number, 40), fill=color)
+        image.save(folder / f"{number}.png")
+        rows += [{"image": f"{number}.png", "caption": caption, "thing": thing} for caption in captions]
+    with (folder / "captions.csv").open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, ["image", "caption", "thing"])
+        writer.writeheader()
+        writer.writerows(rows)
+    return f"csv:{folder / 'captions.csv'}"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> str:
+    """The name of a dataset of six pictures and twelve captions."""
+    return make_tiny(tmp_path / "tiny")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """An empty store."""
+    return Store(tmp_path / "cache")

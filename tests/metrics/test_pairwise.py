@@ -1,0 +1,104 @@
+"""LGIP's metrics against hand-computed examples."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vlprobe import judge
+from vlprobe.metrics import pairwise
+
+
+def rows(*cases) -> pd.DataFrame:
+    """Cases as (item, group, kind, subtype, margin, text similarity)."""
+    columns = ["item_code", "group_code", "kind", "subtype", "margin", "text_similarity"]
+    table = pd.DataFrame(cases, columns=columns).assign(rule="r")
+    flips = (table["kind"] == "flip").to_numpy()
+    strength = np.full(len(table), np.nan)
+    strength[flips] = pairwise.strength(table["subtype"].to_numpy()[flips], table["text_similarity"].to_numpy()[flips])
+    return table.assign(strength=strength, strength_bin=pairwise.strength_bins(strength))
+
+
+def value(found: pd.DataFrame, metric: str, averaging: str = "macro", by: str = "all", name: str = "") -> pd.Series:
+    line = found.query("metric == @metric and averaging == @averaging and by == @by and slice == @name")
+    assert len(line) == 1
+    return line.iloc[0]
+
+
+CASES = rows(
+    (0, 0, "paraphrase", "simple", -0.02, 0.9),
+    (0, 0, "paraphrase", "advanced", -0.04, 0.9),
+    (0, 0, "flip", "color", 0.10, 0.8),
+    (0, 0, "flip", "object", -0.05, 0.6),
+    (0, 1, "flip", "color", 0.0, 1.0),
+    (1, 2, "flip", "number", 0.30, 0.7),
+    (1, 2, "combined", "number", -0.01, 0.7),
+)
+FOUND = judge.judge(CASES, pairwise.METRICS, 3, [])
+
+
+def test_invariance_error_is_the_mean_distance_moved():
+    assert value(FOUND, "invariance_error")["value"] == pytest.approx(0.03)
+    assert value(FOUND, "invariance_error", by="subtype", name="advanced")["value"] == pytest.approx(0.04)
+
+
+def test_macro_and_micro_gaps_differ_as_by_hand():
+    # captions: (0.10 - 0.05) / 2 = 0.025, 0.0, 0.30 -> mean 0.108333; pooled: 0.35 / 4 = 0.0875
+    assert value(FOUND, "sensitivity_gap")["value"] == pytest.approx(0.325 / 3)
+    assert value(FOUND, "sensitivity_gap", "micro")["value"] == pytest.approx(0.0875)
+
+
+def test_a_tie_is_a_failure_and_is_counted():
+    # captions: 1/2, 0 (a tie), 1 -> 0.5
+    line = value(FOUND, "positive_rate")
+    assert line["value"] == pytest.approx(0.5)
+    assert line["ties"] == 1
+    assert line["n_cases"] == 4
+
+
+def test_strength_blends_the_prior_of_the_type_with_the_distance_of_the_texts():
+    found = pairwise.strength(np.array(["color", "number", "object", "object"]), np.array([0.8, 0.5, -2.0, 1.0]))
+    assert found == pytest.approx([0.225, 0.525, 1.0, 0.5])
+
+
+def test_strength_bins_are_split_at_the_quartiles_and_leave_the_unknown_out():
+    names = pairwise.strength_bins(np.array([0.1, 0.2, 0.3, 0.4, 0.5, np.nan]))
+    assert names.tolist() == ["weak", "weak", "medium", "medium", "strong", ""]
+
+
+def test_strength_weighted_means_are_those_of_a_plain_loop():
+    flips = CASES[CASES["kind"] == "flip"]
+    top = sum(s * g for s, g in zip(flips["strength"], flips["margin"], strict=True))
+    assert value(FOUND, "weighted_gap", "micro")["value"] == pytest.approx(top / flips["strength"].sum())
+    won = sum(s for s, g in zip(flips["strength"], flips["margin"], strict=True) if g > 0)
+    assert value(FOUND, "weighted_positive_rate", "micro")["value"] == pytest.approx(won / flips["strength"].sum())
+
+
+def test_combined_edits_are_judged_apart_from_plain_flips():
+    assert value(FOUND, "combined_positive_rate")["value"] == 0
+    assert value(FOUND, "combined_gap")["value"] == pytest.approx(-0.01)
+
+
+def test_a_kind_that_is_absent_is_unknown():
+    found = judge.judge(CASES[CASES["kind"] == "flip"], pairwise.METRICS, 3, [])
+    line = value(found, "invariance_error")
+    assert math.isnan(line["value"])
+    assert line["n_items"] == 0
+
+
+def test_a_tag_with_a_value_for_every_item_is_not_sliced_by():
+    many = pd.concat(
+        [CASES.iloc[[2]].assign(**{"item_code": i, "tag:id": str(i), "tag:place": "sea"}) for i in range(99)]
+    )
+    found = judge.judge(many, pairwise.METRICS, 99, ["id", "place"])
+    assert set(found["by"]) == {"all", "subtype", "rule", "strength_bin", "tag:place"}
+
+
+@pytest.mark.parametrize("metric", pairwise.METRICS, ids=lambda metric: metric.name)
+def test_every_metric_says_what_a_reader_needs(metric):
+    assert metric.direction in ("up", "down", "none")
+    assert metric.unit in ("cosine", "rate")
+    assert metric.help.endswith(".")
+    assert metric.source
+    assert metric.name.endswith({"up": ("_rate", "_gap"), "down": ("_error", "_drop")}[metric.direction])

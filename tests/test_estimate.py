@@ -1,0 +1,85 @@
+"""Means and intervals, against plain loops and scipy."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from vlprobe import estimate
+from vlprobe.types import Measure
+
+
+def measure(value, weight, item) -> Measure:
+    return Measure(np.asarray(value, float), np.asarray(weight, float), np.asarray(item, int))
+
+
+def test_macro_averages_within_a_group_before_it_averages_groups():
+    # group 0: (1 + 3) / 2 = 2; group 1: 10; the mean of both is 6, where pooling gives 14 / 3
+    value, ones = np.array([1.0, 3.0, 10.0]), np.ones(3)
+    macro = estimate.macro(value, ones, np.array([0, 0, 1]), np.array([0, 0, 1]))
+    micro = estimate.micro(value, ones, np.array([0, 0, 1]))
+    assert estimate.estimates([macro], 2)[0].value == 6
+    assert estimate.estimates([micro], 2)[0].value == pytest.approx(14 / 3)
+
+
+def test_a_value_that_does_not_apply_counts_neither_for_the_mean_nor_for_the_items():
+    macro = estimate.macro(np.array([1.0, np.nan, np.nan]), np.ones(3), np.array([0, 0, 1]), np.array([0, 0, 1]))
+    found = estimate.estimates([macro], 5)[0]
+    assert (found.value, found.n_items) == (1.0, 1)
+    assert math.isnan(found.low)
+
+
+def test_nothing_measured_is_unknown_and_not_zero():
+    found = estimate.estimates([measure([], [], [])], 3)[0]
+    assert math.isnan(found.value)
+    assert math.isnan(found.low)
+    assert found.n_items == 0
+
+
+def test_weights_are_those_of_a_plain_loop():
+    rng = np.random.default_rng(0)
+    value, weight, item = rng.normal(size=200), rng.random(200), rng.integers(0, 20, 200)
+    expected = sum(v * w for v, w in zip(value, weight, strict=True)) / sum(weight)
+    assert estimate.estimates([measure(value, weight, item)], 20)[0].value == pytest.approx(expected)
+
+
+def test_repeating_every_case_does_not_narrow_the_interval():
+    rng = np.random.default_rng(1)
+    value, item = rng.normal(size=60), np.arange(60)
+    once = estimate.estimates([measure(value, np.ones(60), item)], 60)[0]
+    thrice = estimate.estimates([measure(np.repeat(value, 3), np.ones(180), np.repeat(item, 3))], 60)[0]
+    assert thrice.low == pytest.approx(once.low)
+    assert thrice.high == pytest.approx(once.high)
+
+
+def test_the_interval_agrees_with_scipys_bootstrap():
+    rng = np.random.default_rng(2)
+    value = rng.exponential(size=300)
+    found = estimate.estimates([measure(value, np.ones(300), np.arange(300))], 300)[0]
+    other = stats.bootstrap((value,), np.mean, method="percentile", n_resamples=4000, rng=3).confidence_interval
+    assert found.low == pytest.approx(other.low, abs=0.02)
+    assert found.high == pytest.approx(other.high, abs=0.02)
+
+
+def test_the_interval_covers_the_truth_about_nineteen_times_in_twenty():
+    rng = np.random.default_rng(4)
+    samples = [measure(rng.normal(size=80), np.ones(80), np.arange(80)) for _ in range(300)]
+    covered = np.mean([e.low <= 0 <= e.high for e in estimate.estimates(samples, 80)])
+    assert 0.90 <= covered <= 0.98
+
+
+def test_two_models_on_the_same_items_are_resampled_alike():
+    first = estimate.resample_counts(10, 0, 4)
+    again = np.concatenate([estimate.resample_counts(10, 0, 2), estimate.resample_counts(10, 2, 4)])
+    assert (first == again).all()
+    assert (first.sum(axis=1) == 10).all()
+
+
+def test_the_order_of_items_in_the_rows_does_not_matter():
+    value, item = np.array([1.0, 2.0, 4.0, 8.0]), np.array([0, 1, 2, 3])
+    turned = np.array([2, 0, 3, 1])
+    one, other = estimate.estimates(
+        [measure(value, np.ones(4), item), measure(value[turned], np.ones(4), item[turned])], 4
+    )
+    assert one == other
