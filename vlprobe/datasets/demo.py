@@ -1,0 +1,84 @@
+"""The demo world's held-out scenes: 500 drawn pictures with five captions each, made on first use."""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from vlprobe.demo.captions import captions
+from vlprobe.demo.renderer import render, version
+from vlprobe.demo.scene import Scene, distinct
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.types import Item, Picture
+
+PREFIX = "demo"
+SIZES = {"test": 500, "val": 500}
+_CAPTIONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DemoDataset:
+    """Scenes that no demo model was trained on."""
+
+    name: str
+    digest: str
+    items: tuple[Item, ...]
+
+
+def names() -> list[str]:
+    """The test split; `demo:val` is the split that the shipped models were chosen on."""
+    return [PREFIX]
+
+
+def load(name: str, cache: Path) -> DemoDataset:
+    """The items, their pictures drawn into `cache/demo/` where they are not there yet (a few seconds, once).
+
+    Raises:
+        NotFound: a split that is neither test nor val.
+        InvalidInput: the cache folder cannot be written.
+    """
+    split = name.partition(":")[2] or "test"
+    if split not in SIZES:
+        raise NotFound("dataset", name, [PREFIX, *(f"{PREFIX}:{split}" for split in SIZES)])
+    folder = cache / "demo" / f"{split}-{version()}"
+    prefix = "demo" if split == "test" else f"demo-{split}"
+    named = hashlib.blake2b(digest_size=16)
+    items = []
+    for index, scene in enumerate(distinct(split, SIZES[split])):
+        path = folder / f"{prefix}-{index:05}.png"
+        try:
+            pixels = path.read_bytes() if path.exists() else _draw(render(scene), path)
+        except OSError as error:
+            raise InvalidInput(
+                f"Cannot draw the demo pictures into '{folder}' ({error.strerror}). "
+                "Expected a folder that can be written; free it or choose another cache folder."
+            ) from None
+        item = Item(path.stem, Picture(path), captions(scene, _CAPTIONS), _tags(scene))
+        named.update(pixels)
+        named.update(json.dumps([item.id, item.captions, item.tags]).encode())
+        items.append(item)
+    return DemoDataset(name, named.hexdigest(), tuple(items))
+
+
+def _draw(image: Image.Image, path: Path) -> bytes:
+    """Written aside and moved into place, so that a file that exists is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    image.save(aside, format="PNG")
+    pixels = aside.read_bytes()
+    os.replace(aside, path)
+    return pixels
+
+
+def _tags(scene: Scene) -> dict[str, str]:
+    groups = scene.groups
+    return {
+        "background": scene.background,
+        "objects": "+".join(group.object for group in groups),
+        "colors": "+".join(group.color for group in groups),
+        "count": "+".join(str(group.count) for group in groups),
+        "relation": scene.relation or "none",
+    }

@@ -1,0 +1,115 @@
+"""What is in a picture of the demo world: a scene is a short specification, and everything else follows from it.
+
+A split owns specifications, not pictures: the hash of the canonical text decides whether a scene may be trained on, so
+that no held-out scene (or pair of scenes made from one) can be in the training split, however many scenes are drawn.
+"""
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+OBJECTS = ("dog", "cat", "horse", "car", "bus", "train", "person", "bird", "boat", "bicycle", "truck")
+COLORS = ("red", "blue", "green", "yellow", "black", "white", "brown", "gray", "orange", "pink", "purple")
+COUNTS = (1, 2, 3, 4, 5)
+RELATIONS = ("left", "right", "above", "below", "front", "behind")
+BACKGROUNDS = ("street", "room", "meadow", "beach", "sea", "sky")
+OPPOSITE = {"left": "right", "right": "left", "above": "below", "below": "above", "front": "behind", "behind": "front"}
+SPLITS = {"train": range(0, 80), "val": range(80, 90), "test": range(90, 100)}  # percent of all specifications
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Things of one kind and one colour. `room` is how many places are laid out for them: at least `count`."""
+
+    object: str
+    color: str
+    count: int = 1
+    room: int = 0
+
+    @property
+    def places(self) -> int:
+        """Two scenes that differ in the count alone, and have equal room, show their common things in one place."""
+        return max(self.count, self.room)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One or two groups before a background. `relation` says where the first group is, as seen from the second.
+
+    The seed settles what captions do not speak of: exact places, sizes, facing, clouds. It is tied to places and never
+    to objects or colours, so that a scene with one thing changed keeps every other pixel.
+    """
+
+    background: str
+    groups: tuple[Group, ...]
+    relation: str = ""
+    seed: int = 0
+
+    @property
+    def specification(self) -> str:
+        """Canonical text of what is shown; "a left of b" and "b right of a" are one specification."""
+        names = [f"{group.count} {group.color} {group.object}" for group in self.groups]
+        relation = self.relation
+        if relation in ("right", "below", "behind"):
+            names, relation = names[::-1], OPPOSITE[relation]
+        return f"{self.background}: {f' {relation} '.join(names)}"
+
+
+def stream(*key: object) -> random.Random:
+    """A random stream that depends on the key alone; only `.random()` is used, whose values Python guarantees."""
+    return random.Random("/".join(map(str, key)))
+
+
+def pick(rng: random.Random, options: Sequence[T]) -> T:
+    """One of the options, all equally likely."""
+    return options[int(rng.random() * len(options))]
+
+
+def split_of(scene: Scene) -> str:
+    """The split that owns the scene's specification: train, val or test."""
+    digest = hashlib.blake2b(scene.specification.encode(), digest_size=4).digest()
+    percent = int.from_bytes(digest, "big") % 100
+    return next(name for name, owned in SPLITS.items() if percent in owned)
+
+
+def draw(split: str, index: int) -> Scene:
+    """The split's scene of that index; two indices may share a specification, and then differ in their seed."""
+    for attempt in range(1000):
+        scene = _draw(stream("demo", split, index, attempt))
+        if split_of(scene) == split:
+            return scene
+    raise AssertionError(f"no scene for {split}/{index}")  # unreachable: a tenth of all specifications fits
+
+
+def distinct(split: str, n: int) -> list[Scene]:
+    """The first n scenes of a split that have different specifications."""
+    found: dict[str, Scene] = {}
+    index = 0
+    while len(found) < n:
+        scene = draw(split, index)
+        found.setdefault(scene.specification, scene)
+        index += 1
+    return list(found.values())
+
+
+def _draw(rng: random.Random) -> Scene:
+    background = pick(rng, BACKGROUNDS)
+    relation = pick(rng, RELATIONS) if rng.random() < 0.62 else ""
+    alone = relation in ("front", "behind")
+    groups = [_group(rng, alone)]
+    while relation and len(groups) < 2:
+        other = _group(rng, alone)
+        if (other.object, other.color) != (groups[0].object, groups[0].color):
+            groups.append(other)
+    return Scene(background, tuple(groups), relation, int(rng.random() * 2**32))
+
+
+def _group(rng: random.Random, alone: bool) -> Group:
+    name, color = pick(rng, OBJECTS), pick(rng, COLORS)
+    count = 1 if alone or rng.random() < 0.2 else pick(rng, COUNTS)
+    spare = 0 if alone or rng.random() < 0.6 else pick(rng, COUNTS)  # else the size would give the count away
+    return Group(name, color, count, max(count, spare))
