@@ -53,12 +53,18 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One image and what people wrote about it. The id is the unit of resampling."""
+    """One image and what people wrote about it. The id is the unit of resampling.
+
+    Datasets of minimal pairs and of hard negatives also say what does not fit: `foils`, and in a minimal pair the
+    picture that the foil does fit.
+    """
 
     id: str
-    image: Picture
+    image: Picture | None  # None: texts only
     captions: tuple[str, ...]
     tags: Mapping[str, str] = field(default_factory=dict)  # what results can be sliced by
+    foils: tuple[str, ...] = ()  # captions that do not fit the image
+    other: Picture | None = None  # a second picture, which the foil fits and the caption does not
 
 
 @dataclass(frozen=True, slots=True)
