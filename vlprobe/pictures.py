@@ -1,21 +1,31 @@
 """Opening a picture: every image file that vlprobe reads goes through here, with the same checks."""
 
+import contextlib
 import hashlib
 import io
+import json
+import os
+import struct
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Picture
 
-MAX_PIXELS = 100_000_000  # beyond this a file is taken for a decompression bomb
+MAX_PIXELS = 89_000_000  # just under the size at which PIL itself begins to warn of a decompression bomb
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")  # not EPS, say, which PIL hands to Ghostscript
+DIGEST_MEMO = "picture-digests.json"
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's bytes. Raises InvalidInput where there is no such file."""
+    """The file's bytes. Raises InvalidInput where there is no such file, or nothing in it."""
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except FileNotFoundError:
         raise InvalidInput(
             f"Image '{path}' does not exist. Expected the file that the dataset names; put it there or drop its row."
@@ -24,52 +34,113 @@ def read_bytes(path: Path) -> bytes:
         raise InvalidInput(
             f"Image '{path}' cannot be read ({error.strerror}). Check the file and its permissions."
         ) from None
+    if not data:
+        raise InvalidInput(f"Image '{path}' is empty (0 bytes). Fetch it again or drop its row.")
+    return data
 
 
-def decode(data: bytes, name: str, shortest: int = 0) -> Image.Image:
-    """Bytes to an upright RGB image, first frame only; transparency is laid on white.
+def decode(data: bytes, name: str) -> Image.Image:
+    """Bytes to an upright RGB image, first frame only; transparency is laid on white, 16 bits are scaled to 8.
+
+    Always at full size: a JPEG decoded at a reduced scale has other pixels, and its scores would be other scores.
 
     Args:
         data: The file's bytes.
         name: What to call the file in an error.
-        shortest: If positive, a JPEG may be decoded at a reduced scale as long as its shorter side keeps at least
-            twice this many pixels.
 
     Raises:
-        InvalidInput: not an image, truncated, or more than MAX_PIXELS pixels.
+        InvalidInput: not an image, damaged, or more than MAX_PIXELS pixels.
     """
     try:
-        image = Image.open(io.BytesIO(data))
+        image = Image.open(io.BytesIO(data), formats=FORMATS)
         if image.width * image.height > MAX_PIXELS:
-            raise InvalidInput(
-                f"Image '{name}' has {image.width} x {image.height} pixels, over {MAX_PIXELS:,}. Scale it down first."
-            )
-        if shortest and image.format == "JPEG":
-            image.draft("RGB", (2 * shortest, 2 * shortest))
-        image = ImageOps.exif_transpose(image)
-        if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+            raise Image.DecompressionBombError(f"{image.width:,} x {image.height:,} pixels")
+        image.load()
+        ImageOps.exif_transpose(image, in_place=True)
+        if image.mode.startswith(("I", "F")):
+            image = _eight_bit(image, name)
+        elif image.has_transparency_data:
             image = image.convert("RGBA")
             image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-        elif image.mode.startswith("I"):  # 16 and 32 bit grey: PIL would clip at 255 instead of scaling
-            image = image.convert("I").point(lambda v: v / 257 if v else 0).convert("L")
         return image.convert("RGB")
     except UnidentifiedImageError:
         raise InvalidInput(
-            f"'{name}' is not an image that can be read. Expected a JPEG, PNG, WebP, GIF, BMP or TIFF."
+            f"'{name}' is not an image that can be read. Expected one of: {', '.join(FORMATS)}."
         ) from None
-    except Image.DecompressionBombError as error:
-        raise InvalidInput(f"Image '{name}' is too large: {error} Scale it down first.") from None
-    except (OSError, SyntaxError, ValueError) as error:
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise InvalidInput(
+            f"Image '{name}' is too large ({error}). Expected at most {MAX_PIXELS:,} pixels; scale it down first."
+        ) from None
+    # What PIL's decoders of these formats raise on 27,000 files with random bytes changed or cut off.
+    except (OSError, SyntaxError, ValueError, TypeError, EOFError, struct.error) as error:
         raise InvalidInput(
             f"Image '{name}' is damaged ({error}). Expected a whole file; fetch it again or drop its row."
         ) from None
 
 
-def open_picture(picture: Picture, shortest: int = 0) -> Image.Image:
+def _eight_bit(image: Image.Image, name: str) -> Image.Image:
+    values = np.asarray(image)
+    if image.mode == "F" or values.min() < 0 or values.max() > 65535:
+        raise InvalidInput(
+            f"Image '{name}' has numbers beyond 16 bits (PIL mode {image.mode}). Expected 8 or 16 bits; convert it."
+        )
+    return Image.fromarray(np.rint(values / 257).astype(np.uint8))
+
+
+def open_picture(picture: Picture) -> Image.Image:
     """The picture as an upright RGB image. Raises InvalidInput."""
-    return decode(read_bytes(picture.path), str(picture.path), shortest)
+    return decode(read_bytes(picture.path), str(picture.path))
 
 
 def digest(data: bytes) -> str:
     """32 hex digits that name these bytes."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
+    """The digest of each file's bytes. A file with the size and time of an earlier call is not read again.
+
+    Args:
+        paths: Files that exist.
+        cache: The folder that holds the memory of earlier calls; a damaged memory is made again.
+
+    Raises:
+        InvalidInput: a file cannot be read, or the cache cannot be written.
+    """
+    file = cache / DIGEST_MEMO
+    memo = _read_memo(file)
+    keys = [os.path.abspath(path) for path in paths]
+    stamps = [[status.st_size, status.st_mtime_ns] for status in map(os.stat, keys)]
+    unknown = {key: row for row, key in enumerate(keys) if memo.get(key, [])[:2] != stamps[row]}
+    with ThreadPoolExecutor() as pool:
+        fresh = pool.map(lambda row: digest(read_bytes(paths[row])), unknown.values())
+        for (key, row), found in zip(unknown.items(), fresh, strict=True):
+            memo[key] = [*stamps[row], found]
+    if unknown:
+        _write_memo(file, memo)
+    return [memo[key][2] for key in keys]
+
+
+def _read_memo(file: Path) -> dict[str, list]:
+    try:
+        memo = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(memo, dict):
+        return {}
+    return {key: row for key, row in memo.items() if isinstance(row, list) and len(row) == 3}
+
+
+def _write_memo(file: Path, memo: dict[str, list]) -> None:
+    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(memo), encoding="utf-8")
+        temporary.replace(file)
+    except OSError as error:
+        raise InvalidInput(
+            f"Cannot write to the cache '{file.parent}' ({error.strerror}). Choose another folder with --cache."
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()

@@ -1,0 +1,99 @@
+"""What every dataset read from files must hold, and the digest that names its contents. A defect is an error of one
+line; nothing is dropped in silence."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vlprobe import pictures
+from vlprobe.errors import InvalidInput
+from vlprobe.types import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A dataset that has been read and checked."""
+
+    name: str
+    digest: str
+    items: tuple[Item, ...]
+    notes: tuple[str, ...] = ()  # what a reader of its numbers should know
+
+
+def checked(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str] = ()) -> Loaded:
+    """The items as a dataset, if none of them has a defect.
+
+    Raises:
+        InvalidInput: no items, an id twice, no caption, an empty caption, or image files that are not there.
+    """
+    if not items:
+        raise InvalidInput(f"Dataset '{name}' has no items. Expected at least one image with a caption.")
+    twice = [key for key, count in Counter(item.id for item in items).items() if count > 1]
+    if twice:
+        raise InvalidInput(
+            f"Dataset '{name}' has {len(twice)} ids more than once (first: '{twice[0]}'). Give each its own."
+        )
+    for item in items:
+        if not item.captions:
+            raise InvalidInput(f"Item '{item.id}' of '{name}' has no caption. Write one, or leave its image out.")
+        for kind, texts in (("Caption", item.captions), ("Foil", item.foils)):
+            empty = [number for number, text in enumerate(texts, 1) if not text.strip()]
+            if empty:
+                raise InvalidInput(
+                    f"{kind} {empty[0]} of item '{item.id}' in '{name}' is empty. Fill it in or remove it."
+                )
+    files = _image_files(items)
+    missing = [file for file in files if not file.is_file()]
+    if missing:
+        raise InvalidInput(
+            f"{len(missing)} of {len(files)} images of '{name}' are missing (first: '{missing[0]}'). "
+            "Put the files there, or remove their rows."
+        )
+    return Loaded(name, dataset_digest(items, cache), tuple(items), tuple(notes))
+
+
+def dataset_digest(items: Sequence[Item], cache: Path) -> str:
+    """32 hex digits that name ids, captions, foils, tags and the bytes of the images, in order; not the file names.
+
+    Args:
+        items: Whose image files exist.
+        cache: Where the digests of image files are kept, so that a second call need not read them.
+    """
+    files = _image_files(items)
+    contents = dict(zip(files, pictures.file_digests(files, cache), strict=True))
+    hasher = hashlib.blake2b(digest_size=16)
+    for item in items:
+        seen = [contents[picture.path] if picture else None for picture in (item.image, item.other)]
+        row = [item.id, item.captions, item.foils, sorted(item.tags.items()), *seen]
+        hasher.update(json.dumps(row).encode() + b"\n")
+    return hasher.hexdigest()
+
+
+def _image_files(items: Sequence[Item]) -> list[Path]:
+    return list(dict.fromkeys(picture.path for item in items for picture in (item.image, item.other) if picture))
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 file, with or without byte order mark. Raises InvalidInput."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InvalidInput(f"'{path}' does not exist. Check the path of the dataset.") from None
+    except OSError as error:
+        raise InvalidInput(f"'{path}' cannot be read ({error.strerror}). Expected a text file.") from None
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+
+
+def read_json(path: Path) -> object:
+    """What a JSON file says. Raises InvalidInput with the place of the first mistake."""
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise InvalidInput(
+            f"'{path}' is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}). "
+            "Expected a whole file; fetch or save it again."
+        ) from None

@@ -1,0 +1,76 @@
+"""COCO captions as published: `coco:DIR` with annotations/captions_*.json and the images, or `coco:FILE.json`."""
+
+from pathlib import Path
+
+from vlprobe.datasets.checks import Loaded, checked, read_json
+from vlprobe.errors import InvalidInput
+from vlprobe.types import Item, Picture
+
+PREFIX = "coco"
+
+
+def names() -> list[str]:
+    """The form of a name; DIR stands for a folder."""
+    return ["coco:DIR"]
+
+
+def load(name: str, cache: Path) -> Loaded:
+    """Images in the order of their ids, captions in the order of theirs. Raises InvalidInput."""
+    captions = _captions_file(Path(name.removeprefix("coco:")).expanduser())
+    content = read_json(captions)
+    try:
+        images = sorted(content["images"], key=lambda image: image["id"])
+        written: dict[int, list[str]] = {image["id"]: [] for image in images}
+        for annotation in sorted(content["annotations"], key=lambda annotation: annotation["id"]):
+            written[annotation["image_id"]].append(annotation["caption"].strip())
+        folder = _image_folder(captions, [image["file_name"] for image in images])
+        items = [
+            Item(
+                id=f"coco-{image['id']:012d}",
+                image=Picture(folder / image["file_name"]),
+                captions=tuple(written[image["id"]]),
+                tags={"orientation": _orientation(image["width"], image["height"])},
+            )
+            for image in images
+        ]
+    except KeyError as error:
+        raise InvalidInput(
+            f"'{captions}' lacks {error}, as a field or as the id of an image that has a caption. "
+            "Expected a captions file of COCO: images (id, file_name, width, height), "
+            "annotations (id, image_id, caption)."
+        ) from None
+    except (TypeError, AttributeError, ValueError) as error:
+        raise InvalidInput(
+            f"'{captions}' is not laid out as a captions file of COCO ({error}). Expected images and annotations."
+        ) from None
+    return checked(name, items, cache)
+
+
+def _captions_file(place: Path) -> Path:
+    if place.suffix == ".json":
+        return place
+    if not place.is_dir():
+        raise InvalidInput(
+            f"COCO folder '{place}' does not exist. Expected coco:DIR with DIR/annotations/captions_*.json."
+        )
+    found = sorted((place / "annotations").glob("captions_*.json"))
+    if len(found) != 1:
+        there = ", ".join(file.name for file in found) or "none"
+        raise InvalidInput(
+            f"'{place}/annotations' holds {len(found)} captions files ({there}). Expected one captions_*.json; "
+            "name the one that is meant: coco:DIR/annotations/captions_val2017.json."
+        )
+    return found[0]
+
+
+def _image_folder(captions: Path, files: list[str]) -> Path:
+    root = captions.parent.parent if captions.parent.name == "annotations" else captions.parent
+    candidates = [root / captions.stem.removeprefix("captions_"), root / "images", root]
+    for folder in candidates:
+        if any((folder / file).is_file() for file in files[:100]):
+            return folder
+    return candidates[0]
+
+
+def _orientation(width: int, height: int) -> str:
+    return "square" if width == height else "landscape" if width > height else "portrait"

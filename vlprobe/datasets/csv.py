@@ -1,0 +1,77 @@
+"""Pictures and captions of one's own in a table: `csv:FILE` with columns image and caption.
+
+Paths are relative to the table's folder. An image with several captions has several rows. Every further column is a
+tag that results can be sliced by; it belongs to the image, so its rows must agree. Separated by , ; | or tab.
+"""
+
+import csv
+import io
+from pathlib import Path
+
+from vlprobe.datasets.checks import Loaded, checked, read_text
+from vlprobe.errors import InvalidInput
+from vlprobe.types import Item, Picture
+
+PREFIX = "csv"
+DELIMITERS = ",;\t|"
+REQUIRED = ("image", "caption")
+
+
+def names() -> list[str]:
+    """The form of a name; FILE stands for a path."""
+    return ["csv:FILE"]
+
+
+def load(name: str, cache: Path) -> Loaded:
+    """Images in the order of their first rows, captions in the order of theirs. Raises InvalidInput."""
+    return checked(name, read_items(Path(name.removeprefix("csv:")).expanduser()), cache)
+
+
+def read_items(file: Path) -> list[Item]:
+    """One item for each image that the table names. Raises InvalidInput."""
+    captions: dict[str, list[str]] = {}
+    tags: dict[str, dict[str, str]] = {}
+    for line, row in _rows(file):
+        image = row.pop("image").strip()
+        if not image:
+            raise InvalidInput(
+                f"'{file}', line {line}: the image is empty. Expected a path relative to '{file.parent}'."
+            )
+        captions.setdefault(image, []).append(row.pop("caption").strip())
+        own = {column: value.strip() for column, value in row.items() if value.strip()}
+        if tags.setdefault(image, own) != own:
+            column = next(key for key in row if tags[image].get(key) != own.get(key))
+            raise InvalidInput(
+                f"'{file}', line {line}: '{image}' has {column} '{own.get(column, '')}' here and "
+                f"'{tags[image].get(column, '')}' before. A tag belongs to the image: write the same in all its rows."
+            )
+    return [Item(image, Picture(file.parent / image), tuple(captions[image]), tags[image]) for image in captions]
+
+
+def _rows(file: Path) -> list[tuple[int, dict[str, str]]]:
+    text = read_text(file)
+    first_line = text.partition("\n")[0]
+    delimiter = max(DELIMITERS, key=first_line.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows: list[tuple[int, dict[str, str]]] = []
+    try:
+        header = [column.strip().lower() for column in next(reader, [])]
+        if not set(REQUIRED) <= set(header) or len(set(header)) < len(header) or "" in header:
+            raise InvalidInput(
+                f"'{file}' has the columns {', '.join(header)}. "
+                "Expected different names in the first line, 'image' and 'caption' among them."
+            )
+        for row in reader:
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise InvalidInput(
+                    f"'{file}', line {reader.line_num}: {len(row)} fields, but {len(header)} columns. "
+                    'Put a caption that holds the separator in "quotes".'
+                )
+            rows.append((reader.line_num, dict(zip(header, row, strict=True))))
+    except csv.Error as error:
+        raise InvalidInput(
+            f"'{file}', line {reader.line_num}: {error}. Expected a CSV table; check the quotes."
+        ) from None
+    return rows

@@ -1,0 +1,76 @@
+"""A folder of pictures with their captions beside them: `folder:DIR`.
+
+Either NAME.txt beside NAME.jpg, one caption a line; or one captions.json, {"NAME.jpg": ["a caption", ...], ...}; or one
+captions.csv with columns image and caption (and tags). Every picture needs captions; to use some of the pictures, name
+the table itself: csv:DIR/captions.csv.
+"""
+
+from pathlib import Path
+
+from vlprobe.datasets.checks import Loaded, checked, read_json, read_text
+from vlprobe.datasets.csv import read_items
+from vlprobe.errors import InvalidInput
+from vlprobe.types import Item, Picture
+
+PREFIX = "folder"
+SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
+
+
+def names() -> list[str]:
+    """The form of a name; DIR stands for a folder."""
+    return ["folder:DIR"]
+
+
+def load(name: str, cache: Path) -> Loaded:
+    """Images in the order of their names. Raises InvalidInput."""
+    folder = Path(name.removeprefix("folder:")).expanduser()
+    if not folder.is_dir():
+        raise InvalidInput(f"Folder '{folder}' does not exist. Expected folder:DIR with pictures and captions.")
+    pictures = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
+    lists = [folder / file for file in ("captions.csv", "captions.json") if (folder / file).is_file()]
+    if len(lists) > 1:
+        raise InvalidInput(f"'{folder}' holds captions.csv and captions.json. Expected one of them; remove the other.")
+    if not lists:
+        items = _from_texts(folder, pictures)
+    elif lists[0].suffix == ".csv":
+        items = read_items(lists[0])
+    else:
+        items = _from_json(lists[0])
+    with_captions = {item.image.path for item in items}
+    without = [picture for picture in pictures if picture not in with_captions]
+    if without:
+        raise InvalidInput(
+            f"{len(without)} of {len(pictures)} pictures in '{folder}' have no captions (first: '{without[0].name}'). "
+            "Write them, or move those pictures out."
+        )
+    return checked(name, sorted(items, key=lambda item: item.id), cache)
+
+
+def _from_texts(folder: Path, pictures: list[Path]) -> list[Item]:
+    stems = {picture.stem for picture in pictures}
+    orphans = sorted(file.name for file in folder.glob("*.txt") if file.stem not in stems)
+    if orphans:
+        raise InvalidInput(
+            f"{len(orphans)} text files in '{folder}' have no picture of their name (first: '{orphans[0]}'). "
+            "Put the picture beside it, or move the text out."
+        )
+    items = []
+    for picture in pictures:
+        text = picture.with_suffix(".txt")
+        if text.is_file():
+            captions = tuple(line.strip() for line in read_text(text).splitlines() if line.strip())
+            items.append(Item(picture.name, Picture(picture), captions))
+    return items
+
+
+def _from_json(file: Path) -> list[Item]:
+    content = read_json(file)
+    if not isinstance(content, dict) or not all(
+        isinstance(captions, list) and all(isinstance(caption, str) for caption in captions)
+        for captions in content.values()
+    ):
+        raise InvalidInput(f'\'{file}\' is not laid out as expected: {{"NAME.jpg": ["a caption", ...], ...}}.')
+    return [
+        Item(image, Picture(file.parent / image), tuple(caption.strip() for caption in captions))
+        for image, captions in content.items()
+    ]
