@@ -1,0 +1,62 @@
+"""Flips as the paper makes them: one word of a small vocabulary exchanged for another, found by its spelling alone.
+
+Source: LGIP, section 3.2 and appendix A.2. The careful rule set is in strict.py.
+"""
+
+import re
+from typing import NamedTuple
+
+from vlprobe.perturb.draws import draw
+
+VOCABULARY = {
+    "color": ("red", "blue", "green", "yellow", "black", "white", "brown", "gray", "orange", "pink", "purple"),
+    "number": ("one", "two", "three", "four", "five"),
+    "object": ("dog", "cat", "horse", "car", "bus", "train", "person", "bird", "boat", "bicycle", "truck"),
+}
+TYPES = tuple(VOCABULARY)
+MIN_LENGTH = 5  # characters; a shorter edit is dropped (appendix A.2)
+
+_PATTERNS = {kind: re.compile(rf"\b(?:{'|'.join(words)})\b") for kind, words in VOCABULARY.items()}
+
+
+class Flip(NamedTuple):
+    """One word exchanged for another, and the caption that results."""
+
+    type: str  # color, number or object
+    text: str
+    source: str  # as written in the caption
+    target: str  # as written in the text
+    at: int  # where the source starts in the stripped caption
+    word: str  # the target's entry in the vocabulary
+
+
+def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
+    """At most one flip per type: the leftmost vocabulary word, case-sensitive, becomes another, uniformly drawn.
+
+    Nothing else changes: articles, plurals and idioms are not looked at. Unlike the paper's single random.Random(42),
+    the draw depends on the caption alone, so the order of a dataset does not matter.
+    """
+    caption = caption.strip()
+    out: list[Flip] = []
+    for kind, pattern in _PATTERNS.items():
+        match = pattern.search(caption)
+        if match is None:
+            continue
+        source = match.group()
+        others = [word for word in VOCABULARY[kind] if word != source]
+        target = others[draw(seed, item_id, index, f"flip:{kind}") % len(others)]
+        text = substituted(caption, match.start(), source, target)
+        if len(text) >= MIN_LENGTH and all(text != flip.text for flip in out):
+            out.append(Flip(kind, text, source, target, match.start(), target))
+    return out
+
+
+def literal_again(paraphrase: str, flip: Flip) -> str | None:
+    """The paraphrase with the first occurrence of the flip's source word exchanged as in the flip; None if it has none."""
+    match = re.search(rf"\b{re.escape(flip.source)}\b", paraphrase)
+    return substituted(paraphrase, match.start(), flip.source, flip.target) if match else None
+
+
+def substituted(text: str, at: int, source: str, target: str) -> str:
+    """The text with the source word at this position replaced."""
+    return text[:at] + target + text[at + len(source) :]

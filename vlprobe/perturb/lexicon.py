@@ -1,0 +1,103 @@
+"""The words that caption edits understand, read once from lexicon.txt: what each can be, its plural, its verb forms.
+
+A word can be several things at once ("walk" is a noun and a verb), so what it can be is a set of bits.
+"""
+
+from importlib.resources import files
+from typing import NamedTuple
+
+SINGULAR, PLURAL, MASS, ADJECTIVE, ADVERB, PREPOSITION = 1, 2, 4, 8, 16, 32
+DETERMINER, PRONOUN, AUXILIARY, SUBORDINATOR, CONJUNCTION, NUMBER = 64, 128, 256, 512, 1024, 2048
+BASE, PRESENT, ING, PAST, PARTICIPLE = 4096, 8192, 16384, 32768, 65536
+HUMAN, ANIMAL = 131072, 262144
+NOUN = SINGULAR | PLURAL | MASS
+VERB = BASE | PRESENT | ING | PAST | PARTICIPLE
+
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+class Verb(NamedTuple):
+    """The five forms of a verb."""
+
+    base: str
+    present: str
+    ing: str
+    past: str
+    participle: str
+
+
+def plural_of(noun: str) -> str:
+    """The regular plural of an English noun, by its spelling alone."""
+    if noun.endswith(("s", "x", "z", "ch", "sh")):
+        return noun + "es"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return noun[:-1] + "ies"
+    return noun + "s"
+
+
+def regular(base: str) -> Verb:
+    """The forms of a regular verb, by its spelling alone; the last consonant is never doubled."""
+    stem = base[:-1] if base.endswith("e") else base
+    past = base[:-1] + "ied" if base.endswith("y") and base[-2] not in "aeiou" else stem + "ed"
+    ing = base + "ing" if base.endswith(("ee", "ye", "oe")) else stem + "ing"
+    return Verb(base, plural_of(base), ing, past, past)
+
+
+_CLASSES = {
+    "mass": MASS,
+    "plural": PLURAL,
+    "adj": ADJECTIVE,
+    "adv": ADVERB,
+    "prep": PREPOSITION,
+    "det": DETERMINER,
+    "pronoun": PRONOUN,
+    "aux": AUXILIARY,
+    "sub": SUBORDINATOR,
+    "conj": CONJUNCTION,
+}
+_COUNTED = {"noun": 0, "human": HUMAN, "animal": ANIMAL}
+_DOUBLED = frozenset("bat chat chop drop flip get grab grip hit hug hum jog nap pat pet plan plug pop put rub run shop "
+                     "sip sit skip slip snap spin stop swim tap top trim trot tug wag win wrap".split())  # fmt: skip
+
+TAGS: dict[str, int] = {}  # word in lower case -> what it can be
+PLURALS: dict[str, str] = {}  # singular -> plural, of nouns that can be counted
+SINGULARS: dict[str, str] = {}
+VERBS: dict[str, Verb] = {}  # any form -> all forms
+
+
+def _add(word: str, bits: int) -> None:
+    TAGS[word] = TAGS.get(word, 0) | bits
+
+
+def _add_verb(entry: str) -> None:
+    base, *given = entry.split("/")
+    usual = regular(base + base[-1]) if base in _DOUBLED else regular(base)
+    usual = usual._replace(base=base, present=plural_of(base))
+    forms = Verb(base, *(mine or other for mine, other in zip((given + [""] * 4)[:4], usual[1:], strict=True)))
+    for form, bit in zip(forms, (BASE, PRESENT, ING, PAST, PARTICIPLE), strict=True):
+        _add(form, bit)
+        VERBS.setdefault(form, forms)
+
+
+def _read() -> None:
+    for line in files("vlprobe.perturb").joinpath("lexicon.txt").read_text(encoding="utf-8").splitlines():
+        kind, _, words = line.partition(": ")
+        if kind.startswith("#"):
+            continue
+        for entry in words.split():
+            if kind == "verb":
+                _add_verb(entry)
+            elif kind in _COUNTED:
+                singular, _, plural = entry.partition("/")
+                plural = plural or plural_of(singular)
+                _add(singular, SINGULAR | _COUNTED[kind])
+                _add(plural, PLURAL | _COUNTED[kind])
+                PLURALS.setdefault(singular, plural)
+                SINGULARS.setdefault(plural, singular)
+            else:
+                _add(entry, _CLASSES[kind])
+    for number in NUMBERS:
+        _add(number, NUMBER)
+
+
+_read()

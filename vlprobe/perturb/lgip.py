@@ -1,0 +1,176 @@
+"""LGIP's edits of the captions of one image: paraphrases that keep the meaning, flips that break it, and both at once.
+
+Source: LGIP, section 3.2 and appendix A.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.perturb import flips, strict, templates
+from vlprobe.perturb.draws import draw, sample
+from vlprobe.perturb.flips import MIN_LENGTH, Flip
+from vlprobe.perturb.paraphrase import Paraphrase
+from vlprobe.perturb.tokens import Reading
+from vlprobe.perturb.truths import truths
+from vlprobe.types import Edit
+
+RULES = ("strict", "paper")
+KINDS = ("paraphrase", "flip", "combined")
+TAGS = ("rule", "marker")
+PARAPHRASES_PER_FLIP = 3  # how many paraphrases of a caption each of its flips is combined with
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionEdits:
+    """The edits of the captions of one image."""
+
+    edits: tuple[tuple[tuple[str, Edit], ...], ...]  # per caption: text and what was done
+    dropped: Mapping[str, int]  # why something was left out, and how often
+
+
+def edits(
+    captions: Sequence[str],
+    item_id: str,
+    *,
+    rules: str = "strict",
+    seed: int = 42,
+    kinds: Iterable[str] = KINDS,
+    k_same: int = 6,
+    k_diff: int = 6,
+    tag: str = "rule",
+) -> CaptionEdits:
+    """Edits the captions of one image; together they also say which flips would stay true of it.
+
+    Rules `strict` keep every edit grammatical and every flip false as far as the image's captions tell; of the
+    paraphrases up to half of `k_same` are advanced ones, so that these are not crowded out by the templates, which every
+    caption has. Rules `paper` flip literally, wrap the raw caption, add discourse markers to the advanced paraphrases, and
+    draw uniformly over all unique paraphrases. Combined edits are a paraphrase of the caption, flipped as the caption
+    itself was: up to three paraphrases, drawn from the kept ones, for each kept flip.
+
+    What is drawn depends on (seed, item id, caption index, purpose) alone, in both rule sets: the paper's one sequential
+    random.Random(42) makes every draw depend on the order of the data set.
+
+    Args:
+        captions: All captions of the image.
+        item_id: Of the image.
+        rules: strict or paper.
+        seed: Any whole number.
+        kinds: Which of paraphrase, flip, combined to make.
+        k_same: At most so many paraphrases per caption.
+        k_diff: At most so many flips per caption; there are never more than three, one per type.
+        tag: How a paraphrase is called simple or advanced: by the `rule` that made it, or by the paper's `marker` test,
+            which calls the templates "... in the scene" and "a scene showing ..." advanced.
+
+    Returns:
+        Per caption the edits in the order paraphrases, flips, combined; no text twice, none equal to its caption.
+
+    Raises:
+        NotFound: unknown rules, kind or tag.
+        InvalidInput: an empty caption.
+    """
+    kinds = _checked(captions, item_id, rules, kinds, tag)
+    dropped: Counter[str] = Counter()
+    readings = [Reading(caption) for caption in captions]
+    known = truths(reading.lower for reading in readings) if rules == "strict" else None
+    out = []
+    for index, reading in enumerate(readings):
+        same = _paraphrases(reading, item_id, index, rules, seed, k_same, dropped) if kinds - {"flip"} else []
+        different: list[Flip] = []
+        if kinds - {"paraphrase"}:
+            if known is None:
+                different = flips.literal(reading.text, item_id, index, seed)
+            else:
+                different = strict.flips(reading, known, item_id, index, seed, dropped)
+            different = _capped(different, k_diff, draw(seed, item_id, index, "flips"), dropped, "flip")
+        made: dict[str, Edit] = {}
+        if "paraphrase" in kinds:
+            made |= {paraphrase.text: _paraphrase_edit(paraphrase, tag) for paraphrase in same}
+        if "flip" in kinds:
+            for flip in different:
+                made.setdefault(flip.text, Edit("flip", flip.type, f"flip:{flip.type}", flip.source, flip.target))
+        if "combined" in kinds and different and same:
+            chosen = sample(same, PARAPHRASES_PER_FLIP, draw(seed, item_id, index, "combined"))
+            for text, edit in _combined(different, chosen, rules, dropped):
+                made.setdefault(text, edit)
+        made.pop(captions[index], None)
+        made.pop(reading.text, None)
+        out.append(tuple(made.items()))
+    return CaptionEdits(tuple(out), dict(dropped))
+
+
+def _checked(captions: Sequence[str], item_id: str, rules: str, kinds: Iterable[str], tag: str) -> set[str]:
+    if rules not in RULES:
+        raise NotFound("rule set", rules, RULES)
+    if tag not in TAGS:
+        raise NotFound("tag", tag, TAGS)
+    kinds = set(kinds)
+    for kind in sorted(kinds.difference(KINDS)):
+        raise NotFound("kind of edit", kind, KINDS)
+    for index, caption in enumerate(captions):
+        if not caption.strip():
+            raise InvalidInput(
+                f"Caption {index} of item '{item_id}' is empty. Expected a sentence or phrase; fill it in or drop it."
+            )
+    return kinds
+
+
+def _capped(found: list, cap: int, number: int, dropped: Counter[str], kind: str) -> list:
+    if len(found) <= cap:
+        return found
+    dropped[f"{kind}, over the cap"] += len(found) - cap
+    return sample(found, cap, number)
+
+
+def _paraphrases(
+    reading: Reading, item_id: str, index: int, rules: str, seed: int, cap: int, dropped: Counter[str]
+) -> list[Paraphrase]:
+    simple = templates.raw(reading.text) if rules == "paper" else templates.fitted(reading)
+    advanced: list[Paraphrase] = []
+    unique: dict[str, Paraphrase] = {}
+    for paraphrase in simple + advanced:
+        if len(paraphrase.text) >= MIN_LENGTH and paraphrase.text != reading.text:
+            unique.setdefault(paraphrase.text, paraphrase)
+    number = draw(seed, item_id, index, "paraphrases")
+    if rules == "paper":
+        return _capped(list(unique.values()), cap, number, dropped, "paraphrase")
+    simple = [paraphrase for paraphrase in unique.values() if paraphrase.subtype == "simple"]
+    advanced = [paraphrase for paraphrase in unique.values() if paraphrase.subtype == "advanced"]
+    most = max(cap // 2, cap - len(simple))
+    kept = _capped(advanced, most, draw(seed, item_id, index, "advanced"), dropped, "paraphrase")
+    return _capped(simple, cap - len(kept), number, dropped, "paraphrase") + kept
+
+
+def _paraphrase_edit(paraphrase: Paraphrase, tag: str) -> Edit:
+    subtype = paraphrase.subtype
+    if tag == "marker":
+        subtype = "simple" if templates.has_marker(paraphrase.text) else "advanced"
+    return Edit("paraphrase", subtype, paraphrase.rule, paraphrase.source, paraphrase.target)
+
+
+def _combined(
+    different: list[Flip], same: list[Paraphrase], rules: str, dropped: Counter[str]
+) -> Iterable[tuple[str, Edit]]:
+    again = {paraphrase.text: Reading(paraphrase.text) for paraphrase in same} if rules == "strict" else {}
+    for flip in different:
+        for paraphrase in same:
+            target = flip.target
+            if rules == "paper":
+                text = flips.literal_again(paraphrase.text, flip)
+            else:
+                text = None
+                at = _token_at(again[paraphrase.text], paraphrase.where(flip.at))
+                done = strict.exchanged(again[paraphrase.text], at, flip.word) if at is not None else None
+                if done:
+                    text, target = done
+            if text is None:
+                dropped["combined, flipped word gone or not certain"] += 1
+                continue
+            rule = f"{paraphrase.rule}+flip:{flip.type}"
+            yield text, Edit("combined", flip.type, rule, flip.source, target, via=paraphrase.text)
+
+
+def _token_at(reading: Reading, position: int | None) -> int | None:
+    starts = [start for start, _ in reading.spans]
+    return starts.index(position) if position in starts else None

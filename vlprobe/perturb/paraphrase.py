@@ -1,0 +1,29 @@
+"""What a paraphrase rule returns: the text, and where each kept stretch of the caption went in it."""
+
+from typing import NamedTuple
+
+Part = str | tuple[int, int]  # new words, or a stretch of the caption that is kept
+
+
+class Paraphrase(NamedTuple):
+    """A caption said in another way."""
+
+    text: str
+    rule: str
+    subtype: str  # simple or advanced
+    source: str = ""
+    target: str = ""
+    parts: tuple[Part, ...] = ()  # in the order of the text; a kept stretch may differ in the case of its first letter
+
+    def where(self, position: int) -> int | None:
+        """Where the character at this position of the (stripped) caption stands in the text; None if it was replaced."""
+        at = 0
+        for part in self.parts:
+            if isinstance(part, str):
+                at += len(part)
+                continue
+            start, end = part
+            if start <= position < end:
+                return at + position - start
+            at += end - start
+        return None

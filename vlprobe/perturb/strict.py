@@ -1,0 +1,140 @@
+"""Flips that stay grammatical and become false: the careful rule set.
+
+A word is exchanged only where it is surely the color, the count or the thing that it looks like; the article before it,
+and for "one" the noun and verb after it, follow. Counts only go up: "one dog" is still true of two dogs.
+"""
+
+from collections import Counter
+
+from vlprobe.perturb import lexicon
+from vlprobe.perturb.draws import draw, sample
+from vlprobe.perturb.flips import MIN_LENGTH, VOCABULARY, Flip
+from vlprobe.perturb.idioms import bad_color, bad_number, bad_object, same_class_only
+from vlprobe.perturb.lexicon import ADJECTIVE, PLURALS, PRESENT, SINGULAR, TAGS, VERBS
+from vlprobe.perturb.tokens import Reading, like, takes_an
+from vlprobe.perturb.truths import Truths
+
+PLURAL_OF = {"person": "people", **{word: lexicon.plural_of(word) for word in VOCABULARY["object"] if word != "person"}}
+_CLASSES = (frozenset("dog cat horse bird".split()), frozenset("car bus train boat bicycle truck".split()), {"person"})
+
+
+def _flippable() -> dict[str, tuple[str, str, bool]]:
+    table = {word: (kind, word, False) for kind, words in VOCABULARY.items() for word in words}
+    table |= {plural: ("object", word, True) for word, plural in PLURAL_OF.items()}
+    return table | {"grey": ("color", "gray", False), "busses": ("object", "bus", True), "persons": ("object", "person", True)}
+
+
+FLIPPABLE = _flippable()  # word in lower case -> flip type, vocabulary entry, whether it is a plural
+_OFFERS = {kind: [word for word in words if kind != "number" or word != "one"] for kind, words in VOCABULARY.items()}
+
+
+def flips(reading: Reading, truths: Truths, item_id: str, index: int, seed: int, dropped: Counter[str]) -> list[Flip]:
+    """At most one flip per type: the leftmost word that can be flipped, by the first word drawn that is not true.
+
+    Args:
+        reading: The caption.
+        truths: What all captions of the image say.
+        item_id: Of the image; with the index and the seed it decides what is drawn.
+        index: Of the caption.
+        seed: Of the run.
+        dropped: Counts, by reason, the words left alone and the draws rejected because they stay true.
+    """
+    found: dict[str, Flip | None] = {}
+    for at, word in enumerate(reading.lower):
+        if word not in FLIPPABLE:
+            continue
+        kind, source, plural = FLIPPABLE[word]
+        if kind in found:
+            continue
+        reason = _why_not(reading, at, kind, source, plural)
+        if reason:
+            dropped[f"flip:{kind}, {reason}"] += 1
+            continue
+        found[kind] = _flip(reading, at, truths, draw(seed, item_id, index, f"flip:{kind}"), dropped)
+    return [flip for kind in VOCABULARY if (flip := found.get(kind))]
+
+
+def _why_not(reading: Reading, at: int, kind: str, source: str, plural: bool) -> str:
+    if reading.words[at][:1].isupper() and at and not reading.text.isupper():
+        return "part of a name"
+    if kind == "color":
+        return bad_color(reading.lower, at, source)
+    if kind == "number":
+        return bad_number(reading.lower, at)
+    return bad_object(reading.lower, at, source, plural)
+
+
+def _flip(reading: Reading, at: int, truths: Truths, number: int, dropped: Counter[str]) -> Flip | None:
+    kind, source, _ = FLIPPABLE[reading.lower[at]]
+    offers = _OFFERS[kind]
+    if kind == "object" and same_class_only(reading.lower, at):
+        offers = next([word for word in offers if word in of] for of in _CLASSES if source in of)
+    if kind == "number":
+        offers = [word for word in offers if VOCABULARY[kind].index(word) > VOCABULARY[kind].index(source)]
+    for word in sample(offers, len(offers), number):
+        if word == source:
+            continue
+        if not truths.allow(kind, source, word):
+            dropped[f"flip:{kind}, still true of the image"] += 1
+            continue
+        done = exchanged(reading, at, word)
+        if done is None:
+            dropped[f"flip:{kind}, agreement not certain"] += 1
+            return None
+        return Flip(kind, done[0], reading.words[at], done[1], reading.spans[at][0], word)
+    dropped[f"flip:{kind}, no word left"] += 1
+    return None
+
+
+def exchanged(reading: Reading, at: int, word: str) -> tuple[str, str] | None:
+    """The text with the token exchanged for this vocabulary word, and the word as written there; None if not safe.
+
+    The new word takes the old one's number and case; an article directly before it, and the noun and verb that a former
+    "one" governs, follow.
+    """
+    kind, source, plural = FLIPPABLE[reading.lower[at]]
+    new = like(reading.words[at], PLURAL_OF[word] if plural else word)
+    changes = {at: new}
+    if source == "one":
+        more = _pluralised(reading, at)
+        if more is None:
+            return None
+        changes |= more
+    if at and reading.lower[at - 1] in ("a", "an"):
+        article = reading.words[at - 1]
+        changes[at - 1] = like(article if len(article) > 1 else article + "x", "an" if takes_an(new) else "a")
+        if len(article) == 1 and article.isupper() and reading.text.isupper():
+            changes[at - 1] = changes[at - 1].upper()
+    text = reading.text
+    for token, put in sorted(changes.items(), reverse=True):
+        start, end = reading.spans[token]
+        text = text[:start] + put + text[end:]
+    return (text, new) if len(text) >= MIN_LENGTH else None
+
+
+_VERB_AFTER_ONE = {"is": "are", "was": "were", "has": "have", "does": "do"}
+_SINGULAR_LATER = frozenset("its itself his her him he she himself herself it other another others rest one".split())
+
+
+def _pluralised(reading: Reading, at: int) -> dict[int, str] | None:
+    """What else changes when "one" becomes several: its noun, and a verb directly after it."""
+    lower = reading.lower
+    noun = at + 1
+    while noun < len(lower) and TAGS.get(lower[noun], 0) & ADJECTIVE and noun + 1 < len(lower) and _names(lower[noun + 1]):
+        noun += 1
+    if noun >= len(lower) or lower[noun] not in PLURALS or _SINGULAR_LATER.intersection(lower[noun:]):
+        return None
+    changes = {noun: like(reading.words[noun], PLURALS[lower[noun]])}
+    after = lower[noun + 1] if noun + 1 < len(lower) else "."
+    bits = TAGS.get(after, 0)
+    if after in _VERB_AFTER_ONE:
+        changes[noun + 1] = like(reading.words[noun + 1], _VERB_AFTER_ONE[after])
+    elif bits & PRESENT:
+        changes[noun + 1] = like(reading.words[noun + 1], VERBS[after].base)
+    elif not (bits & (lexicon.PREPOSITION | lexicon.ING | lexicon.CONJUNCTION) or not after.isalnum()):
+        return None
+    return changes
+
+
+def _names(word: str) -> bool:
+    return bool(TAGS.get(word, 0) & (SINGULAR | ADJECTIVE))

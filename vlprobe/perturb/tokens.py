@@ -1,0 +1,51 @@
+"""A caption as words and marks, and the small spelling rules that every edit shares."""
+
+import re
+from functools import cached_property
+
+TOKEN = re.compile(r"\w+(?:[-'’](?!s\b)\w+)*|['’]s\b|[^\w\s]")
+
+_VOWEL_LETTER_NAMES = frozenset("aefhilmnorsx")
+_SOUNDS_LIKE_CONSONANT = re.compile(r"eu|ew[ei]|on[ce]e?\b|one-|uni(?!n|m)|us[aeiu]|ut[ie]|u[bcfklrtv]i|ura")
+_SILENT_H = re.compile(r"hour|hono|hones|heir|8|11\b|18\b")
+
+
+class Reading:
+    """A stripped caption and its tokens."""
+
+    def __init__(self, caption: str) -> None:
+        self.text = caption.strip()
+        self.words = TOKEN.findall(self.text)
+        self.lower = [word.lower() for word in self.words]
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """Start and end of each token."""
+        return [match.span() for match in TOKEN.finditer(self.text)]
+
+
+def takes_an(word: str) -> bool:
+    """Whether the indefinite article before this word is "an", judged by spelling ("hour", "umbrella", not "unicorn")."""
+    if len(word) > 1 and word.isupper() and not any(letter in "AEIOUY" for letter in word[1:]):
+        return word[0].lower() in _VOWEL_LETTER_NAMES  # an acronym is read letter by letter
+    word = word.lower()
+    if word[:1] in ("a", "e", "i", "o", "u"):
+        return not _SOUNDS_LIKE_CONSONANT.match(word)
+    return bool(_SILENT_H.match(word))
+
+
+def like(pattern: str, word: str) -> str:
+    """The word in the case of the pattern: UPPER, Capitalised, or lower."""
+    if len(pattern) > 1 and pattern.isupper():
+        return word.upper()
+    return word[:1].upper() + word[1:] if pattern[:1].isupper() else word
+
+
+def is_shouted(text: str) -> bool:
+    """Whether the caption is written in capitals throughout, so that a capital says nothing about a word."""
+    return text.isupper()
+
+
+def capitalised(text: str) -> str:
+    """The text with its first letter in upper case."""
+    return text[:1].upper() + text[1:]
