@@ -5,7 +5,7 @@ named by its case key. Each view takes a Store and plain values and returns a Da
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -30,6 +30,7 @@ SORTS = {
     "best": "margin DESC, case_number ASC",
     "dataset": "case_number ASC",
 }
+TRADE_OFFS = {"lgip": ("invariance_error", ("positive_rate", "sensitivity_gap"))}  # low is good, high is good
 OUTCOMES = {"fooled": "margin <= 0", "tied": "margin = 0", "held": "margin > 0", "all": "true"}
 
 
@@ -189,6 +190,21 @@ def _where(chosen: Filter) -> tuple[str, list[object]]:
     return " AND ".join(terms), values
 
 
+def _chosen(store: Store, case_key: str, chosen: Filter) -> tuple[str, str, list[object]]:
+    """What to select a filter's cases from, the condition that they meet, and the values of both."""
+    own = _runs_of(store, case_key)
+    mine = own[own["model"] == chosen.model]
+    if mine.empty:
+        raise NotFound("model in this question set", chosen.model, own["model"])
+    where, values = _where(chosen)
+    joined = "read_parquet(?) AS answered"
+    files: list[object] = [store.files(mine["key"].tolist(), "scores")]
+    if chosen.tag or chosen.contains:
+        joined += ' JOIN (SELECT "case", tags, texts FROM read_parquet(?)) AS asked USING ("case")'
+        files.append(store.files([case_key], "cases"))
+    return joined, where, files + values
+
+
 def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: int = 12) -> tuple[pd.DataFrame, int]:
     """One page of the cases that pass a filter, and how many pass it.
 
@@ -196,23 +212,14 @@ def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: i
         case, id, item, kind, subtype, rule, source, target, images, texts, roles, tags, margin, scores; and the total.
         Ties count as failures.
     """
-    own = _runs_of(store, case_key)
-    mine = own[own["model"] == chosen.model]
-    if mine.empty:
-        raise NotFound("model in this question set", chosen.model, own["model"])
-    where, values = _where(chosen)
-    scores, asked = store.files(mine["key"].tolist(), "scores"), store.files([case_key], "cases")
-    joined = "read_parquet(?) AS answered"
-    files: list[object] = [scores]
-    if chosen.tag or chosen.contains:
-        joined += ' JOIN (SELECT "case", tags, texts FROM read_parquet(?)) AS asked USING ("case")'
-        files.append(asked)
+    joined, where, given = _chosen(store, case_key, chosen)
+    asked = store.files([case_key], "cases")
     with store.cursor() as cursor:
-        total = cursor.execute(f"SELECT count(*) FROM {joined} WHERE {where}", files + values).fetchall()[0][0]
+        total = cursor.execute(f"SELECT count(*) FROM {joined} WHERE {where}", given).fetchall()[0][0]
         found = cursor.execute(
             f'SELECT "case" AS case_number, margin, scores FROM {joined} WHERE {where} '
             f"ORDER BY {SORTS[chosen.sort]} LIMIT ? OFFSET ?",
-            [*files, *values, size, max(page - 1, 0) * size],
+            [*given, size, max(page - 1, 0) * size],
         ).df()
         numbers = found["case_number"].tolist()
         texts = cursor.execute(
@@ -221,6 +228,15 @@ def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: i
             [asked, numbers],
         ).df()
     return found.merge(texts, on="case_number").rename(columns={"case_number": "case"}), total
+
+
+def outcomes(store: Store, case_key: str, chosen: Filter) -> dict[str, int]:
+    """How many cases pass a filter with each outcome, whatever outcome it names; ties are among the fooled, too."""
+    joined, where, given = _chosen(store, case_key, replace(chosen, outcome="all"))
+    counted = ", ".join(f"count(*) FILTER ({condition})" for condition in OUTCOMES.values())
+    with store.cursor() as cursor:
+        found = cursor.execute(f"SELECT {counted} FROM {joined} WHERE {where}", given).fetchall()[0]
+    return dict(zip(OUTCOMES, found, strict=True))
 
 
 def answers(store: Store, case_key: str, cases: Sequence[int]) -> pd.DataFrame:
@@ -242,6 +258,33 @@ def pareto(points: pd.DataFrame, down: str, up: str) -> pd.Series:
         strictly = (points[down] < own[down]) | (points[up] > own[up])
         keep.append(not (better & strictly).any())
     return pd.Series(keep, index=points.index, dtype=bool)
+
+
+def trade_off(store: Store, case_key: str, up: str, averaging: str = "macro", unit: str = "cosine") -> pd.DataFrame:
+    """How steady each model is under rewording against how alert it is to wrong captions.
+
+    Args:
+        store: Where results are.
+        case_key: A question set of a probe that TRADE_OFFS names.
+        up: The metric that should be high.
+        averaging: "macro" or "micro".
+        unit: "cosine" or "spread".
+
+    Returns:
+        model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (no other model beats it on both), by model.
+    """
+    down, ups = TRADE_OFFS[_runs_of(store, case_key)["probe"].iloc[0]]
+    if up not in ups:
+        raise NotFound("trade-off metric", up, ups)
+    table = estimates(store, case_key, "all", averaging, unit)
+    names = {"value": "", "low": "_low", "high": "_high", "n_items": "_n"}
+    sides = []
+    for axis, metric in (("x", down), ("y", up)):
+        own = table[table["metric"] == metric].set_index("model")[list(names)]
+        sides.append(own.rename(columns={name: axis + end for name, end in names.items()}))
+    points = sides[0].join(sides[1], how="outer").reset_index()
+    front = pareto(points.dropna(subset=["x", "y"]), "x", "y")
+    return points.assign(front=front.reindex(points.index, fill_value=False))
 
 
 def export(store: Store, output: Path) -> int:
