@@ -13,6 +13,7 @@ LAYERS = [
     ("errors", "types"),
     ("estimate", "registry", "pictures", "published"),
     ("perturb", "judge", "embeddings"),
+    ("scoring",),
     ("metrics",),
     ("datasets", "models", "demo"),
     ("probes",),
@@ -26,8 +27,11 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
 def imports(path: Path) -> list[tuple[str, bool]]:
-    """Absolute names that a file imports, and whether it does so at the top of the module."""
+    """Absolute names that a file imports at run time, and whether it does so at the top of the module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree.body = [
+        node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+    ]
     top = set(map(id, tree.body))
     found = []
     for node in ast.walk(tree):

@@ -18,8 +18,9 @@ import pyarrow as pa
 from vlprobe import __version__, judge, registry
 from vlprobe.embeddings import Encoder, similarity_spread
 from vlprobe.errors import InvalidInput
+from vlprobe.scoring import Scorer
 from vlprobe.store import Entry, Store
-from vlprobe.types import Case, Dataset, DualEncoder, Item, Picture, Probe, Run
+from vlprobe.types import Case, Dataset, DualEncoder, Item, Probe, Run
 
 PART_CASES = 4096  # cases in a part: what is lost at most when a run is killed
 SPREAD_ITEMS = 1000  # items whose mismatched pairs give a model's similarity spread
@@ -155,7 +156,7 @@ def _case_table(cases: Sequence[tuple[int, Item, Case]], first: int) -> pa.Table
         "rule": [case.edit.rule for _, _, case in cases],
         "source": [case.edit.source for _, _, case in cases],
         "target": [case.edit.target for _, _, case in cases],
-        "images": [[str(picture.path) for picture in case.images] for _, _, case in cases],
+        "images": [[picture.name for picture in case.images] for _, _, case in cases],
         "texts": [case.texts for _, _, case in cases],
         "roles": [case.roles for _, _, case in cases],
         "tags": [list(item.tags.items()) for _, item, _ in cases],
@@ -186,17 +187,18 @@ def answer(
         lambda stage, done, of: progress.update(f"{label}: similarity spread ({stage})", 0, total),
     )
     sample = sorted(items, key=lambda item: hashlib.sha256(f"{run.seed}/spread/{item.id}".encode()).digest())
-    sample = sample[:SPREAD_ITEMS]
+    sample = [item for item in sample if item.image][:SPREAD_ITEMS]
     spread = similarity_spread(encoder, [item.image for item in sample], [item.captions for item in sample])
+    score = probe.scorer(encoder, run, items)
     names = []
     for first in range(0, total, PART_CASES):
         last = min(first + PART_CASES, total)
         names.append(f"{first:09d}-{last:09d}")
         if not entry.has_part(names[-1]):
             encoder.progress = _share(progress, label, first, last, total)
-            entry.write_part(names[-1], score(cases.slice(first, last - first), encoder, probe))
+            entry.write_part(names[-1], score(cases.slice(first, last - first)))
         progress.update(label, last, total)
-    scores = pa.concat_tables(_whole_parts(entry, names, cases, encoder, probe))
+    scores = pa.concat_tables(_whole_parts(entry, names, cases, score))
     progress.update(f"{label}: intervals", total, total)
     rows, tags = _rows(cases, scores, items)
     rows = probe.prepare(rows)
@@ -206,7 +208,7 @@ def answer(
             "run": pa.array([run.key]).take(pa.array(np.zeros(total, dtype=np.int32))),
             **{name: cases[name] for name in ("case", "item", "kind", "subtype", "rule")},
             "strength_bin": pa.array(rows["strength_bin"].tolist(), pa.string()),
-            **{name: scores[name] for name in ("margin", "text_similarity", "scores")},
+            **{name: scores[name] for name in scores.column_names},
         }
     )
     table = pa.Table.from_pandas(found.assign(run=run.key), preserve_index=False)
@@ -232,78 +234,27 @@ def _share(progress: Progress, label: str, first: int, last: int, total: int):
     return update
 
 
-def _whole_parts(
-    entry: Entry, names: Sequence[str], cases: pa.Table, encoder: Encoder, probe: Probe
-) -> Iterator[pa.Table]:
+def _whole_parts(entry: Entry, names: Sequence[str], cases: pa.Table, score: Scorer) -> Iterator[pa.Table]:
     for name in names:
         part = entry.part(name)
         if part is None:  # damaged since it was written: asked again
             first, last = (int(number) for number in name.split("-"))
-            part = score(cases.slice(first, last - first), encoder, probe)
+            part = score(cases.slice(first, last - first))
             entry.write_part(name, part)
         yield part
-
-
-def score(cases: pa.Table, encoder: Encoder, probe: Probe) -> pa.Table:
-    """One model's similarities for a slice of cases.
-
-    Returns:
-        `scores`: for each case a list of float32 of length n_images * n_texts, image by image; `margin`;
-        `text_similarity`: cosine of the original and the first edit, NaN with one text.
-    """
-    images, image_of, n_images = _distinct(cases["images"])
-    texts, text_of, n_texts = _distinct(cases["texts"])
-    image_vectors = encoder.images([Picture(path) for path in images])
-    first_text = np.concatenate([[0], np.cumsum(n_texts)[:-1]])
-    first_image = np.concatenate([[0], np.cumsum(n_images)[:-1]])
-    encoder.texts([texts[code] for code in dict.fromkeys(text_of[first_text].tolist())], keep=True)
-    text_vectors = encoder.texts(texts)
-    n_pairs = n_images * n_texts
-    offsets = np.concatenate([[0], np.cumsum(n_pairs)])
-    row = np.repeat(np.arange(len(n_pairs)), n_pairs)
-    within = np.arange(offsets[-1]) - offsets[row]
-    left = image_of[first_image[row] + within // n_texts[row]]
-    right = text_of[first_text[row] + within % n_texts[row]]
-    similarity = _cosines(image_vectors, left, text_vectors, right)
-    two = n_texts > 1
-    text_similarity = np.full(len(n_texts), np.nan, dtype=np.float32)
-    text_similarity[two] = _cosines(text_vectors, text_of[first_text[two]], text_vectors, text_of[first_text[two] + 1])
-    widest = int(n_pairs.max())
-    columns = np.full((len(n_pairs), widest), np.nan, dtype=np.float32)
-    columns[row, within] = similarity
-    rows = cases.select(["kind", "subtype", "rule"]).to_pandas()
-    rows = rows.assign(**{f"score_{column}": columns[:, column] for column in range(widest)})
-    return pa.table(
-        {
-            "scores": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(similarity)),
-            "margin": pa.array(probe.margins(rows).astype(np.float32)),
-            "text_similarity": pa.array(text_similarity),
-        }
-    )
-
-
-def _distinct(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Distinct strings of a list column, the code of each entry, and how many entries each row has."""
-    lists = column.combine_chunks()
-    encoded = lists.flatten().dictionary_encode()
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(), lists.value_lengths().to_numpy()
-
-
-def _cosines(left: np.ndarray, left_row: np.ndarray, right: np.ndarray, right_row: np.ndarray) -> np.ndarray:
-    """Row-wise products, summed in one order whatever the neighbours: equal vectors give equal scores to the bit."""
-    found = np.empty(len(left_row), dtype=np.float32)
-    for start in range(0, len(left_row), 8192):
-        chunk = slice(start, start + 8192)
-        found[chunk] = np.einsum("nd,nd->n", left[left_row[chunk]], right[right_row[chunk]])
-    return found
 
 
 def _rows(cases: pa.Table, scores: pa.Table, items: Sequence[Item]) -> tuple[pd.DataFrame, list[str]]:
     """What the metrics see: codes for item and group, one column a tag."""
     rows = cases.select(["item_code", "kind", "subtype", "rule"]).to_pandas()
     rows["group_code"] = cases["group"].combine_chunks().dictionary_encode().indices.to_numpy()
-    rows["margin"] = scores["margin"].to_numpy()
-    rows["text_similarity"] = scores["text_similarity"].to_numpy()
+    for name in scores.column_names:
+        if not pa.types.is_list(scores[name].type):
+            rows[name] = scores[name].to_numpy()
+    lists = scores["text_scores"].combine_chunks()
+    some = lists.value_lengths().to_numpy() > 0
+    rows["text_01"] = np.nan
+    rows.loc[some, "text_01"] = lists.flatten().to_numpy()[lists.offsets.to_numpy()[:-1][some]]
     names = sorted({name for item in items for name in item.tags})
     for name in names:
         rows[f"tag:{name}"] = np.array([item.tags.get(name, "") for item in items], dtype=object)[rows["item_code"]]

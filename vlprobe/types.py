@@ -1,7 +1,7 @@
 """The nouns, in the order that data flows: Item -> Case -> scores -> Measure -> Estimate, and Run for a pass over all.
 
 Scores are not a class: they are float32 arrays, cosines of l2-normalised embeddings unless a probe says otherwise.
-This module imports nothing else of vlprobe.
+This module imports nothing else of vlprobe at run time.
 """
 
 import hashlib
@@ -16,7 +16,10 @@ import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from PIL import Image
+
+    from vlprobe.embeddings import Encoder
 
 Role = Literal["original", "same", "different"]
 
@@ -27,6 +30,22 @@ class Picture:
 
     path: Path
     edit: "PictureEdit | None" = None
+
+    @property
+    def name(self) -> str:
+        """How the picture is written in a table: its path, or JSON where it is edited."""
+        if self.edit is None:
+            return str(self.path)
+        return json.dumps({"path": str(self.path), **asdict(self.edit), "partner": str(self.edit.partner)})
+
+    @classmethod
+    def named(cls, name: str) -> "Picture":
+        """The picture that is written so."""
+        if not name.startswith("{"):
+            return cls(Path(name))
+        edit = json.loads(name)
+        path = Path(edit.pop("path"))
+        return cls(path, PictureEdit(**edit | {"partner": Path(edit["partner"])}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +187,11 @@ class Probe(Protocol):
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
         """The questions about one item, and how many edits were dropped for each reason; no other item matters."""
 
-    def margins(self, rows: "pd.DataFrame") -> np.ndarray:
-        """What should win minus what should lose, float32 of shape (n,); 0 is a tie and a failure."""
+    def scorer(self, encoder: "Encoder", run: Run, items: Sequence[Item]) -> "Callable[[pa.Table], pa.Table]":
+        """What turns a slice of the cases into `scores`, `text_scores`, `margin` and columns of the probe's own.
+
+        The margin is what should win minus what should lose: 0 is a tie and a failure.
+        """
 
     def prepare(self, rows: "pd.DataFrame") -> "pd.DataFrame":
         """All scored cases of a run, with the columns added that can only be known from all of them."""

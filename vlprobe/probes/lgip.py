@@ -4,14 +4,16 @@ A case is one image, a caption of it and one edit of that caption. In a combined
 that was flipped; the margin is still taken against the original caption, as in equation 3.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from vlprobe import scoring
+from vlprobe.embeddings import Encoder
 from vlprobe.metrics import pairwise
 from vlprobe.perturb import lgip as perturb_lgip
-from vlprobe.types import Case, Item
+from vlprobe.types import Case, Item, Run
 
 
 class Lgip:
@@ -42,19 +44,21 @@ class Lgip:
                 found.append(Case(f"{group}/{position}", item.id, group, (item.image,), texts, roles, edit))
         return found, made.dropped
 
-    def margins(self, rows: pd.DataFrame) -> np.ndarray:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item]) -> scoring.Scorer:
         """Similarity of the original minus that of the edit; for a paraphrase, minus how far it moved."""
-        gap = (rows["score_0"] - rows["score_1"]).to_numpy(np.float32)
-        return np.where(rows["kind"] == "paraphrase", -np.abs(gap), gap)
+        return scoring.case_scorer(encoder, _margins)
 
     def prepare(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Adds the strength of each flip and its bin among all flips of this model."""
         flips = (rows["kind"] == "flip").to_numpy()
         strength = np.full(len(rows), np.nan)
-        strength[flips] = pairwise.strength(
-            rows["subtype"].to_numpy()[flips], rows["text_similarity"].to_numpy()[flips]
-        )
+        strength[flips] = pairwise.strength(rows["subtype"].to_numpy()[flips], rows["text_01"].to_numpy()[flips])
         return rows.assign(strength=strength, strength_bin=pairwise.strength_bins(strength))
+
+
+def _margins(rows: pd.DataFrame) -> np.ndarray:
+    gap = (rows["score_0"] - rows["score_1"]).to_numpy()
+    return np.where(rows["kind"] == "paraphrase", -np.abs(gap), gap)
 
 
 PROBE = Lgip()

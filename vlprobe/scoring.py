@@ -1,0 +1,97 @@
+"""From cases to similarities: a slice of the table of cases in, a slice of the table of scores out."""
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from vlprobe.embeddings import Encoder
+from vlprobe.types import Picture
+
+Scorer = Callable[[pa.Table], pa.Table]
+
+
+def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray]) -> Scorer:
+    """Scores cases whose pictures and texts are compared among themselves.
+
+    Args:
+        encoder: The model.
+        margins: Rows with `kind`, `subtype`, `rule`, `score_0`... (image by image, texts within an image) and
+            `text_01`, `text_02`... to what should win minus what should lose.
+
+    Returns:
+        A function from cases to a table with `scores` (float32 of length n_images * n_texts), `text_scores` (cosines of
+        the texts, pair by pair in the order 01, 02, 12) and `margin`.
+    """
+
+    def score(cases: pa.Table) -> pa.Table:
+        images, image_of, n_images = distinct(cases["images"])
+        texts, text_of, n_texts = distinct(cases["texts"])
+        first_image, first_text = _starts(n_images), _starts(n_texts)
+        image_vectors = encoder.images([Picture.named(name) for name in images])
+        encoder.texts([texts[code] for code in dict.fromkeys(text_of[first_text].tolist())], keep=True)
+        text_vectors = encoder.texts(texts)
+        n_pairs = n_images * n_texts
+        row = np.repeat(np.arange(len(n_pairs)), n_pairs)
+        within = np.arange(len(row)) - _starts(n_pairs)[row]
+        left = image_of[first_image[row] + within // n_texts[row]]
+        right = text_of[first_text[row] + within % n_texts[row]]
+        scores = _columns(row, within, cosines(image_vectors, left, text_vectors, right), len(n_pairs))
+        text_scores = _text_scores(text_vectors, text_of, first_text, n_texts)
+        rows = cases.select(["kind", "subtype", "rule"]).to_pandas()
+        named = {f"score_{column}": scores[:, column] for column in range(scores.shape[1])}
+        pairs = combinations(range(int(n_texts.max())), 2)
+        named |= {f"text_{i}{j}": text_scores[:, column] for column, (i, j) in enumerate(pairs)}
+        return pa.table(
+            {
+                "scores": _lists(scores, n_pairs),
+                "text_scores": _lists(text_scores, n_texts * (n_texts - 1) // 2),
+                "margin": pa.array(margins(rows.assign(**named)).astype(np.float32)),
+            }
+        )
+
+    return score
+
+
+def distinct(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Distinct strings of a list column, the code of each entry, and how many entries each row has."""
+    lists = column.combine_chunks()
+    encoded = lists.flatten().dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(), lists.value_lengths().to_numpy()
+
+
+def cosines(left: np.ndarray, left_row: np.ndarray, right: np.ndarray, right_row: np.ndarray) -> np.ndarray:
+    """Row-wise products, summed in one order whatever the neighbours: equal vectors give equal scores to the bit."""
+    found = np.empty(len(left_row), dtype=np.float32)
+    for start in range(0, len(left_row), 8192):
+        chunk = slice(start, start + 8192)
+        found[chunk] = np.einsum("nd,nd->n", left[left_row[chunk]], right[right_row[chunk]])
+    return found
+
+
+def _text_scores(vectors: np.ndarray, text_of: np.ndarray, first: np.ndarray, n_texts: np.ndarray) -> np.ndarray:
+    widest = int(n_texts.max())
+    found = np.full((len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32)
+    for size in np.unique(n_texts).tolist():
+        rows = np.flatnonzero(n_texts == size)
+        for column, (i, j) in enumerate(combinations(range(size), 2)):
+            found[rows, column] = cosines(vectors, text_of[first[rows] + i], vectors, text_of[first[rows] + j])
+    return found
+
+
+def _starts(lengths: np.ndarray) -> np.ndarray:
+    return np.cumsum(lengths) - lengths
+
+
+def _columns(row: np.ndarray, within: np.ndarray, values: np.ndarray, n_rows: int) -> np.ndarray:
+    found = np.full((n_rows, int(within.max(initial=-1)) + 1), np.nan, dtype=np.float32)
+    found[row, within] = values
+    return found
+
+
+def _lists(columns: np.ndarray, lengths: np.ndarray) -> pa.ListArray:
+    inside = np.arange(columns.shape[1]) < lengths[:, None]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(columns[inside]))
