@@ -1,0 +1,135 @@
+"""The encode planner: once each, the same numbers whatever the batch, the cache or the order."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vlprobe import embeddings
+from vlprobe.embeddings import Encoder, Vectors
+from vlprobe.errors import InvalidInput
+from vlprobe.models import controls
+from vlprobe.types import Picture
+
+
+class Counted:
+    """A control model that keeps count of what it was asked to encode."""
+
+    def __init__(self, name: str = "control:random") -> None:
+        self._model = controls.load(name)
+        self.name, self.digest, self.dim = self._model.name, self._model.digest, self._model.dim
+        self.preprocess = self._model.preprocess
+        self.n_texts = self.n_images = 0
+
+    def tokenize(self, texts):
+        return self._model.tokenize([text.lower() for text in texts])  # like CLIP's, this tokenizer folds case
+
+    def encode_texts(self, tokens):
+        self.n_texts += len(tokens)
+        return self._model.encode_texts(tokens)
+
+    def encode_images(self, pixels):
+        self.n_images += len(pixels)
+        return self._model.encode_images(pixels)
+
+
+@pytest.fixture
+def photos(tmp_path):
+    made = []
+    for number in range(5):
+        path = tmp_path / f"{number}.png"
+        Image.new("RGB", (9, 9), (number, 0, 0)).save(path)
+        made.append(Picture(path))
+    return made
+
+
+def test_each_distinct_text_is_encoded_once_and_answers_come_in_the_order_asked():
+    model = Counted()
+    found = Encoder(model, batch_size=1).texts(["b", "a", "b", "ccc"])
+    assert model.n_texts == 3
+    assert (found[0] == found[2]).all()
+    assert not (found[0] == found[1]).all()
+    assert (found[1] == Encoder(model).texts(["a"])[0]).all()
+
+
+def test_texts_that_the_tokenizer_cannot_tell_apart_are_an_exact_tie():
+    model = Counted()
+    found = Encoder(model).texts(["A Dog", "a dog"])
+    assert model.n_texts == 1
+    assert (found[0] == found[1]).all()
+
+
+def test_only_what_is_kept_is_remembered():
+    model = Counted()
+    encoder = Encoder(model)
+    encoder.texts(["a", "b"], keep=True)
+    encoder.texts(["a", "c"])
+    encoder.texts(["c", "b"])
+    assert model.n_texts == 4
+
+
+def test_a_second_process_finds_what_the_first_kept(tmp_path, photos):
+    first, second = Counted(), Counted()
+    one = Encoder(first, tmp_path)
+    texts, images = one.texts(["a", "b"], keep=True), one.images(photos)
+    again = Encoder(second, tmp_path)
+    assert (again.texts(["b", "a"]) == texts[::-1]).all()
+    assert (again.images(photos[::-1]) == images[::-1]).all()
+    assert (second.n_texts, second.n_images) == (0, 0)
+
+
+def test_two_copies_of_one_picture_are_encoded_once(tmp_path, photos):
+    copy = tmp_path / "copy.png"
+    copy.write_bytes(photos[0].path.read_bytes())
+    model = Counted()
+    found = Encoder(model, batch_size=2).images([*photos, Picture(copy), photos[0]])
+    assert model.n_images == 5
+    assert (found[0] == found[-1]).all() and (found[0] == found[-2]).all()
+
+
+def test_a_damaged_embedding_file_is_named(tmp_path):
+    vectors = Vectors(4, tmp_path)
+    vectors.put([b"0" * 16], np.ones((1, 4), np.float32))
+    file = next(tmp_path.glob("*.npy"))
+    file.write_bytes(file.read_bytes()[:-3])
+    with pytest.raises(InvalidInput, match=f"{file.name}' is damaged"):
+        Vectors(4, tmp_path)
+
+
+def test_progress_is_told_after_each_batch_and_may_stop_the_work():
+    told = []
+    Encoder(Counted(), batch_size=1, progress=lambda *step: told.append(step)).texts([str(n) for n in range(9)])
+    assert told == [("texts", 4, 9), ("texts", 8, 9), ("texts", 9, 9)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda n, dim: np.ones((n, dim + 1), np.float32), "expected float32 of shape"),
+        (lambda n, dim: np.ones((n, dim)), "returned float64 texts"),
+        (lambda n, dim: np.full((n, dim), np.nan, np.float32), "not finite"),
+    ],
+)
+def test_an_answer_of_the_wrong_form_is_refused(answer, said):
+    model = Counted()
+    model.encode_texts = lambda tokens: answer(len(tokens), model.dim)
+    with pytest.raises(InvalidInput, match=said):
+        Encoder(model).texts(["a"])
+
+
+def test_the_similarity_spread_is_the_deviation_over_mismatched_pairs(photos):
+    captions = [[f"caption {n}{m}" for m in range(2)] for n in range(5)]
+    encoder = Encoder(Counted())
+    found = embeddings.similarity_spread(encoder, photos, captions)
+    images = encoder.images(photos)
+    apart = [
+        float(images[i] @ encoder.texts([text])[0])
+        for i in range(5)
+        for j in range(5)
+        if i != j
+        for text in captions[j]
+    ]
+    assert found == pytest.approx(np.std(apart), rel=1e-5)
+
+
+def test_the_spread_of_one_picture_is_unknown(photos):
+    assert np.isnan(embeddings.similarity_spread(Encoder(Counted()), photos[:1], [["a"]]))
