@@ -115,6 +115,8 @@ def cancel(store: Store, job_id: str) -> None:
 def read(store: Store, job_id: str) -> Job:
     """The state of a job; a job whose process is gone is `dead`."""
     folder = _folder(store, job_id)
+    for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
+        del _children[pid]  # an ended child would stay visible until somebody asks
     given = json.loads((folder / "request.json").read_bytes())
     created = given.pop("created")
     request = Request(**given | {"models": tuple(given["models"])})
@@ -131,8 +133,6 @@ def _alive(folder: Path) -> bool:
         process = json.loads((folder / "process.json").read_bytes())
     except FileNotFoundError:  # written right after the process was started
         return time.time() - (folder / "status.json").stat().st_mtime < 10
-    if process["pid"] in _children:
-        _children[process["pid"]].poll()  # an ended child stays visible until somebody asks
     try:
         found = psutil.Process(process["pid"])
         return abs(found.create_time() - process["started"]) < 1 and found.status() != psutil.STATUS_ZOMBIE

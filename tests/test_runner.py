@@ -1,0 +1,188 @@
+"""Plan and execute: complete, resumable, and blind to everything that must not change a number."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vlprobe import registry, runner, views
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.runner import Progress, Request, execute
+from vlprobe.store import Store
+from vlprobe.types import Run
+
+MODELS = ("control:random", "control:constant")
+
+
+def request(tiny: str, **changes) -> Request:
+    return Request(**{"models": MODELS[:1], "dataset": tiny, "probe": "lgip"} | changes)
+
+
+def stored_bytes(store: Store) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(store.root)): path.read_bytes() for path in sorted(store.root.rglob("runs/*/*.parquet"))
+    }
+
+
+class StopAt(Progress):
+    """Stops a run at its n-th step, as a person or a crash would."""
+
+    def __init__(self, step: int) -> None:
+        self.left = step
+
+    def update(self, label, done, total):
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+def test_every_edit_of_every_caption_is_scored_once(tiny, store):
+    manifest = execute(request(tiny), store)[0]
+    cases = store.cases(manifest["case_key"]).table("cases").to_pandas()
+    scores = store.run(manifest["key"]).table("scores").to_pandas()
+    assert cases["case"].tolist() == scores["case"].tolist() == list(range(manifest["n_cases"]))
+    assert cases["id"].is_unique
+    assert set(cases["kind"]) == {"paraphrase", "flip", "combined"}
+    assert not scores["margin"].isna().any()
+
+
+def test_stored_numbers_are_those_of_a_plain_loop(tiny, store):
+    manifest = execute(request(tiny), store)[0]
+    cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
+    model = registry.load_model("control:random")
+    from vlprobe import pictures
+    from vlprobe.types import Picture
+
+    def cosine(case, text):
+        image = pictures.open_picture(Picture.named(case["images"][0]))
+        left = model.encode_images(model.preprocess(image)[None])[0]
+        return float(left @ model.encode_texts(model.tokenize([text]))[0])
+
+    gaps: dict[str, list[float]] = {}
+    moved: dict[str, list[float]] = {}
+    for case in cases:
+        gap = cosine(case, case["texts"][0]) - cosine(case, case["texts"][1])
+        if case["kind"] == "flip":
+            gaps.setdefault(case["group"], []).append(gap)
+        elif case["kind"] == "paraphrase":
+            moved.setdefault(case["group"], []).append(abs(gap))
+    found = views.estimates(store, manifest["case_key"]).set_index("metric")["value"]
+    assert found["sensitivity_gap"] == pytest.approx(np.mean([np.mean(own) for own in gaps.values()]), abs=1e-6)
+    assert found["invariance_error"] == pytest.approx(np.mean([np.mean(own) for own in moved.values()]), abs=1e-6)
+    rate = np.mean([np.mean([gap > 0 for gap in own]) for own in gaps.values()])
+    assert found["positive_rate"] == pytest.approx(rate)
+
+
+def test_a_constant_model_scores_zero_because_every_case_is_a_tie(tiny, store):
+    manifest = execute(request(tiny, models=("control:constant",)), store)[0]
+    found = views.estimates(store, manifest["case_key"]).set_index("metric")
+    assert found.loc["positive_rate", "value"] == 0
+    assert found.loc["positive_rate", "ties"] == found.loc["positive_rate", "n_cases"]
+    assert found.loc["invariance_error", "value"] == 0
+
+
+def test_the_same_request_again_does_no_work(tiny, store, monkeypatch):
+    first = execute(request(tiny), store)
+    monkeypatch.setattr(runner, "answer", None)
+    assert execute(request(tiny), store) == first
+
+
+@pytest.mark.parametrize("step", [3, 5, 7, 9, 12])
+def test_a_run_stopped_anywhere_resumes_to_the_same_bytes(tiny, tmp_path, monkeypatch, step):
+    monkeypatch.setattr(runner, "PART_CASES", 16)
+    whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
+    execute(request(tiny), whole)
+    with pytest.raises(KeyboardInterrupt):
+        execute(request(tiny), broken, StopAt(step))
+    assert stored_bytes(broken) == {}
+    execute(request(tiny), broken)
+    assert stored_bytes(broken) == stored_bytes(whole)
+
+
+def test_a_damaged_part_is_made_again_on_resume(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "PART_CASES", 16)
+    whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
+    execute(request(tiny), whole)
+    with pytest.raises(KeyboardInterrupt):
+        execute(request(tiny), broken, StopAt(12))
+    part = next(broken.root.rglob("parts/*.parquet"))
+    part.write_bytes(part.read_bytes()[:-20])
+    execute(request(tiny), broken)
+    assert stored_bytes(broken) == stored_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    "change", [{"batch_size": 1}, {"workers": 5}, {"keep_embeddings": False}], ids=lambda change: next(iter(change))
+)
+def test_what_is_only_about_speed_changes_neither_the_key_nor_a_score(tiny, tmp_path, change):
+    stores = Store(tmp_path / "one"), Store(tmp_path / "other")
+    one, other = execute(request(tiny), stores[0])[0], execute(request(tiny, **change), stores[1])[0]
+    assert one["key"] == other["key"]
+    left, right = (s.run(one["key"]).table("scores").to_pandas()["margin"] for s in stores)
+    assert np.abs(left - right).max() <= 1e-6
+
+
+def test_every_part_of_a_run_that_can_change_a_number_changes_its_key():
+    run = Run("m", "d1", "data", "d2", "lgip", 1, ("a@1",), {"rules": "strict"}, 42, 0)
+    changes = {
+        "model_digest": "x",
+        "dataset_digest": "x",
+        "probe": "x",
+        "probe_version": 2,
+        "metrics": ("a@2",),
+        "options": {"rules": "paper"},
+        "seed": 1,
+        "limit": 5,
+    }
+    keys = {dataclasses.replace(run, **{name: value}).key for name, value in changes.items()} | {run.key}
+    assert len(keys) == len(changes) + 1
+    assert dataclasses.replace(run, model="another name", dataset="another path").key == run.key
+    assert dataclasses.replace(run, model_digest="x", metrics=("b@1",)).case_key == run.case_key
+    assert dataclasses.replace(run, seed=1).case_key != run.case_key
+
+
+def test_the_cases_of_an_item_do_not_depend_on_the_others(tiny, store):
+    whole = execute(request(tiny), store)[0]
+    part = execute(request(tiny, limit=2), store)[0]
+    cases = [store.cases(m["case_key"]).table("cases").to_pandas() for m in (whole, part)]
+    columns = ["id", "rule", "target"]
+    texts = [pd.concat([c[columns], c["texts"].map(tuple)], axis=1) for c in cases]
+    pd.testing.assert_frame_equal(texts[0].iloc[: len(texts[1])], texts[1])
+
+
+def test_what_is_finished_stays_when_a_later_model_fails(tiny, store):
+    with pytest.raises(NotFound, match="control:rondom"):
+        execute(request(tiny, models=("control:random", "control:rondom")), store)
+    assert [manifest["run"]["model"] for manifest in store.runs()] == ["control:random"]
+
+
+def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kept(tiny, store, monkeypatch):
+    monkeypatch.setattr(runner, "PART_CASES", 16)
+    monkeypatch.setattr(runner, "SPREAD_ITEMS", 1)
+    path = Path(tiny.removeprefix("csv:")).parent / "5.png"
+    data = path.read_bytes()
+    path.write_bytes(data[:-40])
+    with pytest.raises(InvalidInput, match=r"5\.png' is damaged"):
+        execute(request(tiny), store)
+    assert list(store.root.rglob("parts/*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"options": {"rulez": "paper"}}, "Probe 'lgip' has no option 'rulez'. It has: rules"),
+        ({"options": {"rules": "papier"}}, "'papier'"),
+        ({"probe": "lgib"}, "Did you mean 'lgip'"),
+        ({"dataset": "demoo"}, "Did you mean 'demo'"),
+        ({"batch_size": 0}, "batch size and workers 1 or more"),
+        ({"limit": -1}, "limit must be 0 or more"),
+        ({"options": {"kinds": []}}, "makes no case"),
+    ],
+)
+def test_a_request_that_cannot_be_met_is_answered_in_one_line(tiny, store, changes, said):
+    with pytest.raises((InvalidInput, NotFound)) as caught:
+        execute(request(tiny, **changes), store)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
