@@ -303,6 +303,8 @@ _PAIRED: tuple[Callable[[Voice], str], ...] = (
     _pair_with,
 )
 
+_FRONTAL = ("person", "cat")  # drawn from the front: they go nowhere
+
 
 def _fits(form: Callable[[Voice], str], scene: Scene) -> bool:
     """Whether what the form says can be true of the scene."""
@@ -312,5 +314,5 @@ def _fits(form: Callable[[Voice], str], scene: Scene) -> bool:
     if form is _pair_beside:
         return sideways
     if form is _pair_follow:
-        return sideways and facing(scene) != "mixed" and all(group.object != "person" for group in scene.groups)
+        return sideways and facing(scene) != "mixed" and not any(group.object in _FRONTAL for group in scene.groups)
     return True

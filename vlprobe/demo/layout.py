@@ -92,8 +92,8 @@ def _group_places(scene: Scene, index: int) -> list[Place]:
 def _one_before_another(scene: Scene) -> list[Place]:
     rng = stream(scene.seed, "depth")
     size = 102
-    aside = int(36 + 12 * rng.random()) * (1 if rng.random() < 0.5 else -1)
-    nearer = int(30 + 8 * rng.random())
+    aside = int(26 + 10 * rng.random()) * (1 if rng.random() < 0.5 else -1)
+    nearer = int(22 + 6 * rng.random())
     top = _TOP.get(scene.background, 62)
     x = int(max(6, 6 - aside) + rng.random() * (SIZE - 12 - size - abs(aside)))
     y = int(top + rng.random() * (SIZE - 6 - top - size - nearer))

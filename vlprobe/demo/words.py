@@ -75,9 +75,11 @@ def doings(background: str, name: str, in_the_air: bool) -> tuple[tuple[str, str
         verbs = (*_AIR, "fly")
     elif background == "sea":
         verbs = ("float", "drift")
+    elif name == "cat":
+        return (("sit", "sitting"), ("sit", "seated"), ("wait", "waiting"))
     else:
-        verbs = {"cat": ("sit", "wait"), "boat": ("rest", "wait")}.get(name, ("stand", "wait"))
-    return tuple((verb, "sitting" if verb == "sit" else f"{verb}ing") for verb in verbs)
+        verbs = ("rest" if name == "boat" else "stand", "wait")
+    return tuple((verb, f"{verb}ing") for verb in verbs)
 
 
 def parked(background: str, name: str) -> bool:
