@@ -2,6 +2,7 @@
 
 from vlprobe.perturb.flips import VOCABULARY
 from vlprobe.perturb.lexicon import (
+    ADJECTIVE,
     ADVERB,
     AUXILIARY,
     BASE,
@@ -9,6 +10,7 @@ from vlprobe.perturb.lexicon import (
     DETERMINER,
     ING,
     NOUN,
+    NUMBER,
     PARTICIPLE,
     PAST,
     PREPOSITION,
@@ -37,21 +39,30 @@ _COLOR_IDIOMS = {  # color -> words after it that make it a name
     "red": _words("sox wine onion onions pepper peppers cross bull meat carpet head haired hair panda velvet snapper hot "
                   "lobster tape potatoes cabbage beans deer fox robin eye eyes herring lion tail tailed"),
     "blue": _words("jay jays cheese ray moon berries heron collar tooth print angels bell whale"),
-    "green": _words("bean beans pepper peppers onion onions tea house salad salads giant peas olive olives day screen "
+    "green": _words("bean beans pepper peppers onion onions tea house giant peas olive olives day screen "
                     "thumb tomatoes tomato bay chile chili chilies party energy curry lantern"),
     "yellow": _words("squash pages lab labrador pepper peppers onion onions mustard cab cabs taxi taxis"),
     "black": _PEOPLE | _words("bear bears coffee pepper beans bean olive olives eye out lab labrador ice friday angus "
-                              "market berries tie board hole widow"),
-    "white": _PEOPLE | _words("wine water waters caps cap capped rice sauce chocolate noise collar board out tailed meat "
-                              "pepper house gravy cheddar onion wash bread rhino capping"),
+                              "market berries board hole widow"),
+    "white": _PEOPLE | _words("wine water waters caps capped rice sauce chocolate noise collar board out tailed meat "
+                              "pepper gravy cheddar onion wash bread rhino capping"),
     "brown": _words("bear bears sugar rice bread gravy haired hair eyed"),
     "gray": _words("hound matter scale area wolf squirrel whale haired hair"),
     "orange": frozenset(),
     "pink": _words("floyd panther"),
     "purple": _words("onion onions heart cabbage"),
 }  # fmt: skip
-_SHADES = _words("golden lime navy sky baby olive forest hunter royal cherry blood charcoal lemon mustard burnt snow jet off "
-                 "army blond putting greenish bluish reddish pea emerald hot rust creamy pearl milk ash slate")  # fmt: skip
+_SHADES = {  # a word before that makes a shade's name of it
+    **dict.fromkeys(VOCABULARY["color"], _words("golden burnt hot greenish bluish reddish creamy electric")),
+    "blue": _words("navy sky baby royal bluish electric powder midnight"),
+    "green": _words("lime olive forest hunter pea emerald army putting mint bluish kelly"),
+    "white": _words("off snow pearl milk golden creamy egg bone lily"),
+    "black": _words("jet charcoal"),
+    "yellow": _words("lemon mustard canary golden"),
+    "red": _words("cherry blood rust brick burnt fiery"),
+    "pink": _words("hot baby salmon"),
+    "gray": _words("ash slate charcoal"),
+}
 _NOT_ORANGE = _words(
     "juice slice slices peel peels tree trees wedge wedges segment segments half halves soda marmalade chicken section "
     "sections rind zest grove groves drink fruit fruits pieces piece sauce flavored liquid beverage smoothie"
@@ -62,10 +73,12 @@ def bad_color(lower: list[str], at: int, source: str) -> str:
     """Why this color word must be left alone; empty if it is the color of something."""
     before = lower[at - 1] if at else ""
     after = lower[at + 1] if at + 1 < len(lower) else ""
-    if after in _COLOR_IDIOMS[source] or before in _SHADES or after == "-" or before == "-":
+    if after in _COLOR_IDIOMS[source] or before in _SHADES[source] or after == "-" or before == "-":
         return "an idiom or a name"
     if _is_black_and_white(lower, at):
         return "black and white pictures"
+    if before == "the" and (source, after) == ("white", "house"):
+        return "an idiom or a name"
     if before == "the" and not TAGS.get(after, 0) & NOUN and after not in ("and", "&"):
         return "a noun, not a color"
     if source == "orange" and not _is_orange_the_color(lower, at, before, after):
@@ -101,12 +114,10 @@ _UNITS = _words(
     "half thirty o'clock million hundred thousand for at dollar dollars percent dozen"
 )
 _BEFORE_NUMBER = _words(
-    "a an number past reads reading or to by least about almost nearly over than twenty thirty forty no level gate route "
-    "terminal part page - / every side half until between over under"
+    "a an number past reads reading or least about almost nearly over than twenty thirty forty no level gate route "
+    "terminal part page - / every half until"
 )
-_ALSO_COUNTED = _words(
-    "both either neither respectively former latter twin twins duo trio one other another others each together"
-)
+_SHARED_OUT = _words("both either neither respectively former latter twin twins duo trio")
 _NOT_A_THING = _words(
     "of another hand hands way is are with in on at has from may can who that which to arm foot side leg eye person's "
     "piece slice bite half end corner point time day more thing and or 's large for by sitting standing"
@@ -121,22 +132,30 @@ def bad_number(lower: list[str], at: int) -> str:
         if after in _NOT_A_THING or not TAGS.get(after, 0) or before not in _BEFORE_ONE:
             return "perhaps a pronoun"
         return ""
+    if before in ("to", "by") and at > 1 and (TAGS.get(lower[at - 2], 0) & NUMBER or lower[at - 2].isdigit()):
+        return "a measure or part of a name"
     if after in _UNITS or before in _BEFORE_NUMBER or before.isdigit() or after == "-":
         return "a measure or part of a name"
     if not after.isalpha():
         return "no thing counted"
-    later = lower[at + 1 :]
+    return "counted again later" if _is_shared_out(lower[at + 1 :]) else ""
+
+
+def _is_shared_out(later: list[str]) -> bool:
+    """Whether what is counted is taken up again one by one: "two cats, one black and the other white", "both"."""
     for place, word in enumerate(later):
-        if word not in _ALSO_COUNTED or word == "together":
-            continue
-        if word == "each" and later[place + 1 : place + 2] == ["other"]:
-            continue
-        if place and ((word == "other" and later[place - 1] == "each") or (word == "another" and later[place - 1] == "one")):
-            continue
-        if word == "one" and later[place + 1 : place + 2] == ["another"]:
-            continue
-        return "counted again later"
-    return ""
+        before = later[place - 1] if place else ""
+        after = later[place + 1] if place + 1 < len(later) else ""
+        if word in _SHARED_OUT:
+            return True
+        if word == "one" and after != "another" and (after in _NOT_A_THING or not TAGS.get(after, 0) & (NOUN | ADJECTIVE)):
+            return True
+        if word in ("other", "others") and before == "the" and not (after == "side" or TAGS.get(after, 0) & NOUN):
+            return True
+        if word == "each" and after != "other":
+            return True
+    return False
+
 
 
 _BEFORE_ONE = _words("with has have and on in at near by behind beside holding eating riding using , from of") | {""}
@@ -149,7 +168,7 @@ _MODIFIERS = _words(
 )
 _COMPOUND_BEFORE = _words(
     "hot corn stuffed prairie sheep sea guide chili side cable street box rail pickup dump tow fork flatbed semi garbage "
-    "trash fire sail row paddle tug life pontoon swan pedal dragon bullet trolley jet rental hound bull to bob toy tank "
+    "trash fire sail row paddle tug life pontoon swan pedal dragon bullet trolley jet rental hound bull bob tank "
     "tanker gravy motorized cement dining"
 )
 _MAY_FOLLOW = _words("full asleep next ready near close loaded alone covered capable similar facing awake upright laid "
@@ -168,6 +187,8 @@ def bad_object(lower: list[str], at: int, source: str, plural: bool) -> str:
     """Why this noun must be left alone; empty if it is the thing itself."""
     before = lower[at - 1] if at else ""
     after = lower[at + 1] if at + 1 < len(lower) else ""
+    if before == "to" and not plural:
+        return "perhaps a verb"
     if before in _COMPOUND_BEFORE or before in _OBJECTS or after == "-" or before == "-":
         return "part of a compound"
     if source == "person" and any(word in ("who", "whose", "whom", "he", "she") for word in lower[at + 1 :]):
@@ -176,7 +197,7 @@ def bad_object(lower: list[str], at: int, source: str, plural: bool) -> str:
         if after == "'s" and lower[at + 2 : at + 3] == ["eye"]:
             return "an idiom"
         return ""
-    bits = TAGS.get(after, 0)
+    bits = TAGS.get(after, 0) or (ING if after.endswith(("ing", "ed")) else 0)
     if plural and bits & (BASE | _ENDS_PHRASE):
         return ""
     if after in _COMPOUND_AFTER or not bits & (_ENDS_PHRASE | PRESENT):

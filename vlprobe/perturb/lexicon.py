@@ -9,7 +9,7 @@ from typing import NamedTuple
 SINGULAR, PLURAL, MASS, ADJECTIVE, ADVERB, PREPOSITION = 1, 2, 4, 8, 16, 32
 DETERMINER, PRONOUN, AUXILIARY, SUBORDINATOR, CONJUNCTION, NUMBER = 64, 128, 256, 512, 1024, 2048
 BASE, PRESENT, ING, PAST, PARTICIPLE = 4096, 8192, 16384, 32768, 65536
-HUMAN, ANIMAL = 131072, 262144
+HUMAN, ANIMAL, NAME = 131072, 262144, 524288
 NOUN = SINGULAR | PLURAL | MASS
 VERB = BASE | PRESENT | ING | PAST | PARTICIPLE
 
@@ -54,6 +54,7 @@ _CLASSES = {
     "aux": AUXILIARY,
     "sub": SUBORDINATOR,
     "conj": CONJUNCTION,
+    "name": NAME,  # keeps its capital inside a sentence
 }
 _COUNTED = {"noun": 0, "human": HUMAN, "animal": ANIMAL}
 _DOUBLED = frozenset("bat chat chop drop flip get grab grip hit hug hum jog nap pat pet plan plug pop put rub run shop "

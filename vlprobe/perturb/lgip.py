@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.perturb import advanced as advanced_rules
 from vlprobe.perturb import flips, strict, templates
 from vlprobe.perturb.draws import draw, sample
 from vlprobe.perturb.flips import MIN_LENGTH, Flip
@@ -127,7 +128,9 @@ def _paraphrases(
     reading: Reading, item_id: str, index: int, rules: str, seed: int, cap: int, dropped: Counter[str]
 ) -> list[Paraphrase]:
     simple = templates.raw(reading.text) if rules == "paper" else templates.fitted(reading)
-    advanced: list[Paraphrase] = []
+    advanced = advanced_rules.paraphrases(reading)
+    if rules == "paper":
+        advanced += advanced_rules.markers(reading.text)
     unique: dict[str, Paraphrase] = {}
     for paraphrase in simple + advanced:
         if len(paraphrase.text) >= MIN_LENGTH and paraphrase.text != reading.text:

@@ -49,7 +49,7 @@ _COVERING = {
     "vehicle": "car bus truck",
     "transportation": "car bus train bicycle truck",
 }
-_MANY_COLORED = "colorful colourful multicolored multi-colored multicolor multi-color rainbow colored"
+_MANY_COLORED = "colorful colourful multicolored multi-colored multicolor multi-color rainbow"
 _AT_LEAST = {"couple": 2, "pair": 2, "both": 2, "duo": 2, "trio": 3, "dozen": 12, "dozens": 99, "hundreds": 99}
 NEAR = {  # two names that people give to one color
     "red": {"orange", "pink"},
