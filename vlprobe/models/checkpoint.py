@@ -1,6 +1,7 @@
 """Weights from a file into a model: as plain tensors only, and only where each of them fits."""
 
 import pickle
+import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,19 @@ from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
     import torch
+
+# What torch.load was seen to raise on 6,000 files with random bytes changed or cut off.
+DAMAGED = (
+    pickle.UnpicklingError,
+    RuntimeError,
+    EOFError,
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    AssertionError,
+    struct.error,
+)
 
 
 def read_weights(path: Path) -> dict:
@@ -20,14 +34,18 @@ def read_weights(path: Path) -> dict:
         if path.suffix == ".safetensors":
             return safetensors.torch.load_file(path)
         loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, safetensors.SafetensorError, RuntimeError, EOFError, TypeError, KeyError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+    except (*DAMAGED, safetensors.SafetensorError) as error:
+        reason = str(error).partition("\n")[0][:160].rstrip(".") or type(error).__name__
         raise InvalidInput(
-            f"Checkpoint '{path}' cannot be read as plain tensors ({first[:160]}). Expected a whole .safetensors file, "
+            f"Checkpoint '{path}' cannot be read as plain tensors ({reason}). Expected a whole .safetensors file, "
             "or a .pt that torch.load reads with weights_only=True: anything more could run code and is refused."
         ) from None
     state = loaded.get("state_dict", loaded) if isinstance(loaded, dict) else None
-    if not state or not all(isinstance(value, torch.Tensor) for value in state.values()):
+    if not (
+        isinstance(state, dict)
+        and state
+        and all(isinstance(key, str) and isinstance(value, torch.Tensor) for key, value in state.items())
+    ):
         raise InvalidInput(
             f"Checkpoint '{path}' holds no state dict. Expected tensors by name, at the top or under 'state_dict'."
         )

@@ -118,7 +118,7 @@ def _assemble(
     preprocess: dict,
 ) -> OpenClipEncoder:
     device = pick_device(device)
-    tokenizer = _tokenizer(name, source)
+    tokenizer = _tokenizer(name, source, config)
     if weights and not weights.is_file():
         raise InvalidInput(f"Checkpoint '{weights}' does not exist. Expected a .safetensors or .pt file.")
     model = _build(name, source, quick_gelu=config["quick_gelu"], force_preprocess_cfg=preprocess)
@@ -156,7 +156,8 @@ def _check_that_defaults_can_be_right(name: str, architecture: str) -> None:
     if tags:
         raise InvalidInput(
             f"'{name}' does not say how its weights see pictures, and none of {architecture}'s published weights goes "
-            f"by OpenCLIP's defaults. Name the tag they belong to: openclip:{architecture}/{tags[0]}@CHECKPOINT."
+            f"by OpenCLIP's defaults. Name the tag they belong to, openclip:{architecture}/{tags[0]}@CHECKPOINT, "
+            "or pass a folder with their config: openclip:local-dir:FOLDER."
         )
 
 
@@ -170,9 +171,9 @@ def _build(name: str, source: str, **options: object) -> "torch.nn.Module":
             torch.default_generator.manual_seed(0)
             logging.disable(logging.WARNING)  # OpenCLIP says "randomly" of a model whose weights are loaded next
             return open_clip.create_model(source, load_weights=False, pretrained_text=False, **options)
-    except (TypeError, ValueError, KeyError, RuntimeError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InvalidInput(f"OpenCLIP cannot build '{name}': {first} Check its config.") from error
+    except (TypeError, ValueError, KeyError, AssertionError, RuntimeError, OSError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+        raise InvalidInput(f"OpenCLIP cannot build '{name}' ({reason}). Check its config.") from error
     finally:
         logging.disable(was_disabled)
 
@@ -183,11 +184,15 @@ def _transform(model: "torch.nn.Module") -> Callable:
     return image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
 
 
-def _tokenizer(name: str, source: str) -> Callable:
+def _tokenizer(name: str, source: str, config: dict) -> Callable:
     import open_clip
 
+    # The same condition as OpenCLIP's; its own tokenizer comes with the package.
+    from_hub = not source.startswith("local-dir:") and (
+        "hf_tokenizer_name" in config["text_cfg"] or "siglip" in source.lower()
+    )
     try:
-        with _no_retries_without_a_network():
+        with _no_retries_without_a_network() if from_hub else contextlib.nullcontext():
             return open_clip.get_tokenizer(source)
     except ImportError as error:
         raise MissingDependency(f"The tokenizer of '{name}'", error.name or "transformers") from None

@@ -1,0 +1,76 @@
+"""OpenCLIP architectures small enough to build in a test, made known to OpenCLIP as a user would."""
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import open_clip
+import pytest
+import torch
+
+TOWER = {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2}
+VISION = {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8}
+ARCHITECTURES = {
+    "test-tiny": {"embed_dim": 16, "vision_cfg": VISION, "text_cfg": TOWER},
+    "test-wide": {"embed_dim": 24, "vision_cfg": VISION, "text_cfg": TOWER},
+    "test-deep": {"embed_dim": 16, "vision_cfg": VISION, "text_cfg": {**TOWER, "layers": 3}},
+    "test-large-picture": {"embed_dim": 16, "vision_cfg": {**VISION, "image_size": 64}, "text_cfg": TOWER},
+    "test-custom-text": {"embed_dim": 16, "custom_text": True, "vision_cfg": VISION, "text_cfg": TOWER},
+    "test-eos": {
+        "embed_dim": 16,
+        "custom_text": True,
+        "vision_cfg": VISION,
+        "text_cfg": {**TOWER, "pool_type": "eos", "eos_id": 49407, "proj_bias": True},
+    },
+    "test-last": {
+        "embed_dim": 16,
+        "custom_text": True,
+        "vision_cfg": VISION,
+        "text_cfg": {**TOWER, "pool_type": "last", "no_causal_mask": True},
+    },
+    "test-class-token": {  # as in CoCa: a token after all others is the text's embedding
+        "embed_dim": 16,
+        "custom_text": True,
+        "vision_cfg": VISION,
+        "text_cfg": {**TOWER, "embed_cls": True},
+    },
+    "test-sees-ahead": {
+        "embed_dim": 16,
+        "custom_text": True,
+        "vision_cfg": VISION,
+        "text_cfg": {**TOWER, "no_causal_mask": True},
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def architectures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    """The configs by name; OpenCLIP knows them from now on."""
+    folder = tmp_path_factory.mktemp("configs")
+    for name, config in ARCHITECTURES.items():
+        (folder / f"{name}.json").write_text(json.dumps(config))
+    open_clip.add_model_config(folder)
+    return ARCHITECTURES
+
+
+@pytest.fixture
+def trained(architectures: dict[str, dict]) -> Callable[..., torch.nn.Module]:
+    """Makes a model that stands for weights that someone has trained: not those that vlprobe would draw itself."""
+
+    def make(architecture: str = "test-tiny", **options: object) -> torch.nn.Module:
+        torch.manual_seed(7)
+        return open_clip.create_model(architecture, **options).eval()
+
+    return make
+
+
+@pytest.fixture
+def reference() -> Callable[[torch.nn.Module, list[str]], np.ndarray]:
+    """Encodes texts in OpenCLIP's own way: every column, one text at a time."""
+
+    def encode(model: torch.nn.Module, texts: list[str]) -> np.ndarray:
+        tokens = open_clip.tokenize(texts)
+        with torch.no_grad():
+            return torch.cat([model.encode_text(row[None], normalize=True) for row in tokens]).numpy()
+
+    return encode

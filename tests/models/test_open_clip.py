@@ -1,0 +1,298 @@
+import pickle
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import open_clip
+import pytest
+import safetensors.torch
+import torch
+from PIL import Image
+
+from vlprobe.errors import InvalidInput, MissingDependency, NotFound
+from vlprobe.models import open_clip as family
+
+TEXTS = [
+    "a cat",
+    "Two red buses are parked in front of a large brick building on a rainy day.",
+    "",
+    "one two three " * 60,
+    "A man rides a horse.",
+]
+
+
+pytestmark = pytest.mark.usefixtures("architectures")
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(*args: object) -> None:
+        raise socket.gaierror("no network in this test")
+
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    for variable in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+        monkeypatch.delenv(variable.upper(), raising=False)
+
+
+def pictures(count: int) -> list[Image.Image]:
+    rng = np.random.default_rng(0)
+    return [Image.fromarray(rng.integers(0, 255, (40 + 3 * n, 60, 3), dtype=np.uint8)) for n in range(count)]
+
+
+def test_the_family_is_imported_without_torch():
+    code = "import sys, vlprobe.models.open_clip; sys.exit('torch' in sys.modules or 'open_clip' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_suggested_name_is_one_that_open_clip_knows():
+    for name in family.names():
+        architecture, _, tag = name.removeprefix("openclip:").partition("/")
+        assert architecture in open_clip.list_models()
+        assert not tag or tag in open_clip.list_pretrained_tags_by_model(architecture)
+
+
+def test_an_untrained_model_is_the_same_every_time_and_says_that_it_is_untrained():
+    torch.manual_seed(1)
+    first = family.load("openclip:test-tiny", "cpu")
+    torch.manual_seed(2)
+    second = family.load("openclip:test-tiny", "cpu")
+    assert first.digest == second.digest
+    assert "untrained" in first.note
+    np.testing.assert_array_equal(
+        first.encode_texts(first.tokenize(TEXTS)), second.encode_texts(second.tokenize(TEXTS))
+    )
+
+
+def test_loading_leaves_the_global_random_state_alone():
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    family.load("openclip:test-tiny", "cpu")
+    assert torch.equal(torch.rand(4), expected)
+
+
+def test_embeddings_are_float32_unit_vectors_of_the_said_dimension():
+    model = family.load("openclip:test-wide", "cpu")
+    images = model.encode_images(np.stack([model.preprocess(image) for image in pictures(3)]))
+    texts = model.encode_texts(model.tokenize(TEXTS))
+    assert model.dim == 24
+    for vectors, count in ((images, 3), (texts, 5)):
+        assert vectors.shape == (count, 24) and vectors.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_pictures_and_texts_are_prepared_exactly_as_open_clip_does():
+    _, _, transform = open_clip.create_model_and_transforms("test-tiny")
+    model = family.load("openclip:test-tiny", "cpu")
+    for image in pictures(3):
+        np.testing.assert_array_equal(model.preprocess(image), transform(image).numpy())
+    tokens = model.tokenize(TEXTS)
+    assert tokens.dtype == np.int64
+    np.testing.assert_array_equal(tokens, open_clip.get_tokenizer("test-tiny")(TEXTS).numpy())
+
+
+def test_preprocessing_from_several_threads_gives_what_one_thread_gives():
+    model = family.load("openclip:test-tiny", "cpu")
+    alone = [model.preprocess(image) for image in pictures(24)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(model.preprocess, pictures(24)))
+    np.testing.assert_array_equal(alone, together)
+
+
+@pytest.mark.parametrize("architecture", ["test-tiny", "test-custom-text", "test-eos"])
+def test_columns_after_the_end_of_the_text_are_cut_and_nothing_changes(
+    architecture: str, tmp_path: Path, trained: Callable, reference: Callable
+):
+    weights = trained(architecture)
+    safetensors.torch.save_file(weights.state_dict(), tmp_path / "w.safetensors")
+    model = family.load(f"openclip:{architecture}@{tmp_path / 'w.safetensors'}", "cpu")
+    assert model.cuts_columns
+    expected = reference(weights, TEXTS)
+    tokens = model.tokenize(TEXTS)
+    assert np.abs(model.encode_texts(tokens) - expected).max() <= 1e-6
+    for row in range(len(TEXTS)):  # a batch of one is cut at its own end
+        assert np.abs(model.encode_texts(tokens[row : row + 1]) - expected[row]).max() <= 1e-6
+
+
+def test_cutting_really_runs_fewer_columns():
+    model = family.load("openclip:test-tiny", "cpu")
+    seen = []
+    model._model.transformer.register_forward_pre_hook(lambda module, args: seen.append(args[0].shape[1]))
+    model.encode_texts(model.tokenize(["a cat"]))
+    model.encode_texts(model.tokenize(["a cat"]), cut=False)
+    assert seen == [4, 77]
+
+
+@pytest.mark.parametrize("architecture", ["test-last", "test-sees-ahead", "test-class-token"])
+def test_a_text_tower_that_looks_at_later_columns_is_left_alone(architecture: str):
+    model = family.load(f"openclip:{architecture}", "cpu")
+    assert not model.cuts_columns
+    tokens = model.tokenize(TEXTS)
+    alone = np.concatenate([model.encode_texts(row[None]) for row in tokens])
+    assert np.abs(model.encode_texts(tokens) - alone).max() <= 1e-6
+
+
+def test_a_causal_tower_whose_embedding_would_change_is_not_cut(trained: Callable, reference: Callable):
+    class AveragesOverColumns(torch.nn.Module):
+        def __init__(self, inner: torch.nn.Module) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def get_cast_dtype(self) -> torch.dtype:
+            return self.inner.get_cast_dtype()
+
+        def forward(self, x: torch.Tensor, attn_mask: torch.Tensor) -> torch.Tensor:
+            return self.inner(x, attn_mask=attn_mask) + 0.01 * x.mean(dim=1, keepdim=True)
+
+    model = trained()
+    model.transformer = AveragesOverColumns(model.transformer)
+    encoder = family.OpenClipEncoder("x", model, None, open_clip.tokenize, "digest", "cpu")
+    assert not encoder.cuts_columns
+    np.testing.assert_allclose(encoder.encode_texts(encoder.tokenize(TEXTS)), reference(model, TEXTS), atol=1e-6)
+
+
+def test_how_pictures_are_batched_does_not_change_an_embedding():
+    model = family.load("openclip:test-tiny", "cpu")
+    pixels = np.stack([model.preprocess(image) for image in pictures(7)])
+    together = model.encode_images(pixels)
+    assert np.abs(np.concatenate([model.encode_images(row[None]) for row in pixels]) - together).max() <= 1e-6
+
+
+def test_the_same_weights_in_any_container_are_the_same_model(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, trained: Callable, reference: Callable
+):
+    state = trained().state_dict()
+    safetensors.torch.save_file(state, tmp_path / "a.safetensors")
+    torch.save(state, tmp_path / "b.pt")
+    in_training = {"epoch": 3, "name": "x", "state_dict": {f"module.{key}": value for key, value in state.items()}}
+    torch.save(in_training, tmp_path / "c.pt")
+    caplog.clear()
+    models = [family.load(f"openclip:test-tiny@{tmp_path / file}", "cpu") for file in ("a.safetensors", "b.pt", "c.pt")]
+    assert len({model.digest for model in models}) == 1
+    assert "untrained" not in models[0].note and not caplog.records
+    vectors = models[2].encode_texts(models[2].tokenize(TEXTS))
+    np.testing.assert_allclose(vectors, reference(trained(), TEXTS), atol=1e-6)
+
+
+def test_weights_of_the_old_text_layout_fit_a_model_with_a_tower_of_its_own(
+    tmp_path: Path, trained: Callable, reference: Callable
+):
+    torch.save(trained("test-tiny").state_dict(), tmp_path / "old.pt")
+    model = family.load(f"openclip:test-custom-text@{tmp_path / 'old.pt'}", "cpu")
+    vectors = model.encode_texts(model.tokenize(TEXTS))
+    np.testing.assert_allclose(vectors, reference(trained("test-tiny"), TEXTS), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "told"),
+    [
+        ("test-wide", r"2 of another shape \((visual.proj|text_projection): \(32, 24\) for \(32, 16\)\)"),
+        ("test-deep", r"12 unexpected \(transformer.resblocks.2"),
+        ("test-large-picture", r"1 of another shape \(visual.positional_embedding: \(65, 32\) for \(17, 32\)\)"),
+    ],
+)
+def test_weights_of_another_architecture_are_refused_with_their_first_difference(
+    architecture: str, told: str, tmp_path: Path, trained: Callable
+):
+    torch.save(trained(architecture).state_dict(), tmp_path / "other.pt")
+    with pytest.raises(InvalidInput, match=rf"does not fit 'openclip:test-tiny@.*': {told}"):
+        family.load(f"openclip:test-tiny@{tmp_path / 'other.pt'}", "cpu")
+
+
+def test_a_checkpoint_that_lacks_a_tensor_is_refused(tmp_path: Path, trained: Callable):
+    state = trained().state_dict()
+    del state["ln_final.weight"]
+    torch.save(state, tmp_path / "less.pt")
+    with pytest.raises(InvalidInput, match=r"1 missing \(ln_final.weight\) of \d+ tensors"):
+        family.load(f"openclip:test-tiny@{tmp_path / 'less.pt'}", "cpu")
+
+
+class Malicious:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple:
+        return (Path.touch, (self.path,))
+
+
+@pytest.mark.parametrize("how", ["torch", "pickle"])
+def test_a_checkpoint_that_would_run_code_is_refused_and_does_not_run(how: str, tmp_path: Path, trained: Callable):
+    content = {"state_dict": trained().state_dict(), "extra": Malicious(tmp_path / "it-ran")}
+    if how == "torch":
+        torch.save(content, tmp_path / "bad.pt")
+    else:
+        (tmp_path / "bad.pt").write_bytes(pickle.dumps({"extra": Malicious(tmp_path / "it-ran")}, protocol=2))
+    with pytest.raises(InvalidInput, match="could run code and is refused"):
+        family.load(f"openclip:test-tiny@{tmp_path / 'bad.pt'}", "cpu")
+    assert not (tmp_path / "it-ran").exists()
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
+@pytest.mark.parametrize("keep", [0, 200, 100_000])
+def test_a_truncated_checkpoint_is_one_line(suffix: str, keep: int, tmp_path: Path, trained: Callable):
+    save = torch.save if suffix == ".pt" else safetensors.torch.save_file
+    file = tmp_path / f"cut{suffix}"
+    save(trained().state_dict(), file)
+    file.write_bytes(file.read_bytes()[:keep])
+    with pytest.raises(InvalidInput, match="cannot be read as plain tensors") as told:
+        family.load(f"openclip:test-tiny@{file}", "cpu")
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("content", [[torch.zeros(2)], {}, {"state_dict": 3}, {"model": {"weight": torch.zeros(2)}}])
+def test_a_file_of_tensors_that_is_no_state_dict_is_refused(content: object, tmp_path: Path):
+    torch.save(content, tmp_path / "x.pt")
+    with pytest.raises(InvalidInput, match="holds no state dict"):
+        family.load(f"openclip:test-tiny@{tmp_path / 'x.pt'}", "cpu")
+
+
+def test_a_checkpoint_that_is_not_there_is_said_before_anything_is_built(tmp_path: Path):
+    with pytest.raises(InvalidInput, match=r"Checkpoint '.*none.pt' does not exist"):
+        family.load(f"openclip:ViT-bigG-14@{tmp_path / 'none.pt'}", "cpu")
+
+
+def test_unknown_names_say_what_was_probably_meant():
+    with pytest.raises(NotFound, match=r"No OpenCLIP architecture named 'ViT-B-33'. Did you mean 'ViT-B-32'\?"):
+        family.load("openclip:ViT-B-33", "cpu")
+    with pytest.raises(NotFound, match=r"No weights for openclip:ViT-B-32 named 'opena'. Did you mean 'openai'\?"):
+        family.load("openclip:ViT-B-32/opena", "cpu")
+
+
+def test_a_published_tag_without_a_network_says_how_to_pass_a_file(no_network: None):
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    with pytest.raises(
+        InvalidInput, match=r"cannot be fetched: .*pass it: openclip:ViT-B-32/openai@/path/to/checkpoint"
+    ):
+        family.load("openclip:ViT-B-32/openai", "cpu")
+    assert before == constants.HF_HUB_OFFLINE
+
+
+def test_local_weights_and_untrained_models_ask_no_network(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trained: Callable
+):
+    asked = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args: asked.append(args))
+    monkeypatch.setattr(socket.socket, "connect", lambda *args: asked.append(args))
+    torch.save(trained().state_dict(), tmp_path / "w.pt")
+    family.load(f"openclip:test-tiny@{tmp_path / 'w.pt'}", "cpu")
+    family.load("openclip:test-tiny", "cpu")
+    assert asked == []
+
+
+def test_a_tokenizer_from_the_hub_needs_transformers_and_says_so(monkeypatch: pytest.MonkeyPatch, no_network: None):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(
+        MissingDependency, match=r"tokenizer of 'openclip:ViT-B-16-SigLIP' needs .*pip install transformers"
+    ):
+        family.load("openclip:ViT-B-16-SigLIP", "cpu")

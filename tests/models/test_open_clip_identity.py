@@ -1,0 +1,159 @@
+"""What makes an OpenCLIP model what it is: weights, activation, preprocessing, precision; and folders that say so."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import open_clip
+import pytest
+import safetensors.torch
+import torch
+from open_clip import pretrained
+from PIL import Image
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models import open_clip as family
+
+TEXTS = ["a cat", "Two red buses are parked in front of a large brick building.", "A man rides a horse."]
+TAGS = {"sharp": {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5), "resize_mode": "squash", "quick_gelu": True}}
+
+
+pytestmark = pytest.mark.usefixtures("architectures")
+
+
+@pytest.fixture
+def weights(tmp_path: Path, trained: Callable) -> Path:
+    safetensors.torch.save_file(trained().state_dict(), tmp_path / "w.safetensors")
+    return tmp_path / "w.safetensors"
+
+
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch, weights: Path) -> None:
+    """Publishes `test-tiny/sharp`: QuickGELU, where the architecture's own activation is GELU."""
+    tags = {tag: {**config, "file": str(weights)} for tag, config in TAGS.items()}
+    monkeypatch.setitem(pretrained._PRETRAINED, "test-tiny", tags)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, weights: Path, architectures: dict) -> Path:
+    """OpenCLIP's folder layout, with a preprocessing of its own."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    described = {"model_cfg": architectures["test-tiny"], "preprocess_cfg": {"mean": [0, 0, 0], "std": [1, 1, 1]}}
+    (folder / "open_clip_config.json").write_text(json.dumps(described))
+    shutil.copy(weights, folder / "open_clip_model.safetensors")
+    return folder
+
+
+def texts_of(model: family.OpenClipEncoder) -> np.ndarray:
+    return model.encode_texts(model.tokenize(TEXTS))
+
+
+def test_a_tag_brings_the_activation_and_preprocessing_of_its_weights(
+    published: None, trained: Callable, reference: Callable
+):
+    model = family.load("openclip:test-tiny/sharp", "cpu")
+    quick = trained(force_quick_gelu=True)
+    np.testing.assert_allclose(texts_of(model), reference(quick, TEXTS), atol=1e-6)
+    assert np.abs(texts_of(model) - reference(trained(), TEXTS)).max() > 1e-4
+    white = model.preprocess(Image.new("RGB", (50, 40), "white"))
+    np.testing.assert_allclose(white, 1, atol=1e-6)  # (1 - mean) / std with the tag's .5 and .5
+    assert "QuickGELU, as sharp was trained" in model.note
+
+
+def test_a_tag_with_a_file_is_the_tag_as_downloaded(published: None, weights: Path):
+    downloaded = family.load("openclip:test-tiny/sharp", "cpu")
+    passed = family.load(f"openclip:test-tiny/sharp@{weights}", "cpu")
+    assert downloaded.digest == passed.digest
+
+
+def test_a_file_without_a_tag_is_refused_where_no_published_weights_go_by_the_defaults(published: None, weights: Path):
+    with pytest.raises(InvalidInput, match="Name the tag they belong to, openclip:test-tiny/sharp@CHECKPOINT"):
+        family.load(f"openclip:test-tiny@{weights}", "cpu")
+
+
+def test_a_file_without_a_tag_says_what_was_assumed(weights: Path):
+    assert (
+        "default preprocessing and test-tiny's activation" in family.load(f"openclip:test-tiny@{weights}", "cpu").note
+    )
+
+
+def test_the_digest_names_weights_architecture_preprocessing_and_precision(trained: Callable, architectures: dict):
+    model = trained()
+    tokenizer = open_clip.get_tokenizer("test-tiny")
+    config = architectures["test-tiny"]
+    same = family.model_digest(trained(), config, tokenizer, "fp32")
+    assert family.model_digest(model, config, tokenizer, "fp32") == same
+    other_precision = family.model_digest(model, config, tokenizer, "fp16")
+    other_activation = family.model_digest(model, {**config, "quick_gelu": True}, tokenizer, "fp32")
+    other_tokenizer = family.model_digest(model, config, open_clip.SimpleTokenizer(clean="whitespace"), "fp32")
+    model.visual.preprocess_cfg["mean"] = (0, 0, 0)
+    other_preprocessing = family.model_digest(model, config, tokenizer, "fp32")
+    model = trained()
+    with torch.no_grad():
+        model.ln_final.bias[0] += 1e-7
+    other_weights = family.model_digest(model, config, tokenizer, "fp32")
+    found = {same, other_precision, other_activation, other_tokenizer, other_preprocessing, other_weights}
+    assert len(found) == 6
+
+
+def test_a_folder_is_loaded_with_its_own_preprocessing(folder: Path, trained: Callable, reference: Callable):
+    model = family.load(f"openclip:local-dir:{folder}", "cpu")
+    np.testing.assert_allclose(texts_of(model), reference(trained(), TEXTS), atol=1e-6)
+    np.testing.assert_allclose(model.preprocess(Image.new("RGB", (50, 40), "white")), 1, atol=1e-6)
+    assert model.note == "" and model.cuts_columns
+
+
+def test_what_is_wrong_with_a_folder_is_one_line_each(folder: Path):
+    config = folder / "open_clip_config.json"
+
+    def refuses(what: str) -> None:
+        with pytest.raises(InvalidInput, match=what) as told:
+            family.load(f"openclip:local-dir:{folder}", "cpu")
+        assert "\n" not in str(told.value)
+
+    good = json.loads(config.read_text())
+    bad = {**good["model_cfg"], "text_cfg": {**good["model_cfg"]["text_cfg"], "no_such_option": 1}}
+    config.write_text(json.dumps({"model_cfg": bad}))
+    refuses("OpenCLIP cannot build .*no_such_option")
+    config.write_text(json.dumps({"model_cfg": {**good["model_cfg"], "embed_dim": 24}}))
+    refuses("does not fit .* of another shape")
+    config.write_text(json.dumps({"preprocess_cfg": {}}))
+    refuses("has no 'model_cfg'")
+    config.write_text('{"model_cfg": ')
+    refuses("is not JSON .*column")
+    config.write_text(json.dumps(good))
+    (folder / "open_clip_model.safetensors").unlink()
+    refuses("holds no weights. Expected one of: open_clip_model.safetensors")
+    config.unlink()
+    refuses("cannot be read .*No such file")
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision_stays_close_and_is_normalised_in_full(precision: str, weights: Path):
+    full = family.load(f"openclip:test-tiny@{weights}", "cpu")
+    half = family.load(f"openclip:test-tiny@{weights}", "cpu", precision)
+    assert half.digest != full.digest and half.cuts_columns
+    pixels = full.preprocess(Image.new("RGB", (40, 40), "red"))[None]
+    pairs = [(texts_of(half), texts_of(full)), (half.encode_images(pixels), full.encode_images(pixels))]
+    for own, exact in pairs:
+        assert own.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(own, axis=1), 1, atol=1e-6)
+        assert 1e-6 < np.abs(own - exact).max() < 0.02
+
+
+def test_an_unknown_precision_or_device_says_what_there_is():
+    with pytest.raises(InvalidInput, match=r"Precision 'fp8' is not known. Expected one of fp32, fp16, bf16"):
+        family.load("openclip:test-tiny", "cpu", "fp8")
+    with pytest.raises(InvalidInput, match=r"Device 'toaster' is not available here. Expected auto or one of: cpu"):
+        family.load("openclip:test-tiny", "toaster")
+    with pytest.raises(InvalidInput, match="Device 'cuda:99' is not available here"):
+        family.load("openclip:test-tiny", "cuda:99")
+
+
+def test_the_model_is_frozen_and_keeps_no_gradients():
+    model = family.load("openclip:test-tiny", "cpu")
+    assert not model._model.training
+    assert not any(parameter.requires_grad for parameter in model._model.parameters())

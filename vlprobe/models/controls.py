@@ -1,0 +1,77 @@
+"""Encoders that know nothing: what a metric must give them is known in advance.
+
+`control:random` gives every picture and every text a direction of its own, so it scores chance. `control:constant`
+gives all of them the same one: every comparison is a tie, a tie is a failure, and a harness that breaks ties in favour
+of what comes first would give it full marks.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vlprobe.errors import NotFound
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+PREFIX = "control"
+NOTES = {
+    "random": "a control that draws each embedding by lot: expect chance",
+    "constant": "a control that gives everything one embedding: only ties, which are failures",
+}
+
+
+def names() -> list[str]:
+    """Both controls."""
+    return [f"{PREFIX}:{kind}" for kind in NOTES]
+
+
+def load(name: str, device: str = "auto", precision: str = "fp32") -> "ControlEncoder":
+    """The control of that name; it needs no device and knows no precision. Raises NotFound."""
+    kind = name.partition(":")[2]
+    if kind not in NOTES:
+        raise NotFound("model", name, names())
+    return ControlEncoder(kind)
+
+
+class ControlEncoder:
+    """A DualEncoder that sees only whether two inputs are the same."""
+
+    dim = 64
+
+    def __init__(self, kind: str) -> None:
+        self.name = f"{PREFIX}:{kind}"
+        self.note = NOTES[kind]
+        self.digest = hashlib.blake2b(f"{self.name} version 1".encode(), digest_size=16).hexdigest()
+        self._kind = kind
+
+    def preprocess(self, image: "Image.Image") -> np.ndarray:
+        """A picture to 16 bytes that name its pixels, uint8 of shape (16,)."""
+        return _name(b"image", str(image.size).encode() + image.tobytes())
+
+    def encode_images(self, pixels: np.ndarray) -> np.ndarray:
+        """Shape (n, 16) to unit vectors of shape (n, 64)."""
+        return self._vectors(pixels)
+
+    def tokenize(self, texts: Sequence[str]) -> np.ndarray:
+        """Texts to int64 of shape (n, 16); rows are equal where texts are."""
+        return np.array([_name(b"text", text.encode()) for text in texts], dtype=np.int64).reshape(-1, 16)
+
+    def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
+        """Shape (n, 16) to unit vectors of shape (n, 64)."""
+        return self._vectors(tokens.astype(np.uint8))
+
+    def _vectors(self, named: np.ndarray) -> np.ndarray:
+        if self._kind == "constant":
+            vectors = np.ones((len(named), self.dim))
+        else:
+            # From a hash, not from a random generator, whose stream may differ between versions of NumPy.
+            bits = b"".join(hashlib.shake_128(row.tobytes()).digest(4 * self.dim) for row in named)
+            vectors = np.frombuffer(bits, dtype="<u4").reshape(-1, self.dim) / 2**31 - 1
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _name(kind: bytes, content: bytes) -> np.ndarray:
+    return np.frombuffer(hashlib.blake2b(content, digest_size=16, person=kind).digest(), dtype=np.uint8)
