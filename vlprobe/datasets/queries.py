@@ -1,0 +1,179 @@
+"""Versions of one query that mean the same, for the stability of rankings (PRSM).
+
+    queries:FILE       P1: paraphrases from a table (.csv, .tsv) or .jsonl with columns `query` (an id) and `caption`: one
+                       row a version, two or more a query; a column `version` names them (else o, c1, c2, ...)
+    queries:FILE+p2    P2: prefixes, from SocialCounterfactuals' prompts: np (none), p3 (a photo of), p2 (a picture of),
+                       p1 (an image of)
+    queries:FILE+p3    P3: synonyms of its attributes: o (as written), a1 and a2 (one replaced), a12 (both)
+
+An item is a query without a picture; its captions are the versions. Tags: `setting`; `versions`, their names in order,
+joined by commas; `gender`, `race` and `trait` where the prompt names them; and in P1 the table's further columns.
+
+The synonyms are a table of our own, as near in meaning as we found: PRSM's were made by GPT-5 and are not published. No
+synonym is itself an attribute of the dataset, which would turn the query into another one of it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from vlprobe.datasets import released
+from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb.tokens import takes_an
+from vlprobe.types import Item
+
+PREFIX = "queries"
+PREFIXES = {"np": "", "p3": "A photo of", "p2": "A picture of", "p1": "An image of"}  # PRSM's names
+SYNONYMS = {
+    "gender": {"male": "man", "female": "woman"},
+    "race": {
+        "White": "Caucasian",
+        "Black": "African-descended",
+        "Indian": "South Asian",
+        "Asian": "East Asian",
+        "Middle Eastern": "West Asian",
+        "Latino": "Hispanic",
+    },
+    "trait": {
+        "attractive": "good-looking",
+        "beautiful": "gorgeous",
+        "handsome": "dashing",
+        "pretty": "lovely",
+        "slim": "slender",
+        "skinny": "scrawny",
+        "young": "youthful",
+        "unattractive": "unappealing",
+        "fat": "chubby",
+        "overweight": "heavyset",
+        "obese": "corpulent",
+        "scarred": "scar-covered",
+        "tattooed": "inked",
+        "old": "elderly",
+    },
+}
+KINDS = {attribute: kind for kind, pairs in SYNONYMS.items() for attribute in pairs}
+_ATTRIBUTE = "|".join(sorted(KINDS, key=len, reverse=True))
+PROMPT = re.compile(rf"(?P<lead>.*\b)(?P<article>[Aa]n?) (?P<one>{_ATTRIBUTE}) (?P<two>{_ATTRIBUTE}) (?P<who>.+)")
+LEAD = re.compile(rf"(?:{'|'.join(filter(None, PREFIXES.values()))}) ", re.IGNORECASE)
+P1_EXPECTED = "columns query (an id) and caption with text in both; for SocialCounterfactuals' prompts add +p2 or +p3"
+PROMPTS_EXPECTED = 'lines such as {"caption": "a White male barber", "output_1": "a White female barber", ...}'
+
+
+def names() -> list[str]:
+    """The form of a name; FILE stands for a path."""
+    return ["queries:FILE", "queries:FILE+p2", "queries:FILE+p3"]
+
+
+def load(name: str, cache: Path) -> Loaded:
+    """Queries in the order of the file. Raises InvalidInput."""
+    source = released.source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"])
+    if len(source.files) > 1 or source.images or len(source.options) > 1:
+        raise InvalidInput(f"'{name}' is not as expected. Expected one file, no image folder, and one of +p2 and +p3.")
+    (file,) = source.files
+    if not source.options:
+        items, notes = _from_table(file)
+    else:
+        items, notes = _from_prompts(file, *source.options)
+    return checked(name, items, cache, notes)
+
+
+def _from_table(file: Path) -> tuple[list[Item], list[str]]:
+    rows = [(str(line), row) for line, row in _rows(file)]
+    faulty = [line for line, row in rows if not all(row.get(column, "").strip() for column in ("query", "caption"))]
+    released.refuse(file, faulty, len(rows), P1_EXPECTED)
+    queries: dict[str, list[dict[str, str]]] = {}
+    for _, row in rows:
+        queries.setdefault(row["query"], []).append(row)
+    lone = [query for query, versions in queries.items() if len(versions) < 2]
+    notes = released.counted(lone, len(queries), "have one version only and are left out", "queries")
+    items = [_paraphrased(file, query, versions) for query, versions in queries.items() if len(versions) > 1]
+    return items, notes
+
+
+def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    if file.suffix != ".jsonl":
+        yield from released.read_table(file)
+        return
+    for number, row in enumerate(released.read_records(file), 1):
+        yield number, {key: str(value) for key, value in row.items()} if isinstance(row, dict) else {}
+
+
+def _paraphrased(file: Path, query: str, versions: list[dict[str, str]]) -> Item:
+    labels = [row.get("version") or ("o" if not n else f"c{n}") for n, row in enumerate(versions)]
+    tags = {}
+    for column in dict.fromkeys(column for row in versions for column in row):
+        values = {row.get(column, "") for row in versions}
+        if column in ("query", "caption", "version"):
+            continue
+        if len(values) > 1:
+            raise InvalidInput(
+                f"'{file}': the versions of query '{query}' differ in {column} ({', '.join(sorted(values))}). "
+                "A tag belongs to the query: write the same in all its rows."
+            )
+        tags[column] = values.pop()
+    captions = tuple(row["caption"].strip() for row in versions)
+    return Item(query, None, captions, {**_marked("P1", labels), **{k: v for k, v in tags.items() if v}})
+
+
+def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
+    rows = released.read_records(file)
+    if file.suffix != ".jsonl" or not isinstance(rows, list):
+        raise InvalidInput(f"'{file}' is not a .jsonl file. Expected {PROMPTS_EXPECTED}.")
+    faulty = [f"line {n}" for n, row in enumerate(rows, 1) if not _is_prompts(row)]
+    released.refuse(file, faulty, len(rows), PROMPTS_EXPECTED)
+    written = [row[column].strip() for row in rows for column in row if _holds_prompt(column)]
+    found = list(dict.fromkeys(LEAD.sub("", text, count=1) if setting == "p2" else text for text in written))
+    notes = [f"{len(written)} prompts in the file make {len(found)} distinct queries."]
+    notes += released.unread(
+        file, rows, ["filename", *(column for row in rows for column in row if _holds_prompt(column))]
+    )
+    unknown = [text for text in found if not PROMPT.fullmatch(text)]
+    if setting == "p2":
+        notes += released.counted(unknown, len(found), "name no two attributes that we know", "queries")
+        return [_prefixed(text) for text in found], notes
+    notes += released.counted(unknown, len(found), "name no two attributes that we know and are left out", "queries")
+    return [_renamed(text) for text in found if PROMPT.fullmatch(text)], notes
+
+
+def _holds_prompt(column: str) -> bool:
+    return column == "caption" or column.startswith("output_")
+
+
+def _is_prompts(row: object) -> bool:
+    if not isinstance(row, dict) or "caption" not in row:
+        return False
+    prompts = [value for column, value in row.items() if _holds_prompt(column)]
+    return all(isinstance(prompt, str) and prompt.strip() for prompt in prompts)
+
+
+def _prefixed(text: str) -> Item:
+    """A query with each of the four prefixes; `text` has none."""
+    inner = text[0].lower() + text[1:] if re.match("An? ", text) else text
+    versions = [f"{prefix} {inner}" if prefix else text for prefix in PREFIXES.values()]
+    return Item(f"p2/{text}", None, tuple(versions), {**_marked("P2", PREFIXES), **_attributes(text)})
+
+
+def _renamed(text: str) -> Item:
+    """A prompt with synonyms of its first, its second and both attributes, its article in agreement."""
+    lead, article, one, two, who = PROMPT.fullmatch(text).groups()
+    versions = {"o": (one, two), "a1": (_synonym(one), two), "a2": (one, _synonym(two))}
+    versions["a12"] = (_synonym(one), _synonym(two))
+    captions = [
+        f"{lead}{article[0]}{'n' if takes_an(first) else ''} {first} {second} {who}"
+        for first, second in versions.values()
+    ]
+    return Item(f"p3/{text}", None, (text, *captions[1:]), {**_marked("P3", versions), **_attributes(text)})
+
+
+def _synonym(attribute: str) -> str:
+    return SYNONYMS[KINDS[attribute]][attribute]
+
+
+def _attributes(text: str) -> dict[str, str]:
+    match = PROMPT.fullmatch(text)
+    return {KINDS[match[place]]: match[place] for place in ("one", "two")} if match else {}
+
+
+def _marked(setting: str, labels: Iterable[str]) -> dict[str, str]:
+    return {"setting": setting, "versions": ",".join(labels)}

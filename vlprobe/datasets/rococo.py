@@ -1,0 +1,66 @@
+"""RoCOCO's captions as they were released: an image's own captions first, then five altered ones.
+
+    rococo:FILE              texts only
+    rococo:FILE@IMAGEDIR     with pictures; add +available to use only the images that are there
+
+Ten captions are five originals and five altered, eleven are six originals: altered caption j is always made from
+original j. An item's captions are the originals, its foils the altered ones. A file of five to seven captions (the
+Karpathy test split itself) has no altered ones. The pictures are those of COCO val2014.
+"""
+
+from pathlib import Path
+
+from vlprobe.datasets import released
+from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.errors import InvalidInput
+from vlprobe.types import Item
+
+PREFIX = "rococo"
+ALTERED = 5
+EXPECTED = '{"image": "val2014/COCO_val2014_....jpg", "caption": [10 or 11 texts, or 5 to 7 without altered ones]}'
+
+
+def names() -> list[str]:
+    """The form of a name; FILE and IMAGEDIR stand for paths."""
+    return ["rococo:FILE", "rococo:FILE@IMAGEDIR"]
+
+
+def load(name: str, cache: Path) -> Loaded:
+    """Images in the order of the file. Raises InvalidInput."""
+    source = released.source(name, [released.AVAILABLE], [".json"])
+    if len(source.files) > 1:
+        raise InvalidInput(f"'{name}' holds {len(source.files)} files. Name one of them: each is a way of altering.")
+    (file,) = source.files
+    entries = released.read_records(file)
+    if not isinstance(entries, list):
+        raise InvalidInput(f"'{file}' is not a list. Expected a list of {EXPECTED}.")
+    altered = _has_altered(entries)
+    lengths = (10, 11) if altered else (5, 6, 7)
+    faulty = [f"entry {n}" for n, entry in enumerate(entries) if not _is_entry(entry, lengths)]
+    released.refuse(file, faulty, len(entries), f"{EXPECTED}, in all entries alike")
+    rows = [(_item(entry, file.stem, altered), [entry["image"]]) for entry in entries]
+    items, notes = released.attach(source, rows)
+    notes += released.unread(file, entries, ["image", "caption"])
+    if not altered:
+        notes.append(f"{file.name} holds no altered captions.")
+    return checked(name, items, cache, notes)
+
+
+def _has_altered(entries: list) -> bool:
+    first = entries[0] if entries else None
+    return isinstance(first, dict) and isinstance(first.get("caption"), list) and len(first["caption"]) >= 2 * ALTERED
+
+
+def _is_entry(entry: object, lengths: tuple[int, ...]) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("image"), str):
+        return False
+    captions = entry.get("caption")
+    return isinstance(captions, list) and len(captions) in lengths and all(isinstance(text, str) for text in captions)
+
+
+def _item(entry: dict, subset: str, altered: bool) -> Item:
+    match = released.COCO_FILE.fullmatch(Path(entry["image"]).name)
+    texts = tuple(text.strip() for text in entry["caption"])
+    cut = len(texts) - ALTERED if altered else len(texts)
+    key = f"coco-{match[1]}" if match else entry["image"]
+    return Item(key, None, texts[:cut], {"subset": subset}, texts[cut:])

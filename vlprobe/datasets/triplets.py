@@ -1,0 +1,94 @@
+"""Two captions that fit and one that does not: SugarCrepe++, SugarCrepe and VISLA as they were released.
+
+    triplets:FILE              texts only
+    triplets:FILE@IMAGEDIR     with pictures; add +available to use only the rows whose picture is there
+    triplets:DIR[@IMAGEDIR]    all .json and .tsv files of a folder; the tag `subset` is the file's name
+
+An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows of one picture share the tag `picture`.
+"""
+
+from pathlib import Path
+
+from vlprobe.datasets import released
+from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.errors import InvalidInput
+from vlprobe.types import Item
+
+PREFIX = "triplets"
+COLUMNS = {  # what each is called: SugarCrepe++ and SugarCrepe, VISLA generic, VISLA spatial
+    "picture": ("filename", "image"),
+    "first": ("caption", "sent1"),
+    "second": ("caption2", "second positive", "sent2"),
+    "negative": ("negative_caption", "best reference (semantically close)"),
+}
+EXPECTED = (
+    "text in filename, caption, caption2 and negative_caption (SugarCrepe++), the same without caption2 (SugarCrepe), "
+    "or one of VISLA's two headers"
+)
+
+
+def names() -> list[str]:
+    """The form of a name; FILE and IMAGEDIR stand for paths."""
+    return ["triplets:FILE", "triplets:FILE@IMAGEDIR"]
+
+
+def load(name: str, cache: Path) -> Loaded:
+    """Rows in the order of the files. Raises InvalidInput."""
+    source = released.source(name, [released.AVAILABLE], [".json", ".tsv"])
+    rows, notes, without, total = [], [], [], 0
+    for file in source.files:
+        found, ignored = _read(file)
+        total += len(found)
+        notes += ignored
+        without += [item.id for item, _ in found if not item.foils]
+        rows += [(item, pictures) for item, pictures in found if item.foils]
+    notes += released.counted(without, total, "have no negative and are left out")
+    items, more = released.attach(source, rows)
+    same = [item.id for item in items if item.captions[0] in item.foils]
+    twice = [item.id for item in items if len(set(item.captions)) < len(item.captions)]
+    notes += more + released.counted(
+        same, len(items), "say the same in caption and negative: nobody can get them right"
+    )
+    notes += released.counted(twice, len(items), "say the same in both captions")
+    return checked(name, items, cache, notes)
+
+
+def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
+    rows = _rows(file)
+    present = {column for _, row in rows for column in row}
+    columns = {role: next((name for name in names if name in present), "") for role, names in COLUMNS.items()}
+    if not rows or not all(columns[role] for role in ("picture", "first", "negative")):
+        raise InvalidInput(
+            f"'{file}' has the columns {', '.join(sorted(map(str, present))) or 'none'}. Expected {EXPECTED}."
+        )
+    needed = [columns[role] for role in ("picture", "first", "second") if columns[role]]
+    faulty = [key for key, row in rows if not all(_is_text(row.get(column)) for column in needed)]
+    faulty += [key for key, row in rows if not isinstance(row.get(columns["negative"]) or "", str)]
+    released.refuse(file, faulty, len(rows), EXPECTED)
+    found = []
+    for key, row in rows:
+        picture, *captions = [row[column].strip() for column in needed]
+        negative = (row.get(columns["negative"]) or "").strip()
+        tags = {"subset": file.stem, "picture": Path(picture).stem}
+        foils = (negative,) if negative else ()
+        found.append((Item(f"{file.stem}/{key}", None, tuple(captions), tags, foils), [picture]))
+    return found, released.unread(file, (row for _, row in rows), [*filter(None, columns.values()), "id"])
+
+
+def _rows(file: Path) -> list[tuple[str, dict]]:
+    """Rows under their id: the field `id`, the key in a dict, else the row's number; in a table, its line."""
+    if file.suffix == ".tsv":
+        return [(str(line), row) for line, row in released.read_table(file)]
+    content = released.read_records(file)
+    if isinstance(content, dict):
+        pairs = list(content.items())
+    elif isinstance(content, list):
+        pairs = [(row.get("id", n) if isinstance(row, dict) else n, row) for n, row in enumerate(content)]
+    else:
+        raise InvalidInput(f"'{file}' holds neither a list nor a dict of rows. Expected {EXPECTED}.")
+    released.refuse(file, [str(key) for key, row in pairs if not isinstance(row, dict)], len(pairs), EXPECTED)
+    return [(str(key), row) for key, row in pairs]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
