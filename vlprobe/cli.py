@@ -94,7 +94,7 @@ def list_(what: str, how: str) -> None:
 
 @main.command()
 @click.option("--model", "models", multiple=True, required=True, help="A model's name; may be given several times.")
-@click.option("--dataset", default="demo", show_default=True)
+@click.option("--dataset", default="", help="A dataset's name [the probe's demo data].")
 @click.option("--probe", default="lgip", show_default=True)
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the probe, such as rules=paper.")
 @click.option("--seed", default=42, show_default=True)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import __version__, judge, registry
+from vlprobe import __version__, judge, registry, scoring
 from vlprobe.embeddings import Encoder, similarity_spread
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import Scorer
@@ -49,7 +49,7 @@ class Request:
     """What a person asks for: names and options, nothing loaded yet."""
 
     models: tuple[str, ...]
-    dataset: str
+    dataset: str  # "": the probe's demo data
     probe: str
     options: Mapping[str, object] = field(default_factory=dict)
     seed: int = 42
@@ -79,9 +79,10 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
     if request.limit < 0 or request.batch_size < 1 or request.workers < 1:
         raise InvalidInput("The limit must be 0 or more, batch size and workers 1 or more.")
     probe = registry.load_probe(request.probe)
-    options = _options(probe, request.options)
-    progress.update(f"Reading {request.dataset}", 0, 1)
-    dataset = registry.load_dataset(request.dataset, store.root)
+    options = probe.pin(_options(probe, request.options), store.root)
+    name = request.dataset or probe.dataset
+    progress.update(f"Reading {name}", 0, 1)
+    dataset = registry.load_dataset(name, store.root)
     items = dataset.items[: request.limit] if request.limit else dataset.items
     manifests = []
     for name in request.models:
@@ -135,9 +136,10 @@ def ask(run: Run, items: Sequence[Item], probe: Probe, store: Store, progress: P
         tables.append(_case_table(cases, n_cases))
         n_cases += len(cases)
     if not n_cases:
+        why = "; ".join(f"{reason}: {count}" for reason, count in dropped.items()) or "no caption can be edited"
         raise InvalidInput(
-            f"Probe '{run.probe}' makes no case from dataset '{run.dataset}': no caption can be edited with these "
-            "options. Choose other kinds of edit, or captions that name a colour, a number or an object."
+            f"Probe '{run.probe}' makes no case from dataset '{run.dataset}' ({why}). "
+            f"Choose other options, or data that suits it, such as '{probe.dataset}'."
         )
     facts = {"key": run.case_key, "n_items": len(items), "n_cases": n_cases, "dropped": dropped}
     entry.finish({"cases": pa.concat_tables(tables)}, facts)
@@ -189,7 +191,7 @@ def answer(
     sample = sorted(items, key=lambda item: hashlib.sha256(f"{run.seed}/spread/{item.id}".encode()).digest())
     sample = [item for item in sample if item.image][:SPREAD_ITEMS]
     spread = similarity_spread(encoder, [item.image for item in sample], [item.captions for item in sample])
-    score = probe.scorer(encoder, run, items)
+    score = probe.scorer(encoder, run, items, store.root)
     names = []
     for first in range(0, total, PART_CASES):
         last = min(first + PART_CASES, total)
@@ -207,7 +209,7 @@ def answer(
         {
             "run": pa.array([run.key]).take(pa.array(np.zeros(total, dtype=np.int32))),
             **{name: cases[name] for name in ("case", "item", "kind", "subtype", "rule")},
-            "strength_bin": pa.array(rows["strength_bin"].tolist(), pa.string()),
+            "strength_bin": pa.array(rows["strength_bin"].tolist() if "strength_bin" in rows else [""] * total),
             **{name: scores[name] for name in scores.column_names},
         }
     )
@@ -248,13 +250,7 @@ def _rows(cases: pa.Table, scores: pa.Table, items: Sequence[Item]) -> tuple[pd.
     """What the metrics see: codes for item and group, one column a tag."""
     rows = cases.select(["item_code", "kind", "subtype", "rule"]).to_pandas()
     rows["group_code"] = cases["group"].combine_chunks().dictionary_encode().indices.to_numpy()
-    for name in scores.column_names:
-        if not pa.types.is_list(scores[name].type):
-            rows[name] = scores[name].to_numpy()
-    lists = scores["text_scores"].combine_chunks()
-    some = lists.value_lengths().to_numpy() > 0
-    rows["text_01"] = np.nan
-    rows.loc[some, "text_01"] = lists.flatten().to_numpy()[lists.offsets.to_numpy()[:-1][some]]
+    rows = rows.assign(**scoring.columns(scores))
     names = sorted({name for item in items for name in item.tags})
     for name in names:
         rows[f"tag:{name}"] = np.array([item.tags.get(name, "") for item in items], dtype=object)[rows["item_code"]]

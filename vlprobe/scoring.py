@@ -18,8 +18,8 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
 
     Args:
         encoder: The model.
-        margins: Rows with `kind`, `subtype`, `rule`, `score_0`... (image by image, texts within an image) and
-            `text_01`, `text_02`... to what should win minus what should lose.
+        margins: Rows with `kind`, `subtype`, `rule` and what `columns` names (scores image by image, texts within an
+            image) to what should win minus what should lose.
 
     Returns:
         A function from cases to a table with `scores` (float32 of length n_images * n_texts), `text_scores` (cosines of
@@ -40,19 +40,40 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
         right = text_of[first_text[row] + within % n_texts[row]]
         scores = _columns(row, within, cosines(image_vectors, left, text_vectors, right), len(n_pairs))
         text_scores = _text_scores(text_vectors, text_of, first_text, n_texts)
-        rows = cases.select(["kind", "subtype", "rule"]).to_pandas()
-        named = {f"score_{column}": scores[:, column] for column in range(scores.shape[1])}
-        pairs = combinations(range(int(n_texts.max())), 2)
-        named |= {f"text_{i}{j}": text_scores[:, column] for column, (i, j) in enumerate(pairs)}
-        return pa.table(
+        table = pa.table(
             {
                 "scores": _lists(scores, n_pairs),
                 "text_scores": _lists(text_scores, n_texts * (n_texts - 1) // 2),
-                "margin": pa.array(margins(rows.assign(**named)).astype(np.float32)),
             }
         )
+        rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**columns(table))
+        return table.append_column("margin", pa.array(margins(rows).astype(np.float32)))
 
     return score
+
+
+def columns(table: pa.Table) -> dict[str, np.ndarray]:
+    """What was scored as one column a number: `score_0`, `score_1`..., `text_01`, `text_02`..., then all that is flat.
+
+    Columns of a case with fewer texts than the widest are NaN. Cosines of texts are named by their texts where a table
+    holds cases of at most three texts, or of equally many.
+    """
+    found = {}
+    for name in table.column_names:
+        if not pa.types.is_list(table[name].type):
+            found[name] = table[name].to_numpy()
+            continue
+        lists = table[name].combine_chunks()
+        lengths = lists.value_lengths().to_numpy()
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        values = _columns(row, np.arange(len(row)) - _starts(lengths)[row], lists.flatten().to_numpy(), len(lengths))
+        if name == "scores":
+            found |= {f"score_{column}": values[:, column] for column in range(values.shape[1])}
+        else:
+            n_texts = round((1 + np.sqrt(1 + 8 * values.shape[1])) / 2)
+            pairs = combinations(range(n_texts), 2)
+            found |= {f"text_{i}{j}": values[:, column] for column, (i, j) in enumerate(pairs)}
+    return found
 
 
 def distinct(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ This module imports nothing else of vlprobe at run time.
 import hashlib
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -176,18 +177,27 @@ class Dataset(Protocol):
     items: Sequence[Item]
 
 
-class Probe(Protocol):
+class Probe(ABC):
     """A way of asking: `probes/*.py` define PROBE. Raise `version` whenever the cases or their scores change."""
 
     name: str
     version: int
+    dataset: str  # what it is tried on where nobody chose one
     defaults: Mapping[str, object]  # the options and their default values
     metrics: tuple[Metric, ...]
 
-    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
-        """The questions about one item, and how many edits were dropped for each reason; no other item matters."""
+    def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
+        """The options with everything in them that names a file or a model pinned by a digest."""
+        return options
 
-    def scorer(self, encoder: "Encoder", run: Run, items: Sequence[Item]) -> "Callable[[pa.Table], pa.Table]":
+    @abstractmethod
+    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+        """The questions about one item, and how many were dropped for each reason; no other item matters."""
+
+    @abstractmethod
+    def scorer(
+        self, encoder: "Encoder", run: Run, items: Sequence[Item], cache: Path
+    ) -> "Callable[[pa.Table], pa.Table]":
         """What turns a slice of the cases into `scores`, `text_scores`, `margin` and columns of the probe's own.
 
         The margin is what should win minus what should lose: 0 is a tie and a failure.
@@ -195,6 +205,7 @@ class Probe(Protocol):
 
     def prepare(self, rows: "pd.DataFrame") -> "pd.DataFrame":
         """All scored cases of a run, with the columns added that can only be known from all of them."""
+        return rows
 
 
 class DualEncoder(Protocol):

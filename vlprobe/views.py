@@ -86,7 +86,9 @@ def question_sets(store: Store) -> pd.DataFrame:
 
 def _describe(run: dict) -> str:
     defaults = registry.load_probe(run["probe"]).defaults
-    changed = [f"{name} {value}" for name, value in sorted(run["options"].items()) if defaults.get(name) != value]
+    changed = [
+        f"{name} {value}" for name, value in sorted(run["options"].items()) if defaults.get(name, value) != value
+    ]
     if run["seed"] != 42:
         changed.append(f"seed {run['seed']}")
     return "".join(f" · {text}" for text in changed)

@@ -5,6 +5,7 @@ that was flipped; the margin is still taken against the original caption, as in 
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,14 +14,15 @@ from vlprobe import scoring
 from vlprobe.embeddings import Encoder
 from vlprobe.metrics import pairwise
 from vlprobe.perturb import lgip as perturb_lgip
-from vlprobe.types import Case, Item, Run
+from vlprobe.types import Case, Item, Probe, Run
 
 
-class Lgip:
+class Lgip(Probe):
     """Invariance to paraphrases and sensitivity to flips of colour, number and object."""
 
     name = "lgip"
     version = 1
+    dataset = "demo"
     defaults: Mapping[str, object] = {
         "rules": "strict",
         "kinds": ["paraphrase", "flip", "combined"],
@@ -44,7 +46,7 @@ class Lgip:
                 found.append(Case(f"{group}/{position}", item.id, group, (item.image,), texts, roles, edit))
         return found, made.dropped
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item]) -> scoring.Scorer:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cache: Path) -> scoring.Scorer:
         """Similarity of the original minus that of the edit; for a paraphrase, minus how far it moved."""
         return scoring.case_scorer(encoder, _margins)
 

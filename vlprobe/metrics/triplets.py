@@ -1,0 +1,115 @@
+"""VISLA's metrics, on triplets of two captions that mean the same (P1, P2) and one that does not (N).
+
+Rows of kind `i2t` carry `score_0`, `score_1`, `score_2`: similarity of the picture to P1, P2, N. Rows of kind `t2t`
+carry `text_01`, `text_02`, `text_12`: cos(P1, P2), cos(P1, N), cos(P2, N), and `overlap_01`... for shared words.
+P1 is the positive with the smaller edit distance to N. All comparisons are strict.
+"""
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.types import Metric
+
+
+def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:
+    return (rows[winner].to_numpy(np.float64) > rows[loser].to_numpy(np.float64)).astype(np.float64)
+
+
+def i2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
+    """Whether the picture prefers both true captions to the false one. Source: VISLA, section 3."""
+    return _beats(rows, "score_0", "score_2") * _beats(rows, "score_1", "score_2")
+
+
+def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
+    """Whether the two true captions are closer to each other than either is to the false one. Source: VISLA, section 3.
+
+    >>> t2t_accuracy(pd.DataFrame({"text_01": [0.9, 0.8], "text_02": [0.5, 0.8], "text_12": [0.4, 0.1]})).tolist()
+    [1.0, 0.0]
+    """
+    return _beats(rows, "text_01", "text_02") * _beats(rows, "text_01", "text_12")
+
+
+def words_t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
+    """T2T accuracy of a bag of words (Jaccard index of the word sets): what counting shared words alone gets."""
+    return _beats(rows, "overlap_01", "overlap_02") * _beats(rows, "overlap_01", "overlap_12")
+
+
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """Shared words over all words, 0 to 1; NaN where neither has a word.
+
+    >>> jaccard(frozenset({"a", "cat"}), frozenset({"a", "dog"}))
+    0.3333333333333333
+    """
+    return len(one & other) / len(one | other) if one | other else float("nan")
+
+
+def _metric(name: str, label: str, text: str, chance: float, kind: str, value) -> Metric:
+    return Metric(name, 1, label, text, "rate", "up", chance, "VISLA, section 3", (kind,), value)
+
+
+METRICS = (
+    _metric(
+        "i2t_accuracy",
+        "Image-to-text accuracy",
+        "Share of pictures that prefer both true captions to the false one.",
+        1 / 3,
+        "i2t",
+        i2t_accuracy,
+    ),
+    _metric(
+        "i2t_p1_n",
+        "Image: P1 against N",
+        "Share of pictures that prefer the true caption that looks most like the false one.",
+        0.5,
+        "i2t",
+        lambda rows: _beats(rows, "score_0", "score_2"),
+    ),
+    _metric(
+        "i2t_p2_n",
+        "Image: P2 against N",
+        "Share of pictures that prefer the other true caption to the false one.",
+        0.5,
+        "i2t",
+        lambda rows: _beats(rows, "score_1", "score_2"),
+    ),
+    _metric(
+        "t2t_accuracy",
+        "Text-to-text accuracy",
+        "Share of triplets whose two true captions are closer to each other than to the false one.",
+        1 / 3,
+        "t2t",
+        t2t_accuracy,
+    ),
+    _metric(
+        "t2t_p1_n",
+        "Text: P1-N",
+        "Share of triplets in which P2 is closer to P1 than to the false caption.",
+        0.5,
+        "t2t",
+        lambda rows: _beats(rows, "text_01", "text_12"),
+    ),
+    _metric(
+        "t2t_p2_n",
+        "Text: P2-N",
+        "Share of triplets in which P1 is closer to P2 than to the false caption.",
+        0.5,
+        "t2t",
+        lambda rows: _beats(rows, "text_01", "text_02"),
+    ),
+    _metric(
+        "words_t2t_accuracy",
+        "Bag of words (no model)",
+        "Text-to-text accuracy of counting shared words: a model should beat it.",
+        1 / 3,
+        "t2t",
+        words_t2t_accuracy,
+    ),
+    _metric(
+        "pair_accuracy",
+        "Pair accuracy",
+        "Share of pictures that prefer the true caption to the false one.",
+        0.5,
+        "i2t-pair",
+        lambda rows: _beats(rows, "score_0", "score_1"),
+    ),
+)

@@ -1,0 +1,63 @@
+"""EqBen: two pictures that differ in one thing, two captions, and every text must find its picture (papers/eqben.txt).
+
+A case is a sample (I1, I2; T1, T2), or a picture with a caption and a foil where there is no second picture.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from vlprobe import scoring
+from vlprobe.embeddings import Encoder
+from vlprobe.metrics import pairs
+from vlprobe.types import Case, Edit, Item, Probe, Run
+
+
+class EqBen(Probe):
+    """Text, image and group score on visually minimal pairs, and how evenly the similarity changes."""
+
+    name = "eqben"
+    version = 1
+    dataset = "demo-pairs"
+    defaults: Mapping[str, object] = {}
+    metrics = pairs.METRICS
+
+    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+        """The sample of the item; items without a picture or a foil are counted as such."""
+        if item.image is None or not item.foils:
+            return [], {"no foil" if item.image else "no picture": 1}
+        subset = item.tags.get("subset", "")
+        if item.other is None:
+            made = [
+                Case(
+                    f"{item.id}/{number}",
+                    item.id,
+                    item.id,
+                    (item.image,),
+                    (item.captions[0], foil),
+                    ("original", "different"),
+                    Edit("foil", subset, "foil"),
+                )
+                for number, foil in enumerate(item.foils)
+            ]
+            return made, {}
+        texts = (item.captions[0], item.foils[0])
+        edit = Edit("pair", subset, "pair")
+        images = (item.image, item.other)
+        return [Case(item.id, item.id, item.id, images, texts, ("original", "different"), edit)], {}
+
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cache: Path) -> scoring.Scorer:
+        """The smallest of the differences that should be positive."""
+        return scoring.case_scorer(encoder, _margins)
+
+
+def _margins(rows: pd.DataFrame) -> np.ndarray:
+    foils = rows["score_0"].to_numpy() - rows["score_1"].to_numpy()
+    if "score_3" not in rows:
+        return foils
+    return np.where(rows["kind"] == "foil", foils, pairs.margins(rows))
+
+
+PROBE = EqBen()

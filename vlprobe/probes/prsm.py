@@ -1,0 +1,105 @@
+"""PRSM: does a query rank the same pictures first when it is reworded? (papers/prsm.txt)
+
+A case is one query in several versions, P1: any paraphrases (the captions of one picture, or a file's), P2: prefixes
+("a photo of"...), P3: synonyms. The gallery is the dataset's own pictures, or those of the dataset named by the option
+`gallery`; with the option `group`, a tag, each query is asked of the pictures of its own group alone.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from vlprobe import registry, scoring
+from vlprobe.embeddings import Encoder
+from vlprobe.errors import InvalidInput
+from vlprobe.gallery import Gallery
+from vlprobe.metrics import ranking
+from vlprobe.perturb import advanced, templates
+from vlprobe.perturb.tokens import Reading
+from vlprobe.types import Case, Edit, Item, Probe, Run
+
+PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-of")
+SHOWN = 5  # pictures of each version's ranking that are kept to look at
+
+
+class Prsm(Probe):
+    """Stability of image rankings under reworded queries."""
+
+    name = "prsm"
+    version = 1
+    dataset = "demo"
+    defaults: Mapping[str, object] = {"gallery": "", "group": ""}
+    metrics = ranking.METRICS
+
+    def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
+        """Adds the digest of the gallery."""
+        name = str(options["gallery"])
+        return {**options, "gallery_digest": registry.load_dataset(name, cache).digest} if name else options
+
+    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+        """The query sets of an item: as its dataset gives them, or made from its captions."""
+        given = item.tags.get("setting", "")
+        sets = {given: item.captions} if given else _sets(item.captions)
+        made, dropped = [], {}
+        for setting, versions in sets.items():
+            texts = tuple(dict.fromkeys(versions))
+            if len(texts) < 2:
+                dropped[f"{setting}: one version only"] = 1
+                continue
+            roles = ("original", *["same"] * (len(texts) - 1))
+            images = (item.image,) if item.image else ()
+            made.append(
+                Case(f"{item.id}/{setting}", item.id, item.id, images, texts, roles, Edit("ranking", setting, setting))
+            )
+        return made, dropped
+
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cache: Path) -> scoring.Scorer:
+        """Measures of each query's rankings; the margin is how far the top overlap stays below 1."""
+        name, group = str(run.options["gallery"]), str(run.options["group"])
+        shown = registry.load_dataset(name, cache).items if name else items
+        candidates = [item for item in shown if item.image]
+        if not candidates:
+            raise InvalidInput(f"Dataset '{run.dataset}' has no pictures to rank. Name some: --option gallery=demo.")
+        vectors = encoder.images([item.image for item in candidates])
+        groups = np.array([item.tags.get(group, "") if group else "" for item in candidates])
+        own = {item.id: item.tags.get(group, "") if group else "" for item in items}
+        galleries = {
+            value: (np.flatnonzero(groups == value), Gallery(vectors[groups == value])) for value in set(groups)
+        }
+
+        def score(cases: pa.Table) -> pa.Table:
+            texts = cases["texts"].to_pylist()
+            encoder.texts([text for versions in texts for text in versions], keep=True)
+            found, tops = [], []
+            for item, versions in zip(cases["item"].to_pylist(), texts, strict=True):
+                if own[item] not in galleries:
+                    raise InvalidInput(
+                        f"No picture of the gallery has {group} '{own[item]}', which item '{item}' asks of."
+                    )
+                numbers, gallery = galleries[own[item]]
+                values = np.concatenate([block for _, block in gallery.similarities(encoder.texts(versions))])
+                found.append(ranking.measures(values) | {"gallery_size": len(numbers)})
+                best = np.argsort(-values, axis=1, kind="stable")[:, :SHOWN]
+                tops.append(json.dumps([[candidates[numbers[one]].image.name for one in row] for row in best]))
+            table = pd.DataFrame(found).astype(np.float64)
+            overlap = table["local_100"].where(table["local_100"].notna(), table["local_10"])
+            columns = {"margin": pa.array((overlap - 1).astype(np.float32)), "top": pa.array(tops)}
+            columns |= {name: pa.array(table[name]) for name in table}
+            nothing = pa.array([[]] * len(table), pa.list_(pa.float32()))
+            return pa.table({"scores": nothing, "text_scores": nothing, **columns})
+
+        return score
+
+
+def _sets(captions: Sequence[str]) -> dict[str, list[str]]:
+    reading = Reading(captions[0])
+    prefixed = [made.text for made in templates.fitted(reading) if made.rule in PREFIXES]
+    synonyms = [made.text for made in advanced.paraphrases(reading) if made.rule.startswith("synonym")]
+    return {"P1": list(captions), "P2": [captions[0], *prefixed], "P3": [captions[0], *synonyms]}
+
+
+PROBE = Prsm()

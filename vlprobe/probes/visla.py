@@ -1,0 +1,82 @@
+"""VISLA and SugarCrepe++: two captions that mean the same and a hard negative, for texts alone too (papers/visla.txt).
+
+An item gives a case of kind `t2t` (the three texts) and, where it has a picture, one of kind `i2t`. With one true
+caption (SugarCrepe) there is a case of kind `i2t-pair` only.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from rapidfuzz.distance import Levenshtein
+
+from vlprobe import scoring
+from vlprobe.embeddings import Encoder
+from vlprobe.metrics import triplets
+from vlprobe.types import Case, Edit, Item, Probe, Role, Run
+
+WORD = re.compile(r"\w+")
+
+
+class Visla(Probe):
+    """Whether a model sees that two sentences mean the same, and that a third which looks alike does not."""
+
+    name = "visla"
+    version = 1
+    dataset = "demo-triplets"
+    defaults: Mapping[str, object] = {}
+    metrics = triplets.METRICS
+
+    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+        """The cases of a triplet; items without a foil are counted as such."""
+        if not item.foils:
+            return [], {"no negative": 1}
+        negative, subset = item.foils[0], item.tags.get("subset", "")
+        images = (item.image,) if item.image else ()
+        if len(item.captions) == 1:
+            if not images:
+                return [], {"one true caption and no picture": 1}
+            return [_case(item, "i2t-pair", subset, images, (*item.captions, negative), ("original", "different"))], {}
+        near, far = sorted(item.captions[:2], key=lambda caption: Levenshtein.distance(caption, negative))
+        texts, roles = (near, far, negative), ("original", "same", "different")
+        made = [_case(item, "t2t", subset, (), texts, roles)]
+        if images:
+            made.append(_case(item, "i2t", subset, images, texts, roles))
+        return made, {}
+
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cache: Path) -> scoring.Scorer:
+        """The smaller of the two differences that should be positive; also how many words the texts share."""
+        score = scoring.case_scorer(encoder, _margins)
+
+        def scored(cases):
+            table = score(cases)
+            overlaps = np.full((len(cases), 3), np.nan, dtype=np.float32)
+            for row, (kind, texts) in enumerate(
+                zip(cases["kind"].to_pylist(), cases["texts"].to_pylist(), strict=True)
+            ):
+                if kind == "t2t":
+                    one, two, three = (frozenset(WORD.findall(text.lower())) for text in texts)
+                    overlaps[row] = [triplets.jaccard(*pair) for pair in ((one, two), (one, three), (two, three))]
+            for column, name in enumerate(("overlap_01", "overlap_02", "overlap_12")):
+                table = table.append_column(name, [overlaps[:, column]])
+            return table
+
+        return scored
+
+
+def _case(item: Item, kind: str, subset: str, images: tuple, texts: tuple[str, ...], roles: tuple[Role, ...]) -> Case:
+    return Case(f"{item.id}/{kind}", item.id, item.id, images, texts, roles, Edit(kind, subset, subset or kind))
+
+
+def _margins(rows: pd.DataFrame) -> np.ndarray:
+    column = {name: rows[name].to_numpy() if name in rows else np.full(len(rows), np.nan) for name in _NEEDED}
+    texts = column["text_01"] - np.maximum(column["text_02"], column["text_12"])
+    pictures = np.minimum(column["score_0"], column["score_1"]) - column["score_2"]
+    pair = column["score_0"] - column["score_1"]
+    return np.select([rows["kind"] == "t2t", rows["kind"] == "i2t"], [texts, pictures], pair)
+
+
+_NEEDED = ("score_0", "score_1", "score_2", "text_01", "text_02", "text_12")
+PROBE = Visla()
