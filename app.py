@@ -1,0 +1,5 @@
+"""The dashboard: `streamlit run app.py`."""
+
+from vlprobe import ui
+
+ui.main()

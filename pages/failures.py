@@ -1,0 +1,12 @@
+"""Failures: what does a model get wrong, and what does that look like?"""
+
+import streamlit as st
+
+from vlprobe import ui
+
+ui.enter()
+st.title("Failures")
+asked = ui.questions()
+chosen = ui.filters(asked)
+ui.summary(asked, chosen)
+ui.cards(asked, chosen)

@@ -1,0 +1,244 @@
+"""Tables in, Plotly figures out; and how a number is written, so that charts and tables agree. No Streamlit here."""
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from vlprobe.types import Metric
+
+# Okabe and Ito's colours, told apart by colour-blind people too, without those that vanish on white; and a shape each.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#B5679A", "#A67C00", "#3D9BD1", "#7A7A7A")
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "star", "cross", "hexagon", "triangle-down")
+QUIET = "#8a94a3"  # lines that are no data: readable on white and on near-black
+Looks = Mapping[str, tuple[str, str]]  # colour and shape of each model
+_LABELLED = 6  # models that still fit with their names beside their marks
+
+
+def unit_of(metric: Metric, unit: str) -> str:
+    """The unit that a metric's values are given in: "rate", "cosine" or "spread"."""
+    return "rate" if metric.unit == "rate" else unit
+
+
+def number(value: float, unit: str) -> str:
+    """A value as people read it: rates in per cent, cosines with four decimals, spreads with three; "-" if unknown.
+
+    >>> number(0.5, "rate"), number(0.0135, "cosine"), number(math.nan, "rate")
+    ('50.0 %', '0.0135', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    if unit == "rate":
+        return f"{100 * value:.1f} %"
+    return f"{value:.3f}" if unit == "spread" else f"{value:.4f}"
+
+
+def interval(low: float, high: float, unit: str) -> str:
+    """The 95 % interval in the units of `number`; empty where it is unknown.
+
+    >>> interval(0.25, 0.5, "rate")
+    '25.0 to 50.0 %'
+    """
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return f"{number(low, unit).removesuffix(' %')} to {number(high, unit)}"
+
+
+def styles(models: Sequence[str]) -> Looks:
+    """Colour and shape of each model, by its place in the list: the same list gives the same looks on every page."""
+    return {model: (COLORS[place % len(COLORS)], SYMBOLS[place % len(SYMBOLS)]) for place, model in enumerate(models)}
+
+
+def trade_off(points: pd.DataFrame, down: Metric, up: Metric, unit: str, looks: Looks) -> go.Figure:
+    """One mark a model: to the left is steadier under rewording, up is more alert to wrong captions.
+
+    Args:
+        points: What `views.trade_off` returns.
+        down: The metric on the x axis, lower is better.
+        up: The metric on the y axis, higher is better.
+        unit: "cosine" or "spread".
+        looks: What `styles` returns.
+    """
+    known = points.dropna(subset=["x", "y"])
+    figure = go.Figure()
+    x_range, y_range = _x_range(known), _y_range(known, up)
+    front = known[known["front"]].sort_values("x")
+    if len(front) > 1:
+        figure.add_scatter(
+            x=front["x"],
+            y=front["y"],
+            mode="lines",
+            line={"color": QUIET, "dash": "dash", "width": 1.5},
+            name="best trade-offs",
+            hoverinfo="skip",
+        )
+    direct = len(known) <= _LABELLED
+    for place, point in enumerate(known.itertuples()):
+        color, symbol = looks[point.model]
+        figure.add_scatter(
+            x=[point.x],
+            y=[point.y],
+            error_x=_bar([point.x], [point.x_low], [point.x_high], color),
+            error_y=_bar([point.y], [point.y_low], [point.y_high], color),
+            mode="markers+text" if direct else "markers",
+            marker={"color": color, "symbol": symbol, "size": 15, "line": {"width": 1.5, "color": "white"}},
+            text=[_wrapped(point.model, 20)],
+            textfont={"size": 13},
+            textposition=_beside(known, place, x_range, y_range),
+            cliponaxis=False,
+            name=point.model,
+            showlegend=not direct,
+            customdata=[point.model],
+            hovertemplate=_hover(point.model, ((down, point, "x"), (up, point, "y")), unit),
+        )
+    if not math.isnan(up.chance):
+        _chance(figure, "h", up.chance)
+    figure.add_annotation(
+        xref="paper",
+        yref="paper",
+        x=0.01,
+        y=0.99,
+        text="↖ <b>ideal</b>: steady and alert",
+        showarrow=False,
+        font={"size": 14},
+        xanchor="left",
+        yanchor="top",
+    )
+    figure.update_xaxes(title=_axis(down, unit), range=x_range, tickformat=_ticks(down), zeroline=False)
+    figure.update_yaxes(title=_axis(up, unit), range=y_range, tickformat=_ticks(up), zeroline=False)
+    return _finished(figure, 440)
+
+
+def dots(table: pd.DataFrame, metric: Metric, unit: str, slices: Mapping[str, str], looks: Looks) -> go.Figure:
+    """One row a slice, one mark a model with its 95 % interval.
+
+    Args:
+        table: model, slice, value, low, high, n_items, n_cases of one metric.
+        metric: Which one.
+        unit: "cosine" or "spread".
+        slices: Each slice's name in words, top to bottom.
+        looks: What `styles` returns.
+    """
+    figure = go.Figure()
+    shown = [model for model in looks if model in set(table["model"])]
+    rows = {name: place for place, name in enumerate(slices)}
+    step = 0.7 / max(len(shown), 1)
+    for place, model in enumerate(shown):
+        own = table[(table["model"] == model) & table["slice"].isin(rows)].dropna(subset=["value"])
+        color, symbol = looks[model]
+        hover = [
+            f"<b>{model}</b><br>{slices[row.slice]}<br>{number(row.value, unit_of(metric, unit))} "
+            f"({interval(row.low, row.high, unit_of(metric, unit))})<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
+            for row in own.itertuples()
+        ]
+        figure.add_scatter(
+            x=own["value"],
+            y=own["slice"].map(rows) + (place - (len(shown) - 1) / 2) * step,
+            error_x=_bar(own["value"], own["low"], own["high"], color),
+            mode="markers",
+            marker={"color": color, "symbol": symbol, "size": 11},
+            name=model,
+            text=hover,
+            hovertemplate="%{text}<extra></extra>",
+        )
+    for place in range(1, len(rows)):
+        figure.add_hline(y=place - 0.5, line={"color": QUIET, "width": 0.5})
+    if not math.isnan(metric.chance):
+        _chance(figure, "v", metric.chance)
+    figure.update_yaxes(
+        tickvals=list(rows.values()),
+        ticktext=[_wrapped(text, 24) for text in slices.values()],
+        range=[len(rows) - 0.5, -0.5],
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_xaxes(title=_axis(metric, unit), tickformat=_ticks(metric), zeroline=False)
+    return _finished(figure, 130 + len(rows) * (26 + 16 * len(shown)))
+
+
+def _bar(value: Sequence[float], low: Sequence[float], high: Sequence[float], color: str) -> dict:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [top - middle for top, middle in zip(high, value, strict=True)],
+        "arrayminus": [middle - bottom for bottom, middle in zip(low, value, strict=True)],
+        "color": color,
+        "thickness": 1.8,
+        "width": 5,
+    }
+
+
+def _x_range(points: pd.DataFrame) -> list[float]:
+    return [0.0, 1.18 * max(points[["x", "x_high"]].max(axis=None, skipna=True), 1e-6)] if len(points) else [0, 1]
+
+
+def _y_range(points: pd.DataFrame, up: Metric) -> list[float]:
+    low = points[["y", "y_low"]].min(axis=None) if len(points) else 0.0
+    high = points[["y", "y_high"]].max(axis=None) if len(points) else 1.0
+    if not math.isnan(up.chance):
+        low, high = min(low, up.chance), max(high, up.chance)
+    if up.unit == "rate":
+        high = 1.0
+    room = 0.1 * max(high - low, 1e-6)
+    return [low - room, high + room]
+
+
+def _beside(points: pd.DataFrame, place: int, x_range: Sequence[float], y_range: Sequence[float]) -> str:
+    """Names go towards the middle of the plot; of two marks that are close, the lower one is named underneath."""
+    own = points.iloc[place]
+    near = (points["x"] - own["x"]).abs() < 0.35 * (x_range[1] - x_range[0])
+    near &= (points["y"] - own["y"]).abs() < 0.08 * (y_range[1] - y_range[0])
+    lower = (points["y"][near] > own["y"]).any()
+    side = "right" if own["x"] < sum(x_range) / 2 else "left"
+    return f"{'bottom' if lower else 'top'} {side}"
+
+
+def _hover(model: str, sides: Sequence[tuple[Metric, object, str]], unit: str) -> str:
+    lines = [f"<b>{model}</b>"]
+    for metric, point, axis in sides:
+        value, low, high = (getattr(point, axis + end) for end in ("", "_low", "_high"))
+        own = unit_of(metric, unit)
+        lines.append(f"{metric.label}: {number(value, own)} ({interval(low, high, own)})")
+    return "<br>".join(lines) + "<extra></extra>"
+
+
+def _chance(figure: go.Figure, way: str, chance: float) -> None:
+    """The line on which a model lies that knows nothing."""
+    line = {"color": QUIET, "dash": "dot", "width": 1.5}
+    if way == "h":
+        figure.add_hline(y=chance, line=line, annotation={"text": "guessing", "xanchor": "right"})
+    else:
+        figure.add_vline(x=chance, line=line, annotation={"text": "guessing", "yanchor": "bottom"})
+
+
+def _axis(metric: Metric, unit: str) -> str:
+    told = {"rate": "", "cosine": " (cosine)", "spread": " (in spreads)"}[unit_of(metric, unit)]
+    way = {"up": "higher is better", "down": "lower is better", "none": ""}[metric.direction]
+    return f"{metric.label}{told} · {way}" if way else f"{metric.label}{told}"
+
+
+def _ticks(metric: Metric) -> str:
+    return ".0%" if metric.unit == "rate" else ""
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Breaks long names where people would: after a slash, a colon, a hyphen or a space."""
+    spaced = text.replace("/", "/ ").replace(":", ": ").replace("@", "@ ") if len(text) > width else text
+    lines = textwrap.wrap(spaced, width, break_long_words=False) or [""]
+    joined = "<br>".join(lines)
+    return joined.replace("/ ", "/").replace(": ", ":").replace("@ ", "@") if len(text) > width else joined
+
+
+def _finished(figure: go.Figure, height: int) -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 10, "r": 10, "t": 30, "b": 10},
+        dragmode=False,
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        hoverlabel={"align": "left"},
+    )
+    figure.update_xaxes(automargin=True)
+    figure.update_yaxes(automargin=True)
+    return figure

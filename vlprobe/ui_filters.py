@@ -1,0 +1,80 @@
+"""Which cases to look at: pickers for everything that `views.Filter` knows, each named by the URL."""
+
+import streamlit as st
+
+from vlprobe.ui_state import Questions, choose, search, view
+from vlprobe.views import KINDS, Filter
+
+WORDS = {
+    "color": "Colour",
+    "number": "Number",
+    "object": "Object",
+    "simple": "Simple template",
+    "advanced": "Advanced rewording",
+    "weak": "Weak",
+    "medium": "Medium",
+    "strong": "Strong",
+}
+SORTS = {"worst": "Most fooled first", "closest": "Closest calls first", "best": "Best held first"}
+SORTS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
+LAST = {"dataset": "In the dataset's order"}
+
+
+def named(name: str) -> str:
+    """A stored name in words: `color` is Colour, `flip:color` stays."""
+    return WORDS.get(name, name)
+
+
+def filters(asked: Questions) -> Filter:
+    """The pickers, and the filter that they make."""
+    known = view("choices", asked.key)
+    left, middle = st.columns(2)
+    with left:
+        model = choose("Model", "model", {name: name for name in asked.models}, asked.models[0], always=True)
+    with middle:
+        kinds = {kind: KINDS.get(kind, named(kind)) for kind in [*KINDS, *known["kind"]] if kind in set(known["kind"])}
+        kind = choose("What was done to the caption", "kind", kinds, next(iter(kinds)))
+    own = known[known["kind"] == kind]
+    with st.expander(
+        "More filters", expanded=any(name in st.query_params for name in ("type", "rule", "tag", "words"))
+    ):
+        columns = st.columns(4)
+        with columns[0]:
+            subtype = _any("Type", "type", own.groupby("subtype")["n_cases"].sum().to_dict())
+        with columns[1]:
+            chosen = own[own["subtype"] == subtype] if subtype else own
+            rule = _any("Rule", "rule", chosen.groupby("rule")["n_cases"].sum().to_dict())
+        with columns[2]:
+            tags = {value: value.replace("=", ": ", 1) for value in view("tag_values", asked.key)}
+            tag = choose("Tag", "tag", {"": "Any", **tags}, disabled=not tags)
+        with columns[3]:
+            contains = search("Caption contains", "words", "such as: bench")
+    chosen = Filter(model, kind, subtype, rule, tag, contains, outcome="all")
+    outcome = "all" if kind == "paraphrase" else _outcome(asked, chosen)
+    return Filter(model, kind, subtype, rule, tag, contains, outcome, st.query_params.get("sort", "worst"))
+
+
+def sorting(kind: str) -> str:
+    """The order of the cards."""
+    return choose("Order", "sort", (SORTS_MOVED if kind == "paraphrase" else SORTS) | LAST, "worst")
+
+
+def _any(label: str, name: str, counts: dict[str, int]) -> str:
+    """A picker with "any" first; each choice says how many cases it has."""
+    options = {value: f"{named(value)} ({count:,})" for value, count in counts.items() if value}
+    return choose(label, name, {"": "Any", **options})
+
+
+def _outcome(asked: Questions, chosen: Filter) -> str:
+    counts = view("outcomes", asked.key, chosen)
+    options = {
+        "fooled": f"Fooled {counts['fooled']:,}",
+        "tied": f"Tied {counts['tied']:,}",
+        "held": f"Held {counts['held']:,}",
+        "all": f"All {counts['all']:,}",
+    }
+    help_ = (
+        "Fooled: the wrong caption scores at least as high as the true one. Tied: exactly as high, which counts as "
+        "fooled too. Held: the true caption scores higher."
+    )
+    return choose("Outcome", "outcome", options, "fooled", segments=True, help_=help_)

@@ -1,0 +1,230 @@
+"""Starting a run, watching it, stopping it. A run is a process of its own: closing the page does not end it."""
+
+import time
+from collections.abc import Sequence
+
+import streamlit as st
+
+from vlprobe import jobs, registry
+from vlprobe.errors import VlprobeError
+from vlprobe.jobs import Job
+from vlprobe.runner import Request
+from vlprobe.ui_state import attempt, plain, store, tag, view
+
+DEMO = Request(models=("demo:softmax", "demo:sigmoid", "demo:weak"), dataset="demo", probe="lgip")
+STATES = {
+    "queued": ("⏳", "Waiting"),
+    "running": ("▶", "Running"),
+    "done": ("✔", "Done"),
+    "failed": ("✘", "Failed"),
+    "cancelled": ("■", "Cancelled"),
+    "dead": ("✘", "Stopped"),
+}
+CHOICES = {"rules": ("strict", "paper"), "tag": ("rule", "marker")}  # options of probes that are one word of a few
+
+
+def begin(request: Request) -> None:
+    """Starts a job and puts its id into the URL."""
+    st.query_params["job"] = jobs.start(request, store())
+
+
+def demo_button() -> None:
+    """One press runs the three demo models on the demo scenes."""
+    st.button(
+        "Run the demo", type="primary", icon=":material/play_arrow:", key="demo", on_click=attempt, args=(begin, DEMO)
+    )
+
+
+def watched() -> Job | None:
+    """The job that the URL names."""
+    job_id = st.query_params.get("job", "")
+    return jobs.read(store(), job_id) if job_id else None
+
+
+def panel(job: Job) -> None:
+    """How far a job is, told anew every second while it runs."""
+    st.fragment(_panel, run_every=None if job.ended else 1)(job.id, job.ended)
+
+
+def _panel(job_id: str, ended: bool) -> None:
+    try:
+        job = jobs.read(store(), job_id)
+    except VlprobeError as error:
+        st.error(plain(str(error)))
+        return
+    if job.ended != ended:
+        st.rerun()
+    icon, word = STATES[job.state]
+    with st.container(border=True, key="job"):
+        what = f"{', '.join(job.request.models)} on {job.request.dataset} · {job.request.probe}"
+        st.html(f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", what)}</p>')
+        if job.error:
+            st.error(plain(job.error))
+        if not job.ended:
+            st.progress(_overall(job), text=plain(job.label))
+            st.html(tag("p", _pace(job), class_="vp-quiet"))
+        elif job.label:
+            st.html(tag("p", f"{job.label}{_took(job)}", class_="vp-quiet"))
+        with st.container(horizontal=True):
+            if not job.ended:
+                st.button(
+                    "Cancel",
+                    icon=":material/stop:",
+                    key="cancel",
+                    on_click=attempt,
+                    args=(jobs.cancel, store(), job.id),
+                )
+            elif job.state != "done":
+                again = {"on_click": attempt, "args": (jobs.resume, store(), job.id)}
+                if st.button("Resume", icon=":material/play_arrow:", key="resume", **again):
+                    st.rerun()
+            else:
+                _results_link(job)
+        with st.expander("Log"):
+            st.code(jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True)
+
+
+def _overall(job: Job) -> float:
+    """Models count equally; which one is being asked is told by the label."""
+    named = [place for place, model in enumerate(job.request.models) if model in job.label]
+    place = max(named, key=lambda place: len(job.request.models[place]), default=0)
+    return min((place + job.fraction) / len(job.request.models), 1.0)
+
+
+def _pace(job: Job) -> str:
+    parts = [f"{_span(max(time.time() - job.created, 0))} since it was started"]
+    spent = job.updated - job.started
+    if job.state == "running" and job.done > 0 and spent > 0.5:
+        rate = job.done / spent
+        parts = [f"{job.done:,.0f} of {job.total:,.0f} cases", f"{rate:,.0f} a second", *parts]
+        if rate > 0 and job.done < job.total:
+            parts.insert(2, f"about {_span((job.total - job.done) / rate)} left for this model")
+    return " · ".join(parts)
+
+
+def _took(job: Job) -> str:
+    return f" after {_span(job.updated - job.created)}." if job.updated > job.created else ""
+
+
+def _span(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _results_link(job: Job) -> None:
+    stored = view("runs")
+    own = stored[stored["key"].isin(job.keys)]
+    if len(own):
+        asked = {"set": own["case_key"].iloc[0]}
+        st.page_link("pages/overview.py", label="See the numbers", icon=":material/scatter_plot:", query_params=asked)
+        st.page_link("pages/failures.py", label="See the failures", icon=":material/image:", query_params=asked)
+
+
+def form() -> None:
+    """What to run: models, dataset, probe and its options; then one button."""
+    models = st.multiselect(
+        "Models",
+        _names("models"),
+        key="run_models",
+        accept_new_options=True,
+        placeholder="Choose, or type a name and press Enter",
+        help="Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a file.",
+    )
+    left, right = st.columns([2, 1])
+    dataset = left.selectbox(
+        "Dataset",
+        _names("datasets", "demo"),
+        key="run_dataset",
+        accept_new_options=True,
+        help="Your own pictures: `csv:FILE` with the columns image and caption, `folder:DIR`, or `coco:DIR`.",
+    )
+    probe = right.selectbox("Probe", _names("probes", "lgip"), key="run_probe")
+    options = _options(probe)
+    with st.expander("Size and machine"):
+        sizes = st.columns(3)
+        limit = sizes[0].number_input(
+            "Only the first pictures", 0, None, 0, key="run_limit", help="0 takes all pictures of the dataset."
+        )
+        device = sizes[1].selectbox("Device", ["auto", "cpu", "cuda", "mps"], key="run_device", accept_new_options=True)
+        batch = sizes[2].number_input("Batch size", 1, 4096, 64, key="run_batch", help="Changes the speed only.")
+    request = Request(tuple(models), dataset, probe, options, limit=int(limit), device=device, batch_size=int(batch))
+    st.html(tag("p", _work(request), class_="vp-quiet"))
+    wanting = not models or any(value == [] for value in options.values())
+    st.button(
+        "Start",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="start",
+        disabled=wanting,
+        help="Choose at least one model and one kind of edit." if wanting else None,
+        on_click=attempt,
+        args=(begin, request),
+    )
+
+
+def _options(probe: str) -> dict[str, object]:
+    """One field for each option of the probe; the kind of its default says which."""
+    found: dict[str, object] = {}
+    defaults = registry.load_probe(probe).defaults
+    for column, (name, default) in zip(st.columns(max(len(defaults), 1)), defaults.items(), strict=False):
+        label, key = OPTION_LABELS.get(name, name.replace("_", " ").capitalize()), f"run_{probe}_{name}"
+        if isinstance(default, (list, tuple)):
+            found[name] = column.multiselect(label, list(default), list(default), key=key)
+        elif isinstance(default, int):
+            found[name] = int(column.number_input(label, 1, None, default, key=key))
+        else:
+            words = list(dict.fromkeys([str(default), *CHOICES.get(name, ())]))
+            found[name] = column.selectbox(label, words, key=key)
+    return found
+
+
+OPTION_LABELS = {
+    "kinds": "Kinds of edit",
+    "rules": "Rule set",
+    "k_same": "Rewordings a caption",
+    "k_diff": "Flips a caption",
+    "tag": "Advanced is told by",
+}
+
+
+def _work(request: Request) -> str:
+    """What is known of the work before it begins: from earlier runs on the same dataset."""
+    stored = view("runs")
+    same = stored[(stored["dataset"] == request.dataset) & (stored["probe"] == request.probe)]
+    if same.empty:
+        return "Work: unknown until the dataset has been read; the first seconds of the run tell."
+    last = same.iloc[0]
+    share = min(request.limit / last["n_items"], 1.0) if request.limit else 1.0
+    told = f"Work: about {last['n_items'] * share:,.0f} pictures and {last['n_cases'] * share:,.0f} cases a model"
+    known = same.drop_duplicates("model").set_index("model")["seconds"]
+    timed = [f"{model} took {_span(known[model])}" for model in request.models if model in known]
+    return f"{told}, judging by the last run on this dataset. {'; '.join(timed) + '.' if timed else ''}"
+
+
+@st.cache_data(show_spinner=False)
+def _names(folder: str, first: str = "") -> list[str]:
+    return sorted(registry.names(folder), key=lambda name: name != first)
+
+
+def past() -> None:
+    """The newest jobs, each with a way back to it."""
+    found: Sequence[Job] = jobs.jobs(store())[:12]
+    if not found:
+        st.html(tag("p", "No run has been started from this page yet.", class_="vp-quiet"))
+    for job in found:
+        icon, word = STATES[job.state]
+        with st.container(horizontal=True, vertical_alignment="center", key=f"past_{job.id}"):
+            when = time.strftime("%d %b, %H:%M", time.localtime(job.created))
+            what = f"{', '.join(job.request.models)} on {job.request.dataset} · {job.request.probe}"
+            st.html(
+                f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", what)} '
+                f"{tag('small', when, class_='vp-quiet')}</p>"
+            )
+            st.button("Open", key=f"open_{job.id}", on_click=_open, args=(job.id,))
+
+
+def _open(job_id: str) -> None:
+    st.query_params["job"] = job_id

@@ -1,0 +1,166 @@
+"""What every page stands on: the cache folder, tables that are kept, and pickers whose choice lives in the URL.
+
+The URL is the only truth of a picker: what it does not name has its default. So a link reopens exactly what was seen.
+"""
+
+import html
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from vlprobe import charts, views
+from vlprobe import store as store_module
+from vlprobe.charts import Looks
+from vlprobe.errors import VlprobeError
+from vlprobe.store import Store
+from vlprobe.types import Metric
+
+
+def store() -> Store:
+    """The cache folder that this dashboard shows."""
+    return Store(store_module.DEFAULT)
+
+
+def view(name: str, *given: Any) -> Any:
+    """What `vlprobe.views.<name>` answers, kept until a run is completed or removed. Arguments are small values."""
+    there = store()
+    return _kept(str(there.root), there.version(), name, given)
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def _kept(root: str, version: str, name: str, given: tuple[Any, ...]) -> Any:
+    return getattr(views, name)(Store(Path(root)), *given)
+
+
+def plain(text: str) -> str:
+    """Text that Markdown shows as it is: names, captions and messages are data."""
+    return re.sub(r"([\\`*_{}\[\]()#+!|<>$~:&-])", r"\\\1", text)
+
+
+def tag(name: str, text: str, **attributes: str) -> str:
+    """One HTML element with its text escaped."""
+    given = "".join(f' {key.rstrip("_")}="{html.escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{given}>{html.escape(text)}</{name}>"
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What a page is about: models that answered the same questions."""
+
+    key: str
+    label: str
+    dataset: str
+    probe: str
+    models: tuple[str, ...]
+    n_items: int
+    n_cases: int
+    looks: Looks  # of every stored model, so that a model looks the same everywhere
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """The probe's metrics by name."""
+        return views.metrics(self.probe)
+
+
+def questions() -> Questions:
+    """A picker of question sets, kept from page to page. Without any, says what to do and stops the page."""
+    table = view("question_sets")
+    if table.empty:
+        st.info("Nothing has been run yet, so there is nothing to see here.", icon=":material/info:")
+        st.page_link("pages/overview.py", label="Begin with the demo", icon=":material/play_arrow:")
+        st.stop()
+    rows = {row.case_key: row for row in table.itertuples()}
+    labels = [row.label for row in rows.values()]
+    options = {
+        key: row.label if labels.count(row.label) == 1 else f"{row.label} · {key[:6]}" for key, row in rows.items()
+    }
+    kept = st.session_state.get("kept_set", "")
+    key = choose("Question set", "set", options, kept if kept in options else next(iter(options)), always=True)
+    st.session_state["kept_set"] = key
+    own = rows[key]
+    looks = charts.styles(sorted(view("runs")["model"].unique()))
+    return Questions(
+        key, own.label, own.dataset, own.probe, tuple(sorted(own.models)), int(own.n_items), int(own.n_cases), looks
+    )
+
+
+def choose(
+    label: str,
+    name: str,
+    options: Mapping[str, str],
+    default: str = "",
+    *,
+    segments: bool = False,
+    always: bool = False,
+    help_: str | None = None,
+    disabled: bool = False,
+) -> str:
+    """A picker that the URL names.
+
+    Args:
+        label: What is picked.
+        name: The URL's parameter.
+        options: Values, as the URL has them, and what people read.
+        default: What a URL without the parameter means.
+        segments: Side by side instead of a list; for few and short options.
+        always: The URL names the default too, because the default changes with time.
+        help_: A tooltip.
+        disabled: Shown, but not to be changed.
+    """
+    given = st.query_params.get(name, "")
+    value = given if given in options else default
+    st.session_state[name] = value
+    if always and given != value:
+        st.query_params[name] = value
+    widget = st.segmented_control if segments else st.selectbox
+    required = {"required": True} if segments else {}
+    return widget(
+        label,
+        list(options),
+        format_func=lambda option: options[option],
+        key=name,
+        on_change=_write,
+        args=(name, "" if always else default),
+        help=help_,
+        disabled=disabled,
+        **required,
+    )
+
+
+def search(label: str, name: str, placeholder: str) -> str:
+    """A line of text that the URL names."""
+    st.session_state[name] = st.query_params.get(name, "")
+    return st.text_input(
+        label, key=name, placeholder=placeholder, on_change=_write, args=(name, ""), max_chars=200
+    ).strip()
+
+
+def turn(total: int, size: int, name: str = "page") -> int:
+    """Page numbers that the URL names; returns the page, 1 or more."""
+    pages = max(1, -(-total // size))
+    given = st.query_params.get(name, "1")
+    st.session_state[name] = min(max(int(given), 1), pages) if given.isdecimal() and len(given) < 9 else 1
+    return st.pagination(pages, key=name, on_change=_write, args=(name, 1))
+
+
+def _write(name: str, default: object) -> None:
+    """A changed picker goes into the URL; whatever it changes, paging begins again."""
+    value = st.session_state[name]
+    if name != "page":
+        st.query_params.pop("page", None)
+    if value == default:
+        st.query_params.pop(name, None)
+    else:
+        st.query_params[name] = str(value)
+
+
+def attempt(what: Callable[..., object], *given: object) -> None:
+    """For buttons: does it, and what goes wrong is shown on the page instead of breaking it."""
+    try:
+        what(*given)
+    except VlprobeError as error:
+        st.session_state["problem"] = str(error)

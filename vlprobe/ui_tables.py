@@ -1,0 +1,134 @@
+"""Tables as HTML: sizes that suit numbers with intervals, readable by screen readers, narrow screens scroll."""
+
+import html
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe import charts
+from vlprobe.charts import Looks
+from vlprobe.types import Metric
+from vlprobe.ui_state import tag
+
+ARROWS = {"up": "↑ higher is better", "down": "↓ lower is better", "none": ""}
+
+
+def headline(
+    table: pd.DataFrame, metrics: Mapping[str, Metric], unit: str, models: Sequence[str], looks: Looks
+) -> None:
+    """A row a metric, a column a model: the value, its 95 % interval, and n.
+
+    Args:
+        table: What `views.estimates` returns for the whole question set.
+        metrics: The probe's metrics by name, in order.
+        unit: "cosine" or "spread".
+        models: Columns, in order.
+        looks: What `charts.styles` returns.
+    """
+    cells = {(row.model, row.metric): row for row in table.itertuples()}
+    head = tag("th", "Metric", scope="col")
+    head += "".join(f'<th scope="col">{mark(looks[model])} {breakable(model)}</th>' for model in models)
+    rows = []
+    for name, metric in metrics.items():
+        told = "" if metric.unit == "rate" else {"cosine": "cosine", "spread": "in spreads"}[unit]
+        way = " · ".join(text for text in (told, ARROWS[metric.direction]) if text)
+        first = f"{tag('span', metric.label)}<br>{tag('small', way)}<br>{tag('small', metric.help)}"
+        best = _best(table[table["metric"] == name], metric)
+        own = charts.unit_of(metric, unit)
+        row = "".join(_cell(cells.get((model, name)), own, model == best) for model in models)
+        rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{row}</tr>')
+    _show("Headline numbers of each model", head, rows)
+
+
+def slices(
+    table: pd.DataFrame,
+    metric: Metric,
+    unit: str,
+    names: Mapping[str, str],
+    models: Sequence[str],
+    looks: Looks,
+    what: str,
+) -> None:
+    """A row a slice and model: the value, its interval, pictures, cases and ties; "-" where nothing is known."""
+    cells = {(row.slice, row.model): row for row in table.itertuples()}
+    titles = (what, "Model", metric.label, "95 % interval", "Pictures", "Cases", "Ties")
+    head = "".join(tag("th", title, scope="col") for title in titles)
+    own = charts.unit_of(metric, unit)
+    rows = []
+    for name, words in names.items():
+        for place, model in enumerate(models):
+            found = cells.get((name, model))
+            first = tag("th", words, scope="rowgroup", rowspan=str(len(models))) if place == 0 else ""
+            values = ["-", "-", "0", "0", "0"]
+            if found is not None and not math.isnan(found.value):
+                values = [charts.number(found.value, own), charts.interval(found.low, found.high, own) or "-"]
+                values += [f"{count:,}" for count in (found.n_items, found.n_cases, found.ties)]
+            numbers = "".join(tag("td", value) for value in values)
+            rows.append(
+                f"<tr{'' if place else ' class=first'}>{first}"
+                f'<th scope="row">{mark(looks[model])} {breakable(model)}</th>{numbers}</tr>'
+            )
+    _show(f"{metric.label} by {what.lower()}", head, rows)
+
+
+def mark(look: tuple[str, str]) -> str:
+    """A model's colour and shape, as in the charts."""
+    color, symbol = look
+    shape = dict(zip(charts.SYMBOLS, "●◆■▲★✚⬢▼", strict=True))[symbol]
+    return f'<span aria-hidden="true" style="color:{color}">{shape}</span>'
+
+
+def breakable(name: str) -> str:
+    """A long name as HTML that may be broken after its slashes, colons and hyphens."""
+    return re.sub(r"([/:@_-])", r"\1<wbr>", html.escape(name, quote=False))
+
+
+def _best(own: pd.DataFrame, metric: Metric) -> str:
+    known = own.dropna(subset=["value"])
+    if len(known) < 2 or metric.direction == "none":
+        return ""
+    place = known["value"].idxmin() if metric.direction == "down" else known["value"].idxmax()
+    return str(known.loc[place, "model"])
+
+
+def _cell(found: object | None, unit: str, best: bool) -> str:
+    if found is None or math.isnan(found.value):
+        return "<td>-<br><small>n = 0</small></td>"
+    value = tag("strong" if best else "span", charts.number(found.value, unit), class_="value")
+    around = charts.interval(found.low, found.high, unit)
+    small = f"{around}<br>n = {found.n_items:,}" if around else f"n = {found.n_items:,}"
+    return f"<td>{value}<br><small>{small}</small></td>"
+
+
+def _show(name: str, head: str, rows: Sequence[str]) -> None:
+    st.html(
+        f'<div class="vp-scroll" role="region" tabindex="0" aria-label="{html.escape(name)}"><table class="vp-table">'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def reading(points: pd.DataFrame, down: Metric, up: Metric, unit: str) -> None:
+    """What the trade-off says, as a sentence or two."""
+    known = points.dropna(subset=["x", "y"])
+    if len(known) < 2:
+        return
+    steady, alert = known.loc[known["x"].idxmin()], known.loc[known["y"].idxmax()]
+    best_x = charts.number(steady["x"], charts.unit_of(down, unit))
+    best_y = charts.number(alert["y"], charts.unit_of(up, unit))
+    lines = [("Steadiest", steady["model"], f"{down.label.lower()} {best_x}")]
+    lines += [("Most alert", alert["model"], f"{up.label.lower()} {best_y}")]
+    found = "".join(
+        f"<p>{html.escape(word)}: {tag('strong', model)}<br><small>{html.escape(told)}</small></p>"
+        for word, model, told in lines
+    )
+    st.html(f'<div class="vp-reading">{found}</div>')
+
+
+def explain(metric: Metric) -> None:
+    """What a metric means, which way is better, and what guessing gets."""
+    way = {"up": "Higher is better", "down": "Lower is better", "none": ""}[metric.direction]
+    chance = "" if math.isnan(metric.chance) else f"; guessing gets {charts.number(metric.chance, metric.unit)}"
+    st.markdown(f"**{metric.label}.** {metric.help} {way}{chance}. (Source: {metric.source})")
