@@ -1,0 +1,60 @@
+"""Retrieval in blocks against a plain sort of the whole matrix."""
+
+import numpy as np
+import pytest
+
+from vlprobe import gallery
+from vlprobe.gallery import Gallery, retrieve
+
+
+def unit(rng, n: int, dim: int = 8) -> np.ndarray:
+    made = rng.normal(size=(n, dim)).astype(np.float32)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+def world(seed: int = 0, items: int = 12, each: int = 3):
+    rng = np.random.default_rng(seed)
+    captions, altered = unit(rng, items * each), unit(rng, items * each)
+    owner = np.tile(np.repeat(np.arange(items), each), 2)
+    return unit(rng, items), np.concatenate([captions, altered]), owner, np.repeat([False, True], items * each)
+
+
+def test_ranks_are_those_of_a_plain_sort():
+    queries, vectors, owner, altered = world()
+    found = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered)
+    for query in range(12):
+        scores = vectors @ queries[query]
+        own = scores[(owner == query) & ~altered].max()
+        clean = [s for s, o, a in zip(scores, owner, altered, strict=True) if not a and o != query]
+        wrong = [s for s, o, a in zip(scores, owner, altered, strict=True) if a or o != query]
+        assert found.rank_clean[query] == 1 + sum(s >= own for s in clean)
+        assert found.rank[query] == 1 + sum(s >= own for s in wrong)
+        assert found.top_altered[query] == altered[np.argmax(scores)]
+        assert found.which_altered[query] == np.argmax(np.where(altered, scores, -9))
+        assert found.best_own[query] == pytest.approx(own, abs=1e-6)
+
+
+def test_the_size_of_a_block_changes_nothing(monkeypatch):
+    queries, vectors, owner, altered = world(1)
+    whole = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered)
+    monkeypatch.setattr(gallery, "BLOCK_BYTES", 1)
+    single = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered)
+    assert (whole.rank == single.rank).all() and (whole.rank_clean == single.rank_clean).all()
+
+
+def test_a_constant_model_finds_nothing_and_puts_the_altered_on_top():
+    _, vectors, owner, altered = world(2)
+    same = np.ones_like(vectors)
+    found = retrieve(same[:12], np.arange(12), Gallery(same), owner, altered)
+    assert (found.rank_clean == 1 + 33).all()
+    assert (found.rank == 1 + 33 + 36).all()
+    assert found.top_altered.all()
+
+
+def test_candidates_that_the_model_cannot_tell_apart_tie_to_the_bit():
+    rng = np.random.default_rng(3)
+    vectors = np.repeat(unit(rng, 40, 64), 50, axis=0)[rng.permutation(2000)]
+    found = Gallery(vectors)
+    assert len(found.vectors) == 40
+    for _, scores in found.similarities(unit(rng, 30, 64)):
+        assert all(len(np.unique(row)) <= 40 for row in scores)
