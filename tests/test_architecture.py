@@ -19,7 +19,7 @@ LAYERS = [
     ("datasets", "models"),
     ("probes",),
     ("store",),
-    ("runner", "views"),
+    ("runner", "views", "check"),
     ("jobs", "charts"),
     ("ui", "cli"),
     ("__main__",),

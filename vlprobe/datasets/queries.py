@@ -1,7 +1,7 @@
 """Versions of one query that mean the same, for the stability of rankings (PRSM).
 
-    queries:FILE       P1: paraphrases from a table (.csv, .tsv) or .jsonl with columns `query` (an id) and `caption`: one
-                       row a version, two or more a query; a column `version` names them (else o, c1, c2, ...)
+    queries:FILE       P1: paraphrases from a table (.csv, .tsv) or .jsonl with columns `query` (an id) and `caption`,
+                       a row for each version, two or more a query; a column `version` names them (else o, c1, c2, ...)
     queries:FILE+p2    P2: prefixes, from SocialCounterfactuals' prompts: np (none), p3 (a photo of), p2 (a picture of),
                        p1 (an image of)
     queries:FILE+p3    P3: synonyms of its attributes: o (as written), a1 and a2 (one replaced), a12 (both)
