@@ -54,14 +54,21 @@ class OpenClipEncoder:
         self.name = name
         self.digest = digest
         self.note = note
-        self.precision = precision
         self.device = device
         self._model = model.eval().requires_grad_(False).to(device)
         self._transform = preprocess
         self._tokenizer = tokenizer
+        # Whether columns can be cut is a property of the tower, so it is judged in fp32: half precision rounds by more
+        # than the tolerance whenever a shape changes.
+        self.precision = "fp32"
         tokens = self.tokenize(LENGTHS_TEXTS)
-        self.dim = self.encode_texts(tokens, cut=False).shape[1]
-        self.cuts_columns = self._pools_at_the_end_of_text() and self._cutting_changes_nothing(tokens)
+        whole = self.encode_texts(tokens, cut=False)
+        self.dim = whole.shape[1]
+        self.cuts_columns = self._pools_at_the_end_of_text()
+        if self.cuts_columns:
+            each_cut = np.concatenate([self.encode_texts(row[None]) for row in tokens])
+            self.cuts_columns = bool(np.abs(each_cut - whole).max() <= CUT_TOLERANCE)
+        self.precision = precision
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """An RGB PIL image to float32 of shape (3, height, width)."""
@@ -118,16 +125,6 @@ class OpenClipEncoder:
     def _pools_at_the_end_of_text(self) -> bool:
         causal = getattr(self._tower, "attn_mask", None) is not None
         return causal and getattr(self._tower, "cls_emb", None) is None and self._pool in ("argmax", "eos")
-
-    def _cutting_changes_nothing(self, tokens: np.ndarray) -> bool:
-        # Cutting is a property of the tower, so it is judged in fp32: half precision rounds by more than the tolerance
-        # whenever a shape changes.
-        asked, self.precision = self.precision, "fp32"
-        self.cuts_columns = True
-        one_by_one = np.concatenate([self.encode_texts(row[None]) for row in tokens])
-        difference = np.abs(one_by_one - self.encode_texts(tokens, cut=False)).max()
-        self.precision = asked
-        return bool(difference <= CUT_TOLERANCE)
 
     def _encode_cut(self, tokens: "torch.Tensor") -> "torch.Tensor":
         import torch
