@@ -202,9 +202,9 @@ def answer(
         progress.update(label, last, total)
     scores = pa.concat_tables(_whole_parts(entry, names, cases, score))
     progress.update(f"{label}: intervals", total, total)
-    rows, tags = _rows(cases, scores, items)
+    rows, tags, n_units = _rows(cases, scores, items)
     rows = probe.prepare(rows)
-    found = judge.judge(rows, probe.metrics, asked["n_items"], tags)
+    found = judge.judge(rows, probe.metrics, n_units, tags)
     scores = pa.table(
         {
             "run": pa.array([run.key]).take(pa.array(np.zeros(total, dtype=np.int32))),
@@ -246,12 +246,15 @@ def _whole_parts(entry: Entry, names: Sequence[str], cases: pa.Table, score: Sco
         yield part
 
 
-def _rows(cases: pa.Table, scores: pa.Table, items: Sequence[Item]) -> tuple[pd.DataFrame, list[str]]:
-    """What the metrics see: codes for item and group, one column a tag."""
+def _rows(cases: pa.Table, scores: pa.Table, items: Sequence[Item]) -> tuple[pd.DataFrame, list[str], int]:
+    """What the metrics see: codes for item and group, one column a tag; the tags; how many units can be resampled."""
     rows = cases.select(["item_code", "kind", "subtype", "rule"]).to_pandas()
     rows["group_code"] = cases["group"].combine_chunks().dictionary_encode().indices.to_numpy()
     rows = rows.assign(**scoring.columns(scores))
     names = sorted({name for item in items for name in item.tags})
     for name in names:
         rows[f"tag:{name}"] = np.array([item.tags.get(name, "") for item in items], dtype=object)[rows["item_code"]]
-    return rows, names
+    # Rows of a triplet file that share a picture are one observation: the picture is what is resampled.
+    units = pd.factorize(np.array([item.tags.get("picture", item.id) for item in items], dtype=object))[0]
+    names = [name for name in names if name != "picture"]
+    return rows.assign(item_code=units[rows["item_code"]]), names, int(units.max()) + 1

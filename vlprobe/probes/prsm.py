@@ -18,8 +18,7 @@ from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
 from vlprobe.gallery import Gallery
 from vlprobe.metrics import ranking
-from vlprobe.perturb import advanced, templates
-from vlprobe.perturb.tokens import Reading
+from vlprobe.perturb import lgip
 from vlprobe.types import Case, Edit, Item, Probe, Run
 
 PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-of")
@@ -43,7 +42,7 @@ class Prsm(Probe):
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
         """The query sets of an item: as its dataset gives them, or made from its captions."""
         given = item.tags.get("setting", "")
-        sets = {given: item.captions} if given else _sets(item.captions)
+        sets = {given: item.captions} if given else _sets(item, seed)
         made, dropped = [], {}
         for setting, versions in sets.items():
             texts = tuple(dict.fromkeys(versions))
@@ -95,11 +94,12 @@ class Prsm(Probe):
         return score
 
 
-def _sets(captions: Sequence[str]) -> dict[str, list[str]]:
-    reading = Reading(captions[0])
-    prefixed = [made.text for made in templates.fitted(reading) if made.rule in PREFIXES]
-    synonyms = [made.text for made in advanced.paraphrases(reading) if made.rule.startswith("synonym")]
-    return {"P1": list(captions), "P2": [captions[0], *prefixed], "P3": [captions[0], *synonyms]}
+def _sets(item: Item, seed: int) -> dict[str, list[str]]:
+    first = item.captions[0]
+    made = lgip.edits([first], item.id, seed=seed, kinds=["paraphrase"], k_same=1000).edits[0]
+    prefixed = [text for text, edit in made if edit.rule in PREFIXES]
+    synonyms = [text for text, edit in made if edit.rule.startswith("synonym")]
+    return {"P1": list(item.captions), "P2": [first, *prefixed], "P3": [first, *synonyms]}
 
 
 PROBE = Prsm()

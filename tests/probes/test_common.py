@@ -1,0 +1,93 @@
+"""What holds for every probe: unique cases that depend on their item alone, and controls at chance or below."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.conftest import make_tiny
+from vlprobe import registry, views
+from vlprobe.runner import Request, execute
+from vlprobe.store import Store
+
+PROBES = registry.names("probes")
+
+
+def picture(path: Path, number: int) -> str:
+    Image.new("RGB", (16, 16), (number, 255 - number, 7 * number % 255)).save(path)
+    return path.name
+
+
+def make(probe: str, folder: Path, n: int = 240) -> str:
+    """A dataset that suits the probe, made on the spot; returns its name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if probe == "eqben":
+        rows = [
+            {
+                "image0": picture(folder / f"a{number}.png", number),
+                "image1": picture(folder / f"b{number}.png", 255 - number),
+                "caption0": f"first {number}",
+                "caption1": f"second {number}",
+            }
+            for number in range(n)
+        ]
+        (folder / "pairs.json").write_text(json.dumps(rows))
+        return f"pairs:{folder / 'pairs.json'}"
+    if probe == "visla":
+        rows = [
+            {
+                "id": number,
+                "filename": picture(folder / f"{number}.png", number),
+                "caption": f"a thing {number}",
+                "caption2": f"something {number}",
+                "negative_caption": f"no thing {number}",
+            }
+            for number in range(n)
+        ]
+        (folder / "swap.json").write_text(json.dumps(rows))
+        return f"triplets:{folder / 'swap.json'}@{folder}"
+    return make_tiny(folder)
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_controls_get_the_chance_that_is_declared_and_a_constant_never_wins(probe, tmp_path):
+    dataset, store = make(probe, tmp_path / "data"), Store(tmp_path / "cache")
+    manifest = execute(Request(("control:random", "control:constant"), dataset, probe), store)[0]
+    found = views.estimates(store, manifest["case_key"]).set_index(["model", "metric"])
+    for metric in registry.load_probe(probe).metrics:
+        blind = found.loc[("control:random", metric.name)]
+        if probe in ("eqben", "visla") and not math.isnan(metric.chance + blind["value"]):
+            if not metric.name.startswith("words"):
+                assert blind["value"] == pytest.approx(metric.chance, abs=0.12), metric.name
+            if metric.unit == "rate" and metric.direction == "up" and not metric.name.startswith("words"):
+                assert found.loc[("control:constant", metric.name), "value"] == 0, metric.name
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_cases_are_unique_and_do_not_depend_on_other_items(probe, tmp_path):
+    items = registry.load_dataset(make(probe, tmp_path / "data", 20), tmp_path).items
+    loaded = registry.load_probe(probe)
+    options = dict(loaded.defaults)
+    made = [loaded.cases(item, options, 42)[0] for item in items]
+    ids = [case.id for cases in made for case in cases]
+    assert ids and len(ids) == len(set(ids))
+    assert [loaded.cases(item, options, 42)[0] for item in reversed(items)] == made[::-1]
+    for case in (case for cases in made for case in cases):
+        assert len(case.texts) == len(case.roles)
+        assert case.roles[0] == "original"
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_a_probe_says_what_it_is(probe):
+    loaded = registry.load_probe(probe)
+    assert loaded.__class__.__doc__.endswith(".")
+    assert loaded.version >= 1
+    names = [metric.name for metric in loaded.metrics]
+    assert len(names) == len(set(names))
+    for metric in loaded.metrics:
+        assert metric.direction in ("up", "down", "none")
+        assert metric.unit in ("cosine", "rate", "correlation")
+        assert metric.help.endswith(".") and metric.source
+        assert metric.averaging
