@@ -1,28 +1,32 @@
-"""Advanced paraphrases: the caption said with another construction or another word, meaning the same.
+"""Advanced paraphrases: the caption said with another construction or word, and the same meaning.
 
-Source: LGIP, appendix A.1 (ii). The rules are our own; each leaves a caption alone unless it understands the whole of it.
+Source: LGIP, appendix A.1 (ii). The rules are our own; each leaves alone what it does not understand whole.
 """
 
-from vlprobe.perturb.clauses import restatements
+from vlprobe.perturb.clauses import restatements, subject, without_there
 from vlprobe.perturb.grammar import PLAIN, Sentence
 from vlprobe.perturb.moves import moves
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.synonyms import synonyms
-from vlprobe.perturb.tokens import Reading
 
 _MARKERS = (("marker:in-the-image", "In the image, ", ""), ("marker:in-the-scene", "In the scene, ", ""))
 
 
-def paraphrases(reading: Reading) -> list[Paraphrase]:
+def paraphrases(sentence: Sentence) -> list[Paraphrase]:
     """Every advanced paraphrase of the caption, discourse markers apart."""
+    reading = sentence.reading
     if not reading.words or reading.text.isupper():
         return []
-    sentence = Sentence(reading)
     out = synonyms(sentence)
-    if PLAIN.match(reading.text):
-        out += restatements(sentence)
-        out += moves(sentence)
-    return out
+    if not PLAIN.match(reading.text):
+        return out
+    if sentence.lower[0] == "there":
+        return out + without_there(sentence)
+    found = subject(sentence)
+    if found is None:
+        return out
+    first, who = found
+    return out + restatements(sentence, first, who) + moves(sentence, who)
 
 
 def markers(caption: str) -> list[Paraphrase]:

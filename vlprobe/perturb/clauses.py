@@ -11,15 +11,25 @@ from vlprobe.perturb.grammar import (
     noun_phrase,
     prepositional_phrase,
 )
-from vlprobe.perturb.lexicon import ADVERB, ANIMAL, BASE, DETERMINER, HUMAN, NUMBER, PARTICIPLE, PREPOSITION, PRESENT, VERBS
+from vlprobe.perturb.lexicon import ADVERB, BASE, DETERMINER, HUMAN, ING, NUMBER, PREPOSITION, PRESENT, VERBS
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.rewriting import rewritten
-from vlprobe.perturb.tokens import takes_an
+from vlprobe.perturb.tokens import takes_an, words
 
 # Verbs of a state: "a bowl containing fruit" never becomes "a bowl is containing fruit".
-STATES = frozenset("contain feature include show display overlook depict have need want like seem appear reflect cover fill "
-                   "surround line top be say know think see belong consist remain connect".split())  # fmt: skip
-_NEVER = frozenset("be have get do go come see say".split())
+STATES = words(
+    "contain feature include show display overlook depict have need want like seem appear reflect cover fill "
+    "surround line top be say know think see belong consist remain connect"
+)
+_WHOLES = words(
+    "kitchen bathroom bedroom room restroom house building tower street road city town park office table desk "
+    "counter plate tray bowl box basket shelf wall window sandwich pizza cake hotdog truck bus train plane airplane "
+    "jet boat sign clock tree field hallway store restaurant sink toilet bed couch sofa refrigerator fridge van car "
+    "bench door yard garden beach church bridge station airport shower bathtub floor bag suitcase umbrella kite "
+    "laptop keyboard phone stove cabinet dresser motorcycle bicycle bike hill mountain market corner area space "
+    "kitchenette closet stadium vase chair"
+)
+_NEVER = words("be have get do go come see say")
 
 
 def subject(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
@@ -28,59 +38,71 @@ def subject(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
     if first is None:
         return None
     whole = first
-    if sentence.word(first.end) == "and":
+    if sentence.lower[first.end] == "and":
         second = noun_phrase(sentence, first.end + 1)
         if second is None or second.bare != first.bare:
             return None
         whole = first._replace(
-            end=second.end, plural=True, members=True, animate=first.animate & second.animate, head="",
+            end=second.end,
+            plural=True,
+            members=True,
+            animate=first.animate & second.animate,
+            head="",
             definite=first.definite or second.definite,
-        )  # fmt: skip
+        )
     return first, whole
 
 
-def restatements(sentence: Sentence) -> list[Paraphrase]:
-    """The caption with its subject introduced or linked to its verb in another way."""
-    if sentence.word(0) == "there":
-        return _without_there(sentence)
-    found = subject(sentence)
-    if found is None:
-        return []
-    first, who = found
-    out: list[Paraphrase | None] = []
-    if who.bare:
-        out.append(_with_article(sentence, who))
-        return [one for one in out if one]
+def restatements(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase]:
+    """The caption with its subject introduced, or linked to what follows, in another way; see `subject`."""
+    return [one for one in _by_what_follows(sentence, first, who) if one]
+
+
+def _by_what_follows(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase | None]:
     at = who.end
+    word = sentence.lower[at]
+    if who.bare:
+        return [_with_article(sentence, who)]
     if at == sentence.size:
-        if not who.definite:
-            out.append(_there(sentence, first, [(0, at)]))
-    elif sentence.word(at) in ("is", "are"):
-        out += _after_copula(sentence, first, who)
-    elif is_verb_ing(sentence, at):
-        out += _after_participle(sentence, first, who)
-    elif sentence.word(at) in RESULT and _takes_result(sentence, at):
-        if no_finite_verb(sentence, at + 1):
-            out += [_there(sentence, first, [(0, sentence.size)]), _with_copula(sentence, who, at), _relative(sentence, who, at)]
-    elif _is_present(sentence, who):
-        out += _after_present(sentence, who)
-    elif sentence.tags(at) & PREPOSITION or sentence.word(at) in ("next", "that", "who", "which"):
-        out += _after_preposition(sentence, first, who)
-    elif sentence.word(at) == "has" and sentence.tags(at + 1) & (DETERMINER | NUMBER) and who.animate == 0:
-        if no_finite_verb(sentence, at + 1):
-            out.append(rewritten(sentence, "has-to-with", [(0, at), "with", (at + 1, sentence.size)], "has", "with"))
-    return [one for one in out if one]
+        return [_there(sentence, first, [(0, at)])]
+    if word in ("is", "are"):
+        return _after_copula(sentence, first, who)
+    if is_verb_ing(sentence, at):
+        return _after_participle(sentence, first, who)
+    if word in RESULT and _takes_result(sentence, at):
+        return _after_result(sentence, first, who)
+    if word == "has":
+        return [_has_to_with(sentence, who)]
+    if _is_present(sentence, who):
+        return _after_present(sentence, who)
+    if sentence.bits[at] & PREPOSITION or word in ("next", "that", "who", "which"):
+        return _after_preposition(sentence, first, who)
+    return []
 
 
 def be(phrase: Phrase) -> str:
-    """The form of "be" that agrees with the phrase."""
-    return "are" if phrase.plural else "is"
+    """The form of "be" that agrees with the phrase as a subject."""
+    return "are" if phrase.plural or (phrase.members and phrase.head in ("bunch", "number")) else "is"
+
+
+def _is_state(sentence: Sentence, who: Phrase, at: int) -> bool:
+    """Whether the verb tells a state, so that it has no progressive: "a plate is holding food"."""
+    verb = VERBS[sentence.lower[at]].base
+    return verb in STATES or (not who.animate and verb in ("hold", "carry", "make", "use", "wear"))
+
+
+def _goes_on(sentence: Sentence, at: int) -> bool:
+    """Whether a second participle depends on the first: "standing in the water and drinking"."""
+    return any(
+        sentence.bits[place] & ING and ("and" in sentence.lower[place - 2 : place] or sentence.lower[place - 1] == ",")
+        for place in range(at + 1, sentence.size)
+    )
 
 
 def _there(sentence: Sentence, first: Phrase, rest: list[str | tuple[int, int]]) -> Paraphrase | None:
-    if first.definite or sentence.word(0) in ("all", "both", "different"):
+    if first.definite or sentence.lower[0] in ("all", "both", "different"):
         return None
-    new = f"there {be(first)}"
+    new = f"there {'are' if first.plural else 'is'}"
     return rewritten(sentence, "there-is", [new, *rest], "", new)
 
 
@@ -89,23 +111,40 @@ def _with_copula(sentence: Sentence, who: Phrase, at: int) -> Paraphrase | None:
 
 
 def _relative(sentence: Sentence, who: Phrase, at: int) -> Paraphrase | None:
+    if who.head in ("couple", "family", "team", "crowd", "crew") and not who.members:
+        return None
     pronoun = "who" if who.animate == HUMAN else "that"
     new = f"{pronoun} {'are' if who.members else 'is'}"
     return rewritten(sentence, "relative", [(0, at), new, (at, sentence.size)], "", new)
 
 
 def _takes_result(sentence: Sentence, at: int) -> bool:
-    return bool(sentence.tags(at + 1) & (PREPOSITION | ADVERB)) or sentence.word(at + 1) in ("", "next")
+    return bool(sentence.bits[at + 1] & (PREPOSITION | ADVERB)) or sentence.lower[at + 1] in ("", "next")
+
+
+def _after_result(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase | None]:
+    if not no_finite_verb(sentence, who.end + 1):
+        return []
+    there = _there(sentence, first, [(0, sentence.size)])
+    return [there, _with_copula(sentence, who, who.end), _relative(sentence, who, who.end)]
+
+
+def _has_to_with(sentence: Sentence, who: Phrase) -> Paraphrase | None:
+    at = who.end
+    named = sentence.bits[at + 1] & (DETERMINER | NUMBER)
+    if who.animate or not named or has_verb(sentence, at + 1) or not no_finite_verb(sentence, at + 1):
+        return None
+    return rewritten(sentence, "has-to-with", [(0, at), "with", (at + 1, sentence.size)], "has", "with")
 
 
 def _is_present(sentence: Sentence, who: Phrase) -> bool:
-    bits = sentence.tags(who.end)
+    bits = sentence.bits[who.end]
     return bool(bits & PRESENT and not who.plural) or bool(bits & BASE and who.members)
 
 
 def _present(sentence: Sentence, who: Phrase, at: int) -> str | None:
-    verb = VERBS[sentence.word(at)]
-    if verb.base in _NEVER:
+    verb = VERBS[sentence.lower[at]]
+    if verb.base in _NEVER or _goes_on(sentence, at) or (verb.base, sentence.lower[at + 1]) == ("stand", "out"):
         return None
     return verb.base if who.plural else verb.present
 
@@ -115,8 +154,7 @@ def _after_participle(sentence: Sentence, first: Phrase, who: Phrase) -> list[Pa
     if not no_finite_verb(sentence, at + 1):
         return []
     out = [_there(sentence, first, [(0, sentence.size)])]
-    verb = VERBS[sentence.word(at)].base
-    if verb not in STATES:
+    if not _is_state(sentence, who, at):
         out += [_with_copula(sentence, who, at), _relative(sentence, who, at)]
     present = _present(sentence, who, at)
     if present:
@@ -128,7 +166,7 @@ def _after_participle(sentence: Sentence, first: Phrase, who: Phrase) -> list[Pa
 def _after_copula(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase | None]:
     at = who.end + 1
     is_ing = is_verb_ing(sentence, at)
-    is_result = sentence.word(at) in RESULT and _takes_result(sentence, at)
+    is_result = sentence.lower[at] in RESULT and _takes_result(sentence, at)
     place = prepositional_phrase(sentence, at)
     if not (is_ing or is_result or place) or not no_finite_verb(sentence, at + 1):
         return []
@@ -146,14 +184,18 @@ def _after_copula(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraph
 
 def _after_present(sentence: Sentence, who: Phrase) -> list[Paraphrase | None]:
     at = who.end
-    verb = VERBS[sentence.word(at)]
-    following = sentence.tags(at + 1)
-    if verb.base in STATES or verb.base in _NEVER or not no_finite_verb(sentence, at + 1):
+    verb = VERBS[sentence.lower[at]]
+    following = sentence.bits[at + 1]
+    if _is_state(sentence, who, at) or verb.base in _NEVER or not no_finite_verb(sentence, at + 1):
         return []
-    if at + 1 < sentence.size and not following & (PREPOSITION | DETERMINER | NUMBER | ADVERB) and sentence.word(at + 1) != "next":
+    if (
+        at + 1 < sentence.size
+        and not following & (PREPOSITION | DETERMINER | NUMBER | ADVERB)
+        and sentence.lower[at + 1] != "next"
+    ):
         return []
     source = sentence.reading.words[at]
-    new = f"{'is' if sentence.tags(at) & PRESENT else 'are'} {verb.ing}"
+    new = f"{'is' if sentence.bits[at] & PRESENT else 'are'} {verb.ing}"
     return [
         rewritten(sentence, "progressive", [(0, at), new, (at + 1, sentence.size)], source, new),
         rewritten(sentence, "participle", [(0, at), verb.ing, (at + 1, sentence.size)], source, verb.ing),
@@ -162,23 +204,30 @@ def _after_present(sentence: Sentence, who: Phrase) -> list[Paraphrase | None]:
 
 def _after_preposition(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase | None]:
     at, size = who.end, sentence.size
-    if sentence.word(at) in ("to", "for", "as", "like", "about", "from", "without", "of", "by"):
+    if sentence.lower[at] in ("to", "for", "as", "like", "about", "from", "without", "of", "by"):
         return []
-    if not no_finite_verb(sentence, at + (sentence.word(at) in ("that", "who", "which")) * 0):
+    if not no_finite_verb(sentence, at):
         return []
     out = [_there(sentence, first, [(0, size)])]
     place = prepositional_phrase(sentence, at)
     if place and not has_verb(sentence, at) and "with" not in sentence.lower[at:] and "," not in sentence.lower:
         out += [_with_copula(sentence, who, at), _relative(sentence, who, at)]
-    if sentence.word(at) == "with" and not who.animate and not has_verb(sentence, at):
+    if sentence.lower[at] == "with" and _can_have(sentence, who) and not has_verb(sentence, at):
         what = noun_phrase(sentence, at + 1)
         if what and not what.bare and not what.animate:
             has = "have" if who.plural else "has"
             that = "have" if who.members else "has"
             out.append(rewritten(sentence, "with-to-has", [(0, at), has, (at + 1, size)], "with", has))
-            out.append(rewritten(sentence, "relative-has", [(0, at), f"that {that}", (at + 1, size)], "with", f"that {that}"))
+            out.append(
+                rewritten(sentence, "relative-has", [(0, at), f"that {that}", (at + 1, size)], "with", f"that {that}")
+            )
     out += _after_place(sentence, who, place)
     return out
+
+
+def _can_have(sentence: Sentence, who: Phrase) -> bool:
+    """Whether the thing has what it is said to be with, rather than lying beside it."""
+    return who.head in _WHOLES and not {"of", "and"}.intersection(sentence.lower[: who.end])
 
 
 def _after_place(sentence: Sentence, who: Phrase, place: tuple[int, Phrase] | None) -> list[Paraphrase | None]:
@@ -186,13 +235,14 @@ def _after_place(sentence: Sentence, who: Phrase, place: tuple[int, Phrase] | No
     if place is None or not who.animate or place[1].animate or place[1].bare:
         return []
     at = place[1].end
-    if not is_verb_ing(sentence, at) or VERBS[sentence.word(at)].base in STATES:
+    if not is_verb_ing(sentence, at) or VERBS[sentence.lower[at]].base in STATES:
         return []
     return [_with_copula(sentence, who, at)]
 
 
-def _without_there(sentence: Sentence) -> list[Paraphrase]:
-    if sentence.word(1) not in ("is", "are") or "there" in sentence.lower[1:]:
+def without_there(sentence: Sentence) -> list[Paraphrase]:
+    """The caption without "There is"."""
+    if sentence.lower[1] not in ("is", "are") or "there" in sentence.lower[1:]:
         return []
     what = noun_phrase(sentence, 2)
     if what is None or what.definite:
@@ -204,7 +254,7 @@ def _without_there(sentence: Sentence) -> list[Paraphrase]:
 
 def _with_article(sentence: Sentence, who: Phrase) -> Paraphrase | None:
     at = who.end
-    if not (is_verb_ing(sentence, at) or sentence.word(at) in RESULT or sentence.word(at) in LOCATIVE):
+    if not (is_verb_ing(sentence, at) or sentence.lower[at] in RESULT or sentence.lower[at] in LOCATIVE):
         return None
     if not no_finite_verb(sentence, at + 1):
         return None

@@ -1,4 +1,4 @@
-"""What is drawn for a caption depends on the seed, the item, the caption's index and the purpose, and on nothing else."""
+"""What is drawn depends on the seed, the item, the caption's index and the purpose, and on nothing else."""
 
 from collections.abc import Sequence
 from hashlib import blake2b

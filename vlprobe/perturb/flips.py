@@ -52,7 +52,7 @@ def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
 
 
 def literal_again(paraphrase: str, flip: Flip) -> str | None:
-    """The paraphrase with the first occurrence of the flip's source word exchanged as in the flip; None if it has none."""
+    """The paraphrase with the flip's source word exchanged at its first occurrence; None if it has none."""
     match = re.search(rf"\b{re.escape(flip.source)}\b", paraphrase)
     return substituted(paraphrase, match.start(), flip.source, flip.target) if match else None
 

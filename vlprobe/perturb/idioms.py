@@ -19,53 +19,61 @@ from vlprobe.perturb.lexicon import (
     SUBORDINATOR,
     TAGS,
 )
+from vlprobe.perturb.tokens import words
 
 _COLORS = frozenset((*VOCABULARY["color"], "grey"))
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_PEOPLE = _words(
-    "man men woman women people person boy boys girl girls lady ladies guy guys male males female females child children "
-    "kid kids couple family folks gentleman baby babies americans american"
+_PEOPLE = words(
+    "man men woman women people person boy boys girl girls lady ladies guy guys male males female females child "
+    "children kid kids couple family folks gentleman baby babies americans american"
 )
-_PHOTO = _words(
-    "photo photos photograph photographs picture pictures image images shot shots snapshot film movie drawing print "
-    "portrait photography scene view footage version toned sketch painting close closeup close-up of"
+_PHOTO = words(
+    "photo photos photograph photographs picture pictures image images shot shots snapshot film movie drawing "
+    "print portrait photography scene view footage version toned sketch painting close closeup close-up of"
 )
 _COLOR_IDIOMS = {  # color -> words after it that make it a name
-    "red": _words("sox wine onion onions pepper peppers cross bull meat carpet head haired hair panda velvet snapper hot "
-                  "lobster tape potatoes cabbage beans deer fox robin eye eyes herring lion tail tailed"),
-    "blue": _words("jay jays cheese ray moon berries heron collar tooth print angels bell whale"),
-    "green": _words("bean beans pepper peppers onion onions tea house giant peas olive olives day screen "
-                    "thumb tomatoes tomato bay chile chili chilies party energy curry lantern"),
-    "yellow": _words("squash pages lab labrador pepper peppers onion onions mustard cab cabs taxi taxis"),
-    "black": _PEOPLE | _words("bear bears coffee pepper beans bean olive olives eye out lab labrador ice friday angus "
-                              "market berries board hole widow"),
-    "white": _PEOPLE | _words("wine water waters caps capped rice sauce chocolate noise collar board out tailed meat "
-                              "pepper gravy cheddar onion wash bread rhino capping"),
-    "brown": _words("bear bears sugar rice bread gravy haired hair eyed"),
-    "gray": _words("hound matter scale area wolf squirrel whale haired hair"),
+    "red": words(
+        "sox wine onion onions pepper peppers cross bull meat carpet head haired hair panda velvet snapper hot "
+        "lobster tape potatoes cabbage beans deer fox robin eye eyes herring lion tail tailed"
+    ),
+    "blue": words("jay jays cheese ray moon berries heron collar tooth print angels bell whale"),
+    "green": words(
+        "bean beans pepper peppers onion onions tea house giant peas olive olives day screen thumb tomatoes tomato "
+        "bay chile chili chilies party energy curry lantern"
+    ),
+    "yellow": words("squash pages lab labrador pepper peppers onion onions mustard cab cabs taxi taxis"),
+    "black": _PEOPLE
+    | words(
+        "bear bears coffee pepper beans bean olive olives eye out lab labrador ice friday angus market berries board "
+        "hole widow"
+    ),
+    "white": _PEOPLE
+    | words(
+        "wine water waters caps capped rice sauce chocolate noise collar board out tailed meat pepper gravy cheddar "
+        "onion wash bread rhino capping"
+    ),
+    "brown": words("bear bears sugar rice bread gravy haired hair eyed"),
+    "gray": words("hound matter scale area wolf squirrel whale haired hair"),
     "orange": frozenset(),
-    "pink": _words("floyd panther"),
-    "purple": _words("onion onions heart cabbage"),
-}  # fmt: skip
-_SHADES = {  # a word before that makes a shade's name of it
-    **dict.fromkeys(VOCABULARY["color"], _words("golden burnt hot greenish bluish reddish creamy electric")),
-    "blue": _words("navy sky baby royal bluish electric powder midnight"),
-    "green": _words("lime olive forest hunter pea emerald army putting mint bluish kelly"),
-    "white": _words("off snow pearl milk golden creamy egg bone lily"),
-    "black": _words("jet charcoal"),
-    "yellow": _words("lemon mustard canary golden"),
-    "red": _words("cherry blood rust brick burnt fiery"),
-    "pink": _words("hot baby salmon"),
-    "gray": _words("ash slate charcoal"),
+    "pink": words("floyd panther"),
+    "purple": words("onion onions heart cabbage"),
 }
-_NOT_ORANGE = _words(
-    "juice slice slices peel peels tree trees wedge wedges segment segments half halves soda marmalade chicken section "
-    "sections rind zest grove groves drink fruit fruits pieces piece sauce flavored liquid beverage smoothie"
+_SHADES = {  # a word before that makes a shade's name of it
+    **dict.fromkeys(VOCABULARY["color"], words("golden burnt hot greenish bluish reddish creamy electric")),
+    "blue": words("navy sky baby royal bluish electric powder midnight"),
+    "green": words("lime olive forest hunter pea emerald army putting mint bluish kelly"),
+    "white": words("off snow pearl milk golden creamy egg bone lily"),
+    "black": words("jet charcoal"),
+    "yellow": words("lemon mustard canary golden"),
+    "red": words("cherry blood rust brick burnt fiery"),
+    "pink": words("hot baby salmon"),
+    "gray": words("ash slate charcoal"),
+}
+_NOT_ORANGE = words(
+    "juice slice slices peel peels tree trees wedge wedges segment segments half halves soda marmalade chicken "
+    "section sections rind zest grove groves drink fruit fruits pieces piece sauce flavored liquid beverage "
+    "smoothie"
 )
 
 
@@ -107,20 +115,21 @@ def _is_orange_the_color(lower: list[str], at: int, before: str, after: str) -> 
     return bool(TAGS[after] & NOUN) and not TAGS[after] & (ING | PREPOSITION | PARTICIPLE)
 
 
-_UNITS = _words(
-    "way ways story stories lane lanes tone toned piece tier tiers tiered level levels layer layers layered wheel wheeled "
-    "wheeler year years month day fourths thirds quarters seater sided handed door by star person sides legged eyed headed "
-    "point prong pronged fold ply car foot inch mile inches or and to decker deck decked poster course dimensional hand "
-    "half thirty o'clock million hundred thousand for at dollar dollars percent dozen"
+_UNITS = words(
+    "way ways story stories lane lanes tone toned piece tier tiers tiered level levels layer layers layered wheel "
+    "wheeled wheeler year years month day fourths thirds quarters seater sided handed door by star person sides "
+    "legged eyed headed point prong pronged fold ply car foot inch mile inches or and to decker deck decked "
+    "poster course dimensional hand half thirty o'clock million hundred thousand for at dollar dollars percent "
+    "dozen"
 )
-_BEFORE_NUMBER = _words(
-    "a an number past reads reading or least about almost nearly over than twenty thirty forty no level gate route "
-    "terminal part page - / every half until"
+_BEFORE_NUMBER = words(
+    "a an number past reads reading or least about almost nearly over than twenty thirty forty no level gate "
+    "route terminal part page - / every half until"
 )
-_SHARED_OUT = _words("both either neither respectively former latter twin twins duo trio")
-_NOT_A_THING = _words(
-    "of another hand hands way is are with in on at has from may can who that which to arm foot side leg eye person's "
-    "piece slice bite half end corner point time day more thing and or 's large for by sitting standing"
+_SHARED_OUT = words("both either neither respectively former latter twin twins duo trio")
+_NOT_A_THING = words(
+    "of another hand hands way is are with in on at has from may can who that which to arm foot side leg eye "
+    "person's piece slice bite half end corner point time day more thing and or 's large for by sitting standing"
 )
 
 
@@ -148,7 +157,11 @@ def _is_shared_out(later: list[str]) -> bool:
         after = later[place + 1] if place + 1 < len(later) else ""
         if word in _SHARED_OUT:
             return True
-        if word == "one" and after != "another" and (after in _NOT_A_THING or not TAGS.get(after, 0) & (NOUN | ADJECTIVE)):
+        if (
+            word == "one"
+            and after != "another"
+            and (after in _NOT_A_THING or not TAGS.get(after, 0) & (NOUN | ADJECTIVE))
+        ):
             return True
         if word in ("other", "others") and before == "the" and not (after == "side" or TAGS.get(after, 0) & NOUN):
             return True
@@ -157,25 +170,28 @@ def _is_shared_out(later: list[str]) -> bool:
     return False
 
 
+_BEFORE_ONE = words("with has have and on in at near by behind beside holding eating riding using , from of") | {""}
 
-_BEFORE_ONE = _words("with has have and on in at near by behind beside holding eating riding using , from of") | {""}
-
-_MODIFIERS = _words(
-    "passenger city transit subway commuter food school tour police motor speed race racing sports freight cargo steam "
-    "decker delivery fishing farm baby pet wild stray guard tabby calico siamese kitty work utility rail electric diesel "
-    "construction transport public metro bullet toy model military army party sailing cruise touring shuttle express mail "
-    "ferry house circus show carriage teddy trolley"
+_MODIFIERS = words(
+    "passenger city transit subway commuter food school tour police motor speed race racing sports freight cargo "
+    "steam decker delivery fishing farm baby pet wild stray guard tabby calico siamese kitty work utility rail "
+    "electric diesel construction transport public metro bullet toy model military army party sailing cruise "
+    "touring shuttle express mail ferry house circus show carriage teddy trolley"
 )
-_COMPOUND_BEFORE = _words(
-    "hot corn stuffed prairie sheep sea guide chili side cable street box rail pickup dump tow fork flatbed semi garbage "
-    "trash fire sail row paddle tug life pontoon swan pedal dragon bullet trolley jet rental hound bull bob tank "
-    "tanker gravy motorized cement dining"
+_COMPOUND_BEFORE = words(
+    "hot corn stuffed prairie sheep sea guide chili side cable street box rail pickup dump tow fork flatbed semi "
+    "garbage trash fire sail row paddle tug life pontoon swan pedal dragon bullet trolley jet rental hound bull "
+    "bob tank tanker gravy motorized cement dining"
 )
-_MAY_FOLLOW = _words("full asleep next ready near close loaded alone covered capable similar facing awake upright laid "
-                     "sat looking 's together all both")  # fmt: skip
-_COMPOUND_AFTER = _words("drawn driven back shaped play stop stand training racing show eye dish parking")
-_ENDS_PHRASE = PREPOSITION | CONJUNCTION | AUXILIARY | SUBORDINATOR | PRONOUN | ADVERB | DETERMINER | ING | PAST | PARTICIPLE
-_OBJECTS = _words("dog cat horse car bus train bird boat bicycle truck")
+_MAY_FOLLOW = words(
+    "full asleep next ready near close loaded alone covered capable similar facing awake upright laid sat looking "
+    "'s together all both"
+)
+_COMPOUND_AFTER = words("drawn driven back shaped play stop stand training racing show eye dish parking")
+_ENDS_PHRASE = (
+    PREPOSITION | CONJUNCTION | AUXILIARY | SUBORDINATOR | PRONOUN | ADVERB | DETERMINER | ING | PAST | PARTICIPLE
+)
+_OBJECTS = words("dog cat horse car bus train bird boat bicycle truck")
 
 
 def same_class_only(lower: list[str], at: int) -> bool:

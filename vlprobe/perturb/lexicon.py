@@ -6,6 +6,8 @@ A word can be several things at once ("walk" is a noun and a verb), so what it c
 from importlib.resources import files
 from typing import NamedTuple
 
+from vlprobe.perturb.tokens import words
+
 SINGULAR, PLURAL, MASS, ADJECTIVE, ADVERB, PREPOSITION = 1, 2, 4, 8, 16, 32
 DETERMINER, PRONOUN, AUXILIARY, SUBORDINATOR, CONJUNCTION, NUMBER = 64, 128, 256, 512, 1024, 2048
 BASE, PRESENT, ING, PAST, PARTICIPLE = 4096, 8192, 16384, 32768, 65536
@@ -57,8 +59,10 @@ _CLASSES = {
     "name": NAME,  # keeps its capital inside a sentence
 }
 _COUNTED = {"noun": 0, "human": HUMAN, "animal": ANIMAL}
-_DOUBLED = frozenset("bat chat chop drop flip get grab grip hit hug hum jog nap pat pet plan plug pop put rub run shop "
-                     "sip sit skip slip snap spin stop swim tap top trim trot tug wag win wrap".split())  # fmt: skip
+_DOUBLED = words(
+    "bat chat chop drop flip get grab grip hit hug hum jog nap pat pet plan plug pop put rub run shop sip sit "
+    "skip slip snap spin stop swim tap top trim trot tug wag win wrap"
+)
 
 TAGS: dict[str, int] = {}  # word in lower case -> what it can be
 PLURALS: dict[str, str] = {}  # singular -> plural, of nouns that can be counted

@@ -12,6 +12,7 @@ from vlprobe.perturb import advanced as advanced_rules
 from vlprobe.perturb import flips, strict, templates
 from vlprobe.perturb.draws import draw, sample
 from vlprobe.perturb.flips import MIN_LENGTH, Flip
+from vlprobe.perturb.grammar import Sentence
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.tokens import Reading
 from vlprobe.perturb.truths import truths
@@ -44,14 +45,15 @@ def edits(
 ) -> CaptionEdits:
     """Edits the captions of one image; together they also say which flips would stay true of it.
 
-    Rules `strict` keep every edit grammatical and every flip false as far as the image's captions tell; of the
-    paraphrases up to half of `k_same` are advanced ones, so that these are not crowded out by the templates, which every
-    caption has. Rules `paper` flip literally, wrap the raw caption, add discourse markers to the advanced paraphrases, and
-    draw uniformly over all unique paraphrases. Combined edits are a paraphrase of the caption, flipped as the caption
-    itself was: up to three paraphrases, drawn from the kept ones, for each kept flip.
+    Rules `strict` keep every edit grammatical and every flip false as far as the image's captions tell. Up to half of
+    their `k_same` paraphrases are advanced ones, so that the templates, which every caption has, do not crowd them out.
+    Rules `paper` flip literally, wrap the raw caption, add discourse markers to the advanced paraphrases, and draw
+    uniformly over all unique paraphrases. A combined edit is a paraphrase, flipped as the caption itself was: up to
+    three paraphrases, drawn from the kept ones, for each kept flip. In `strict` the flip follows the word that was
+    flipped; in `paper` it takes the first occurrence in the paraphrase.
 
-    What is drawn depends on (seed, item id, caption index, purpose) alone, in both rule sets: the paper's one sequential
-    random.Random(42) makes every draw depend on the order of the data set.
+    What is drawn depends on (seed, item id, caption index, purpose) alone, in both rule sets: the paper's one
+    sequential random.Random(42) makes every draw depend on the order of the dataset.
 
     Args:
         captions: All captions of the image.
@@ -127,10 +129,13 @@ def _capped(found: list, cap: int, number: int, dropped: Counter[str], kind: str
 def _paraphrases(
     reading: Reading, item_id: str, index: int, rules: str, seed: int, cap: int, dropped: Counter[str]
 ) -> list[Paraphrase]:
-    simple = templates.raw(reading.text) if rules == "paper" else templates.fitted(reading)
-    advanced = advanced_rules.paraphrases(reading)
+    sentence = Sentence(reading)
+    advanced = advanced_rules.paraphrases(sentence)
     if rules == "paper":
+        simple = templates.raw(reading.text)
         advanced += advanced_rules.markers(reading.text)
+    else:
+        simple = templates.fitted(sentence)
     unique: dict[str, Paraphrase] = {}
     for paraphrase in simple + advanced:
         if len(paraphrase.text) >= MIN_LENGTH and paraphrase.text != reading.text:

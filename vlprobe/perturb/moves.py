@@ -1,68 +1,72 @@
 """Paraphrases that change the order: passive voice, locative inversion, and a scene or "while" phrase put first."""
 
-from vlprobe.perturb.clauses import STATES, be, subject
+from vlprobe.perturb.clauses import STATES, be
 from vlprobe.perturb.grammar import (
     POSSESSIVE,
     RESULT,
     Phrase,
     Sentence,
     is_verb_ing,
+    no_finite_verb,
     noun_phrase,
     prepositional_phrase,
 )
-from vlprobe.perturb.lexicon import BASE, PARTICIPLE, PREPOSITION, PRESENT, PRONOUN, VERBS
+from vlprobe.perturb.lexicon import BASE, DETERMINER, NUMBER, PREPOSITION, PRESENT, PRONOUN, VERBS
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.rewriting import rewritten
+from vlprobe.perturb.tokens import words
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_PASSIVE = _words(
-    "hold ride carry eat cut pull push fly throw catch hit swing cook prepare read wash feed pet hug kiss watch chase wear "
-    "drive serve slice drink paint play lick herd tow haul photograph clean lift kick load unload use brush hold walk cross "
-    "chop bake perform examine inspect follow observe lead shear milk groom squeeze assemble repair decorate share bathe"
+_PASSIVE = words(
+    "hold ride carry eat cut pull push fly throw catch hit swing cook prepare read wash feed pet hug kiss watch "
+    "chase wear drive serve slice drink paint play lick herd tow haul photograph clean lift kick load unload use "
+    "brush hold walk cross chop bake perform examine inspect follow observe lead shear milk groom squeeze "
+    "assemble repair decorate share bathe"
 )
-_POSTURE = _words("sit stand lie lay rest hang perch float park lean sleep graze")
-_SCENES = _words(
-    "kitchen bathroom bedroom room park field beach street road forest zoo city town yard office restaurant store market "
-    "shop airport station court stadium gym lot snow ocean water lake river pond pool desert meadow pasture garden "
-    "backyard sidewalk enclosure harbor sky rain woods sea hallway church museum library parade party garage plaza"
+_POSTURE = words("sit stand lie lay rest hang perch float park lean sleep graze")
+_SCENES = words(
+    "kitchen bathroom bedroom room park field beach street road forest zoo city town yard office restaurant store "
+    "market shop airport station court stadium gym lot snow ocean water lake river pond pool desert meadow "
+    "pasture garden backyard sidewalk enclosure harbor sky rain woods sea hallway church museum library parade "
+    "party garage plaza"
 )
-_TOWARDS = _words("look go put place get throw jump dive fall land pull reach point climb step watch come drive sail run "
-                  "travel move head turn take carry enter stare gaze lead bring see show view photograph be")  # fmt: skip
+_TOWARDS = words(
+    "look go put place get throw jump dive fall land pull reach point climb step watch come drive sail run travel "
+    "move head turn take carry enter stare gaze lead bring see show view photograph be"
+)
 
 
-def moves(sentence: Sentence) -> list[Paraphrase]:
-    """The caption with its phrases in another order."""
-    found = subject(sentence)
-    if found is None or found[1].bare or POSSESSIVE.intersection(sentence.lower) or "," in sentence.lower:
+def moves(sentence: Sentence, who: Phrase) -> list[Paraphrase]:
+    """The caption with its phrases in another order, given its subject."""
+    if who.bare or POSSESSIVE.intersection(sentence.lower) or "," in sentence.lower:
         return []
-    who, at = found[1], found[1].end
-    linked = sentence.word(at) in ("is", "are")
+    at = who.end
+    linked = sentence.lower[at] in ("is", "are")
     verb = at + linked
     ing = is_verb_ing(sentence, verb)
-    bits = sentence.tags(verb)
-    present = not linked and not ing and (bits & PRESENT and not who.plural or bits & BASE and who.members)
+    bits = sentence.bits[verb]
+    present = not linked and not ing and ((bits & PRESENT and not who.plural) or (bits & BASE and who.members))
     out = [_inversion(sentence, who, verb, bool(present))]
-    if ing or present:
-        out += [_passive(sentence, who, verb, linked), _scene_first(sentence, who, verb), _while_first(sentence, who, verb)]
+    if (ing or present) and no_finite_verb(sentence, verb + 1):
+        out += [
+            _passive(sentence, who, verb, linked),
+            _scene_first(sentence, who, verb),
+            _while_first(sentence, who, verb),
+        ]
     return [one for one in out if one]
 
 
 def _passive(sentence: Sentence, who: Phrase, verb: int, linked: bool) -> Paraphrase | None:
-    forms = VERBS[sentence.word(verb)]
-    if forms.base not in _PASSIVE or not who.animate or sentence.tags(verb + 1) & PREPOSITION:
+    forms = VERBS[sentence.lower[verb]]
+    if forms.base not in _PASSIVE or not who.animate or sentence.bits[verb + 1] & PREPOSITION:
         return None
     what = noun_phrase(sentence, verb + 1)
-    if what is None or what.bare or sentence.tags(what.start) & PRONOUN or what.end - what.start > 6:
+    if what is None or what.bare or sentence.bits[what.start] & PRONOUN or what.end - what.start > 6:
         return None
     rest = what.end
     if rest < sentence.size and not _is_scene(sentence, rest):
         return None
     words = sentence.reading.words
-    if sentence.tags(verb) & (PRESENT | BASE) and not is_verb_ing(sentence, verb):
+    if sentence.bits[verb] & (PRESENT | BASE) and not is_verb_ing(sentence, verb):
         done = f"{be(what)} {forms.participle} by"
     else:
         done = f"{be(what)} being {forms.participle} by" if linked else f"being {forms.participle} by"
@@ -73,7 +77,7 @@ def _passive(sentence: Sentence, who: Phrase, verb: int, linked: bool) -> Paraph
 
 def _is_scene(sentence: Sentence, at: int) -> bool:
     """Whether from here to the end there is one phrase that says where it all takes place."""
-    if sentence.word(at) not in ("in", "on", "at") or sentence.word(at + 1) not in ("a", "an", "the"):
+    if sentence.lower[at] not in ("in", "on", "at") or sentence.lower[at + 1] not in ("a", "an", "the"):
         return False
     place = noun_phrase(sentence, at + 1, of=False)
     return place is not None and place.end == sentence.size and place.head in _SCENES
@@ -84,7 +88,7 @@ def _inversion(sentence: Sentence, who: Phrase, verb: int, present: bool) -> Par
         return None
     words = sentence.reading.words
     linked = verb > who.end
-    word = sentence.word(verb)
+    word = sentence.lower[verb]
     if present:
         if VERBS[word].base not in _POSTURE - {"lay", "graze"}:
             return None
@@ -93,12 +97,14 @@ def _inversion(sentence: Sentence, who: Phrase, verb: int, present: bool) -> Par
     if is_posture or word in ("parked", "perched", "seated", "docked", "displayed", "stacked", "mounted"):
         source = words[who.end] if linked else ""
         return _if_place(sentence, verb + 1, [(verb, sentence.size), be(who), (0, who.end)], source)
+    if linked or (who.animate and word in ("in", "on", "at") and not _is_scene(sentence, verb)):
+        return None  # "In a suit is a man"
     return _if_place(sentence, verb, [(verb, sentence.size), be(who), (0, who.end)], "")
 
 
 def _if_place(sentence: Sentence, at: int, parts: list, source: str) -> Paraphrase | None:
     place = prepositional_phrase(sentence, at)
-    if place is None or place[1].end != sentence.size or place[1].bare:
+    if place is None or place[1].end != sentence.size or not sentence.bits[place[0]] & (DETERMINER | NUMBER):
         return None
     return rewritten(sentence, "inversion", parts, source, "")
 
@@ -111,19 +117,19 @@ def _finite(sentence: Sentence, who: Phrase, verb: int) -> list[str | tuple[int,
 
 
 def _scene_first(sentence: Sentence, who: Phrase, verb: int) -> Paraphrase | None:
-    base = VERBS[sentence.word(verb)].base
+    base = VERBS[sentence.lower[verb]].base
     if base in _TOWARDS or base in STATES:
         return None
     for at in range(verb + 1, sentence.size - 2):
-        if sentence.word(at) in ("in", "on", "at") and _is_scene(sentence, at):
+        if sentence.lower[at] in ("in", "on", "at") and _is_scene(sentence, at):
             break
     else:
         return None
-    before = sentence.tags(at - 1)
+    before = sentence.bits[at - 1]
     middle = sentence.lower[verb + 1 : at]
     if before & PREPOSITION or {"and", "of", "to", "from", "as", "that", "who", "while", "with"}.intersection(middle):
         return None
-    if any(is_verb_ing(sentence, place) or sentence.word(place) in RESULT for place in range(verb + 1, at)):
+    if any(is_verb_ing(sentence, place) or sentence.lower[place] in RESULT for place in range(verb + 1, at)):
         return None
     parts = [(at, sentence.size), ",", *_finite(sentence, who, verb), (verb, at)]
     return rewritten(sentence, "scene-first", parts)
@@ -133,7 +139,7 @@ def _while_first(sentence: Sentence, who: Phrase, verb: int) -> Paraphrase | Non
     if sentence.lower.count("while") != 1:
         return None
     at = sentence.lower.index("while")
-    if at <= verb + 1 or not is_verb_ing(sentence, at + 1) or VERBS[sentence.word(verb)].base in STATES:
+    if at <= verb + 1 or not is_verb_ing(sentence, at + 1) or VERBS[sentence.lower[verb]].base in STATES:
         return None
     if any(bits & PRONOUN for bits in sentence.bits[verb:]) or "and" in sentence.lower[at:]:
         return None

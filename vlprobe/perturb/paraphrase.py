@@ -16,7 +16,7 @@ class Paraphrase(NamedTuple):
     parts: tuple[Part, ...] = ()  # in the order of the text; a kept stretch may differ in the case of its first letter
 
     def where(self, position: int) -> int | None:
-        """Where the character at this position of the (stripped) caption stands in the text; None if it was replaced."""
+        """Where this character of the (stripped) caption stands in the text; None if it was replaced."""
         at = 0
         for part in self.parts:
             if isinstance(part, str):

@@ -11,17 +11,25 @@ from vlprobe.perturb.draws import draw, sample
 from vlprobe.perturb.flips import MIN_LENGTH, VOCABULARY, Flip
 from vlprobe.perturb.idioms import bad_color, bad_number, bad_object, same_class_only
 from vlprobe.perturb.lexicon import ADJECTIVE, PLURALS, PRESENT, SINGULAR, TAGS, VERBS
-from vlprobe.perturb.tokens import Reading, like, takes_an
+from vlprobe.perturb.tokens import Reading, like, takes_an, words
 from vlprobe.perturb.truths import Truths
 
 PLURAL_OF = {"person": "people", **{word: lexicon.plural_of(word) for word in VOCABULARY["object"] if word != "person"}}
-_CLASSES = (frozenset("dog cat horse bird".split()), frozenset("car bus train boat bicycle truck".split()), {"person"})
+_CLASSES = (
+    words("dog cat horse bird"),
+    words("car bus train boat bicycle truck"),
+    {"person"},
+)
 
 
 def _flippable() -> dict[str, tuple[str, str, bool]]:
     table = {word: (kind, word, False) for kind, words in VOCABULARY.items() for word in words}
     table |= {plural: ("object", word, True) for word, plural in PLURAL_OF.items()}
-    return table | {"grey": ("color", "gray", False), "busses": ("object", "bus", True), "persons": ("object", "person", True)}
+    return table | {
+        "grey": ("color", "gray", False),
+        "busses": ("object", "bus", True),
+        "persons": ("object", "person", True),
+    }
 
 
 FLIPPABLE = _flippable()  # word in lower case -> flip type, vocabulary entry, whether it is a plural
@@ -92,7 +100,7 @@ def exchanged(reading: Reading, at: int, word: str) -> tuple[str, str] | None:
     The new word takes the old one's number and case; an article directly before it, and the noun and verb that a former
     "one" governs, follow.
     """
-    kind, source, plural = FLIPPABLE[reading.lower[at]]
+    _, source, plural = FLIPPABLE[reading.lower[at]]
     new = like(reading.words[at], PLURAL_OF[word] if plural else word)
     changes = {at: new}
     if source == "one":
@@ -113,14 +121,16 @@ def exchanged(reading: Reading, at: int, word: str) -> tuple[str, str] | None:
 
 
 _VERB_AFTER_ONE = {"is": "are", "was": "were", "has": "have", "does": "do"}
-_SINGULAR_LATER = frozenset("its itself his her him he she himself herself it other another others rest one".split())
+_SINGULAR_LATER = words("its itself his her him he she himself herself it other another others rest one")
 
 
 def _pluralised(reading: Reading, at: int) -> dict[int, str] | None:
     """What else changes when "one" becomes several: its noun, and a verb directly after it."""
     lower = reading.lower
     noun = at + 1
-    while noun < len(lower) and TAGS.get(lower[noun], 0) & ADJECTIVE and noun + 1 < len(lower) and _names(lower[noun + 1]):
+    while (
+        noun < len(lower) and TAGS.get(lower[noun], 0) & ADJECTIVE and noun + 1 < len(lower) and _names(lower[noun + 1])
+    ):
         noun += 1
     if noun >= len(lower) or lower[noun] not in PLURALS or _SINGULAR_LATER.intersection(lower[noun:]):
         return None

@@ -19,11 +19,26 @@ from vlprobe.perturb.lexicon import (
     VERB,
 )
 from vlprobe.perturb.paraphrase import Paraphrase
-from vlprobe.perturb.tokens import like, takes_an
+from vlprobe.perturb.tokens import like, takes_an, words
 
-_SPORTS = frozenset("tennis baseball soccer football basketball volleyball hockey golf polo cricket rugby frisbee chess "
-                    "cards softball badminton wii".split())  # fmt: skip
-_AT_WORK = frozenset("player field park team game skate street wooden".split())
+_SPORTS = words(
+    "tennis baseball soccer football basketball volleyball hockey golf polo cricket rugby frisbee chess cards "
+    "softball badminton wii"
+)
+_PLAYING = words("playing play plays watching enjoying")
+_EVENTS = words(
+    "game jump trick swing flight day night match race meal winter summer turn pitch nowhere flip stunt "
+    "conversation performance doing performing competition practice intersection traffic air"
+)
+_NOT_SIZED = words(
+    "number amount quantity group variety selection assortment scale business town ben rig bird brother apple "
+    "league foot sized size portion toe wheel deal time day game top smile one ones"
+)
+_SNOWED_ON = words(
+    "hill slope mountain field ground street road surface area path hillside trail park landscape bank forest "
+    "sidewalk yard roof track hills slopes mountains fields mountainside trees"
+)
+_SEATS = words("on in at next beside near around behind under inside outside between atop among")
 
 
 class Synonym(NamedTuple):
@@ -35,11 +50,11 @@ class Synonym(NamedTuple):
 
 
 def _np(sentence: Sentence, start: int, end: int) -> bool:
-    return bool(sentence.tags(end) & (DETERMINER | NUMBER | NOUN | ADJECTIVE)) and not sentence.tags(end) & PREPOSITION
+    return bool(sentence.bits[end] & (DETERMINER | NUMBER | NOUN | ADJECTIVE)) and not sentence.bits[end] & PREPOSITION
 
 
 def _noun(sentence: Sentence, start: int, end: int) -> bool:
-    return bool(sentence.tags(end) & (NOUN | ADJECTIVE))
+    return bool(sentence.bits[end] & (NOUN | ADJECTIVE))
 
 
 def _next_noun(sentence: Sentence, end: int) -> int:
@@ -65,7 +80,7 @@ def _plural(sentence: Sentence, start: int, end: int) -> bool:
 
 def _last_noun(sentence: Sentence, start: int) -> int:
     for place in range(start - 1, -1, -1):
-        if sentence.bits[place] & NOUN and not (sentence.bits[place] & VERB and place == start - 1 and place > 0 and False):
+        if sentence.bits[place] & NOUN:
             return sentence.bits[place]
     return 0
 
@@ -78,12 +93,36 @@ def _animate(sentence: Sentence, start: int, end: int) -> bool:
     return bool(_last_noun(sentence, start) & (HUMAN | ANIMAL))
 
 
-def _place(sentence: Sentence, start: int, end: int) -> bool:
-    return bool(sentence.tags(end) & PREPOSITION) or sentence.word(end) == "next"
-
-
 def _noun_end(sentence: Sentence, start: int, end: int) -> bool:
-    return not sentence.tags(end) & NOUN and not sentence.tags(end) & ADJECTIVE
+    bits = sentence.bits[end]
+    after = sentence.lower[end]
+    if start and sentence.bits[start] & PLURAL and sentence.lower[start - 1] in ("a", "an"):
+        return False
+    if after in ("'s", "’s") or (start and sentence.lower[start - 1] in ("air", "sea", "bi", "jet", "float")):
+        return False
+    return not bits & (NOUN | ADJECTIVE) or bool(bits & VERB)
+
+
+def _size(sentence: Sentence, start: int, end: int) -> bool:
+    if (
+        not _thing(sentence, start, end)
+        or sentence.lower[end] == "little"
+        or _NOT_SIZED.intersection(sentence.lower[end : end + 2])
+    ):
+        return False
+    return start == 0 or not sentence.bits[start - 1] & ADJECTIVE or sentence.lower[start - 1] in ("several", "many")
+
+
+def _many(sentence: Sentence, start: int, end: int) -> bool:
+    before = sentence.lower[start - 1]
+    not_counted = before in ("how", "so", "too", "as", "very", "not") or (
+        sentence.bits[start - 1] & DETERMINER and start
+    )
+    return _plural(sentence, start, end) and not not_counted
+
+
+def _seat(sentence: Sentence, start: int, end: int) -> bool:
+    return _human(sentence, start, end) and sentence.lower[end] in _SEATS
 
 
 CONDITIONS: dict[str, Callable[[Sentence, int, int], bool]] = {
@@ -94,15 +133,23 @@ CONDITIONS: dict[str, Callable[[Sentence, int, int], bool]] = {
     "plural": _plural,
     "human": _human,
     "animate": _animate,
-    "human-place": lambda sentence, start, end: _human(sentence, start, end) and _place(sentence, start, end),
-    "animate-place": lambda sentence, start, end: _animate(sentence, start, end) and _place(sentence, start, end),
     "noun-end": _noun_end,
-    "game": lambda sentence, start, end: sentence.word(end) in _SPORTS,
-    "plane": lambda sentence, start, end: _noun_end(sentence, start, end),
-    "kid": lambda sentence, start, end: _noun_end(sentence, start, end),
-    "snowy": lambda sentence, start, end: _thing(sentence, start, end) and sentence.word(end) not in ("day", "weather"),
-    "bath": lambda sentence, start, end: sentence.word(start - 1) not in ("bath", "hot") and _noun_end(sentence, start, end),
-    "flying": lambda sentence, start, end: sentence.word(start - 1) in ("flying", "flies"),
+    "size": _size,
+    "many": _many,
+    "seat": _seat,
+    "rest": lambda sentence, start, end: _animate(sentence, start, end) and sentence.lower[end] in _SEATS,
+    "game": lambda sentence, start, end: sentence.lower[end] in _SPORTS and sentence.lower[start - 1] in _PLAYING,
+    "center": lambda sentence, start, end: (
+        _np(sentence, start, end) and not _EVENTS & set(sentence.lower[end : end + 3])
+    ),
+    "filled": lambda sentence, start, end: (
+        _np(sentence, start, end) and sentence.lower[start - 1] not in ("being", "get")
+    ),
+    "side": lambda sentence, start, end: _np(sentence, start, end) and sentence.lower[start - 1] != "the",
+    "snowy": lambda sentence, start, end: sentence.lower[end] in _SNOWED_ON,
+    "bath": lambda sentence, start, end: (
+        sentence.lower[start - 1] not in ("bath", "hot") and _noun_end(sentence, start, end)
+    ),
 }
 
 
@@ -127,7 +174,7 @@ def synonyms(sentence: Sentence) -> list[Paraphrase]:
     """The caption with one word or phrase exchanged for a synonym; one paraphrase for each place where that is safe."""
     out = []
     lower = sentence.lower
-    for start, word in enumerate(lower[: sentence.size]):
+    for start, word in enumerate(lower):
         for entry in SYNONYMS.get(word, ()):
             end = start + len(entry.words)
             if tuple(lower[start:end]) == entry.words:
@@ -141,15 +188,18 @@ def _exchanged(sentence: Sentence, start: int, end: int, new: str) -> Paraphrase
     text, spans, words = sentence.reading.text, sentence.reading.spans, sentence.reading.words
     if not new:  # the words are left out, and the blank after them
         first, last = spans[start][0], spans[end][0]
-        return Paraphrase(text[:first] + text[last:], "synonym", "advanced", text[first:last].strip(), "",
-                          ((0, first), (last, len(text))))  # fmt: skip
-    if any(word[:1].isupper() for word in words[max(start, 1) : end]):
-        return None
+        return Paraphrase(
+            text[:first] + text[last:],
+            "synonym",
+            "advanced",
+            text[first:last].strip(),
+            "",
+            ((0, first), (last, len(text))),
+        )
+    if any(word[:1].isupper() and word not in ("TV", "TVs") for word in words[max(start, 1) : end + (start == 0)]):
+        return None  # perhaps a name: "Big Ben"
     first, last = spans[start][0], spans[end - 1][1]
-    put = like(words[start] if len(words[start]) > 1 or start else "A" if words[start].isupper() else "a", new)
-    source = text[first:last]
-    if put.isupper() and not source.isupper():
-        put = new[:1].upper() + new[1:]
+    put = new[:1].upper() + new[1:] if start == 0 and words[0][:1].isupper() else new
     before = first
     article = ""
     if start and sentence.lower[start - 1] in ("a", "an"):
@@ -158,5 +208,11 @@ def _exchanged(sentence: Sentence, start: int, end: int, new: str) -> Paraphrase
             before = spans[start - 1][0]
             article = like(words[start - 1] + "x", right) + text[spans[start - 1][1] : first]
     put = article + put
-    return Paraphrase(text[:before] + put + text[last:], "synonym", "advanced", text[before:last], put,
-                      ((0, before), put, (last, len(text))))  # fmt: skip
+    return Paraphrase(
+        text[:before] + put + text[last:],
+        "synonym",
+        "advanced",
+        text[before:last],
+        put,
+        ((0, before), put, (last, len(text))),
+    )

@@ -5,9 +5,10 @@ Source: LGIP, appendix A.1 (i).
 
 from typing import NamedTuple
 
-from vlprobe.perturb.lexicon import TAGS
+from vlprobe.perturb.grammar import Sentence, no_finite_verb
+from vlprobe.perturb.lexicon import NAME, TAGS
 from vlprobe.perturb.paraphrase import Paraphrase
-from vlprobe.perturb.tokens import Reading
+from vlprobe.perturb.tokens import words
 
 
 class Template(NamedTuple):
@@ -32,9 +33,11 @@ TEMPLATES = (
 )
 MARKERS = ("a photo of", "an image of", "a picture of", "in this image", "in the picture", "this image shows")
 
-_META = frozenset("picture pictures photo photos photograph photographs image images shot view close-up closeup close "
-                  "portrait selfie snapshot painting drawing scene looking".split())  # fmt: skip
-_KEEPS_CAPITAL = frozenset("i i'm".split())
+_META = words(
+    "picture pictures photo photos photograph photographs image images shot view close-up closeup close portrait "
+    "selfie snapshot painting drawing scene looking"
+)
+_NO_NOUN = words("there it this these here in on at i we he she while as")
 
 
 def has_marker(text: str) -> bool:
@@ -53,42 +56,42 @@ def raw(caption: str) -> list[Paraphrase]:
     ]
 
 
-def fitted(reading: Reading) -> list[Paraphrase]:
+def fitted(sentence: Sentence) -> list[Paraphrase]:
     """The templates as a careful writer fills them in; none where the caption has no word.
 
-    The caption's first letter goes to lower case inside a sentence (unless it starts a name, or all is in capitals), its
-    full stop moves to the end, the sentence starts with a capital where the caption did, and a caption that already is
-    "a picture of" something, or a sentence of its own ("There is ..."), is not wrapped a second time as a noun phrase.
+    The caption's first letter goes to lower case inside a sentence (unless it starts a name, or all is in capitals),
+    its full stop moves to the end, and the whole starts with a capital where the caption did. A caption that is a sentence
+    of its own, or already "a picture of" something, is not wrapped as the noun phrase of "a photo of".
     """
-    caption, words = reading.text, reading.words
+    caption, words = sentence.reading.text, sentence.reading.words
     if not words:
         return []
     core = caption.rstrip(" .") if caption.endswith(".") else caption
     stop = "." if len(core) < len(caption) else ""
-    first = words[0]
-    inner = core[:1].lower() + core[1:] if _can_be_lowered(words, caption) else core
     capital = caption[:1].isupper()
-    is_phrase = not _is_meta(words) and first.lower() not in ("there", "it", "this", "these", "here", "in", "on", "i")
+    inner = core[:1].lower() + core[1:] if _can_be_lowered(words, caption) else core
+    is_phrase = not _is_meta(sentence.lower) and no_finite_verb(sentence, 0)
     out = []
     for rule, before, after, names_it in TEMPLATES:
         if not (before or after) or (names_it and not is_phrase):
             continue
-        if before:
-            before = before[:1].upper() + before[1:] if capital else before[:1].lower() + before[1:]
-        body = inner if before else core
-        out.append(Paraphrase(before + body + after + stop, rule, "simple", parts=(before, (0, len(core)), after + stop)))
+        start = (before[:1].upper() if capital else before[:1].lower()) + before[1:]
+        text = start + (inner if before else core) + after + stop
+        out.append(Paraphrase(text, rule, "simple", parts=(start, (0, len(core)), after + stop)))
     return out
 
 
 def _can_be_lowered(words: list[str], caption: str) -> bool:
     first = words[0]
-    if not first[:1].isupper() or first.lower() in _KEEPS_CAPITAL or caption.isupper():
+    if caption.isupper() or not first[:1].isupper() or (len(first) > 1 and not first[1:].islower()):
         return False
-    if len(first) > 1 and not first[1:].islower():
+    if first in ("A", "An", "The"):
+        return True
+    bits = TAGS.get(first.lower(), 0)
+    if bits & NAME or first == "I" or not (bits or first.endswith(("ing", "ed", "ers", "less"))):
         return False
-    known = first.lower() in TAGS or first.endswith(("ing", "ed", "ers", "less"))
-    return known and not (len(words) > 1 and words[1][:1].isupper() and len(words[1]) > 1 and first.lower() not in ("a", "an", "the"))
+    return len(words) == 1 or not words[1][:1].isupper()
 
 
-def _is_meta(words: list[str]) -> bool:
-    return any(word.lower() in _META for word in words[:4])
+def _is_meta(lower: list[str]) -> bool:
+    return lower[0] in _NO_NOUN or not _META.isdisjoint(lower[:4])

@@ -10,6 +10,11 @@ _SOUNDS_LIKE_CONSONANT = re.compile(r"eu|ew[ei]|on[ce]e?\b|one-|uni(?!n|m)|us[ae
 _SILENT_H = re.compile(r"hour|hono|hones|heir|8|11\b|18\b")
 
 
+def words(text: str) -> frozenset[str]:
+    """The words of a text that are separated by blanks, for tables of words."""
+    return frozenset(text.split())
+
+
 class Reading:
     """A stripped caption and its tokens."""
 
@@ -25,7 +30,7 @@ class Reading:
 
 
 def takes_an(word: str) -> bool:
-    """Whether the indefinite article before this word is "an", judged by spelling ("hour", "umbrella", not "unicorn")."""
+    """Whether "an" goes before this word, judged by its spelling ("hour", "umbrella", not "unicorn")."""
     if len(word) > 1 and word.isupper() and not any(letter in "AEIOUY" for letter in word[1:]):
         return word[0].lower() in _VOWEL_LETTER_NAMES  # an acronym is read letter by letter
     word = word.lower()

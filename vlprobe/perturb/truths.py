@@ -22,10 +22,10 @@ _IMPLIED = {
     "bird": "duck goose geese swan seagull gull pigeon parrot parakeet owl eagle hawk chicken turkey rooster hen "
     "peacock penguin pelican flamingo crane heron ostrich crow raven sparrow robin dove hummingbird vulture falcon "
     "stork mallard fowl finch cockatoo bluejay emu toucan macaw cardinal woodpecker flock",
-    "boat": "ship canoe kayak sailboat yacht ferry raft gondola barge vessel tugboat rowboat speedboat dinghy catamaran "
-    "motorboat ferryboat steamboat cruise sail sailing marina harbor harbour dock paddleboat houseboat watercraft",
+    "boat": "ship canoe kayak sailboat yacht ferry raft gondola barge vessel tugboat rowboat speedboat dinghy "
+    "catamaran motorboat ferryboat steamboat cruise sail sailing marina harbor harbour dock paddleboat houseboat watercraft",
     "bicycle": "bike cycle bicyclist cyclist cycling biker biking mountain-bike tricycle tandem bmx",
-    "truck": "pickup semi lorry van trailer tractor firetruck fire-truck ambulance eighteen-wheeler bulldozer dumptruck",
+    "truck": "pickup semi lorry van trailer tractor firetruck fire-truck ambulance eighteen-wheeler bulldozer",
     "person": "he she his her him hers himself herself someone somebody everyone anyone everybody hand arm finger foot "
     "feet leg head face human lap shoulder crowd audience traveler occupant resident rider worker model bicyclist "
     "jockey police policeman lap hands wearing selfie",
