@@ -11,9 +11,10 @@ PACKAGE = sorted((ROOT / "vlprobe").rglob("*.py"))
 PAGES = sorted((ROOT / "pages").glob("*.py"))
 LAYERS = [
     ("errors", "types"),
+    ("perturb",),
     ("estimate", "registry", "pictures", "published"),
-    ("perturb", "judge", "embeddings"),
-    ("scoring",),
+    ("judge", "embeddings"),
+    ("scoring", "gallery"),
     ("metrics",),
     ("demo",),
     ("datasets", "models"),

@@ -143,8 +143,8 @@ class Encoder:
         with ThreadPoolExecutor(self.workers) as pool:
             for start in range(0, len(asked), self.batch_size):
                 batch = asked[start : start + self.batch_size]
-                data = list(pool.map(lambda picture: pictures.read_bytes(picture.path), batch))
-                named = [hashlib.blake2b(part, digest_size=16).digest() for part in data]
+                data = list(pool.map(pictures.read, batch))
+                named = list(map(pictures.content_key, batch, data))
                 missing = self._images.missing(named)
                 if missing:
                     pixels = list(
@@ -157,8 +157,8 @@ class Encoder:
         found = self._images.get(keys)
         return found[[distinct[picture] for picture in images]]
 
-    def _pixels(self, picture: Picture, data: bytes) -> np.ndarray:
-        return self.model.preprocess(pictures.decode(data, str(picture.path)))
+    def _pixels(self, picture: Picture, parts: tuple[bytes, ...]) -> np.ndarray:
+        return self.model.preprocess(pictures.compose(picture, parts))
 
     def _checked(self, vectors: np.ndarray, n: int, what: str) -> np.ndarray:
         expected = (n, self.model.dim)

@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vlprobe.errors import InvalidInput
+from vlprobe.perturb import mix
 from vlprobe.types import Picture
 
 MAX_PIXELS = 89_000_000  # just under the size at which PIL itself begins to warn of a decompression bomb
@@ -87,9 +88,34 @@ def _eight_bit(image: Image.Image, name: str) -> Image.Image:
     return Image.fromarray(np.rint(values / 257).astype(np.uint8))
 
 
+def read(picture: Picture) -> tuple[bytes, ...]:
+    """The bytes of the picture's file and, where it is edited, of its partner's. Raises InvalidInput."""
+    if picture.edit is None:
+        return (read_bytes(picture.path),)
+    return read_bytes(picture.path), read_bytes(picture.edit.partner)
+
+
+def compose(picture: Picture, parts: tuple[bytes, ...]) -> Image.Image:
+    """The picture from what `read` gave, edited as it says. Raises InvalidInput."""
+    image = decode(parts[0], str(picture.path))
+    if picture.edit is None:
+        return image
+    return mix.apply(image, decode(parts[1], str(picture.edit.partner)), picture.edit)
+
+
+def content_key(picture: Picture, parts: tuple[bytes, ...]) -> bytes:
+    """16 bytes that name what is seen: the files' bytes and the edit, not where the files are."""
+    hasher = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        hasher.update(hashlib.blake2b(part).digest())
+    if picture.edit:
+        hasher.update(f"{picture.edit.kind} {picture.edit.lam!r} {picture.edit.seed}".encode())
+    return hasher.digest()
+
+
 def open_picture(picture: Picture) -> Image.Image:
-    """The picture as an upright RGB image. Raises InvalidInput."""
-    return decode(read_bytes(picture.path), str(picture.path))
+    """The picture as an upright RGB image, edited as it says. Raises InvalidInput."""
+    return compose(picture, read(picture))
 
 
 def digest(data: bytes) -> str:

@@ -191,7 +191,7 @@ def answer(
     sample = sorted(items, key=lambda item: hashlib.sha256(f"{run.seed}/spread/{item.id}".encode()).digest())
     sample = [item for item in sample if item.image][:SPREAD_ITEMS]
     spread = similarity_spread(encoder, [item.image for item in sample], [item.captions for item in sample])
-    score = probe.scorer(encoder, run, items, store.root)
+    score = probe.scorer(encoder, run, items, cases, store.root)
     names = []
     for first in range(0, total, PART_CASES):
         last = min(first + PART_CASES, total)

@@ -196,9 +196,9 @@ class Probe(ABC):
 
     @abstractmethod
     def scorer(
-        self, encoder: "Encoder", run: Run, items: Sequence[Item], cache: Path
+        self, encoder: "Encoder", run: Run, items: Sequence[Item], cases: "pa.Table", cache: Path
     ) -> "Callable[[pa.Table], pa.Table]":
-        """What turns a slice of the cases into `scores`, `text_scores`, `margin` and columns of the probe's own.
+        """What turns a slice of the run's cases into `scores`, `text_scores`, `margin` and columns of its own.
 
         The margin is what should win minus what should lose: 0 is a tie and a failure.
         """

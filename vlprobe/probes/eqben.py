@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from vlprobe import scoring
 from vlprobe.embeddings import Encoder
@@ -48,7 +49,7 @@ class EqBen(Probe):
         images = (item.image, item.other)
         return [Case(item.id, item.id, item.id, images, texts, ("original", "different"), edit)], {}
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cache: Path) -> scoring.Scorer:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
         """The smallest of the differences that should be positive."""
         return scoring.case_scorer(encoder, _margins)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from vlprobe import scoring
 from vlprobe.embeddings import Encoder
@@ -46,7 +47,7 @@ class Lgip(Probe):
                 found.append(Case(f"{group}/{position}", item.id, group, (item.image,), texts, roles, edit))
         return found, made.dropped
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cache: Path) -> scoring.Scorer:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
         """Similarity of the original minus that of the edit; for a paraphrase, minus how far it moved."""
         return scoring.case_scorer(encoder, _margins)
 

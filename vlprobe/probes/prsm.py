@@ -56,7 +56,7 @@ class Prsm(Probe):
             )
         return made, dropped
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cache: Path) -> scoring.Scorer:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
         """Measures of each query's rankings; the margin is how far the top overlap stays below 1."""
         name, group = str(run.options["gallery"]), str(run.options["group"])
         shown = registry.load_dataset(name, cache).items if name else items

@@ -1,0 +1,113 @@
+"""RoCOCO from end to end, against a plain loop over the whole matrix."""
+
+import json
+
+import numpy as np
+import pytest
+
+from vlprobe import pictures, registry, views
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.runner import Request, execute
+from vlprobe.types import Picture
+
+OPTIONS = {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}
+
+
+def run(dataset, store, **options):
+    manifest = execute(Request(("control:random",), dataset, "rococo", OPTIONS | options), store)[0]
+    cases = store.cases(manifest["case_key"]).table("cases").to_pandas()
+    scores = store.run(manifest["key"]).table("scores").to_pandas()
+    found = views.estimates(store, manifest["case_key"], averaging="micro").set_index("metric")["value"]
+    return cases.merge(scores, on=["case", "kind", "subtype", "rule", "item"]), found
+
+
+def image_vector(model, name: str) -> np.ndarray:
+    return model.encode_images(model.preprocess(pictures.open_picture(Picture.named(name)))[None])[0]
+
+
+def text_vector(model, text: str) -> np.ndarray:
+    return model.encode_texts(model.tokenize([text]))[0]
+
+
+def test_image_to_text_is_a_plain_ranking_of_originals_and_altered_captions(tiny, store):
+    cases, found = run(tiny, store)
+    cases = cases[cases["kind"] == "i2t"]
+    model = registry.load_model("control:random")
+    gallery = [
+        (row.item, text, role == "different")
+        for row in cases.itertuples()
+        for text, role in zip(row.texts, row.roles, strict=True)
+    ]
+    assert sum(altered for _, _, altered in gallery) == 12
+    hits_clean, hits, fooled = [], [], []
+    for row in cases.itertuples():
+        image = image_vector(model, row.images[0])
+        scored = [(float(image @ text_vector(model, text)), item, altered) for item, text, altered in gallery]
+        own = max(score for score, item, altered in scored if item == row.item and not altered)
+        clean = 1 + sum(score >= own for score, item, altered in scored if item != row.item and not altered)
+        rank = clean + sum(score >= own for score, _, altered in scored if altered)
+        assert (row.rank_clean, row.rank) == (clean, rank)
+        assert row.top_altered == max(scored)[2]
+        assert row.margin == pytest.approx(own - max(score for score, _, altered in scored if altered), abs=1e-6)
+        hits_clean.append(clean == 1)
+        hits.append(rank == 1)
+        fooled.append(max(scored)[2])
+    assert found["i2t_r1"] == pytest.approx(np.mean(hits_clean))
+    assert found["i2t_r1_new"] == pytest.approx(np.mean(hits))
+    assert found["i2t_rsms"] == pytest.approx(np.mean(fooled))
+    if any(hits_clean):
+        assert found["i2t_drop_rate"] == pytest.approx(1 - np.mean(hits) / np.mean(hits_clean))
+
+
+def test_text_to_image_hides_each_picture_mixed_with_another(tiny, store):
+    cases, found = run(tiny, store)
+    cases = cases[cases["kind"] == "t2i"]
+    model = registry.load_model("control:random")
+    tops = [json.loads(name) for name in cases["top"]]
+    assert all(top["kind"] == "mix" and top["lam"] == 0.8 and top["path"] != top["partner"] for top in tops)
+    for row in cases.itertuples():
+        best = float(text_vector(model, row.texts[0]) @ image_vector(model, row.top))
+        own = float(text_vector(model, row.texts[0]) @ image_vector(model, row.images[0]))
+        assert row.margin == pytest.approx(own - best, abs=1e-6)
+    assert found["t2i_r1_new"] <= found["t2i_r1"]
+
+
+def test_altered_captions_of_a_released_file_are_used_and_normalised(store, tmp_path):
+    from PIL import Image
+
+    rows = []
+    for number in range(6):
+        name = f"COCO_val2014_{number:012}.jpg"
+        Image.new("RGB", (32, 32), (40 * number, 9, 9)).save(tmp_path / name)
+        originals = [f"A Dog number {number}, version {v}." for v in range(5)]
+        rows.append({"image": f"val2014/{name}", "caption": [*originals, *[f"a cat {number} {v}" for v in range(5)]]})
+    (tmp_path / "released.json").write_text(json.dumps(rows))
+    cases, _ = run(f"rococo:{tmp_path / 'released.json'}@{tmp_path}", store)
+    assert set(cases[cases["kind"] == "i2t"]["subtype"]) == {"released"}
+    raw = run(f"rococo:{tmp_path / 'released.json'}@{tmp_path}", store, normalise=False)[0]
+    assert not np.allclose(cases["margin"], raw["margin"])  # a control hears the difference in spelling
+
+
+def test_the_word_that_changes_least_is_the_one_exchanged(tiny, store):
+    cases, _ = run(tiny, store, influence=["control:random"])
+    plain, _ = run(tiny, store)
+    altered = [
+        {text for row in table[table["kind"] == "i2t"].itertuples() for text in row.texts} for table in (cases, plain)
+    ]
+    assert altered[0] != altered[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"policies": ["same-concpet"]}, "same-concpet"),
+        ({"policies": ["danger:many"]}, "danger:many"),
+        ({"policies": ["delete:low-ei"]}, "needs EI scores"),
+        ({"pictures": ["mix:1.5"]}, "mix:1.5"),
+        ({"pictures": ["blur:0.9"]}, "blur"),
+    ],
+)
+def test_an_option_that_means_nothing_is_answered_in_one_line(tiny, store, options, said):
+    with pytest.raises((InvalidInput, NotFound)) as caught:
+        run(tiny, store, **options)
+    assert said in str(caught.value)

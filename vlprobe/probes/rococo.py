@@ -1,0 +1,198 @@
+"""RoCOCO: retrieval when altered captions or mixed pictures hide in the gallery (papers/rococo.txt).
+
+Kind `i2t`, a case a picture and policy: the gallery is every item's captions and, altered by that policy, every caption
+once more. Kind `t2i`, a case a caption, strength and seed: the gallery is every picture and each mixed with a partner.
+The clean gallery is always scored beside the altered one. A dataset that brings altered captions of its own (released
+files) is used as it is.
+"""
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from vlprobe import registry, scoring
+from vlprobe.embeddings import Encoder
+from vlprobe.errors import InvalidInput
+from vlprobe.gallery import Gallery, retrieve
+from vlprobe.metrics import retrieval
+from vlprobe.perturb import influence, mix, substitution
+from vlprobe.types import Case, DualEncoder, Edit, Item, Picture, Probe, Run
+
+RELEASED = "released"
+
+
+class Rococo(Probe):
+    """Recall with and without altered captions and mixed pictures in the gallery, and how often these come first."""
+
+    name = "rococo"
+    version = 1
+    dataset = "demo"
+    defaults: Mapping[str, object] = {
+        # NAME, NAME:K to exchange K words, or delete:WHICH
+        "policies": ["rand-voca", "same-concept", "diff-concept", "danger"],
+        "pictures": ["mix:0.9", "patch:0.9"],
+        "picture_seeds": list(mix.SEEDS),
+        # Text encoders that vote for the word that is exchanged; none: a noun at random
+        "influence": [],
+        # Released files spell altered captions differently from originals: both sides without case and marks
+        "normalise": True,
+    }
+    metrics = retrieval.METRICS
+
+    def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
+        """Adds the digests of the encoders that vote. Raises InvalidInput for a picture edit that means nothing."""
+        for strength in _listed(options["pictures"]):
+            kind, _, lam = str(strength).partition(":")
+            if kind not in ("mix", "patch") or not re.fullmatch(r"0?\.\d+", lam):
+                raise InvalidInput(
+                    f"Picture edit '{strength}' is not known. Expected mix:LAM or patch:LAM, 0 < LAM < 1."
+                )
+        names = _listed(options["influence"])
+        return {**options, "influence_digest": [_voter(name).digest for name in names]} if names else options
+
+    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+        """The queries of an item in every altered gallery."""
+        if item.image is None:
+            return [], {"no picture": 1}
+        made, dropped = [], Counter()
+        for policy in [RELEASED] if item.foils else _listed(options["policies"]):
+            foils, lost = _altered(item, policy, options, seed)
+            dropped.update(lost)
+            texts = (*item.captions, *foils)
+            roles = ("original", *["same"] * (len(item.captions) - 1), *["different"] * len(foils))
+            edit = Edit("i2t", policy, policy)
+            made.append(Case(f"{item.id}/i2t/{policy}", item.id, item.id, (item.image,), texts, roles, edit))
+        for strength in _listed(options["pictures"]):
+            for number in _listed(options["picture_seeds"]):
+                for index, caption in enumerate(item.captions):
+                    group, rule = f"{item.id}/{index}", f"{strength}:seed{number}"
+                    edit = Edit("t2i", strength, rule)
+                    made.append(Case(f"{group}/{rule}", item.id, group, (item.image,), (caption,), ("original",), edit))
+        return made, dropped
+
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
+        """Ranks in both galleries; the margin is the right candidate's similarity minus the best altered one's."""
+        shown = [item for item in items if item.image]
+        code = {item.id: number for number, item in enumerate(shown)}
+        texts = _TextGalleries(encoder, cases, code, bool(run.options["normalise"]))
+        images = _PictureGalleries(encoder, shown)
+
+        def score(part: pa.Table) -> pa.Table:
+            rows = part.select(["kind", "subtype", "rule", "item"]).to_pandas()
+            found = pd.DataFrame(index=rows.index, columns=list(_COLUMNS))
+            for (kind, subtype, rule), own in rows.groupby(["kind", "subtype", "rule"], sort=False):
+                query_item = own["item"].map(code).to_numpy()
+                if kind == "i2t":
+                    queries = encoder.images([shown[number].image for number in query_item])
+                    ranked, names = texts.search(queries, query_item, subtype)
+                else:
+                    asked = [part["texts"][number][0].as_py() for number in own.index]
+                    encoder.texts(asked, keep=True)
+                    ranked, names = images.search(encoder.texts(asked), query_item, rule)
+                for column in _COLUMNS[:-1]:
+                    found.loc[own.index, column] = getattr(ranked, column)
+                found.loc[own.index, "top"] = [names[number] for number in ranked.which_altered]
+            pairs = np.stack([found["best_own"].astype(np.float32), found["best_altered"].astype(np.float32)], axis=1)
+            return pa.table(
+                {
+                    "scores": pa.array(list(pairs), pa.list_(pa.float32())),
+                    "text_scores": pa.array([[]] * len(rows), pa.list_(pa.float32())),
+                    "margin": pa.array(pairs[:, 0] - pairs[:, 1]),
+                    **{name: pa.array(found[name].astype(np.int32)) for name in ("rank_clean", "rank", "top_altered")},
+                    "top": pa.array(found["top"].tolist(), pa.string()),
+                }
+            )
+
+        return score
+
+
+_COLUMNS = ("best_own", "best_altered", "top_altered", "rank_clean", "rank", "top")
+
+
+class _TextGalleries:
+    """All captions once, and for each policy the altered ones."""
+
+    def __init__(self, encoder: Encoder, cases: pa.Table, code: Mapping[str, int], normalise: bool) -> None:
+        self.encoder, self.normalise = encoder, normalise
+        self.rows: dict[str, dict[str, list]] = {}
+        asked = cases.filter(pa.compute.equal(cases["kind"], "i2t"))
+        for row in asked.select(["subtype", "item", "texts", "roles"]).to_pylist():
+            own = self.rows.setdefault(row["subtype"], {"text": [], "owner": [], "altered": []})
+            own["text"] += row["texts"]
+            own["owner"] += [code[row["item"]]] * len(row["texts"])
+            own["altered"] += [role == "different" for role in row["roles"]]
+        self.built: dict[str, tuple[Gallery, np.ndarray, np.ndarray]] = {}
+
+    def search(self, queries: np.ndarray, query_item: np.ndarray, policy: str):
+        rows = self.rows[policy]
+        if policy not in self.built:
+            texts = rows["text"]
+            if policy == RELEASED and self.normalise:
+                texts = [" ".join(re.findall(r"\w+", text.lower())) for text in texts]
+            altered = np.array(rows["altered"])
+            self.encoder.texts([text for text, own in zip(texts, ~altered, strict=True) if own], keep=True)
+            self.built[policy] = Gallery(self.encoder.texts(texts)), np.array(rows["owner"]), altered
+        gallery, owner, altered = self.built[policy]
+        return retrieve(queries, query_item, gallery, owner, altered), rows["text"]
+
+
+class _PictureGalleries:
+    """All pictures once, and for each strength and seed the mixed ones."""
+
+    def __init__(self, encoder: Encoder, items: Sequence[Item]) -> None:
+        self.encoder, self.items = encoder, items
+        self.built: dict[str, tuple[Gallery, list[str]]] = {}
+
+    def search(self, queries: np.ndarray, query_item: np.ndarray, rule: str):
+        if rule not in self.built:
+            kind, lam, number = rule.split(":")
+            paths = {item.id: item.image.path for item in self.items}
+            edits = mix.picture_edits(paths, kind, float(lam), int(number.removeprefix("seed")))
+            mixed = [Picture(item.image.path, edits[item.id]) for item in self.items]
+            everything = [item.image for item in self.items] + mixed
+            self.built[rule] = Gallery(self.encoder.images(everything)), [picture.name for picture in everything]
+        gallery, names = self.built[rule]
+        owner = np.tile(np.arange(len(self.items)), 2)
+        altered = np.repeat([False, True], len(self.items))
+        return retrieve(queries, query_item, gallery, owner, altered), names
+
+
+def _altered(item: Item, policy: str, options: Mapping[str, object], seed: int) -> tuple[list[str], Mapping[str, int]]:
+    if policy == RELEASED:
+        return list(item.foils), {}
+    name, _, detail = policy.partition(":")
+    voters = _listed(options["influence"])
+    scores = None
+    if voters:
+        spans = [[(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in item.captions]
+        scores = influence.influence(item.captions, spans, [_encode(_voter(voter)) for voter in voters])
+    if name == "delete":
+        made, dropped = substitution.delete(item.captions, item.id, detail, seed=seed, influence=scores)
+    else:
+        if detail and not detail.isdigit():
+            raise InvalidInput(f"Policy '{policy}' is not known. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH.")
+        k = int(detail or 1)
+        made, dropped = substitution.alter(item.captions, item.id, name, k=k, seed=seed, influence=scores)
+    return [one.text for one in made if one], {f"{policy}: {reason}": count for reason, count in dropped.items()}
+
+
+def _listed(value: object) -> list:
+    return list(value) if isinstance(value, list | tuple) else [value] if value not in ("", None) else []
+
+
+@functools.cache
+def _voter(name: str) -> DualEncoder:
+    return registry.load_model(name)
+
+
+def _encode(model: DualEncoder) -> Callable[[Sequence[str]], np.ndarray]:
+    return lambda texts: model.encode_texts(model.tokenize(texts))
+
+
+PROBE = Rococo()
