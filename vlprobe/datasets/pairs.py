@@ -21,9 +21,8 @@ cache/frames/ (without loss, and with the same bytes under every version of PIL)
 
 import os
 import uuid
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +30,7 @@ from PIL import Image
 
 from vlprobe import pictures
 from vlprobe.datasets import released
-from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.datasets.checks import Loaded
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item, Picture
 
@@ -39,12 +38,11 @@ PREFIX = "pairs"
 UNVALIDATED = "unvalidated"
 VOTES = 2  # of VALSE's three annotators
 MAX_SUBSETS = 20  # folders of pictures in one list: more are not subsets but, say, videos
-FIELDS = {
-    "Winoground": ("image_0", "image_1", "caption_0", "caption_1"),
-    "EqBen": ("image0", "image1", "caption0", "caption1"),
-    "VALSE": ("image_file", "caption", "foil"),
-}
-EXPECTED = "rows with " + " or ".join(f"{', '.join(fields)} ({name})" for name, fields in FIELDS.items())
+WINOGROUND = ("image_0", "image_1", "caption_0", "caption_1")
+EQBEN = ("image0", "image1", "caption0", "caption1")
+VALSE = ("image_file", "caption", "foil")
+LAYOUTS = (WINOGROUND, EQBEN, VALSE)
+EXPECTED = f"text in {', '.join(WINOGROUND)} (Winoground), {', '.join(EQBEN)} (EqBen) or {', '.join(VALSE)} (VALSE)"
 VALSE_TAGS = {"linguistic_phenomena": "phenomenon", "dataset": "dataset"}
 
 
@@ -58,60 +56,74 @@ def load(name: str, cache: Path) -> Loaded:
     source = released.source(name, [released.AVAILABLE, UNVALIDATED], [".json", ".jsonl"])
     if source.images is None:
         source = replace(source, images=source.files[0].parent)
-    rows, notes, invalid, total = [], [], [], 0
+    rows, notes, doubtful = [], [], []
     for file in source.files:
-        found, ignored, rejected = _read(file)
-        total += len(found)
-        notes += ignored
-        invalid += rejected
-        rows += found
-    if invalid and UNVALIDATED not in source.options:
-        notes += released.counted(
-            invalid,
-            total,
-            f"have a foil that fewer than {VOTES} annotators told from the caption and are left out; "
-            f"+{UNVALIDATED} keeps them",
-        )
-        rejected = set(invalid)
-        rows = [(item, images) for item, images in rows if item.id not in rejected]
+        for row in (found := _read(file)):
+            rows.append((row.item, row.images))
+            if not row.validated:
+                doubtful.append(row.item.id)
+        notes += released.unread(file, (row.unread for row in found), [])
+    if doubtful and UNVALIDATED not in source.options:
+        why = f"have a foil that fewer than {VOTES} annotators told from the caption and are left out"
+        notes += released.counted(doubtful, len(rows), f"{why}; +{UNVALIDATED} keeps them")
+        known = set(doubtful)
+        rows = [(item, images) for item, images in rows if item.id not in known]
     items, more = released.attach(source, rows)
-    return checked(name, _opened(items, cache), cache, notes + more)
+    return released.loaded(name, _opened(items, cache), cache, notes + more)
 
 
-def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str], list[str]]:
-    """Items with the names of their pictures, notes, and the ids of items that annotators did not validate."""
+@dataclass(frozen=True, slots=True)
+class _Row:
+    item: Item
+    images: list[str]
+    validated: bool
+    unread: dict[str, object]
+
+
+def _read(file: Path) -> list[_Row]:
     leaves = list(_leaves(released.read_records(file), ()))
     if not leaves:
         raise InvalidInput(f"'{file}' holds no rows. Expected {EXPECTED}.")
-    kinds = [next((kind for kind, fields in FIELDS.items() if set(fields) <= set(row)), "") for _, row in leaves]
-    texts = [_texts(row, FIELDS[kind]) if kind else [] for (_, row), kind in zip(leaves, kinds, strict=True)]
-    faulty = [
-        "/".join(trail) or "the whole"
-        for (trail, _), found in zip(leaves, texts, strict=True)
-        if not all(found or [""])
-    ]
+    faulty = ["/".join(trail) or "the whole file" for trail, row in leaves if not all(_texts(row).values())]
     released.refuse(file, faulty, len(leaves), EXPECTED)
-    folders = {found[0].partition("/")[0] for found in texts}
-    by_folder = all(len(trail) == 1 and "/" in found[0] for (trail, _), found in zip(leaves, texts, strict=True))
-    by_folder = by_folder and 1 < len(folders) <= MAX_SUBSETS
-    rows, invalid, unread = [], [], Counter()
-    for (trail, row), kind, found in zip(leaves, kinds, texts, strict=True):
-        subset = found[0].partition("/")[0] if by_folder else file.stem
-        tags, others = _tags(row, kind)
-        unread.update(others)
-        key = f"{file.stem}/{'/'.join(trail)}"
-        if kind == "VALSE":
-            image, caption, foil = found
-            item, images = Item(key, None, (caption,), {"subset": subset, **tags}, (foil,)), [image]
-            votes = row["mturk"].get("caption") if isinstance(row.get("mturk"), dict) else None
-            if isinstance(votes, int) and votes < VOTES:
-                invalid.append(key)
-        else:
-            *images, caption, foil = found
-            item = Item(key, None, (caption,), {"subset": subset, **tags}, (foil,))
-        rows.append((item, images))
-    notes = [f"Columns of {file.name} that are not read: {', '.join(sorted(unread))}."] if unread else []
-    return rows, notes, invalid
+    folders = [next(iter(_texts(row).values())).rpartition("/")[0].partition("/")[0] for _, row in leaves]
+    is_flat = all(len(trail) == 1 for trail, _ in leaves)
+    by_folder = is_flat and all(folders) and 1 < len(set(folders)) <= MAX_SUBSETS
+    return [
+        _row(f"{file.stem}/{'/'.join(trail)}", folder if by_folder else file.stem, row)
+        for (trail, row), folder in zip(leaves, folders, strict=True)
+    ]
+
+
+def _row(key: str, subset: str, row: dict) -> _Row:
+    """An item without its pictures. Any further text or number of a pair is a tag."""
+    *images, caption, foil = _texts(row).values()
+    others = {field: value for field, value in row.items() if field not in (*_fields(row), "id")}
+    if _fields(row) == VALSE:
+        tags = {tag: others.pop(field) for field, tag in VALSE_TAGS.items() if field in others}
+        votes = others.pop("mturk", None)
+        votes = votes.get("caption") if isinstance(votes, dict) else None
+    else:
+        tags = {field: others.pop(field) for field in list(others) if isinstance(others[field], str | int | float)}
+        votes = None
+    tags = {"subset": subset, **{tag: str(value) for tag, value in tags.items() if value != ""}}
+    return _Row(
+        Item(key, None, (caption,), tags, (foil,)), images, not isinstance(votes, int) or votes >= VOTES, others
+    )
+
+
+def _fields(row: dict) -> tuple[str, ...]:
+    """The four or three fields by which a row is known; none where it is not."""
+    return next((fields for fields in LAYOUTS if set(fields) <= set(row)), ())
+
+
+def _texts(row: dict) -> dict[str, str]:
+    """Those fields, pictures first, stripped; of a list the first; empty where there is no text."""
+    values = {
+        field: row[field][0] if isinstance(row[field], list) and row[field] else row[field] for field in _fields(row)
+    }
+    texts = {field: value.strip() if isinstance(value, str) else "" for field, value in values.items()}
+    return texts or {"": ""}
 
 
 def _leaves(content: object, trail: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict]]:
@@ -125,24 +137,6 @@ def _leaves(content: object, trail: tuple[str, ...]) -> Iterator[tuple[tuple[str
             yield from _leaves(part, (*trail, str(key)))
     else:
         yield trail, content if isinstance(content, dict) else {}
-
-
-def _texts(row: dict, fields: tuple[str, ...]) -> list[str]:
-    """The row's fields, stripped; of a list the first; empty where there is no text."""
-    values = [row[field][0] if isinstance(row[field], list) and row[field] else row[field] for field in fields]
-    return [value.strip() if isinstance(value, str) else "" for value in values]
-
-
-def _tags(row: dict, kind: str) -> tuple[dict[str, str], list[str]]:
-    """Tags of a row, and its fields that are not read. Of a pair, any further text or number is a tag."""
-    others = {field: value for field, value in row.items() if field not in (*FIELDS[kind], "id")}
-    if kind == "VALSE":
-        tags = {tag: str(others[field]) for field, tag in VALSE_TAGS.items() if field in others}
-        return tags, [field for field in others if field not in (*VALSE_TAGS, "mturk")]
-    simple = {field: str(value) for field, value in others.items() if isinstance(value, str | int | float)}
-    return {field: value for field, value in simple.items() if value}, [
-        field for field in others if field not in simple
-    ]
 
 
 def _opened(items: list[Item], cache: Path) -> list[Item]:

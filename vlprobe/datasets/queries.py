@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from vlprobe.datasets import released
-from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.datasets.checks import Loaded
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb.tokens import takes_an
 from vlprobe.types import Item
@@ -75,7 +75,7 @@ def load(name: str, cache: Path) -> Loaded:
         items, notes = _from_table(file)
     else:
         items, notes = _from_prompts(file, *source.options)
-    return checked(name, items, cache, notes)
+    return released.loaded(name, items, cache, notes)
 
 
 def _from_table(file: Path) -> tuple[list[Item], list[str]]:
@@ -117,9 +117,9 @@ def _paraphrased(file: Path, query: str, versions: list[dict[str, str]]) -> Item
 
 
 def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
-    rows = released.read_records(file)
-    if file.suffix != ".jsonl" or not isinstance(rows, list):
+    if file.suffix != ".jsonl":
         raise InvalidInput(f"'{file}' is not a .jsonl file. Expected {PROMPTS_EXPECTED}.")
+    rows = released.read_records(file)
     faulty = [f"line {n}" for n, row in enumerate(rows, 1) if not _is_prompts(row)]
     released.refuse(file, faulty, len(rows), PROMPTS_EXPECTED)
     written = [row[column].strip() for row in rows for column in row if _holds_prompt(column)]

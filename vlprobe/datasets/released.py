@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vlprobe.datasets.checks import read_json, read_text
+from vlprobe.datasets.checks import Loaded, checked, read_json, read_text
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.types import Item, Picture
 
@@ -163,6 +163,13 @@ def attach(source: Source, rows: Sequence[tuple[Item, Sequence[str]]]) -> tuple[
     if finder.by_id:
         notes.append(f"{len(finder.by_id)} pictures were found by their COCO id under another file name.")
     return items, notes
+
+
+def loaded(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str]) -> Loaded:
+    """The items as a dataset. Raises InvalidInput; where nothing is left, the notes say why."""
+    if notes and not items:
+        raise InvalidInput(f"Nothing is left of '{name}'. {' '.join(notes)}")
+    return checked(name, items, cache, notes)
 
 
 class _Finder:

@@ -11,7 +11,7 @@ Karpathy test split itself) has no altered ones. The pictures are those of COCO 
 from pathlib import Path
 
 from vlprobe.datasets import released
-from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.datasets.checks import Loaded
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
 
@@ -41,9 +41,9 @@ def load(name: str, cache: Path) -> Loaded:
     rows = [(_item(entry, file.stem, altered), [entry["image"]]) for entry in entries]
     items, notes = released.attach(source, rows)
     notes += released.unread(file, entries, ["image", "caption"])
-    if not altered:
+    if entries and not altered:
         notes.append(f"{file.name} holds no altered captions.")
-    return checked(name, items, cache, notes)
+    return released.loaded(name, items, cache, notes)
 
 
 def _has_altered(entries: list) -> bool:

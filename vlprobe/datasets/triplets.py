@@ -10,7 +10,7 @@ An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows of
 from pathlib import Path
 
 from vlprobe.datasets import released
-from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.datasets.checks import Loaded
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
 
@@ -50,7 +50,7 @@ def load(name: str, cache: Path) -> Loaded:
         same, len(items), "say the same in caption and negative: nobody can get them right"
     )
     notes += released.counted(twice, len(items), "say the same in both captions")
-    return checked(name, items, cache, notes)
+    return released.loaded(name, items, cache, notes)
 
 
 def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:

@@ -1,0 +1,166 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from vlprobe.datasets import released
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.types import Item
+
+OPTIONS = ["available", "p2"]
+
+
+def parse(name: str) -> released.Source:
+    return released.source(name, OPTIONS, [".json", ".tsv"])
+
+
+def picture(file: Path) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (4, 4), "red").save(file)
+    return file
+
+
+def test_a_name_holds_a_file_a_folder_of_pictures_and_options(tmp_path: Path):
+    found = parse(f"x:{tmp_path}/rows.json@{tmp_path}+available+p2")
+    assert found.files == (tmp_path / "rows.json",)
+    assert found.images == tmp_path
+    assert found.options == {"available", "p2"}
+
+
+def test_a_path_that_exists_may_hold_the_separators(tmp_path: Path):
+    odd = tmp_path / "a@b+p2.json"
+    odd.write_text("[]")
+    assert parse(f"x:{odd}") == released.Source(f"x:{odd}", (odd,), None, frozenset())
+    assert parse(f"x:{odd}+available").files == (odd,)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.text("abc@+.", min_size=1, max_size=8).filter(lambda name: name.strip(".")),
+    st.sets(st.sampled_from(OPTIONS)),
+    st.booleans(),
+)
+def test_every_existing_file_is_found_again_whatever_its_name(
+    tmp_path_factory: pytest.TempPathFactory, stem: str, options: set[str], with_images: bool
+):
+    folder = tmp_path_factory.mktemp("names")
+    file = folder / f"{stem}.json"
+    file.write_text("[]")
+    images = f"@{folder}" if with_images else ""
+    found = parse("x:" + "+".join([f"{file}{images}", *sorted(options)]))
+    assert (found.files, found.images, found.options) == ((file,), folder if with_images else None, options)
+
+
+def test_a_folder_means_its_files_in_the_order_of_their_names(tmp_path: Path):
+    for name in ("b.json", "a.tsv", "notes.md"):
+        (tmp_path / name).write_text("")
+    assert [file.name for file in parse(f"x:{tmp_path}").files] == ["a.tsv", "b.json"]
+
+
+@pytest.mark.parametrize(
+    "name, kind, said",
+    [
+        ("x:", InvalidInput, "names no file"),
+        ("x:rows.json+avalable", NotFound, "Did you mean 'available'"),
+        ("x:rows.json@nowhere", InvalidInput, "'nowhere' of"),
+    ],
+)
+def test_a_name_that_cannot_be_read_is_one_line(name: str, kind: type, said: str):
+    with pytest.raises(kind, match=said) as caught:
+        parse(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_such_files_is_refused(tmp_path: Path):
+    with pytest.raises(InvalidInput, match=r"no file of the kind \.json or \.tsv"):
+        parse(f"x:{tmp_path}")
+
+
+def test_lines_of_json_are_read_and_a_broken_one_is_named(tmp_path: Path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"a": "one\u2028line"}\n\n{"a": 2}\n', encoding="utf-8")
+    assert released.read_records(file) == [{"a": "one\u2028line"}, {"a": 2}]
+    file.write_text('{"a": 1}\n{"a": \n')
+    with pytest.raises(InvalidInput, match="line 2"):
+        released.read_records(file)
+
+
+def test_a_table_of_tabs_knows_no_quotes_and_one_of_commas_does(tmp_path: Path):
+    tabs, commas = tmp_path / "t.tsv", tmp_path / "t.csv"
+    tabs.write_bytes(b'A\t b \r\nsays "no\tx\r\n\r\nshort\r\n')
+    commas.write_text('A,b\n"one, two",x\n')
+    assert released.read_table(tabs) == [(2, {"a": 'says "no', "b": "x"}), (4, {"a": "short", "b": ""})]
+    assert released.read_table(commas) == [(2, {"a": "one, two", "b": "x"})]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(st.text("ab\"', ", max_size=5), min_size=2, max_size=2), max_size=5))
+def test_a_table_of_tabs_gives_back_what_was_written(tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]):
+    file = tmp_path_factory.mktemp("table") / "t.tsv"
+    file.write_text("\n".join(["a\tb", *("\t".join(row) for row in rows)]))
+    expected = [[field.strip() for field in row] for row in rows if any(map(str.strip, row))]
+    assert [list(row.values()) for _, row in released.read_table(file)] == expected
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("a,b\n1,2,3\n4,5\n", "1 rows of .* more than its 2 fields .*line 2"),
+        ("a,A\n1,2\n", "two columns of one name"),
+        ('a,b\n"1,2\n', "line"),
+    ],
+)
+def test_a_broken_table_is_one_line(tmp_path: Path, text: str, said: str):
+    file = tmp_path / "t.csv"
+    file.write_text(text)
+    with pytest.raises(InvalidInput, match=said):
+        released.read_table(file)
+
+
+def attach(tmp_path: Path, names: list[str], option: str = "") -> tuple[list[Item], list[str]]:
+    (tmp_path / "rows.json").write_text(json.dumps([]))
+    source = parse(f"x:{tmp_path}/rows.json@{tmp_path}{option}")
+    return released.attach(source, [(Item(f"item-{n}", None, ("a",)), [name]) for n, name in enumerate(names)])
+
+
+def test_a_picture_is_found_without_its_ending_or_saved_in_another_format(tmp_path: Path):
+    png, jpg = picture(tmp_path / "ex_0.img.png"), picture(tmp_path / "video" / "frame.jpg")
+    items, notes = attach(tmp_path, ["ex_0.img", "video/frame.png"])
+    assert [item.image.path for item in items] == [png, jpg]
+    assert not notes
+
+
+def test_a_picture_of_another_folder_is_not_taken_for_it(tmp_path: Path):
+    picture(tmp_path / "frame.png")
+    with pytest.raises(InvalidInput, match="1 of 1 rows"):
+        attach(tmp_path, ["video/frame.png"])
+
+
+def test_a_coco_picture_is_found_by_its_id_in_any_year_and_that_is_said(tmp_path: Path):
+    file = picture(tmp_path / "000000000139.jpg")
+    items, notes = attach(tmp_path, ["val2014/COCO_val2014_000000000139.jpg", "COCO_train2014_000000000139.jpg"])
+    assert [item.image.path for item in items] == [file, file]
+    assert notes == ["2 pictures were found by their COCO id under another file name."]
+
+
+def test_a_coco_picture_under_its_own_name_needs_no_note(tmp_path: Path):
+    file = picture(tmp_path / "COCO_val2014_000000000139.jpg")
+    items, notes = attach(tmp_path, ["val2014/COCO_val2014_000000000139.jpg"])
+    assert (items[0].image.path, notes) == (file, [])
+
+
+def test_missing_pictures_are_counted_and_the_way_out_is_said(tmp_path: Path):
+    picture(tmp_path / "a.png")
+    with pytest.raises(InvalidInput, match=r"2 of 3 rows .*first: 'b\.png'.*\+available' to use the 1 rows"):
+        attach(tmp_path, ["a.png", "b.png", "c.png"])
+    items, notes = attach(tmp_path, ["a.png", "b.png", "c.png"], "+available")
+    assert [item.id for item in items] == ["item-0"]
+    assert notes == [f"2 of 3 rows have no picture in {tmp_path} and are left out (first: item-1)."]
+
+
+def test_no_picture_at_all_is_refused_even_if_only_available_ones_are_asked_for(tmp_path: Path):
+    with pytest.raises(InvalidInput, match="1 of 1 rows"):
+        attach(tmp_path, ["a.png"], "+available")
