@@ -1,0 +1,265 @@
+"""The things that a caption names: where they stand in it, in which number, and what kind of thing they are.
+
+The words are our own, in concepts.txt, after the facts that are public (COCO's 80 names, the names of GRIT's and
+RoCOCO's groups). No tagger is needed: a word that could also be a verb or a colour counts as a thing only where its
+neighbours leave no doubt, and else it is passed over.
+Source: RoCOCO, section 3.2.2 and table 1.
+"""
+
+from importlib.resources import files
+from typing import Literal, NamedTuple
+
+from vlprobe.perturb import lexicon
+from vlprobe.perturb.tokens import TOKEN
+
+How = Literal["count", "mass", "plural", "quality"]
+Form = Literal["singular", "plural", "mass", "plural-only", "quality"]
+
+
+class Concept(NamedTuple):
+    """A thing that can be put into a caption, or found in one."""
+
+    lemma: str
+    plural: str  # of what can be counted; else the lemma
+    how: How
+    groups: frozenset[str]
+    watch: bool  # several meanings, or one that a picture cannot refute: never put in
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The forms that it has."""
+        return {"count": ("singular", "plural"), "plural": ("plural-only",)}.get(self.how, (self.how,))
+
+    def write(self, form: Form) -> str:
+        """The word in that form; a plural in place of a word without a singular."""
+        return self.plural if form in ("plural", "plural-only") else self.lemma
+
+
+class Noun(NamedTuple):
+    """A word of the lexicon as it stands in a caption."""
+
+    start: int  # characters
+    end: int
+    form: Form
+    lemmas: tuple[str, ...]
+    groups: frozenset[str]  # of all that this word can mean
+
+
+CONCEPTS: tuple[Concept, ...]
+LISTS: dict[str, tuple[Concept, ...]] = {}  # words to put in: danger, danger-paper, ordinary
+IDIOMS: set[str] = set()
+TRUE_BESIDE: dict[str, set[str]] = {}  # word -> the words beside which it is, or may well be, true of the same picture
+_READINGS: dict[str, list[tuple[Concept, Form]]] = {}  # words in lower case -> what they can be
+_LONGEST = 3  # words of an entry
+
+
+def _listed(words: str) -> list[str]:
+    return [word.strip() for word in words.split(",")]
+
+
+def _read() -> tuple[Concept, ...]:
+    merged: dict[tuple[str, How], Concept] = {}
+    spellings: dict[tuple[str, How], set[str]] = {}
+    members: dict[str, list[str]] = {}
+    kinds: list[tuple[str, list[str]]] = []
+    for line in files("vlprobe.perturb").joinpath("concepts.txt").read_text(encoding="utf-8").splitlines():
+        head, _, words = line.partition(": ")
+        what, _, name = head.partition(" ")
+        name, _, how = name.partition(", ")
+        if what == "group":
+            for entry in _listed(words):
+                concept, others = _parse(entry, how or "count", name)
+                key = concept.lemma, concept.how
+                old = merged.get(key, concept)
+                merged[key] = old._replace(groups=old.groups | {name}, watch=old.watch or concept.watch)
+                spellings.setdefault(key, set()).update(others)
+                members.setdefault(name, []).append(concept.lemma)
+        elif what == "words":
+            LISTS[name] = LISTS.get(name, ()) + tuple(_parse(entry, how or "count")[0] for entry in _listed(words))
+        elif what == "idiom":
+            IDIOMS.update(_listed(words))
+        elif what == "kind":
+            kinds.append((name, _listed(words)))
+        elif what == "alike":
+            for word in _listed(words):
+                TRUE_BESIDE.setdefault(word, set()).update(_listed(words))
+    for word, entries in kinds:
+        for entry in entries:
+            TRUE_BESIDE.setdefault(word, set()).update(members[entry[1:]] if entry.startswith("@") else [entry])
+    for key, concept in merged.items():
+        for form in concept.forms:
+            others = spellings[key] if form == "plural" else set()
+            for word in {concept.write(form), *others}:
+                _READINGS.setdefault(word, []).append((concept, form))
+    return tuple(merged.values())
+
+
+def _parse(entry: str, how: How, group: str = "") -> tuple[Concept, list[str]]:
+    singular, *plurals = entry.split("/")
+    lemma = singular.rstrip("*")
+    plural = (plurals or [lexicon.plural_of(lemma)])[0] if how == "count" else lemma
+    return Concept(lemma, plural, how, frozenset([group] if group else ()), singular.endswith("*")), plurals[1:]
+
+
+CONCEPTS = _read()
+
+
+def named(word: str) -> list[Concept]:
+    """What the lexicon knows of a word in any of its forms, in lower case; empty where it does not know it."""
+    return [concept for concept, _ in _READINGS.get(word, ())]
+
+
+def mentions(text: str) -> set[str]:
+    """Every word of the text in lower case, and the lemma of every thing of the lexicon that it could name."""
+    words = [match.group().lower() for match in TOKEN.finditer(text)]
+    found = set(words)
+    for size in range(1, _LONGEST + 1):
+        for at in range(len(words) - size + 1):
+            found.update(concept.lemma for concept, _ in _READINGS.get(" ".join(words[at : at + size]), ()))
+    found.update(lexicon.SINGULARS[word] for word in words if word in lexicon.SINGULARS)
+    return found
+
+
+def find(caption: str) -> list[Noun]:
+    """The words of the lexicon in a caption, from left to right, without overlap; the longest entry wins.
+
+    Passed over: idioms ("in bed", "side by side"), parts of names, words that may be a verb or a colour where they
+    stand, and words whose number is in doubt ("the sheep").
+    """
+    tokens = list(TOKEN.finditer(caption))
+    sentence = _Sentence([token.group() for token in tokens])
+    nouns = []
+    at = 0
+    while at < len(tokens):
+        size = sentence.entry(at)
+        start, end = tokens[at].start(), tokens[at + max(size, 1) - 1].end()
+        if size > 0:
+            readings = sentence.readings(at, size)
+            if readings:
+                lemmas = tuple(dict.fromkeys(concept.lemma for concept, _ in readings))
+                # Groups of all readings, also of those that do not fit here: diff-concept must share none of them.
+                groups = frozenset().union(*(c.groups for c in named(sentence.text(at, size))))
+                nouns.append(Noun(start, end, readings[0][1], lemmas, groups))
+        at += abs(size) or 1
+    return nouns
+
+
+_ONE = frozenset(["a", "an", "another", "each", "every", "one", "this", "that"])
+_MANY = frozenset([*lexicon.NUMBERS[1:], "dozen", "hundred", "many", "several", "few", "these", "those", "multiple"])
+_MANY |= {"various", "numerous", "all", "most"}
+_NO_NOUN_AFTER = lexicon.AUXILIARY | lexicon.PRONOUN | lexicon.SUBORDINATOR
+_COLORS = frozenset(concept.lemma for concept in CONCEPTS if "color" in concept.groups)
+
+
+class _Sentence:
+    """A caption's tokens, and what can be said about the word at a place from its neighbours."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.raw = words
+        self.words = [word.lower() for word in words]
+        capitals = sum(word[:1].isupper() for word in words[1:])
+        self.is_title = capitals * 2 > len(words) - 1
+
+    def word(self, at: int) -> str:
+        """The word there in lower case; empty outside the caption."""
+        return self.words[at] if 0 <= at < len(self.words) else ""
+
+    def tag(self, at: int) -> int:
+        """What the word there can be; a thing of the lexicon can be a noun too."""
+        word = self.word(at)
+        tag = lexicon.TAGS.get(word, 0)
+        for _, form in _READINGS.get(word, ()):
+            tag |= lexicon.ADJECTIVE if form == "quality" else lexicon.PLURAL if "plural" in form else lexicon.SINGULAR
+        return tag
+
+    def text(self, at: int, size: int) -> str:
+        """That many words from there, in lower case, one blank apart."""
+        return " ".join(self.words[at : at + size])
+
+    def entry(self, at: int) -> int:
+        """How many tokens from here make an entry; negative for an idiom, 0 for neither."""
+        for size in range(min(_LONGEST, len(self.words) - at), 0, -1):
+            text = self.text(at, size)
+            if text in IDIOMS:
+                return -size
+            if text in _READINGS:
+                return size
+        return 0
+
+    def readings(self, at: int, size: int) -> list[tuple[Concept, Form]]:
+        """What the entry of that many tokens can be here; empty where it may well be something else."""
+        if self._is_name(at, size) or not self._is_thing(at, size):
+            return []
+        found = _READINGS[self.text(at, size)]
+        if len({form for _, form in found}) > 1:
+            found = self._fitting(at, size, found)
+        return [(concept, form) for concept, form in found if form == found[0][1]]
+
+    def _is_name(self, at: int, size: int) -> bool:
+        if self.is_title or at == 0 or self.words[at - 1] in (".", "!", "?", '"', "a", "an"):
+            return False
+        return any(word[:1].isupper() and len(word) > 2 for word in self.raw[at : at + size])
+
+    def _is_thing(self, at: int, size: int) -> bool:
+        after = self.word(at + size)
+        if after in ("'s", "’s", "'", "’") and "plural" in _READINGS[self.text(at, size)][0][1]:
+            return False
+        if size > 1:
+            return True
+        if after in _COLORS and all(form != "quality" for _, form in _READINGS[self.word(at)]):  # "light brown"
+            return False
+        if self.words[at] in _COLORS and self.tag(at + 1) & (lexicon.NOUN | lexicon.ADJECTIVE):
+            return True  # the colour, by the readings that fit
+        tag = lexicon.TAGS.get(self.words[at], 0)
+        return not tag & (lexicon.VERB | lexicon.AUXILIARY) or self._cannot_be_verb(at)
+
+    def _cannot_be_verb(self, at: int) -> bool:
+        if at == 0:
+            return True
+        before, tag = self.words[at - 1], self.tag(at - 1)
+        if before in ("to", "that") or (tag & _NO_NOUN_AFTER and before not in ("her", "one")):
+            return before == "to" and self.word(at - 2) in ("next", "close", "attached", "due", "tied")
+        if before in ("and", "or", "&", ","):
+            joined = self.tag(at - 2)
+            if joined & lexicon.VERB and not joined & lexicon.NOUN:  # "sits and watches"
+                return False
+            object_follows = lexicon.DETERMINER | lexicon.PRONOUN | lexicon.ADVERB | lexicon.NOUN
+            return not self.tag(at + 1) & object_follows  # "stands and watches the"
+        if before in ("'s", "’s", "'", "’", "her") or tag & (lexicon.DETERMINER | lexicon.NUMBER):
+            return True
+        if tag & lexicon.NOUN:
+            return False
+        return bool(tag & (lexicon.ADJECTIVE | lexicon.PREPOSITION | lexicon.VERB))
+
+    def _determiner(self, at: int) -> str:
+        """The word that opens the noun phrase whose noun stands there; empty where nothing does."""
+        for back in range(at - 1, max(at - 6, -1), -1):
+            word, tag = self.words[back], self.tag(back)
+            if word in _ONE or word in _MANY or tag & (lexicon.DETERMINER | lexicon.NUMBER) or word in ("'s", "’s"):
+                return word
+            if not tag & (lexicon.ADJECTIVE | lexicon.NOUN | lexicon.ING | lexicon.PARTICIPLE):
+                return ""
+        return ""
+
+    def _fitting(self, at: int, size: int, found: list[tuple[Concept, Form]]) -> list[tuple[Concept, Form]]:
+        """Of several forms the one that the neighbours ask for; empty where they leave it open."""
+        forms = {form for _, form in found}
+        opener = self._determiner(at)
+        after, tag = self.word(at + size), self.tag(at + size)
+        is_modifier = bool(tag & (lexicon.NOUN | lexicon.ADJECTIVE)) and not tag & lexicon.PREPOSITION
+        is_modifier |= after in ("and", ",") and self.word(at + size + 1) in _COLORS  # "an orange and white cat"
+        if "quality" in forms:
+            wanted: set[str] = {"quality"} if is_modifier else forms - {"quality"}
+        elif {"singular", "plural"} <= forms:  # one spelling for both, such as "sheep"
+            if opener in _ONE or after in ("is", "was", "has"):
+                wanted = {"singular"}
+            elif opener in _MANY or after in ("are", "were", "have") or not opener:
+                wanted = {"plural"}
+            else:
+                wanted = set()
+        elif {"singular", "mass"} <= forms:
+            wanted = {"mass"} if is_modifier or opener in ("", "some") else {"singular"}
+        else:  # glasses: the plural of a glass, or what is worn
+            worn = self.words[max(at - 4, 0) : at]
+            wanted = {"plural-only"} if "wearing" in worn or "wears" in worn else {"plural"}
+        return [reading for reading in found if reading[1] in wanted]

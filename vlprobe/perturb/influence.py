@@ -1,0 +1,158 @@
+"""How much each word of a caption, and each part of a picture, moves its embedding.
+
+Source: RoCOCO, equation 1 (words), figure 8 (parts of a picture), appendix A and figure 11 (agreement of encoders).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from PIL import Image
+
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb.tokens import TOKEN, capitalised
+from vlprobe.types import Edit
+
+Encode = Callable[[Sequence[str]], np.ndarray]  # texts to float32 of shape (n, dim), rows of length 1
+EncodeImages = Callable[[Sequence[Image.Image]], np.ndarray]
+Span = tuple[int, int]
+Scores = Mapping[int, Sequence[float]]  # where a word starts -> its EI score from each encoder, NaN where unknown
+
+
+def word_spans(caption: str) -> list[Span]:
+    """Start and end of every word of the caption, marks left out (figure 7 colours them all)."""
+    return [token.span() for token in TOKEN.finditer(caption) if token.group()[0].isalnum()]
+
+
+def without(caption: str, start: int, end: int) -> str:
+    """The caption with the characters from start to end deleted, its blanks closed and its first capital kept."""
+    left, right = caption[:start], caption[end:]
+    if right[:2] in ("'s", "’s"):
+        right = right[2:]
+    if not left or left[-1].isspace():
+        if right[:1].isspace():
+            right = right[1:]
+        else:
+            left = left[:-1]
+    text = left + right
+    if not left.strip() and caption[start].isupper():
+        text = text[: len(left)] + capitalised(text[len(left) :])
+    return text
+
+
+def influence(
+    captions: Sequence[str], spans: Sequence[Sequence[Span]], encoders: Sequence[Encode]
+) -> list[dict[int, tuple[float, ...]]]:
+    """How much a caption's embedding changes when one of its words is deleted: low is a word that goes unnoticed.
+
+    EI(w) = 1 - cos(f(C), f(C without w)). Each encoder is called once, with every distinct text.
+
+    Args:
+        captions: n captions.
+        spans: For each caption the words to judge, as start and end.
+        encoders: Text encoders, in the order of the scores.
+
+    Returns:
+        For each caption, by the start of a word, one score for each encoder, 0 to 2; NaN where an embedding is not
+        finite.
+
+    Raises:
+        InvalidInput: an encoder's answer has the wrong shape, or rows that are not of length 1.
+    """
+    edited = [
+        [without(caption, start, end) for start, end in chosen] for caption, chosen in zip(captions, spans, strict=True)
+    ]
+    texts = list(dict.fromkeys([*captions, *(text for row in edited for text in row)]))
+    at = {text: row for row, text in enumerate(texts)}
+    embeddings = [_checked(encode(texts), len(texts)) for encode in encoders] if texts else []
+    return [
+        {
+            start: tuple(1.0 - float(rows[at[caption]] @ rows[at[text]]) for rows in embeddings)
+            for (start, _), text in zip(chosen, row, strict=True)
+        }
+        for caption, chosen, row in zip(captions, spans, edited, strict=True)
+    ]
+
+
+def _checked(rows: np.ndarray, count: int) -> np.ndarray:
+    rows = np.asarray(rows, dtype=np.float64)
+    if rows.ndim != 2 or len(rows) != count:
+        raise InvalidInput(
+            f"An encoder gave an array of shape {rows.shape} for {count} inputs. Expected ({count}, dim)."
+        )
+    lengths = np.linalg.norm(rows, axis=1)
+    off = np.isfinite(lengths) & (np.abs(lengths - 1) > 1e-3)
+    if off.any():
+        raise InvalidInput(
+            f"An encoder gave a row of length {lengths[off][0]:.4g}. Expected 1: normalise the embeddings."
+        )
+    return rows
+
+
+def _votes(scores: Scores, highest: bool) -> Counter[int]:
+    votes: Counter[int] = Counter()
+    for column in zip(*scores.values(), strict=True):
+        known = {start: score for start, score in zip(scores, column, strict=True) if np.isfinite(score)}
+        if known:
+            best = max(known.values()) if highest else min(known.values())
+            votes.update(start for start, score in known.items() if score == best)
+    return votes
+
+
+def elected(scores: Scores, highest: bool = False) -> list[int]:
+    """The words that most encoders find the least influential (or the most); several where they are level.
+
+    An encoder with equal scores votes for each of them; one with no finite score does not vote.
+
+    Returns:
+        Starts of words; empty where no encoder voted.
+    """
+    votes = _votes(scores, highest)
+    most = max(votes.values(), default=0)
+    return [start for start in scores if most and votes[start] == most]
+
+
+def agreement(scores: Iterable[Scores]) -> dict[int, int]:
+    """How often so many encoders name the same word as the least influential (figure 11a): encoders -> captions.
+
+    A caption without a vote is left out.
+    """
+    most = Counter(max(_votes(caption, highest=False).values(), default=0) for caption in scores)
+    return {count: most[count] for count in sorted(most) if count}
+
+
+def source_words(edits: Iterable[Edit]) -> dict[str, int]:
+    """How often each word was taken out of a caption, most frequent first (figure 11b)."""
+    return dict(Counter(word for edit in edits for word in edit.source.lower().split(", ")).most_common())
+
+
+def occlusion_map(image: Image.Image, encode_images: EncodeImages, grid: int = 4) -> np.ndarray:
+    """What is left of a picture's embedding when one cell of a grid is black: low is a part that the model looks at.
+
+    The paper masks each part "to zeros"; here the zeros are pixels, so the cell is black, before any normalisation.
+
+    Args:
+        image: RGB.
+        encode_images: Called once, with the picture and then its grid * grid masked copies, row by row.
+        grid: Cells a side.
+
+    Returns:
+        float32 of shape (grid, grid), cosines to the embedding of the whole picture, -1 to 1.
+
+    Raises:
+        InvalidInput: a picture with fewer pixels a side than cells, or a wrong answer of the encoder.
+    """
+    if min(image.size) < grid:
+        raise InvalidInput(
+            f"A picture of {image.width} x {image.height} pixels has no {grid} x {grid} cells. Use a larger one."
+        )
+    xs = [round(cell * image.width / grid) for cell in range(grid + 1)]
+    ys = [round(cell * image.height / grid) for cell in range(grid + 1)]
+    masked = []
+    for row in range(grid):
+        for column in range(grid):
+            copy = image.copy()
+            copy.paste(0, (xs[column], ys[row], xs[column + 1], ys[row + 1]))
+            masked.append(copy)
+    rows = _checked(encode_images([image, *masked]), len(masked) + 1)
+    return (rows[1:] @ rows[0]).reshape(grid, grid).astype(np.float32)

@@ -1,0 +1,108 @@
+"""Pictures that keep some of what they show and take the rest from another: blended with it, or with a patch of it.
+
+Our boxes lie fully inside the picture and are drawn for each picture alone, as the paper says. RoCOCO's released code
+squashes to 384 x 384, draws one box for 64 pictures, lets it be clipped and leaves some pictures unmixed; that is not
+mimicked.
+Source: RoCOCO, section 3.3.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from PIL import Image
+
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb.draws import draw
+from vlprobe.types import PictureEdit
+
+LAMBDAS = (0.9, 0.8, 0.7, 0.6)
+SEEDS = (1, 10, 100)  # of the released code; the paper averages over three
+_ASPECT = 2.0  # a patch is at most this many times wider or taller than the picture, by its sides
+
+
+def partners(ids: Sequence[str], seed: int) -> dict[str, str]:
+    """Whom each picture is mixed with: all in one random round, so nobody gets itself and everybody is used once.
+
+    Neither the order of the ids nor anything else but the seed and the set of ids decides.
+
+    Raises:
+        InvalidInput: fewer than two ids, or one that occurs twice.
+    """
+    if len(ids) < 2 or len(set(ids)) < len(ids):
+        raise InvalidInput(
+            f"Cannot pair {len(ids)} pictures of which {len(set(ids))} differ. Expected 2 or more, all different."
+        )
+    ring = sorted(ids, key=lambda one: (draw(seed, one, 0, "partner"), one))
+    return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
+
+
+def picture_edits(
+    paths: Mapping[str, Path], kind: Literal["mix", "patch"], lam: float, seed: int
+) -> dict[str, PictureEdit]:
+    """One edit for each picture, with a partner that is never itself.
+
+    Args:
+        paths: Item id to image file.
+        kind: mix or patch.
+        lam: Share of the picture that stays, above 0 and below 1.
+        seed: Decides partners and boxes; the same for every kind and lam, so that strengths can be compared.
+
+    Raises:
+        InvalidInput: fewer than two pictures, or a lam that is not between 0 and 1.
+    """
+    if not 0 < lam < 1:
+        raise InvalidInput(f"lam is {lam}. Expected a share above 0 and below 1, such as 0.9.")
+    return {
+        one: PictureEdit(kind, paths[other], lam, draw(seed, one, 0, "box"))
+        for one, other in partners(list(paths), seed).items()
+    }
+
+
+def box(width: int, height: int, lam: float, seed: int) -> tuple[int, int, int, int]:
+    """Where the patch lies: left, top, right, bottom in pixels, fully inside the picture.
+
+    Its shape is drawn first, from half to twice as wide as the picture's own; of the whole widths within a tenth of
+    that, the one is taken whose area comes nearest to (1 - lam) * width * height.
+    """
+    area = (1 - lam) * width * height
+    # A patch of share s lies inside only if neither side is longer than the picture's: shape between s and 1/s.
+    reach = min(np.log(_ASPECT), -np.log(1 - lam))
+    shape = np.exp((2 * _fraction(seed, "shape") - 1) * reach)
+    ideal = width * np.sqrt((1 - lam) * shape)
+    sides = []
+    for wide in range(max(1, int(np.floor(ideal * 0.9))), min(width, int(np.ceil(ideal * 1.1))) + 1):
+        tall = min(height, max(1, round(area / wide)))
+        sides.append((abs(wide * tall - area), abs(wide - ideal), wide, tall))
+    _, _, wide, tall = min(sides)
+    left = int(_fraction(seed, "left") * (width - wide + 1))
+    top = int(_fraction(seed, "top") * (height - tall + 1))
+    return left, top, left + wide, top + tall
+
+
+def _fraction(seed: int, purpose: str) -> float:
+    return (draw(seed, "", 0, purpose) >> 11) / 2**53
+
+
+def apply(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> Image.Image:
+    """The edited picture, of the same size: lam * x + (1 - lam) * x_f, or x with a rectangle of x_f in the same place.
+
+    The partner is resized to the picture's size (bicubic), whatever its shape.
+
+    Args:
+        image: RGB.
+        partner_image: RGB.
+        edit: mix or patch; its partner is the picture passed here.
+
+    Returns:
+        A new RGB image; values are rounded to the nearest whole number.
+    """
+    other = partner_image.resize(image.size, Image.Resampling.BICUBIC)
+    if edit.kind == "patch":
+        place = box(image.width, image.height, edit.lam, edit.seed)
+        out = image.copy()
+        out.paste(other.crop(place), place[:2])
+        return out
+    blended = edit.lam * np.asarray(image, np.float64) + (1 - edit.lam) * np.asarray(other, np.float64)
+    return Image.fromarray(np.rint(blended).astype(np.uint8))

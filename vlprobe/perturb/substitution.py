@@ -1,0 +1,288 @@
+"""Captions with a thing exchanged for another, or deleted, and nothing else changed: what RoCOCO hides in the gallery.
+
+The word put in agrees in number with the word taken out, an a or an directly before it follows it, and case is kept, so
+that neither style nor grammar gives the altered caption away. It is no word that the image's captions mention, nor one
+that may be true beside them. What is drawn for a caption depends on the seed, the item and the caption's index alone.
+Source: RoCOCO, sections 3.2, 4.3.2 and 4.3.4.
+"""
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.perturb import lexicon
+from vlprobe.perturb.concepts import CONCEPTS, LISTS, TRUE_BESIDE, Concept, Form, Noun, find, mentions, named
+from vlprobe.perturb.draws import draw
+from vlprobe.perturb.influence import Scores, elected, without
+from vlprobe.perturb.tokens import TOKEN, capitalised, is_shouted, like, takes_an
+from vlprobe.types import Edit
+
+POLICIES = ("rand-voca", "same-concept", "diff-concept", "danger", "danger-paper")
+Deletion = Literal["random", "low-ei", "high-ei"]
+DELETIONS: tuple[Deletion, ...] = ("random", "low-ei", "high-ei")
+Vocabulary = Mapping[Form, tuple[Concept, ...]]
+
+_ARTICLE = re.compile(r"\b(an?)(\s+)$", re.IGNORECASE)
+_NO_WORD_LEFT = "no word left that is surely false"
+
+
+class Altered(NamedTuple):
+    """A caption that no longer fits its image, and how it was made."""
+
+    text: str
+    edit: Edit
+
+
+def sources(caption: str) -> list[Noun]:
+    """The nouns of a caption that can be exchanged or deleted: its things, not its colours, numbers and directions."""
+    return [noun for noun in find(caption) if noun.form != "quality"]
+
+
+def vocabulary(words: Iterable[str]) -> Vocabulary:
+    """A list of words as what rand-voca puts in.
+
+    As in the paper, only words of English letters are taken. A word stands for its singular and its plural; one that is
+    known to be no noun is left out, and one that is not known is taken for something that can be counted.
+
+    Raises:
+        InvalidInput: nothing is left.
+    """
+    concepts = {concept for word in words for concept in _as_concepts(word.strip().lower())}
+    if not concepts:
+        raise InvalidInput("The vocabulary has no noun. Expected a list of English words in letters a to z.")
+    return _by_form(concepts)
+
+
+def _as_concepts(word: str) -> list[Concept]:
+    if len(word) < 2 or not (word.isascii() and word.isalpha()):
+        return []
+    if known := named(word):
+        return [concept for concept in known if concept.how != "quality"]
+    tag = lexicon.TAGS.get(word, 0)
+    if tag and not tag & lexicon.NOUN:
+        return []
+    if tag & lexicon.MASS and not tag & lexicon.SINGULAR:
+        return [Concept(word, word, "mass", frozenset(), False)]
+    if tag & lexicon.PLURAL and word not in lexicon.SINGULARS and not tag & lexicon.SINGULAR:
+        return [Concept(word, word, "plural", frozenset(), False)]
+    lemma = word if tag & lexicon.SINGULAR else lexicon.SINGULARS.get(word, word)
+    return [Concept(lemma, lexicon.PLURALS.get(lemma) or lexicon.plural_of(lemma), "count", frozenset(), False)]
+
+
+def _by_form(concepts: Iterable[Concept]) -> Vocabulary:
+    pools: dict[Form, list[Concept]] = {}
+    for concept in sorted(concepts, key=lambda one: (one.lemma, one.how)):
+        for form in concept.forms:
+            pools.setdefault(form, []).append(concept)
+    # A word without a singular may be replaced by any plural, but not the reverse: "two pants".
+    pools["plural-only"] = pools.get("plural-only", []) + pools.get("plural", [])
+    return {form: tuple(pool) for form, pool in pools.items()}
+
+
+_THINGS = _by_form(concept for concept in CONCEPTS if concept.how != "quality" and not concept.watch)
+_LISTED = {name: _by_form(words) for name, words in LISTS.items()}
+_RAND_VOCA = _by_form(
+    {concept for pools in (_THINGS, _LISTED["ordinary"]) for pool in pools.values() for concept in pool}
+)
+
+
+@functools.cache
+def _pool(policy: str, form: Form, groups: frozenset[str]) -> tuple[Concept, ...]:
+    if policy == "same-concept":
+        return tuple(concept for concept in _THINGS.get(form, ()) if concept.groups & groups)
+    if policy == "diff-concept":
+        return tuple(concept for concept in _THINGS.get(form, ()) if not concept.groups & groups)
+    return (_RAND_VOCA if policy == "rand-voca" else _LISTED[policy]).get(form, ())
+
+
+def alter(
+    captions: Sequence[str],
+    item_id: str,
+    policy: str,
+    *,
+    k: int = 1,
+    seed: int = 42,
+    influence: Sequence[Scores] | None = None,
+    words: Vocabulary | None = None,
+) -> tuple[list[Altered | None], dict[str, int]]:
+    """One altered caption for each caption of an image: k of its nouns are exchanged.
+
+    Which nouns: those that most encoders find the least influential, one after the other, level ones drawn at random;
+    without scores, drawn at random. The draw is the same for every policy. Where rand-voca is asked for more words than
+    there are nouns, other words are exchanged too, at random, as in the paper's section 4.3.4.
+
+    Args:
+        captions: All captions of one image.
+        item_id: The image's id.
+        policy: One of POLICIES. same-concept puts in a word of a group that the noun is in, diff-concept one that
+            shares none of its groups, danger one of our dangers, danger-paper one of the paper's three, rand-voca any.
+        k: How many words, 1 to 5.
+        seed: Of the draws.
+        influence: For each caption the EI scores of its `sources`, by their start.
+        words: What rand-voca puts in, from `vocabulary`; our lexicon and a list of ordinary words by default.
+
+    Returns:
+        In the order of the captions an altered one, or None where that is impossible; and how many were dropped for
+        which reason.
+
+    Raises:
+        NotFound: no such policy.
+        InvalidInput: a k outside 1 to 5, words for another policy than rand-voca, or scores that miss a noun.
+    """
+    if policy not in POLICIES:
+        raise NotFound("policy", policy, POLICIES)
+    if not 1 <= k <= 5:
+        raise InvalidInput(f"k is {k}. Expected 1 to 5 words to exchange.")
+    if words is not None and policy != "rand-voca":
+        raise InvalidInput(f"A vocabulary was given for the policy '{policy}'. Only rand-voca uses one; leave it out.")
+    mentioned = set().union(*map(mentions, captions))
+    barred = mentioned | {word for word, beside in TRUE_BESIDE.items() if not beside.isdisjoint(mentioned)}
+    out: list[Altered | None] = []
+    dropped: Counter[str] = Counter()
+    for index, caption in enumerate(captions):
+        nouns = sources(caption)
+        order = _ranked(nouns, _scores(nouns, influence, index), (seed, item_id, index))
+        if policy == "rand-voca" and k > 1:
+            order += _other_words(caption, nouns, (seed, item_id, index))
+        taken: list[tuple[Noun, Concept]] = []
+        used = set(barred)
+        for noun in order:
+            pool = words.get(noun.form, ()) if words is not None else _pool(policy, noun.form, noun.groups)
+            kinds = set().union(*(TRUE_BESIDE.get(lemma, ()) for lemma in noun.lemmas))
+            left = [concept for concept in pool if not _may_be_true(concept, used, kinds)]
+            if left:
+                concept = left[draw(seed, item_id, index, f"{policy}:{k}:{noun.start}") % len(left)]
+                taken.append((noun, concept))
+                used |= {concept.lemma, concept.plural}
+            if len(taken) == k:
+                break
+        if len(taken) < k:
+            dropped[_NO_WORD_LEFT if len(order) >= k else "fewer than k words to exchange"] += 1
+            out.append(None)
+            continue
+        taken.sort(key=lambda pair: pair[0].start)
+        text, put = _spliced(caption, taken)
+        out_words = ", ".join(caption[noun.start : noun.end] for noun, _ in taken)
+        out.append(Altered(text, Edit("substitution", policy, f"{policy}:k{k}", out_words, ", ".join(put))))
+    return out, dict(dropped)
+
+
+def delete(
+    captions: Sequence[str],
+    item_id: str,
+    which: Deletion,
+    *,
+    seed: int = 42,
+    influence: Sequence[Scores] | None = None,
+) -> tuple[list[Altered | None], dict[str, int]]:
+    """One altered caption for each caption of an image: one of its nouns is deleted.
+
+    Args:
+        captions: All captions of one image.
+        item_id: The image's id.
+        which: The noun: random, or the one with the lowest or the highest EI score by the vote of the encoders.
+        seed: Of the draws.
+        influence: For each caption the EI scores of its `sources`; needed unless `which` is random.
+
+    Returns:
+        As `alter`.
+
+    Raises:
+        NotFound: no such deletion.
+        InvalidInput: no scores where they are needed, or scores that miss a noun.
+    """
+    if which not in DELETIONS:
+        raise NotFound("deletion", which, DELETIONS)
+    if which != "random" and influence is None:
+        raise InvalidInput(f"The deletion '{which}' needs EI scores and got none. Choose text encoders, or 'random'.")
+    out: list[Altered | None] = []
+    dropped: Counter[str] = Counter()
+    for index, caption in enumerate(captions):
+        nouns = sources(caption)
+        scores = None if which == "random" else _scores(nouns, influence, index)
+        order = _ranked(nouns, scores, (seed, item_id, index), highest=which == "high-ei")
+        text = without(caption, order[0].start, order[0].end) if order else ""
+        if not order or not any(map(str.isalnum, text)):
+            dropped["no noun that could be deleted"] += 1
+            out.append(None)
+            continue
+        source = caption[order[0].start : order[0].end]
+        out.append(Altered(text, Edit("deletion", which, f"deletion:{which}", source)))
+    return out, dict(dropped)
+
+
+def _scores(nouns: Sequence[Noun], influence: Sequence[Scores] | None, index: int) -> dict[int, Sequence[float]] | None:
+    if influence is None:
+        return None
+    missing = [noun.start for noun in nouns if index >= len(influence) or noun.start not in influence[index]]
+    if missing:
+        raise InvalidInput(
+            f"Caption {index} has no EI score for its noun at {missing[0]}. Score the spans of `sources`."
+        )
+    return {noun.start: influence[index][noun.start] for noun in nouns}
+
+
+def _ranked(
+    nouns: Sequence[Noun],
+    scores: Mapping[int, Sequence[float]] | None,
+    key: tuple[int, str, int],
+    highest: bool = False,
+) -> list[Noun]:
+    """The nouns in the order in which they are taken: by repeated votes, level ones in an order drawn at random."""
+    left = sorted(nouns, key=lambda noun: draw(*key, f"source:{noun.start}"))
+    if scores is None:
+        return left
+    order = []
+    while left:
+        chosen = elected({noun.start: scores[noun.start] for noun in left}, highest)
+        first = next((noun for noun in left if noun.start in chosen), left[0])
+        order.append(first)
+        left.remove(first)
+    return order
+
+
+def _other_words(caption: str, nouns: Sequence[Noun], key: tuple[int, str, int]) -> list[Noun]:
+    """Words that are none of the nouns, in random order, to be exchanged for a noun in the singular; articles stay."""
+    words = []
+    for token in TOKEN.finditer(caption):
+        word = token.group().lower()
+        free = not any(noun.start < token.end() and token.start() < noun.end for noun in nouns)
+        if free and len(word) > 1 and word.isalpha() and word not in ("an", "the"):
+            words.append(Noun(*token.span(), "singular", (word,), frozenset()))
+    return sorted(words, key=lambda noun: draw(*key, f"other:{noun.start}"))
+
+
+def _may_be_true(concept: Concept, used: set[str], kinds: set[str]) -> bool:
+    lemma = concept.lemma
+    return lemma in used or concept.plural in used or lemma.rpartition(" ")[2] in used or lemma in kinds
+
+
+def _spliced(caption: str, taken: Sequence[tuple[Noun, Concept]]) -> tuple[str, list[str]]:
+    """The caption with each noun exchanged, and the words as they were put in."""
+    parts, put, done = [], [], 0
+    for noun, concept in taken:
+        before = caption[done : noun.start]
+        word = _in_case(caption, noun, concept.write(noun.form))
+        if article := _ARTICLE.search(before):
+            written = "an" if takes_an(word) else "a"
+            written = written.upper() if is_shouted(caption) else like(article[1], written)
+            before = before[: article.start()] + written + article[2]
+        parts += [before, word]
+        put.append(word)
+        done = noun.end
+    return "".join([*parts, caption[done:]]), put
+
+
+def _in_case(caption: str, noun: Noun, word: str) -> str:
+    source = caption[noun.start : noun.end]
+    if is_shouted(caption):
+        return word.upper()
+    is_first = not caption[: noun.start].strip()
+    if source.isupper() and len(source) > 1:  # an acronym, such as TV
+        return capitalised(word) if is_first else word
+    if source[:1].isupper() and not is_first:  # Every Word Of A Title
+        return " ".join(map(capitalised, word.split(" ")))
+    return like(source, word)
