@@ -45,6 +45,12 @@ def test_foil_j_is_compared_with_caption_j(tmp_path: Path):
     assert seen["true_foil"].count == 0
 
 
+def test_foils_beyond_the_captions_are_compared_with_the_last(tmp_path: Path):
+    data = dataset(tmp_path, item("a", ("a dog",), ("a cat", "dog a", "A dog.")))
+    seen = found(data, tmp_path)
+    assert (seen["unchanged"].count, seen["order_only"].count, seen["order_only"].of) == (1, 1, 3)
+
+
 def test_repeated_and_shared_captions_are_told_apart(tmp_path: Path):
     data = dataset(tmp_path, item("a", ("A dog.", "a  DOG.")), item("b", ("A cat.", "a dog.")), item("c", ("A cow",)))
     seen = found(data, tmp_path)

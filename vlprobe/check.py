@@ -1,7 +1,7 @@
 """What is wrong with a dataset, counted before anybody believes a score on it.
 
-An alteration is a foil, and foil j was made from caption j: that holds in RoCOCO, SugarCrepe(++), VISLA and in pairs.
-Two captions are the same if they differ in case and spaces only, which CLIP's tokenizer does not see; a foil says the
+An alteration is a foil, and foil j was made from caption j (from the last one, if there are more foils than captions):
+that holds in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions are the same if they differ in case and spaces only, which CLIP's tokenizer does not see; a foil says the
 same as a caption if it has the same words in the same order, since a comma makes nothing wrong.
 """
 
@@ -52,10 +52,13 @@ def check(dataset: Dataset, cache: Path) -> list[Finding]:
     """
     contents = _contents(dataset.items, cache)
     found = [*_captions(dataset.items, contents), *_pictures(dataset.items, contents)]
-    alterations = [
-        Alteration(item.id, *pair) for item in dataset.items for pair in zip(item.captions, item.foils, strict=False)
-    ]
+    alterations = [row for item in dataset.items for row in _made(item)]
     return found + (_alterations(dataset.items, alterations) if alterations else [])
+
+
+def _made(item: Item) -> list[Alteration]:
+    last = len(item.captions) - 1
+    return [Alteration(item.id, item.captions[min(j, last)], foil) for j, foil in enumerate(item.foils)]
 
 
 def _contents(items: Sequence[Item], cache: Path) -> dict[Path, str]:
@@ -145,9 +148,9 @@ def _alterations(items: Sequence[Item], alterations: Sequence[Alteration]) -> li
             "true_foil",
             "The foil says the same as another caption of its item: it is not wrong.",
             (
-                (item.id, words[foil] in {words[caption] for caption in item.captions} - {words[made_from]})
+                (item.id, words[row.foil] in {words[caption] for caption in item.captions} - {words[row.caption]})
                 for item in items
-                for made_from, foil in zip(item.captions, item.foils, strict=False)
+                for row in _made(item)
             ),
         ),
         _finding(

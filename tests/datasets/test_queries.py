@@ -40,6 +40,12 @@ def test_prefixes_make_four_versions_of_each_distinct_prompt(tmp_path: Path):
     assert loaded.notes == ("3 prompts in the file make 1 distinct queries.",)
 
 
+def test_only_a_prefix_at_the_beginning_is_one(tmp_path: Path):
+    rows = prompts("a young male cook with a photo of a dog")
+    loaded = queries.load(write(tmp_path, rows) + "+p2", tmp_path)
+    assert loaded.items[0].captions[1] == "A photo of a young male cook with a photo of a dog"
+
+
 def test_synonyms_replace_the_first_the_second_and_both_attributes(tmp_path: Path):
     loaded = queries.load(write(tmp_path, prompts("A photo of a young female academic")) + "+p3", tmp_path)
     (item,) = loaded.items
@@ -125,7 +131,7 @@ def test_a_query_of_one_version_is_left_out_and_counted(tmp_path: Path):
         ("query,caption\n1,a\n", "own.csv", r"Nothing is left .*1 of 1 queries have one version"),
         ('{"caption": "a White male cook"}', "own.jsonl", r"add \+p2 or \+p3"),
         ("[1]\n7\n", "own.jsonl", "2 of 2 rows"),
-        ('{"caption": "a"}\n{"text": "b"}\n{"caption": 3}', "own.jsonl+p2", r"2 of 3 rows .*first: line 2\)"),
+        ('{"caption": "a"}\n{"text": "b"}\n{"caption": 3}', "own.jsonl+p2", r"2 of 3 rows .*first: row 2\)"),
         ('{"caption": "a cook"}', "own.jsonl+p3", r"Nothing is left .*\(first: a cook\)"),
         ("query,caption\n", "own.csv+p2", r"not a \.jsonl"),
     ],

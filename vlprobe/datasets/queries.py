@@ -55,7 +55,7 @@ SYNONYMS = {
 KINDS = {attribute: kind for kind, pairs in SYNONYMS.items() for attribute in pairs}
 _ATTRIBUTE = "|".join(sorted(KINDS, key=len, reverse=True))
 PROMPT = re.compile(rf"(?P<lead>.*\b)(?P<article>[Aa]n?) (?P<one>{_ATTRIBUTE}) (?P<two>{_ATTRIBUTE}) (?P<who>.+)")
-LEAD = re.compile(rf"(?:{'|'.join(filter(None, PREFIXES.values()))}) ", re.IGNORECASE)
+LEAD = re.compile(rf"^(?:{'|'.join(filter(None, PREFIXES.values()))}) ", re.IGNORECASE)
 P1_EXPECTED = "columns query (an id) and caption with text in both; for SocialCounterfactuals' prompts add +p2 or +p3"
 PROMPTS_EXPECTED = 'lines such as {"caption": "a White male barber", "output_1": "a White female barber", ...}'
 
@@ -120,7 +120,7 @@ def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
     if file.suffix != ".jsonl":
         raise InvalidInput(f"'{file}' is not a .jsonl file. Expected {PROMPTS_EXPECTED}.")
     rows = released.read_records(file)
-    faulty = [f"line {n}" for n, row in enumerate(rows, 1) if not _is_prompts(row)]
+    faulty = [f"row {n}" for n, row in enumerate(rows, 1) if not _is_prompts(row)]
     released.refuse(file, faulty, len(rows), PROMPTS_EXPECTED)
     written = [row[column].strip() for row in rows for column in row if _holds_prompt(column)]
     found = list(dict.fromkeys(LEAD.sub("", text, count=1) if setting == "p2" else text for text in written))
