@@ -1,8 +1,9 @@
 """What is wrong with a dataset, counted before anybody believes a score on it.
 
 An alteration is a foil, and foil j was made from caption j (from the last one, if there are more foils than captions):
-that holds in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions are the same if they differ in case and spaces only, which CLIP's tokenizer does not see; a foil says the
-same as a caption if it has the same words in the same order, since a comma makes nothing wrong.
+that holds in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions are the same if they differ in case and spaces
+only, which CLIP's tokenizer does not see; a foil says the same as a caption if it has the same words in the same order,
+since a comma makes nothing wrong.
 """
 
 import re
