@@ -29,14 +29,16 @@ _WHOLES = words(
     "laptop keyboard phone stove cabinet dresser motorcycle bicycle bike hill mountain market corner area space "
     "kitchenette closet stadium vase chair"
 )
+_IDIOMS = {("stand", "out"), ("look", "like")}  # of another meaning in another tense
+_PARTS = words("bottom top front back side inside outside edge end part half middle center rear corner left right")
 _NEVER = words("be have get do go come see say")
 
 
 def subject(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
     """The first noun phrase of the caption, and that with all phrases joined to it by "and" as one."""
     first = noun_phrase(sentence, 0)
-    if first is None:
-        return None
+    if first is None or (first.head in _PARTS and "of" in sentence.lower[: first.end]):
+        return None  # "The bottom of a plane flying": the verb may belong to the plane
     whole = first
     if sentence.lower[first.end] == "and":
         second = noun_phrase(sentence, first.end + 1)
@@ -144,7 +146,7 @@ def _is_present(sentence: Sentence, who: Phrase) -> bool:
 
 def _present(sentence: Sentence, who: Phrase, at: int) -> str | None:
     verb = VERBS[sentence.lower[at]]
-    if verb.base in _NEVER or _goes_on(sentence, at) or (verb.base, sentence.lower[at + 1]) == ("stand", "out"):
+    if verb.base in _NEVER or _goes_on(sentence, at) or (verb.base, sentence.lower[at + 1]) in _IDIOMS:
         return None
     return verb.base if who.plural else verb.present
 
@@ -185,6 +187,8 @@ def _after_copula(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraph
 def _after_present(sentence: Sentence, who: Phrase) -> list[Paraphrase | None]:
     at = who.end
     verb = VERBS[sentence.lower[at]]
+    if (verb.base, sentence.lower[at + 1]) in _IDIOMS:
+        return []
     following = sentence.bits[at + 1]
     if _is_state(sentence, who, at) or verb.base in _NEVER or not no_finite_verb(sentence, at + 1):
         return []

@@ -16,6 +16,8 @@ VOCABULARY = {
 TYPES = tuple(VOCABULARY)
 MIN_LENGTH = 5  # characters; a shorter edit is dropped (appendix A.2)
 
+_KIND = {word: kind for kind, words in VOCABULARY.items() for word in words}
+_WORD = re.compile(r"\w+")
 _PATTERNS = {kind: re.compile(rf"\b(?:{'|'.join(words)})\b") for kind, words in VOCABULARY.items()}
 
 
@@ -38,8 +40,9 @@ def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
     """
     caption = caption.strip()
     out: list[Flip] = []
-    for kind, pattern in _PATTERNS.items():
-        match = pattern.search(caption)
+    present = {_KIND[word] for word in _WORD.findall(caption) if word in _KIND}  # far faster than three searches
+    for kind in TYPES:
+        match = _PATTERNS[kind].search(caption) if kind in present else None
         if match is None:
             continue
         source = match.group()

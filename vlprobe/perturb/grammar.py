@@ -40,24 +40,27 @@ _DEFINITE = words("the this that these those his her their its my your our")
 POSSESSIVE = words("his her their its my your our")
 _SEVERAL = words("several many multiple various few some both all numerous assorted different")
 _META = words(
-    "picture pictures photo photos photograph photographs image images view views shot close-up closeup scene side "
-    "selfie snapshot portrait drawing sketch display bit type kind sort series variety lot couple there someone"
+    "picture pictures photo photos photograph photographs image images view views shot close-up closeup scene "
+    "side selfie snapshot portrait drawing sketch display bit type kind sort series variety lot couple there "
+    "someone"
 )
 _COLLECTIVE = words(
-    "group bunch pair herd flock set row line stack pile crowd team family collection assortment array number crew "
-    "cluster"
+    "group bunch pair herd flock set row line stack pile crowd team family collection assortment array number "
+    "crew cluster"
 )
 _RELATIVE = words("that which who whose as while where when because if whom so")
 _FINITE = words(
     "is are was were has have had does do did can will would could should may might must isn't aren't it's that's "
     "there's doesn't don't can't he's she's they're cannot"
 )
-RESULT = words(  # participles that describe a state, not an event of the past
-    "parked covered filled topped seated stacked lined surrounded decorated placed displayed dressed made attached mounted "
-    "arranged loaded painted served tied stuffed piled located gathered wrapped perched docked tethered draped crowded "
-    "packed set hung scattered shown seen taken cut sliced cooked prepared held worn carved named pulled ridden driven "
-    "left used built connected reflected stored posed moored anchored strapped nestled spread sprawled huddled curled "
-    "herded chopped grilled fried baked peeled eaten lit written flown carried thrown kept laid bent crossed closed opened"
+# Participles that describe a state, not an event of the past.
+RESULT = words(
+    "parked covered filled topped seated stacked lined surrounded decorated placed displayed dressed made "
+    "attached mounted arranged loaded painted served tied stuffed piled located gathered wrapped perched docked "
+    "tethered draped crowded packed set hung scattered shown seen taken cut sliced cooked prepared held worn "
+    "carved named pulled ridden driven left used built connected reflected stored posed moored anchored strapped "
+    "nestled spread sprawled huddled curled herded chopped grilled fried baked peeled eaten lit written flown "
+    "carried thrown kept laid bent crossed closed opened"
 )
 LOCATIVE = words(
     "on in at near behind under beside between inside outside above below against among atop beneath underneath "

@@ -48,8 +48,8 @@ def line(image_path: str, captions: Sequence[str], edits: CaptionEdits) -> str:
 def read(lines: Iterable[str], name: str) -> Iterator[ImageEdits]:
     """The images of a file in LGIP's form; blank lines are skipped.
 
-    Paraphrases are tagged by the paper's marker test, since the form does not say which rule made them. A flip without a
-    flip_type takes that of the diff_caps_* list it is in.
+    Paraphrases are tagged by the paper's marker test, since the form does not say which rule made them. A flip without
+    a flip_type takes that of the diff_caps_* list it is in.
 
     Args:
         lines: Of the file.

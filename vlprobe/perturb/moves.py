@@ -31,7 +31,7 @@ _SCENES = words(
 )
 _TOWARDS = words(
     "look go put place get throw jump dive fall land pull reach point climb step watch come drive sail run travel "
-    "move head turn take carry enter stare gaze lead bring see show view photograph be"
+    "move head turn take carry enter stare gaze lead bring see show view photograph enjoy be"
 )
 
 

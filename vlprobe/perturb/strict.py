@@ -109,15 +109,20 @@ def exchanged(reading: Reading, at: int, word: str) -> tuple[str, str] | None:
             return None
         changes |= more
     if at and reading.lower[at - 1] in ("a", "an"):
-        article = reading.words[at - 1]
-        changes[at - 1] = like(article if len(article) > 1 else article + "x", "an" if takes_an(new) else "a")
-        if len(article) == 1 and article.isupper() and reading.text.isupper():
-            changes[at - 1] = changes[at - 1].upper()
+        changes[at - 1] = _article(reading, at - 1, new)
     text = reading.text
     for token, put in sorted(changes.items(), reverse=True):
         start, end = reading.spans[token]
         text = text[:start] + put + text[end:]
     return (text, new) if len(text) >= MIN_LENGTH else None
+
+
+def _article(reading: Reading, at: int, before: str) -> str:
+    """The indefinite article for this word, in the case of the one that it replaces."""
+    if reading.text.isupper():
+        return "AN" if takes_an(before.lower()) else "A"
+    article = "an" if takes_an(before) else "a"
+    return article.capitalize() if reading.words[at][0].isupper() else article
 
 
 _VERB_AFTER_ONE = {"is": "are", "was": "were", "has": "have", "does": "do"}

@@ -6,7 +6,7 @@ Source: LGIP, appendix A.1 (i).
 from typing import NamedTuple
 
 from vlprobe.perturb.grammar import Sentence, no_finite_verb
-from vlprobe.perturb.lexicon import NAME, TAGS
+from vlprobe.perturb.lexicon import NAME, PREPOSITION, TAGS
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.tokens import words
 
@@ -31,6 +31,7 @@ TEMPLATES = (
     Template("template:in-the-picture", "In the picture, ", "", False),
     Template("template:this-image-shows", "This image shows ", "", True),
 )
+_WRAPPERS = tuple(template for template in TEMPLATES if template.before or template.after)
 MARKERS = ("a photo of", "an image of", "a picture of", "in this image", "in the picture", "this image shows")
 
 _META = words(
@@ -49,18 +50,18 @@ def has_marker(text: str) -> bool:
 def raw(caption: str) -> list[Paraphrase]:
     """The templates that change the caption, word for word as in the appendix, in its order."""
     caption = caption.strip()
+    kept = (0, len(caption))
     return [
-        Paraphrase(before + caption + after, rule, "simple", parts=(before, (0, len(caption)), after))
-        for rule, before, after, _ in TEMPLATES
-        if before or after
+        Paraphrase(before + caption + after, rule, "simple", "", "", (before, kept, after))
+        for rule, before, after, _ in _WRAPPERS
     ]
 
 
 def fitted(sentence: Sentence) -> list[Paraphrase]:
     """The templates as a careful writer fills them in; none where the caption has no word.
 
-    The caption's first letter goes to lower case inside a sentence (unless it starts a name, or all is in capitals),
-    its full stop moves to the end, and the whole starts with a capital where the caption did. A caption that is a sentence
+    Inside a sentence the caption's first letter goes to lower case, unless it starts a name or all is in capitals; its
+    full stop moves to the end, and the whole starts with a capital where the caption did. A caption that is a sentence
     of its own, or already "a picture of" something, is not wrapped as the noun phrase of "a photo of".
     """
     caption, words = sentence.reading.text, sentence.reading.words
@@ -71,13 +72,14 @@ def fitted(sentence: Sentence) -> list[Paraphrase]:
     capital = caption[:1].isupper()
     inner = core[:1].lower() + core[1:] if _can_be_lowered(words, caption) else core
     is_phrase = not _is_meta(sentence.lower) and no_finite_verb(sentence, 0)
+    ends_in_preposition = bool(sentence.bits[sentence.size - 1] & PREPOSITION)
     out = []
-    for rule, before, after, names_it in TEMPLATES:
-        if not (before or after) or (names_it and not is_phrase):
+    for rule, before, after, names_it in _WRAPPERS:
+        if (names_it and not is_phrase) or (after and ends_in_preposition):
             continue
         start = (before[:1].upper() if capital else before[:1].lower()) + before[1:]
         text = start + (inner if before else core) + after + stop
-        out.append(Paraphrase(text, rule, "simple", parts=(start, (0, len(core)), after + stop)))
+        out.append(Paraphrase(text, rule, "simple", "", "", (start, (0, len(core)), after + stop)))
     return out
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 TOKEN = re.compile(r"\w+(?:[-'’](?!s\b)\w+)*|['’]s\b|[^\w\s]")
 
 _VOWEL_LETTER_NAMES = frozenset("aefhilmnorsx")
-_SOUNDS_LIKE_CONSONANT = re.compile(r"eu|ew[ei]|on[ce]e?\b|one-|uni(?!n|m)|us[aeiu]|ut[ie]|u[bcfklrtv]i|ura")
+_SOUNDS_LIKE_CONSONANT = re.compile(r"eu|ew[ei]|on[ce]e?\b|one-|uni(?!n|m)|us[aeiu]|ut[ie]|u[bcfklrtv]i|ura|uku")
 _SILENT_H = re.compile(r"hour|hono|hones|heir|8|11\b|18\b")
 
 
@@ -31,7 +31,7 @@ class Reading:
 
 def takes_an(word: str) -> bool:
     """Whether "an" goes before this word, judged by its spelling ("hour", "umbrella", not "unicorn")."""
-    if len(word) > 1 and word.isupper() and not any(letter in "AEIOUY" for letter in word[1:]):
+    if 1 < len(word) <= 3 and word.isupper():
         return word[0].lower() in _VOWEL_LETTER_NAMES  # an acronym is read letter by letter
     word = word.lower()
     if word[:1] in ("a", "e", "i", "o", "u"):
@@ -44,13 +44,3 @@ def like(pattern: str, word: str) -> str:
     if len(pattern) > 1 and pattern.isupper():
         return word.upper()
     return word[:1].upper() + word[1:] if pattern[:1].isupper() else word
-
-
-def is_shouted(text: str) -> bool:
-    """Whether the caption is written in capitals throughout, so that a capital says nothing about a word."""
-    return text.isupper()
-
-
-def capitalised(text: str) -> str:
-    """The text with its first letter in upper case."""
-    return text[:1].upper() + text[1:]

@@ -23,7 +23,7 @@ _IMPLIED = {
     "peacock penguin pelican flamingo crane heron ostrich crow raven sparrow robin dove hummingbird vulture falcon "
     "stork mallard fowl finch cockatoo bluejay emu toucan macaw cardinal woodpecker flock",
     "boat": "ship canoe kayak sailboat yacht ferry raft gondola barge vessel tugboat rowboat speedboat dinghy "
-    "catamaran motorboat ferryboat steamboat cruise sail sailing marina harbor harbour dock paddleboat houseboat watercraft",
+    "catamaran motorboat ferryboat steamboat cruise sail sailing marina harbor harbour dock paddleboat houseboat",
     "bicycle": "bike cycle bicyclist cyclist cycling biker biking mountain-bike tricycle tandem bmx",
     "truck": "pickup semi lorry van trailer tractor firetruck fire-truck ambulance eighteen-wheeler bulldozer",
     "person": "he she his her him hers himself herself someone somebody everyone anyone everybody hand arm finger foot "

@@ -1,0 +1,193 @@
+"""What `edits` promises, whatever the captions are."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.perturb.lexicon import VERBS
+from vlprobe.perturb.lgip import KINDS, RULES, edits
+from vlprobe.perturb.strict import FLIPPABLE
+from vlprobe.perturb.tokens import TOKEN, takes_an
+
+SUBJECTS = """a man, an old man, two dogs, one cat, a group of people, several red kites, a black and white cat, the
+bus, Man, a pizza with cheese, an orange umbrella, a person, five boats""".replace("\n", " ").split(", ")
+PREDICATES = """riding a wave, is sitting on a bench, sits next to a tree, are flying kites, holding two cups,
+parked on a street, eating a large pizza, that is blue, has a sink, in a kitchen, walk together"""
+PREDICATES = PREDICATES.replace("\n", " ").split(", ")
+TAILS = [
+    "",
+    " on a beach",
+    " while holding an umbrella",
+    " near a red car",
+    " in the park",
+    ", with a cat",
+    " and a dog",
+]
+
+
+@st.composite
+def captions(draw):
+    text = draw(st.sampled_from(SUBJECTS)) + " " + draw(st.sampled_from(PREDICATES)) + draw(st.sampled_from(TAILS))
+    text = text[:1].upper() + text[1:] if draw(st.booleans()) else text
+    return text + draw(st.sampled_from(["", ".", " "]))
+
+
+def words(text):
+    return [word.lower() for word in TOKEN.findall(text)]
+
+
+def flip_words(text):
+    return Counter(word for word in words(text) if word in FLIPPABLE)
+
+
+def article_errors(text):
+    pairs = zip(words(text), words(text)[1:], strict=False)
+    return sum(a in ("a", "an") and b[0].isalnum() and (a == "an") != takes_an(b) for a, b in pairs)
+
+
+@given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=3), st.sampled_from(RULES))
+@settings(max_examples=150, deadline=None)
+def test_any_unicode_caption_is_edited_or_left_alone_but_never_fails(texts, rules):
+    made = edits(texts, "item", rules=rules)
+    assert len(made.edits) == len(texts)
+    for caption, of_caption in zip(texts, made.edits, strict=True):
+        assert len({text for text, _ in of_caption}) == len(of_caption)
+        assert all(text not in (caption, caption.strip()) for text, _ in of_caption)
+
+
+@given(captions(), captions(), st.sampled_from(RULES), st.integers(0, 1000))
+@settings(max_examples=150, deadline=None)
+def test_paraphrases_neither_add_nor_lose_a_word_that_flips_exchange(one, other, rules, seed):
+    for caption, of_caption in zip((one, other), edits([one, other], "x", rules=rules, seed=seed).edits, strict=True):
+        kinds = Counter(edit.subtype for _, edit in of_caption if edit.kind == "paraphrase")
+        assert sum(kinds.values()) <= 6
+        for text, edit in of_caption:
+            if edit.kind == "paraphrase":
+                assert flip_words(text) == flip_words(caption), edit.rule
+
+
+# What a rule may add or take away, besides another form of the same verb; synonyms say what they change themselves.
+GLUE = words(
+    "there is are that who by being while a an with has have in the this image picture photo of scene shows showing , ."
+)
+
+
+@given(captions(), st.integers(0, 1000))
+@settings(max_examples=200, deadline=None)
+def test_a_paraphrase_changes_no_content_word_but_those_it_names(caption, seed):
+    for text, edit in edits([caption], "x", seed=seed, kinds=["paraphrase"]).edits[0]:
+        before, after = (
+            Counter(VERBS[word].base if word in VERBS else word for word in words(of)) for of in (caption, text)
+        )
+        changed = (before - after) + (after - before)
+        allowed = set(GLUE) | {VERBS[word].base for word in GLUE if word in VERBS}
+        if edit.rule == "synonym":
+            named = words(edit.source) + words(edit.target)
+            allowed |= {VERBS[word].base if word in VERBS else word for word in named}
+        assert set(changed) <= allowed, edit.rule
+        assert abs(len(words(text)) - len(words(caption))) <= 4
+
+
+@given(captions(), captions(), st.integers(0, 1000))
+@settings(max_examples=200, deadline=None)
+def test_strict_edits_introduce_no_wrong_article_and_flips_change_one_word(one, other, seed):
+    for caption, of_caption in zip((one, other), edits([one, other], "x", seed=seed).edits, strict=True):
+        for text, edit in of_caption:
+            assert article_errors(text) <= article_errors(caption)
+            if edit.kind == "paraphrase":
+                continue
+            original = edit.via or caption
+            gone, come = flip_words(original) - flip_words(text), flip_words(text) - flip_words(original)
+            kinds_gone = [FLIPPABLE[word] for word in gone]
+            if edit.source.lower() == "one":  # its noun becomes a plural, which may be such a word too
+                kinds_gone = [entry for entry in kinds_gone if entry[0] == "number"]
+            assert [entry[0] for entry in kinds_gone] == [edit.subtype]
+            assert sum(come.values()) == sum(gone.values())
+
+
+@given(captions(), st.integers(0, 1000))
+@settings(max_examples=80, deadline=None)
+def test_a_combined_edit_is_the_flip_of_a_kept_paraphrase(caption, seed):
+    made = edits([caption], "x", seed=seed).edits[0]
+    paraphrases = {text for text, edit in made if edit.kind == "paraphrase"}
+    flipped = {edit.subtype: edit for _, edit in made if edit.kind == "flip"}
+    for _, edit in made:
+        if edit.kind == "combined":
+            assert edit.via in paraphrases
+            assert edit.source.lower() == flipped[edit.subtype].source.lower()
+            assert edit.target.lower() == flipped[edit.subtype].target.lower()
+
+
+def test_the_flip_of_a_passive_follows_the_dog_and_not_the_first_animal():
+    caption = "A dog chasing a cat."
+    for seed in range(60):
+        made = edits([caption], "x", seed=seed, k_same=20).edits[0]
+        flip = next(edit for _, edit in made if edit.kind == "flip")
+        for text, edit in made:
+            if edit.kind == "combined" and edit.via == "A cat being chased by a dog.":
+                assert text == f"A cat being chased by a {flip.target}."
+                return
+    pytest.fail("no passive was drawn")
+
+
+def test_numbers_only_go_up_unless_another_caption_counts_as_many():
+    made = {
+        text
+        for seed in range(60)
+        for text, _ in edits(["three dogs on a bed"], "x", seed=seed, kinds=["flip"]).edits[0]
+    }
+    assert {text for text in made if "dogs" in text} == {"four dogs on a bed", "five dogs on a bed"}
+    siblings = ["three dogs on a bed", "four pets lying about"]
+    made = {text for seed in range(60) for text, _ in edits(siblings, "x", seed=seed, kinds=["flip"]).edits[0]}
+    assert {text for text in made if "dogs" in text} == {"five dogs on a bed"}
+
+
+def test_flips_that_other_captions_confirm_are_dropped_and_counted():
+    siblings = ["a dog by a car", "a puppy looks at a man", "a kitten, an orange taxi and a yacht"]
+    made = [edits(siblings, "x", seed=seed, kinds=["flip"]) for seed in range(80)]
+    words_put = {edit.target for one in made for _, edit in one.edits[0]}
+    assert words_put == {"horse", "bus", "train", "bird", "bicycle", "truck"}
+    assert sum(one.dropped.get("flip:object, still true of the image", 0) for one in made) > 0
+
+
+def test_strict_keeps_up_to_half_of_the_places_for_advanced_paraphrases():
+    caption = "A man is sitting on a large bench next to a tree."
+    for seed in range(10):
+        subtypes = Counter(edit.subtype for _, edit in edits([caption], "x", seed=seed, kinds=["paraphrase"]).edits[0])
+        assert subtypes == {"simple": 3, "advanced": 3}
+
+
+def test_edits_do_not_depend_on_which_kinds_are_asked_for():
+    caption = "Two dogs sitting on a large red couch."
+    whole = edits([caption], "x").edits[0]
+    for kind in KINDS:
+        alone = edits([caption], "x", kinds=[kind]).edits[0]
+        assert alone == tuple(one for one in whole if one[1].kind == kind)
+
+
+def test_seed_item_and_index_each_change_what_is_drawn():
+    caption = "Two dogs sitting on a large red couch next to a small black table."
+    base = edits([caption], "x").edits[0]
+    assert edits([caption], "x").edits[0] == base
+    assert edits([caption], "y").edits[0] != base
+    assert edits([caption], "x", seed=43).edits[0] != base
+    assert edits([caption, caption], "x").edits[1] != base
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "says"),
+    [
+        ({"rules": "strickt"}, NotFound, "Did you mean 'strict'"),
+        ({"kinds": ["flips"]}, NotFound, "Did you mean 'flip'"),
+        ({"tag": "rules"}, NotFound, "Did you mean 'rule'"),
+        ({"captions": ["a dog", "  "]}, InvalidInput, "Caption 1 of item 'img7' is empty"),
+    ],
+)
+def test_a_wrong_call_is_told_in_one_line(wrong, error, says):
+    call = {"captions": ["a dog"], "item_id": "img7"} | wrong
+    with pytest.raises(error, match=says) as caught:
+        edits(call.pop("captions"), call.pop("item_id"), **call)
+    assert "\n" not in str(caught.value)
