@@ -97,6 +97,7 @@ def test_of_the_words_that_start_with_a_vowel_letter_only_those_with_a_consonant
         ("Some broccoli beside a cake and a slice of cake", "broccoli:mass cake:singular cake:mass"),
         ("An orange and white cat", "orange:quality white:quality cat:singular"),
         ("He peels an orange.", "orange:singular"),
+        ("A soda, some soda and a soda bottle", "soda:mass soda:mass bottle:singular"),
         ("A light blue car", "blue:quality car:singular"),
         ("A man watches birds fly by", "man:singular birds:plural"),
         ("A man wearing a watch", "man:singular watch:singular"),

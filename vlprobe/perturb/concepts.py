@@ -193,6 +193,8 @@ class _Sentence:
         found = _READINGS[self.text(at, size)]
         if len({form for _, form in found}) > 1:
             found = self._fitting(at, size, found)
+        elif found[0][1] == "mass" and self.word(at - 1) in _ONE and not self._is_modifier(at, size):  # "a soda"
+            return []
         return [(concept, form) for concept, form in found if form == found[0][1]]
 
     def _is_name(self, at: int, size: int) -> bool:
@@ -231,6 +233,13 @@ class _Sentence:
             return False
         return bool(tag & (lexicon.ADJECTIVE | lexicon.PREPOSITION | lexicon.VERB))
 
+    def _is_modifier(self, at: int, size: int) -> bool:
+        """Whether the entry stands before a noun or an adjective, or before "and white"."""
+        tag = self.tag(at + size)
+        if self.word(at + size) in ("and", ","):
+            return self.word(at + size + 1) in _COLORS
+        return bool(tag & (lexicon.NOUN | lexicon.ADJECTIVE)) and not tag & lexicon.PREPOSITION
+
     def _determiner(self, at: int) -> str:
         """The word that opens the noun phrase whose noun stands there; empty where nothing does."""
         for back in range(at - 1, max(at - 6, -1), -1):
@@ -245,9 +254,8 @@ class _Sentence:
         """Of several forms the one that the neighbours ask for; empty where they leave it open."""
         forms = {form for _, form in found}
         opener = self._determiner(at)
-        after, tag = self.word(at + size), self.tag(at + size)
-        is_modifier = bool(tag & (lexicon.NOUN | lexicon.ADJECTIVE)) and not tag & lexicon.PREPOSITION
-        is_modifier |= after in ("and", ",") and self.word(at + size + 1) in _COLORS  # "an orange and white cat"
+        after = self.word(at + size)
+        is_modifier = self._is_modifier(at, size)
         if "quality" in forms:
             wanted: set[str] = {"quality"} if is_modifier else forms - {"quality"}
         elif {"singular", "plural"} <= forms:  # one spelling for both, such as "sheep"

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from vlprobe.errors import InvalidInput
-from vlprobe.perturb.tokens import TOKEN, capitalised
+from vlprobe.perturb.tokens import TOKEN
 from vlprobe.types import Edit
 
 Encode = Callable[[Sequence[str]], np.ndarray]  # texts to float32 of shape (n, dim), rows of length 1
@@ -36,7 +36,8 @@ def without(caption: str, start: int, end: int) -> str:
             left = left[:-1]
     text = left + right
     if not left.strip() and caption[start].isupper():
-        text = text[: len(left)] + capitalised(text[len(left) :])
+        first = len(left)
+        text = text[:first] + text[first : first + 1].upper() + text[first + 1 :]
     return text
 
 

@@ -55,7 +55,7 @@ def picture_edits(
     if not 0 < lam < 1:
         raise InvalidInput(f"lam is {lam}. Expected a share above 0 and below 1, such as 0.9.")
     return {
-        one: PictureEdit(kind, paths[other], lam, draw(seed, one, 0, "box"))
+        one: PictureEdit(kind, paths[other], lam, draw(seed, one, 0, "box") % 2**31)
         for one, other in partners(list(paths), seed).items()
     }
 

@@ -17,7 +17,7 @@ from vlprobe.perturb import lexicon
 from vlprobe.perturb.concepts import CONCEPTS, LISTS, TRUE_BESIDE, Concept, Form, Noun, find, mentions, named
 from vlprobe.perturb.draws import draw
 from vlprobe.perturb.influence import Scores, elected, without
-from vlprobe.perturb.tokens import TOKEN, capitalised, is_shouted, like, takes_an
+from vlprobe.perturb.tokens import TOKEN, like, takes_an
 from vlprobe.types import Edit
 
 POLICIES = ("rand-voca", "same-concept", "diff-concept", "danger", "danger-paper")
@@ -267,8 +267,8 @@ def _spliced(caption: str, taken: Sequence[tuple[Noun, Concept]]) -> tuple[str, 
         before = caption[done : noun.start]
         word = _in_case(caption, noun, concept.write(noun.form))
         if article := _ARTICLE.search(before):
-            written = "an" if takes_an(word) else "a"
-            written = written.upper() if is_shouted(caption) else like(article[1], written)
+            written = "an" if takes_an(word.lower()) else "a"
+            written = written.upper() if caption.isupper() else like(article[1], written)
             before = before[: article.start()] + written + article[2]
         parts += [before, word]
         put.append(word)
@@ -278,11 +278,15 @@ def _spliced(caption: str, taken: Sequence[tuple[Noun, Concept]]) -> tuple[str, 
 
 def _in_case(caption: str, noun: Noun, word: str) -> str:
     source = caption[noun.start : noun.end]
-    if is_shouted(caption):
+    if caption.isupper():
         return word.upper()
     is_first = not caption[: noun.start].strip()
     if source.isupper() and len(source) > 1:  # an acronym, such as TV
-        return capitalised(word) if is_first else word
+        return _capitalised(word) if is_first else word
     if source[:1].isupper() and not is_first:  # Every Word Of A Title
-        return " ".join(map(capitalised, word.split(" ")))
+        return " ".join(map(_capitalised, word.split(" ")))
     return like(source, word)
+
+
+def _capitalised(word: str) -> str:
+    return word[:1].upper() + word[1:]
