@@ -186,3 +186,29 @@ def test_a_request_that_cannot_be_met_is_answered_in_one_line(tiny, store, chang
         execute(request(tiny, **changes), store)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_edits_written_by_perturb_and_read_back_give_the_same_numbers(tiny, store, tmp_path):
+    from click.testing import CliRunner
+
+    from vlprobe.cli import main
+
+    file = tmp_path / "edits.jsonl"
+    CliRunner().invoke(
+        main, ["--cache", str(store.root), "perturb", tiny, "--output", str(file)], catch_exceptions=False
+    )
+    made = execute(request(tiny), store)[0]
+    read = execute(request(tiny, options={"edits": str(file)}), store)[0]
+    assert made["key"] != read["key"]
+    one, other = (views.estimates(store, m["case_key"]).set_index("metric")["value"] for m in (made, read))
+    for metric in ("invariance_error", "sensitivity_gap", "positive_rate", "combined_gap"):
+        assert one[metric] == pytest.approx(other[metric], abs=1e-9)
+
+
+def test_edits_of_other_captions_are_refused(tiny, store, tmp_path):
+    file = tmp_path / "edits.jsonl"
+    file.write_text('{"image_path": "0.png", "orig_captions": ["Another caption."]}\n')
+    with pytest.raises(InvalidInput, match="no line with the picture and the captions of item"):
+        execute(request(tiny, options={"edits": str(file)}), store)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        execute(request(tiny, options={"edits": str(tmp_path / "none")}), store)

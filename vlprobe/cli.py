@@ -129,6 +129,10 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, no_embedding_c
     for manifest in manifests:
         if manifest["note"]:
             click.echo(f"Note on {manifest['run']['model']}: {manifest['note']}", err=True)
+    for note in manifests[0]["notes"]:
+        click.echo(f"Note on the data: {note}", err=True)
+    for finding in manifests[0]["findings"]:
+        click.echo(f"Defect {finding['name']}: {finding['count']} of {finding['of']}. {finding['meaning']}", err=True)
 
 
 class _Bar:
@@ -207,20 +211,47 @@ def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **cho
 @click.option("--rules", type=click.Choice(["strict", "paper"]), default="strict", show_default=True)
 @click.option("--seed", default=42, show_default=True)
 @click.option("--limit", default=0, help="Only the first N items.")
-@click.option("--format", "how", type=click.Choice(["lgip", "cases"]), default="lgip", show_default=True)
+@click.option("--format", "how", type=click.Choice(["lgip", "edits"]), default="lgip", show_default=True)
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of stdout.")
 @click.pass_context
 def perturb(ctx: click.Context, dataset: str, rules: str, seed: int, limit: int, how: str, output: Path | None) -> None:
-    """Write the edited captions of DATASET as JSON lines; no model is needed."""
-    from vlprobe import registry
-    from vlprobe.perturb import lgip_format
+    """Write the edited captions of DATASET as JSON lines, without a model.
 
-    found = registry.load_dataset(dataset, _store(ctx).root)
-    items = found.items[:limit] if limit else found.items
-    lines = lgip_format.lines(items, rules=rules, seed=seed, flat=how == "cases")
+    Format lgip is that of the paper's appendix, a picture a line; format edits has one edit a line, with its rule.
+    """
+    import json
+    from dataclasses import asdict
+
+    from vlprobe import registry
+    from vlprobe.perturb import lgip, lgip_format
+
+    items = registry.load_dataset(dataset, _store(ctx).root).items
     with click.open_file(str(output) if output else "-", "w", encoding="utf-8") as handle:
-        for line in lines:
-            handle.write(line + "\n")
+        for item in items[:limit] if limit else items:
+            made = lgip.edits(item.captions, item.id, rules=rules, seed=seed)
+            if how == "lgip":
+                handle.write(lgip_format.line(item.image.name if item.image else "", item.captions, made) + "\n")
+                continue
+            for caption, edits in zip(item.captions, made.edits, strict=True):
+                for text, edit in edits:
+                    row = {"item": item.id, "caption": caption, "text": text, **asdict(edit)}
+                    handle.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+@main.command()
+@click.argument("dataset")
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def check(ctx: click.Context, dataset: str, how: str) -> None:
+    """Count what is wrong with DATASET before you believe a score on it."""
+    import pandas as pd
+
+    from vlprobe import check, registry
+
+    root = _store(ctx).root
+    found = check.check(registry.load_dataset(dataset, root), root)
+    rows = [(f.name, f.count, f.of, ", ".join(f.examples), f.meaning) for f in found]
+    _print(pd.DataFrame(rows, columns=["defect", "count", "of", "examples", "meaning"]), how)
 
 
 @main.command()

@@ -4,18 +4,17 @@ The questions are written first and shared by all models; each model then answer
 disk is not asked again, so that the same call resumes after a crash, a cancel or a full disk.
 """
 
-import dataclasses
 import datetime
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import __version__, judge, registry, scoring
+from vlprobe import __version__, check, judge, registry, scoring
 from vlprobe.embeddings import Encoder, similarity_spread
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import Scorer
@@ -90,7 +89,7 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
         model = registry.load_model(name, request.device, request.precision)
         run = plan(model, dataset, probe, options, request)
         if not store.run(run.key).complete:
-            ask(run, items, probe, store, progress)
+            ask(run, dataset, items, probe, store, progress)
             answer(run, items, probe, model, request, store, progress)
         manifests.append(store.run(run.key).manifest())
     return manifests
@@ -119,7 +118,7 @@ def plan(model: DualEncoder, dataset: Dataset, probe: Probe, options: Mapping[st
     )
 
 
-def ask(run: Run, items: Sequence[Item], probe: Probe, store: Store, progress: Progress) -> Entry:
+def ask(run: Run, dataset: Dataset, items: Sequence[Item], probe: Probe, store: Store, progress: Progress) -> Entry:
     """Writes the questions of a run, unless they are there: `cases/<case key>/cases.parquet`."""
     entry = store.cases(run.case_key)
     if entry.complete:
@@ -141,7 +140,10 @@ def ask(run: Run, items: Sequence[Item], probe: Probe, store: Store, progress: P
             f"Probe '{run.probe}' makes no case from dataset '{run.dataset}' ({why}). "
             f"Choose other options, or data that suits it, such as '{probe.dataset}'."
         )
-    facts = {"key": run.case_key, "n_items": len(items), "n_cases": n_cases, "dropped": dropped}
+    progress.update("Checking the data", 0, 1)
+    findings = [asdict(finding) for finding in check.check(dataset, store.root) if finding.count]
+    facts = {"key": run.case_key, "n_items": len(items), "n_cases": n_cases, "dropped": dropped, "findings": findings}
+    facts["notes"] = list(getattr(dataset, "notes", ()))
     entry.finish({"cases": pa.concat_tables(tables)}, facts)
     return entry
 
@@ -215,10 +217,11 @@ def answer(
     )
     table = pa.Table.from_pandas(found.assign(run=run.key), preserve_index=False)
     facts = {
-        **{"key": run.key, "case_key": run.case_key, "run": dataclasses.asdict(run)},
-        **{name: asked[name] for name in ("n_items", "n_cases", "dropped")},
+        **{"key": run.key, "case_key": run.case_key, "run": asdict(run)},
+        **{name: asked[name] for name in ("n_items", "n_cases", "dropped", "findings", "notes")},
         "spread": spread,
         "note": getattr(model, "note", ""),
+        "score_type": getattr(model, "score_type", "cosine"),
         "version": __version__,
         "seconds": round(time.monotonic() - started, 3),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

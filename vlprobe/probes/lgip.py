@@ -4,6 +4,7 @@ A case is one image, a caption of it and one edit of that caption. In a combined
 that was flipped; the margin is still taken against the original caption, as in equation 3.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,10 +12,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import scoring
+from vlprobe import pictures, scoring
 from vlprobe.embeddings import Encoder
+from vlprobe.errors import InvalidInput
 from vlprobe.metrics import pairwise
-from vlprobe.perturb import lgip as perturb_lgip
+from vlprobe.perturb import lgip, lgip_format
 from vlprobe.types import Case, Item, Probe, Run
 
 
@@ -30,12 +32,25 @@ class Lgip(Probe):
         "k_same": 6,
         "k_diff": 6,
         "tag": "rule",
+        "edits": "",  # a file of JSON lines in the paper's form, instead of making them
     }
     metrics = pairwise.METRICS
 
+    def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
+        """Adds the digest of a file of edits."""
+        if not options["edits"]:
+            return options
+        path = Path(str(options["edits"])).resolve()
+        try:
+            return {**options, "edits": str(path), "edits_digest": pictures.digest(path.read_bytes())}
+        except OSError as error:
+            raise InvalidInput(
+                f"Edits '{path}' cannot be read ({error.strerror}). Write some: vlprobe perturb."
+            ) from None
+
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
         """One case for every edit of every caption of the item, and what was dropped."""
-        made = perturb_lgip.edits(item.captions, item.id, seed=seed, **options)
+        made = _given(item, options) if options["edits"] else _made(item, options, seed)
         found = []
         for number, (caption, edits) in enumerate(zip(item.captions, made.edits, strict=True)):
             group = f"{item.id}/{number}"
@@ -57,6 +72,33 @@ class Lgip(Probe):
         strength = np.full(len(rows), np.nan)
         strength[flips] = pairwise.strength(rows["subtype"].to_numpy()[flips], rows["text_01"].to_numpy()[flips])
         return rows.assign(strength=strength, strength_bin=pairwise.strength_bins(strength))
+
+
+def _made(item: Item, options: Mapping[str, object], seed: int) -> lgip.CaptionEdits:
+    names = ("rules", "kinds", "k_same", "k_diff", "tag")
+    return lgip.edits(item.captions, item.id, seed=seed, **{name: options[name] for name in names})
+
+
+def _given(item: Item, options: Mapping[str, object]) -> lgip.CaptionEdits:
+    known = _file(str(options["edits"]))
+    found = known.get(Path(item.image.name).name if item.image else "")
+    if found is None or found.captions != item.captions:
+        raise InvalidInput(
+            f"Edits '{options['edits']}' have no line with the picture and the captions of item '{item.id}'. "
+            "Expected a line for each, as `vlprobe perturb` writes them."
+        )
+    kinds = set(options["kinds"])
+    kept = [tuple((text, edit) for text, edit in edits if edit.kind in kinds) for edits in found.edits]
+    return lgip.CaptionEdits(tuple(kept), {})
+
+
+@functools.lru_cache(maxsize=2)
+def _file(path: str) -> dict[str, lgip_format.ImageEdits]:
+    try:
+        with open(path, encoding="utf-8") as lines:
+            return {Path(image.image_path).name: image for image in lgip_format.read(lines, path)}
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:
