@@ -39,11 +39,12 @@ def paper(images: Images) -> None:
 
 def strict_flips(images: Images) -> None:
     """Careful flips, with the check against all captions of the image."""
+    dropped: Counter[str] = Counter()
     for name, captions in images:
         readings = [Reading(caption) for caption in captions]
         known = truths(reading.lower for reading in readings)
         for index, reading in enumerate(readings):
-            strict.flips(reading, known, name, index, 42, Counter())
+            strict.flips(reading, known, name, index, 42, dropped)
 
 
 def advanced_paraphrases(images: Images) -> None:

@@ -11,7 +11,7 @@ from vlprobe.perturb.grammar import (
     noun_phrase,
     prepositional_phrase,
 )
-from vlprobe.perturb.lexicon import ADVERB, BASE, DETERMINER, HUMAN, ING, NUMBER, PREPOSITION, PRESENT, VERBS
+from vlprobe.perturb.lexicon import ADVERB, BASE, DETERMINER, HUMAN, ING, NOUN, NUMBER, PREPOSITION, PRESENT, VERBS
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.rewriting import rewritten
 from vlprobe.perturb.tokens import takes_an, words
@@ -42,7 +42,7 @@ def subject(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
     whole = first
     if sentence.lower[first.end] == "and":
         second = noun_phrase(sentence, first.end + 1)
-        if second is None or second.bare != first.bare:
+        if second is None or second.bare != first.bare or _may_end_in_verb(sentence, second):
             return None
         whole = first._replace(
             end=second.end,
@@ -53,6 +53,12 @@ def subject(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
             definite=first.definite or second.definite,
         )
     return first, whole
+
+
+def _may_end_in_verb(sentence: Sentence, second: Phrase) -> bool:
+    """Whether the plural verb of both may hide in the second: "A zebra and a giraffe stand in a field"."""
+    last = second.end - 1
+    return bool(sentence.bits[last] & BASE and sentence.bits[last - 1] & NOUN)
 
 
 def restatements(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase]:
@@ -189,14 +195,10 @@ def _after_present(sentence: Sentence, who: Phrase) -> list[Paraphrase | None]:
     verb = VERBS[sentence.lower[at]]
     if (verb.base, sentence.lower[at + 1]) in _IDIOMS:
         return []
-    following = sentence.bits[at + 1]
     if _is_state(sentence, who, at) or verb.base in _NEVER or not no_finite_verb(sentence, at + 1):
         return []
-    if (
-        at + 1 < sentence.size
-        and not following & (PREPOSITION | DETERMINER | NUMBER | ADVERB)
-        and sentence.lower[at + 1] != "next"
-    ):
+    understood = sentence.bits[at + 1] & (PREPOSITION | DETERMINER | NUMBER | ADVERB)
+    if not understood and sentence.lower[at + 1] not in ("", "next"):
         return []
     source = sentence.reading.words[at]
     new = f"{'is' if sentence.bits[at] & PRESENT else 'are'} {verb.ing}"
@@ -214,7 +216,7 @@ def _after_preposition(sentence: Sentence, first: Phrase, who: Phrase) -> list[P
         return []
     out = [_there(sentence, first, [(0, size)])]
     place = prepositional_phrase(sentence, at)
-    if place and not has_verb(sentence, at) and "with" not in sentence.lower[at:] and "," not in sentence.lower:
+    if place and not has_verb(sentence, at) and not {"with", "and", ","}.intersection(sentence.lower[at:]):
         out += [_with_copula(sentence, who, at), _relative(sentence, who, at)]
     if sentence.lower[at] == "with" and _can_have(sentence, who) and not has_verb(sentence, at):
         what = noun_phrase(sentence, at + 1)

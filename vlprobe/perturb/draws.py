@@ -1,7 +1,8 @@
 """What is drawn depends on the seed, the item, the caption's index and the purpose, and on nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from itertools import islice
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -13,19 +14,21 @@ def draw(seed: int, item_id: str, index: int, purpose: str) -> int:
     return int.from_bytes(blake2b(key, digest_size=8).digest(), "little")
 
 
-def sample(pool: Sequence[T], count: int, number: int) -> list[T]:
-    """Up to `count` members of the pool in random order, each subset as likely as any other.
+def shuffled(pool: Sequence[T], number: int) -> Iterator[T]:
+    """The pool in random order, one by one.
 
     Args:
-        pool: What to draw from, at most 20 members (so that 64 random bits decide every order evenly).
-        count: How many at most.
+        pool: At most 20 members, so that the 64 random bits decide every order evenly.
         number: From `draw`.
     """
     left = list(pool)
-    drawn = []
-    for _ in range(min(count, len(left))):
+    while left:
         number, at = divmod(number, len(left))
-        drawn.append(left[at])
+        yield left[at]
         left[at] = left[-1]
         left.pop()
-    return drawn
+
+
+def sample(pool: Sequence[T], count: int, number: int) -> list[T]:
+    """Up to `count` members of the pool in random order, each subset as likely as any other; see `shuffled`."""
+    return list(islice(shuffled(pool, number), count))

@@ -7,7 +7,7 @@ and for "one" the noun and verb after it, follow. Counts only go up: "one dog" i
 from collections import Counter
 
 from vlprobe.perturb import lexicon
-from vlprobe.perturb.draws import draw, sample
+from vlprobe.perturb.draws import draw, shuffled
 from vlprobe.perturb.flips import MIN_LENGTH, VOCABULARY, Flip
 from vlprobe.perturb.idioms import bad_color, bad_number, bad_object, same_class_only
 from vlprobe.perturb.lexicon import ADJECTIVE, PLURALS, PRESENT, SINGULAR, TAGS, VERBS
@@ -79,7 +79,7 @@ def _flip(reading: Reading, at: int, truths: Truths, number: int, dropped: Count
         offers = next([word for word in offers if word in of] for of in _CLASSES if source in of)
     if kind == "number":
         offers = [word for word in offers if VOCABULARY[kind].index(word) > VOCABULARY[kind].index(source)]
-    for word in sample(offers, len(offers), number):
+    for word in shuffled(offers, number):
         if word == source:
             continue
         if not truths.allow(kind, source, word):

@@ -112,7 +112,7 @@ class Truths(NamedTuple):
 
 def truths(captions: Iterable[Iterable[str]]) -> Truths:
     """Reads the lower-case words of all captions of one image."""
-    words = {word for caption in captions for word in caption} & _WATCHED
+    words = _WATCHED.intersection(set().union(*captions))
     said: set[str] = set()
     for word in words:
         said |= _SAYS.get(word, frozenset())
