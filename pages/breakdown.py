@@ -22,10 +22,10 @@ table = ui.sliced(asked, metric, by, averaging, unit)
 names = ui.slice_names(table)
 figure = charts.dots(table, metric, unit, names, asked.looks)
 ui.chart(figure, "dots", f"{metric.label} of each slice, a mark a model; the table has the numbers.")
-st.caption(
+ui.quiet(
     "Marks are means, arms are 95 % intervals from resampling pictures: long arms mean few pictures, and where arms "
     "overlap the order may be chance."
 )
 ui.slices(table, metric, unit, names, asked.models, asked.looks, "Part")
-st.caption("n = 0 and a dash: no case of this slice, so nothing is known. A tie counts as wrong.")
+ui.quiet("n = 0 and a dash: no case of this slice, so nothing is known. A tie counts as wrong.")
 ui.download(table, "breakdown")

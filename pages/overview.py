@@ -17,10 +17,10 @@ with st.container(horizontal=True):
     averaging = ui.averaging()
 ui.trade_off(asked, averaging, unit)
 
-st.subheader("The numbers")
+st.header("The numbers")
 table = ui.view("estimates", asked.key, "all", averaging, unit)
 ui.headline(table, asked.metrics, unit, asked.models, asked.looks)
-st.caption(
+ui.quiet(
     "Bold: the best of these models. Below each value its 95 % interval, from resampling pictures, and n, the number "
     "of pictures it rests on. Rates count a tie as wrong."
 )

@@ -13,5 +13,5 @@ st.markdown(
 )
 ui.watched_job()
 ui.form()
-st.subheader("Earlier runs")
+st.header("Earlier runs")
 ui.past()

@@ -9,31 +9,28 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from vlprobe import charts
+from vlprobe import __version__, charts
 from vlprobe.errors import VlprobeError
 from vlprobe.types import Metric
 from vlprobe.ui_cards import cards, summary
 from vlprobe.ui_filters import filters, named
 from vlprobe.ui_jobs import demo_button, form, panel, past, watched
-from vlprobe.ui_state import Questions, choose, plain, questions, search, turn, view
+from vlprobe.ui_state import Questions, choose, plain, questions, quiet, store, tag, view
 from vlprobe.ui_style import STYLE
 from vlprobe.ui_tables import explain, headline, reading, slices
 from vlprobe.views import TRADE_OFFS
 
 __all__ = [
     "cards",
-    "choose",
     "explain",
     "filters",
     "form",
     "headline",
     "past",
     "questions",
-    "reading",
-    "search",
+    "quiet",
     "slices",
     "summary",
-    "turn",
     "view",
 ]
 
@@ -43,17 +40,20 @@ PAGES = {
     "failures": ("Failures", ":material/image_search:"),
     "breakdown": ("Breakdown", ":material/bar_chart:"),
 }
-WELCOME = """<div class="vp-welcome">
-<p><strong>vlprobe shows where models that match pictures with captions are fooled.</strong></p>
-<p>The demo asks three tiny models about 500 drawn pictures: captions are reworded, or made wrong in one word, and each
-model says how well they fit. It needs no network and takes about a minute.</p></div>"""
+WELCOME = """<div class="vp-card vp-welcome">
+<p>vlprobe shows where models that match pictures with captions are fooled. It asks questions such as: does a picture
+of a red dog fit the true caption better than the wrong one?</p>
+<p class="vp-caption"><small>True caption</small><br>A <del>red</del> dog is sitting on a bench.</p>
+<p class="vp-caption"><small>Made wrong: colour</small><br>A <ins>blue</ins> dog is sitting on a bench.</p>
+<p>The demo asks three tiny models about 500 drawn pictures. It needs no network and takes about a minute.</p>
+</div>"""
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
 AVERAGING = {"macro": "Per caption", "micro": "All pairs"}
 BY = {"subtype": "Type of edit", "strength_bin": "Strength of the flip", "rule": "Rule"}
 HOW_TO_READ = (
-    "**How to read it.** Left is steadier, up is more alert, so the top left corner is ideal. The arms are 95 % "
-    "intervals: where they overlap, the order may be chance. The dashed line joins the models that no other model "
-    "beats on both counts. On the dotted line a model only guesses."
+    "How to read it: left is steadier, up is more alert, so the top left corner is ideal. The arms are 95 % intervals: "
+    "where they overlap, the order may be chance. The dashed line joins the models that no other model beats on both "
+    "counts. On the dotted line a model only guesses."
 )
 _framed = contextvars.ContextVar("framed", default=False)
 
@@ -66,7 +66,8 @@ def main() -> None:
         st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "overview")
         for name, (title, icon) in PAGES.items()
     ]
-    page = st.navigation({"vlprobe": pages})
+    page = st.navigation(pages)
+    st.sidebar.html(tag("p", f"vlprobe {__version__} · results in {store().root}", class_="vp-quiet"))
     token = _framed.set(True)
     try:
         if problem := st.session_state.pop("problem", ""):
@@ -88,7 +89,7 @@ def enter() -> None:
 def first_start() -> None:
     """With nothing stored: what this is, and one button. Shows the job that the URL names, above everything else."""
     job = watched()
-    if job is not None:
+    if job is not None and job.state != "done":
         panel(job)
     if view("runs").empty:
         if job is None:
@@ -99,7 +100,11 @@ def first_start() -> None:
 
 
 def chart(figure: go.Figure, key: str, alt: str) -> None:
-    """A figure in the page's theme; `alt` says what it shows to those who cannot see it."""
+    """A figure in the page's theme, its letters dark enough to read; `alt` says it to those who cannot see it."""
+    ink = "#d5dae2" if st.context.theme.type == "dark" else "#3a4454"
+    figure.update_layout(font_color=ink, legend_font_color=ink)
+    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
+    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
     st.plotly_chart(figure, key=key, alt=alt, config={"displayModeBar": False, "scrollZoom": False})
 
 
@@ -143,7 +148,7 @@ def trade_off(asked: Questions, averaging: str, unit: str) -> None:
     with right:
         reading(points, asked.metrics[down], asked.metrics[up], unit)
         links(asked)
-        st.caption(HOW_TO_READ)
+        quiet(HOW_TO_READ)
 
 
 def by(asked: Questions) -> str:
@@ -179,8 +184,9 @@ def notes(asked: Questions) -> None:
     """What to know before believing a model's numbers, such as that it was never trained."""
     stored = view("runs")
     own = stored[(stored["case_key"] == asked.key) & (stored["note"] != "")].drop_duplicates("model")
-    for row in own.itertuples():
-        st.warning(f"{plain(row.model)}: {plain(row.note)}", icon=":material/info:")
+    if len(own):
+        lines = [f"- {plain(row.model)}: {plain(row.note)}" for row in own.itertuples()]
+        st.info("\n".join(lines), icon=":material/info:")
 
 
 def download(table: pd.DataFrame, name: str) -> None:

@@ -19,7 +19,7 @@ from vlprobe import pictures
 from vlprobe.errors import VlprobeError
 from vlprobe.types import Picture
 from vlprobe.ui_filters import named, sorting
-from vlprobe.ui_state import Questions, plain, tag, turn, view
+from vlprobe.ui_state import Questions, plain, quiet, tag, turn, view
 from vlprobe.ui_tables import breakable, mark
 from vlprobe.views import Filter
 
@@ -37,7 +37,7 @@ def cards(asked: Questions, chosen: Filter) -> None:
     with bar[0]:
         page = turn(total, SIZE)
     with bar[2], st.popover("Link", icon=":material/link:", width="stretch"):
-        st.caption("Opens exactly this view, wherever this dashboard runs on the same results.")
+        quiet("Opens exactly this view, wherever this dashboard runs on the same results.")
         st.code(f"{st.context.url or ''}?{urlencode(st.query_params.to_dict())}", language=None, wrap_lines=True)
     table, _ = view("failures", asked.key, chosen, page, SIZE)
     if table.empty:
@@ -156,14 +156,17 @@ def _scores(row: object, said: pd.DataFrame, names: Sequence[str], asked: Questi
     """A line a model: the scores where one picture meets two texts, and the margin."""
     columns = [0, 1] if len(row.images) == 1 else []
     second = "reworded" if row.kind == "paraphrase" else "wrong"
-    titles = ["Scores", "true", second, "margin"] if columns else ["Model", "margin"]
+    last = "moved" if row.kind == "paraphrase" else "margin"
+    titles = ["Scores", "true", second, last] if columns else ["Model", last]
     head = "".join(tag("th", title, scope="col") for title in titles)
     lines = []
     for name in names:
         answer = said.loc[name]
         icon, word, css = judged(row.kind, float(answer["margin"]))
         cells = "".join(tag("td", f"{answer['scores'][column]:.3f}") for column in columns)
-        margin = tag("td", f"{icon} {answer['margin']:+.3f}", class_=f"vp-{css}", title=word)
+        margin = abs(answer["margin"]) if row.kind == "paraphrase" or not answer["margin"] else answer["margin"]
+        sign = "" if row.kind == "paraphrase" or not margin else "+"
+        margin = tag("td", f"{icon} {margin:{sign}.3f}", class_=f"vp-{css}", title=word)
         lines.append(f'<tr><th scope="row">{mark(asked.looks[name])} {breakable(name)}</th>{cells}{margin}</tr>')
     return f'<table class="vp-scores"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
 
@@ -190,12 +193,20 @@ def diff(before: str, after: str) -> tuple[str, str]:
     matcher = difflib.SequenceMatcher(
         None, [token.lower() for token in left], [token.lower() for token in right], autojunk=False
     )
-    out: tuple[list[str], list[str]] = ([], [])
+    shown: tuple[list[str], list[str]] = ([], [])
     for kind, a, b, c, d in matcher.get_opcodes():
-        for side, element, text in ((0, "del", "".join(left[a:b])), (1, "ins", "".join(right[c:d]))):
-            shown = html.escape(text)
-            out[side].append(shown if kind == "equal" or not text.strip() else f"<{element}>{shown}</{element}>")
-    return "".join(out[0]), "".join(out[1])
+        shown[0].append(_marked("" if kind == "equal" else "del", "".join(left[a:b])))
+        shown[1].append(_marked("" if kind == "equal" else "ins", "".join(right[c:d])))
+    return "".join(shown[0]), "".join(shown[1])
+
+
+def _marked(element: str, text: str) -> str:
+    """Escaped, and inside the element but for the spaces around it."""
+    words = text.strip()
+    if not element or not words:
+        return html.escape(text)
+    start = text.index(words)
+    return f"{text[:start]}<{element}>{html.escape(words)}</{element}>{text[start + len(words) :]}"
 
 
 def summary(asked: Questions, chosen: Filter) -> None:
@@ -212,5 +223,6 @@ def summary(asked: Questions, chosen: Filter) -> None:
         ties = f", {counts['tied']:,} of them by a tie" if counts["tied"] else ""
         st.markdown(
             f"The caption was changed so that it no longer fits the picture. {model} should prefer the true one. "
-            f"It was fooled **{counts['fooled']:,}** times of **{counts['all']:,}** ({share}){ties}."
+            f"It was fooled **{counts['fooled']:,}** times of **{counts['all']:,}** ({share}){ties}. "
+            "The margin is the true caption's score minus the wrong one's."
         )

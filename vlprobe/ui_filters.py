@@ -9,8 +9,8 @@ WORDS = {
     "color": "Colour",
     "number": "Number",
     "object": "Object",
-    "simple": "Simple template",
-    "advanced": "Advanced rewording",
+    "simple": "Simple",
+    "advanced": "Advanced",
     "weak": "Weak",
     "medium": "Medium",
     "strong": "Strong",
@@ -38,16 +38,16 @@ def filters(asked: Questions) -> Filter:
     with st.expander(
         "More filters", expanded=any(name in st.query_params for name in ("type", "rule", "tag", "words"))
     ):
-        columns = st.columns(4)
+        columns = st.columns(2)
         with columns[0]:
             subtype = _any("Type", "type", own.groupby("subtype")["n_cases"].sum().to_dict())
         with columns[1]:
             chosen = own[own["subtype"] == subtype] if subtype else own
             rule = _any("Rule", "rule", chosen.groupby("rule")["n_cases"].sum().to_dict())
-        with columns[2]:
+        with columns[0]:
             tags = {value: value.replace("=", ": ", 1) for value in view("tag_values", asked.key)}
             tag = choose("Tag", "tag", {"": "Any", **tags}, disabled=not tags)
-        with columns[3]:
+        with columns[1]:
             contains = search("Caption contains", "words", "such as: bench")
     chosen = Filter(model, kind, subtype, rule, tag, contains, outcome="all")
     outcome = "all" if kind == "paraphrase" else _outcome(asked, chosen)

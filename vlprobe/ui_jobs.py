@@ -1,5 +1,6 @@
 """Starting a run, watching it, stopping it. A run is a process of its own: closing the page does not end it."""
 
+import re
 import time
 from collections.abc import Sequence
 
@@ -9,7 +10,7 @@ from vlprobe import jobs, registry
 from vlprobe.errors import VlprobeError
 from vlprobe.jobs import Job
 from vlprobe.runner import Request
-from vlprobe.ui_state import attempt, plain, store, tag, view
+from vlprobe.ui_state import attempt, plain, quiet, store, tag, view
 
 DEMO = Request(models=("demo:softmax", "demo:sigmoid", "demo:weak"), dataset="demo", probe="lgip")
 STATES = {
@@ -21,6 +22,17 @@ STATES = {
     "dead": ("✘", "Stopped"),
 }
 CHOICES = {"rules": ("strict", "paper"), "tag": ("rule", "marker")}  # options of probes that are one word of a few
+LABELS = {
+    "kinds": "Kinds of edit",
+    "rules": "Rule set",
+    "k_same": "Rewordings a caption, at most",
+    "k_diff": "Flips a caption, at most",
+    "tag": "Advanced rewordings are told by",
+}
+HELP = {
+    "rules": "Strict keeps captions grammatical and drops flips that stay true; paper does literally what LGIP prints.",
+    "tag": "The rule that made them, or the paper's test for marker words.",
+}
 
 
 def begin(request: Request) -> None:
@@ -62,9 +74,9 @@ def _panel(job_id: str, ended: bool) -> None:
             st.error(plain(job.error))
         if not job.ended:
             st.progress(_overall(job), text=plain(job.label))
-            st.html(tag("p", _pace(job), class_="vp-quiet"))
+            quiet(_pace(job))
         elif job.label:
-            st.html(tag("p", f"{job.label}{_took(job)}", class_="vp-quiet"))
+            quiet(f"{job.label}{_took(job)}")
         with st.container(horizontal=True):
             if not job.ended:
                 st.button(
@@ -127,31 +139,35 @@ def form() -> None:
     """What to run: models, dataset, probe and its options; then one button."""
     models = st.multiselect(
         "Models",
-        _names("models"),
+        _known("models"),
         key="run_models",
         accept_new_options=True,
         placeholder="Choose, or type a name and press Enter",
         help="Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a file.",
     )
     left, right = st.columns([2, 1])
+    typed = ", ".join(f"`{name}`" for name in registry.names("datasets") if name not in _known("datasets"))
     dataset = left.selectbox(
         "Dataset",
-        _names("datasets", "demo"),
+        _known("datasets"),
         key="run_dataset",
         accept_new_options=True,
-        help="Your own pictures: `csv:FILE` with the columns image and caption, `folder:DIR`, or `coco:DIR`.",
+        help=f"Pictures of your own can be typed: {typed}, with the path of your folder or file.",
     )
-    probe = right.selectbox("Probe", _names("probes", "lgip"), key="run_probe")
-    options = _options(probe)
-    with st.expander("Size and machine"):
+    probe = right.selectbox("Probe", sorted(registry.names("probes"), key=lambda name: name != "lgip"), key="run_probe")
+    defaults = registry.load_probe(probe).defaults
+    first = [name for name, default in defaults.items() if isinstance(default, list) or name == "rules"]
+    options = _options(probe, first, [1, 3] if len(first) == 2 else len(first))
+    with st.expander("Size, machine and details"):
         sizes = st.columns(3)
         limit = sizes[0].number_input(
             "Only the first pictures", 0, None, 0, key="run_limit", help="0 takes all pictures of the dataset."
         )
         device = sizes[1].selectbox("Device", ["auto", "cpu", "cuda", "mps"], key="run_device", accept_new_options=True)
         batch = sizes[2].number_input("Batch size", 1, 4096, 64, key="run_batch", help="Changes the speed only.")
+        options |= _options(probe, [name for name in defaults if name not in first], 3)
     request = Request(tuple(models), dataset, probe, options, limit=int(limit), device=device, batch_size=int(batch))
-    st.html(tag("p", _work(request), class_="vp-quiet"))
+    quiet(_work(request))
     wanting = not models or any(value == [] for value in options.values())
     st.button(
         "Start",
@@ -165,29 +181,23 @@ def form() -> None:
     )
 
 
-def _options(probe: str) -> dict[str, object]:
-    """One field for each option of the probe; the kind of its default says which."""
+def _options(probe: str, names: Sequence[str], widths: Sequence[int] | int) -> dict[str, object]:
+    """One field for each of these options of the probe; the kind of its default says which."""
     found: dict[str, object] = {}
-    defaults = registry.load_probe(probe).defaults
-    for column, (name, default) in zip(st.columns(max(len(defaults), 1)), defaults.items(), strict=False):
-        label, key = OPTION_LABELS.get(name, name.replace("_", " ").capitalize()), f"run_{probe}_{name}"
-        if isinstance(default, (list, tuple)):
-            found[name] = column.multiselect(label, list(default), list(default), key=key)
+    columns = st.columns(widths) if names else []
+    for place, name in enumerate(names):
+        default = registry.load_probe(probe).defaults[name]
+        column, key = columns[place % len(columns)], f"run_{probe}_{name}"
+        label = LABELS.get(name, name.replace("_", " ").capitalize())
+        if isinstance(default, list):
+            found[name] = column.multiselect(label, default, default, key=key)
         elif isinstance(default, int):
             found[name] = int(column.number_input(label, 1, None, default, key=key))
+        elif name in CHOICES:
+            found[name] = column.selectbox(label, CHOICES[name], key=key, help=HELP[name])
         else:
-            words = list(dict.fromkeys([str(default), *CHOICES.get(name, ())]))
-            found[name] = column.selectbox(label, words, key=key)
+            found[name] = column.text_input(label, str(default), key=key)
     return found
-
-
-OPTION_LABELS = {
-    "kinds": "Kinds of edit",
-    "rules": "Rule set",
-    "k_same": "Rewordings a caption",
-    "k_diff": "Flips a caption",
-    "tag": "Advanced is told by",
-}
 
 
 def _work(request: Request) -> str:
@@ -204,16 +214,18 @@ def _work(request: Request) -> str:
     return f"{told}, judging by the last run on this dataset. {'; '.join(timed) + '.' if timed else ''}"
 
 
-@st.cache_data(show_spinner=False)
-def _names(folder: str, first: str = "") -> list[str]:
-    return sorted(registry.names(folder), key=lambda name: name != first)
+def _known(folder: str) -> list[str]:
+    """Names that can be chosen as they are, the demo's and those of earlier runs first."""
+    earlier = view("runs")[folder.removesuffix("s")].tolist()
+    named = [name for name in registry.names(folder) if not re.search("(DIR|FILE)", name)]
+    return sorted(dict.fromkeys([*earlier, *named]), key=lambda name: not name.startswith("demo"))
 
 
 def past() -> None:
     """The newest jobs, each with a way back to it."""
     found: Sequence[Job] = jobs.jobs(store())[:12]
     if not found:
-        st.html(tag("p", "No run has been started from this page yet.", class_="vp-quiet"))
+        quiet("No run has been started from this page yet.")
     for job in found:
         icon, word = STATES[job.state]
         with st.container(horizontal=True, vertical_alignment="center", key=f"past_{job.id}"):

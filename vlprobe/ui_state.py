@@ -47,6 +47,11 @@ def tag(name: str, text: str, **attributes: str) -> str:
     return f"<{name}{given}>{html.escape(text)}</{name}>"
 
 
+def quiet(text: str) -> None:
+    """A remark in smaller, greyer letters that still meet the contrast that eyes need."""
+    st.html(tag("p", text, class_="vp-quiet vp-small"))
+
+
 @dataclass(frozen=True)
 class Questions:
     """What a page is about: models that answered the same questions."""

@@ -9,7 +9,10 @@ STYLE = """<style>
 }
 .vp-quiet, .vp-card small, .vp-table small, .vp-reading small, .vp-facts dt {
   color: var(--vp-quiet); font-weight: 400; }
+.vp-small { font-size: .9rem; }
 .vp-quiet, .vp-job { margin: 0; overflow-wrap: anywhere; }
+
+[data-testid="stMultiSelectTagsContainer"] [data-tag] { color: light-dark(#ffffff, #12161d); }
 
 .vp-scroll { overflow-x: auto; max-width: 100%; }
 .vp-table { border-collapse: collapse; width: 100%; font-size: .92rem; line-height: 1.35; }
