@@ -1,0 +1,89 @@
+import pytest
+from PIL import Image
+
+from vlprobe.datasets import demo, demo_pairs
+from vlprobe.demo.contrasts import KINDS, contrasts
+from vlprobe.demo.renderer import render
+from vlprobe.errors import InvalidInput, NotFound
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Three pairs of each subset, so that a test draws for a moment."""
+    monkeypatch.setattr(demo_pairs, "SIZE", 3)
+
+
+def test_there_are_300_pairs_of_each_of_five_subsets(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        demo, "_draw", lambda image, path: path.parent.mkdir(parents=True, exist_ok=True) or path.touch()
+    )
+    monkeypatch.setattr(demo_pairs, "render", lambda scene: None)
+    monkeypatch.setattr(demo_pairs, "checked", lambda name, items, cache: items)
+    items = demo_pairs.load("demo-pairs", tmp_path)
+    subsets = [item.tags["subset"] for item in items]
+    assert {subset: subsets.count(subset) for subset in subsets} == dict.fromkeys(KINDS, 300)
+    assert len({item.image.path for item in items} | {item.other.path for item in items}) == 3000
+
+
+def test_an_item_is_a_pair_with_its_pictures_and_captions(few, tmp_path):
+    items = {item.id: item for item in demo_pairs.load("demo-pairs", tmp_path).items}
+    assert len(items) == 15
+    contrast = contrasts("swap", "test", 3)[2]
+    item = items["demo-pairs-swap-002"]
+    assert item.captions + item.foils == contrast.captions
+    assert item.tags == {
+        "subset": "swap",
+        "background": contrast.scene.background,
+        "relation": contrast.scene.relation,
+    }
+    for picture, scene in ((item.image, contrast.scene), (item.other, contrast.changed)):
+        with Image.open(picture.path) as image:
+            assert (image.size, image.mode) == ((224, 224), "RGB")
+            assert image.tobytes() == render(scene).tobytes()
+
+
+def test_a_second_load_draws_nothing_and_gives_the_same_digest(few, tmp_path, monkeypatch):
+    first = demo_pairs.load("demo-pairs", tmp_path)
+    monkeypatch.setattr(demo_pairs, "render", lambda scene: pytest.fail("drawn again"))
+    assert demo_pairs.load("demo-pairs", tmp_path) == first
+
+
+def test_a_cut_off_first_load_goes_on_where_it_stopped(few, tmp_path):
+    whole = demo_pairs.load("demo-pairs", tmp_path)
+    for item in whole.items[4:9]:
+        item.other.path.unlink()
+    assert demo_pairs.load("demo-pairs", tmp_path) == whole
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_the_digest_covers_the_pixels_of_both_pictures(few, tmp_path):
+    loaded = [demo_pairs.load("demo-pairs", tmp_path)]
+    for picture in (loaded[0].items[0].image, loaded[0].items[1].other):
+        Image.new("RGB", (224, 224)).save(picture.path)
+        loaded.append(demo_pairs.load("demo-pairs", tmp_path))
+    assert len({dataset.digest for dataset in loaded}) == 3
+
+
+def test_the_digest_covers_both_captions(few, tmp_path, monkeypatch):
+    digests = {demo_pairs.load("demo-pairs", tmp_path).digest}
+    for captions in (("A dog.", "A cat."), ("A dog.", "A horse."), ("A horse.", "A cat.")):
+        monkeypatch.setattr(demo_pairs.Contrast, "captions", captions)
+        digests.add(demo_pairs.load("demo-pairs", tmp_path).digest)
+    assert len(digests) == 4
+
+
+def test_val_is_another_split(few, tmp_path):
+    val, test = demo_pairs.load("demo-pairs:val", tmp_path), demo_pairs.load("demo-pairs", tmp_path)
+    assert val.items[0].id == "demo-pairs-val-object-000"
+    assert not {item.image.path for item in val.items} & {item.image.path for item in test.items}
+
+
+def test_an_unknown_split_is_named_in_one_line(tmp_path):
+    with pytest.raises(NotFound, match=r"demo-pairs:train.*Known: demo-pairs, demo-pairs:test, demo-pairs:val"):
+        demo_pairs.load("demo-pairs:train", tmp_path)
+
+
+def test_a_cache_that_cannot_be_written_is_said_to_be_one(few, tmp_path):
+    (tmp_path / "demo").write_text("a file where a folder should be")
+    with pytest.raises(InvalidInput, match="Cannot draw the demo pictures"):
+        demo_pairs.load("demo-pairs", tmp_path)

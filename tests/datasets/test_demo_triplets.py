@@ -1,0 +1,92 @@
+import math
+from collections import Counter
+
+import pytest
+from rapidfuzz.distance import Levenshtein
+
+from vlprobe.datasets import demo_pairs, demo_triplets
+from vlprobe.demo.renderer import render
+from vlprobe.errors import NotFound
+from vlprobe.pictures import open_picture
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Six triplets of each kind, so that a test draws for a moment."""
+    kinds = {subset: dict.fromkeys(sizes, 6) for subset, sizes in demo_triplets.SUBSETS.items()}
+    monkeypatch.setattr(demo_triplets, "SUBSETS", kinds)
+
+
+@pytest.fixture
+def all_items(tmp_path, monkeypatch):
+    """Every triplet, without pictures."""
+    monkeypatch.setattr(demo_triplets, "picture", lambda scene, folder: None)
+    return demo_triplets.load("demo-triplets", tmp_path).items
+
+
+def words(text: str) -> list[str]:
+    return text.lower().replace(".", "").replace(",", "").split()
+
+
+def test_both_subsets_have_400_triplets(all_items):
+    edits = Counter((item.tags["subset"], item.tags["edit"]) for item in all_items)
+    generic = {("generic", edit): 100 for edit in ("object", "color", "number", "swap")}
+    assert edits == generic | {("spatial", "location"): 400}
+    assert len({item.id for item in all_items}) == 800
+
+
+def test_the_false_caption_looks_like_p1_and_p2_does_not(all_items):
+    nearer_to_p2 = 0
+    for item in all_items:
+        (one, two), (negative,) = item.captions, item.foils
+        assert len({one, two, negative}) == 3
+        assert Levenshtein.distance(one, negative) < Levenshtein.distance(one, two)
+        nearer_to_p2 += Levenshtein.distance(two, negative) < Levenshtein.distance(one, negative)
+    assert nearer_to_p2 <= 0.01 * len(all_items)  # "behind" and "in front of" differ by more letters than dog and cat
+
+
+def test_only_swapped_colours_leave_the_same_words_in_another_order(all_items):
+    for item in all_items:
+        same_bag = Counter(words(item.captions[0])) == Counter(words(item.foils[0]))
+        assert same_bag == (item.tags["edit"] == "swap")
+
+
+def test_a_bag_of_words_is_wrong_about_almost_all_of_them(all_items):
+    def jaccard(one: str, other: str) -> float:
+        one, other = set(words(one)), set(words(other))
+        return len(one & other) / len(one | other)
+
+    right = [
+        jaccard(*item.captions) > max(jaccard(caption, item.foils[0]) for caption in item.captions)
+        for item in all_items
+    ]
+    assert math.fsum(right) / len(right) < 0.1
+
+
+def test_an_item_has_its_picture_and_shares_it_with_the_pairs(few, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo_pairs, "SIZE", 6)
+    pairs = {item.id: item for item in demo_pairs.load("demo-pairs", tmp_path).items}
+    drawn = set(tmp_path.rglob("*.png"))
+    triplets = {item.id: item for item in demo_triplets.load("demo-triplets", tmp_path).items}
+    assert set(tmp_path.rglob("*.png")) == drawn
+    for kind in ("object", "location"):
+        pair, triplet = pairs[f"demo-pairs-{kind}-003"], triplets[f"demo-triplets-{kind}-003"]
+        assert triplet.image == pair.image
+        assert (triplet.captions[0], triplet.foils) == (pair.captions[0], pair.foils)
+        assert triplet.other is None
+        assert open_picture(triplet.image).size == (224, 224)
+
+
+def test_a_second_load_draws_nothing_and_gives_the_same_digest(few, tmp_path, monkeypatch):
+    first = demo_triplets.load("demo-triplets", tmp_path)
+    monkeypatch.setattr(demo_pairs, "render", lambda scene: pytest.fail("drawn again"))
+    assert demo_triplets.load("demo-triplets", tmp_path) == first
+    monkeypatch.setattr(demo_pairs, "render", render)
+    val = demo_triplets.load("demo-triplets:val", tmp_path)
+    assert val.digest != first.digest
+    assert val.items[0].id == "demo-triplets-val-object-000"
+
+
+def test_an_unknown_split_is_named_in_one_line(tmp_path):
+    with pytest.raises(NotFound, match=r"demo-triplets:tset.*Known: demo-triplets, "):
+        demo_triplets.load("demo-triplets:tset", tmp_path)

@@ -1,0 +1,85 @@
+"""Minimal pairs of the demo world: two drawn scenes that differ in one thing, made on first use.
+
+    demo-pairs          300 pairs of each subset: object, color, number, location, swap
+    demo-pairs:val      the same of the split that the shipped models were chosen on
+
+No scene of either split was ever trained on. An item is image I1, captions (T1,), other I2, foils (T2,).
+"""
+
+import hashlib
+from pathlib import Path
+
+from vlprobe.datasets import demo
+from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.demo.contrasts import KINDS, Contrast, contrasts
+from vlprobe.demo.renderer import render, version
+from vlprobe.demo.scene import Scene
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.types import Item, Picture
+
+PREFIX = "demo-pairs"
+SIZE = 300  # pairs of each subset
+SPLITS = ("test", "val")
+
+
+def names() -> list[str]:
+    """The test split."""
+    return [PREFIX]
+
+
+def load(name: str, cache: Path) -> Loaded:
+    """The pairs, their pictures drawn into `cache/demo/` where they are not there yet (about 20 seconds, once).
+
+    Raises:
+        NotFound: a split that is neither test nor val.
+        InvalidInput: the cache folder cannot be written.
+    """
+    split, folder = split_in(name), picture_folder(cache)
+    items = []
+    for kind in KINDS:
+        for index, contrast in enumerate(contrasts(kind, split, SIZE)):
+            images = picture(contrast.scene, folder), picture(contrast.changed, folder)
+            caption, foil = contrast.captions
+            key = item_id(PREFIX, split, kind, index)
+            items.append(Item(key, images[0], (caption,), tags(contrast), (foil,), images[1]))
+    return checked(name, items, cache)
+
+
+def split_in(name: str) -> str:
+    """The split that a dataset's name asks for. Raises NotFound."""
+    prefix, _, split = name.partition(":")
+    if (split or "test") not in SPLITS:
+        raise NotFound("dataset", name, [prefix, *(f"{prefix}:{split}" for split in SPLITS)])
+    return split or "test"
+
+
+def item_id(prefix: str, split: str, kind: str, index: int) -> str:
+    """Names an item, and its split where that is not test."""
+    return "-".join([prefix, *([] if split == "test" else [split]), kind, f"{index:03}"])
+
+
+def tags(contrast: Contrast) -> dict[str, str]:
+    """What is changed, where, and how the groups stand to each other at first."""
+    scene = contrast.scene
+    return {"subset": contrast.kind, "background": scene.background, "relation": scene.relation or "none"}
+
+
+def picture_folder(cache: Path) -> Path:
+    """Where the pictures of pairs and triplets are kept; another folder for every state of the drawing code."""
+    return cache / "demo" / f"scenes-{version()}"
+
+
+def picture(scene: Scene, folder: Path) -> Picture:
+    """The scene's picture, drawn where it is not there yet. Raises InvalidInput."""
+    # Named by all that settles its pixels: pairs and triplets share what they have in common.
+    name = hashlib.blake2b(repr(scene).encode(), digest_size=8).hexdigest()
+    path = folder / f"{name}.png"
+    try:
+        if not path.exists():
+            demo._draw(render(scene), path)
+    except OSError as error:
+        raise InvalidInput(
+            f"Cannot draw the demo pictures into '{folder}' ({error.strerror}). "
+            "Expected a folder that can be written; free it or choose another cache folder."
+        ) from None
+    return Picture(path)

@@ -1,0 +1,56 @@
+"""Triplets of the demo world: a drawn scene, two captions that say the same of it and one that is false.
+
+    demo-triplets        two subsets of 400
+    demo-triplets:val    the same of the split that the shipped models were chosen on
+
+`generic`: the false caption N is P1 with the object, colour or number of one group replaced, or with the colours of two
+groups exchanged (tag `edit`, 100 of each); P2 says P1 in another order and, where there are such words, other words.
+`spatial`: N is P1 with the opposite relation; P2 is the converse of P1: "a dog left of a cat", "a cat right of a dog".
+An item is captions (P1, P2), foils (N,). No scene was ever trained on, nor any that N is true of.
+"""
+
+from pathlib import Path
+
+from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.datasets.demo_pairs import item_id, picture, picture_folder, split_in, tags
+from vlprobe.demo.contrasts import Contrast, contrasts
+from vlprobe.demo.scene import stream
+from vlprobe.demo.wording import converse, reworded
+from vlprobe.types import Item
+
+PREFIX = "demo-triplets"
+SUBSETS = {  # what is changed, and how many triplets
+    "generic": {"object": 100, "color": 100, "number": 100, "swap": 100},
+    "spatial": {"location": 400},
+}
+
+
+def names() -> list[str]:
+    """The test split."""
+    return [PREFIX]
+
+
+def load(name: str, cache: Path) -> Loaded:
+    """The triplets, their pictures drawn into `cache/demo/` where they are not there yet (seconds, once).
+
+    Raises:
+        NotFound: a split that is neither test nor val.
+        InvalidInput: the cache folder cannot be written.
+    """
+    split, folder = split_in(name), picture_folder(cache)
+    items = []
+    for subset, sizes in SUBSETS.items():
+        for kind, size in sizes.items():
+            for index, contrast in enumerate(contrasts(kind, split, size)):
+                first, negative = contrast.captions
+                key = item_id(PREFIX, split, kind, index)
+                told = tags(contrast) | {"subset": subset, "edit": kind}
+                image = picture(contrast.scene, folder)
+                items.append(Item(key, image, (first, _second(subset, contrast)), told, (negative,)))
+    return checked(name, items, cache)
+
+
+def _second(subset: str, contrast: Contrast) -> str:
+    rng = stream("second", contrast.scene.seed, contrast.scene.specification)
+    say = converse if subset == "spatial" else reworded
+    return say(contrast.said, contrast.scene, rng)
