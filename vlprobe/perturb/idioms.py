@@ -22,8 +22,6 @@ from vlprobe.perturb.lexicon import (
 from vlprobe.perturb.tokens import words
 
 _COLORS = frozenset((*VOCABULARY["color"], "grey"))
-
-
 _PEOPLE = words(
     "man men woman women people person boy boys girl girls lady ladies guy guys male males female females child "
     "children kid kids couple family folks gentleman baby babies americans american"
@@ -176,7 +174,7 @@ _MODIFIERS = words(
     "passenger city transit subway commuter food school tour police motor speed race racing sports freight cargo "
     "steam decker delivery fishing farm baby pet wild stray guard tabby calico siamese kitty work utility rail "
     "electric diesel construction transport public metro bullet toy model military army party sailing cruise "
-    "touring shuttle express mail ferry house circus show carriage teddy trolley"
+    "touring shuttle express mail ferry house circus show carriage teddy trolley breed herding"
 )
 _COMPOUND_BEFORE = words(
     "hot corn stuffed prairie sheep sea guide chili side cable street box rail pickup dump tow fork flatbed semi "
@@ -197,6 +195,14 @@ _OBJECTS = words("dog cat horse car bus train bird boat bicycle truck")
 def same_class_only(lower: list[str], at: int) -> bool:
     """Whether the word before says what kind of animal or vehicle it is, so that only another such fits."""
     return at > 0 and lower[at - 1] in _MODIFIERS
+
+
+def fits(lower: list[str], at: int, word: str) -> bool:
+    """Whether the word can follow the one before: not "light black", and not "black people", which reads as race."""
+    before = lower[at - 1] if at else ""
+    if word in ("black", "white"):
+        return before not in ("light", "dark", "pale", "bright", "deep")
+    return word != "person" or before not in _COLORS
 
 
 def bad_object(lower: list[str], at: int, source: str, plural: bool) -> str:

@@ -71,9 +71,13 @@ def edits(
 
     Raises:
         NotFound: unknown rules, kind or tag.
-        InvalidInput: an empty caption.
+        InvalidInput: an empty caption, or a negative k_same or k_diff.
     """
     kinds = _checked(captions, item_id, rules, kinds, tag)
+    if min(k_same, k_diff) < 0:
+        raise InvalidInput(
+            f"k_same {k_same} and k_diff {k_diff} cannot be negative. Give how many edits to keep at most."
+        )
     dropped: Counter[str] = Counter()
     readings = [Reading(caption) for caption in captions]
     known = truths(reading.lower for reading in readings) if rules == "strict" else None

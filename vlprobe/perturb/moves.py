@@ -22,6 +22,7 @@ _PASSIVE = words(
     "brush hold walk cross chop bake perform examine inspect follow observe lead shear milk groom squeeze "
     "assemble repair decorate share bathe"
 )
+_PATHS = words("down up over across through along past from into off towards toward around")
 _POSTURE = words("sit stand lie lay rest hang perch float park lean sleep graze")
 _SCENES = words(
     "kitchen bathroom bedroom room park field beach street road forest zoo city town yard office restaurant store "
@@ -62,17 +63,26 @@ def _passive(sentence: Sentence, who: Phrase, verb: int, linked: bool) -> Paraph
     what = noun_phrase(sentence, verb + 1)
     if what is None or what.bare or sentence.bits[what.start] & PRONOUN or what.end - what.start > 6:
         return None
-    rest = what.end
-    if rest < sentence.size and not _is_scene(sentence, rest):
+    rest = sentence.size
+    if what.end < rest and _is_scene(sentence, what.end):
+        rest = what.end
+    elif what.end < rest and (forms.base == "wear" or not _is_circumstance(sentence, what.end)):
         return None
-    words = sentence.reading.words
-    if sentence.bits[verb] & (PRESENT | BASE) and not is_verb_ing(sentence, verb):
-        done = f"{be(what)} {forms.participle} by"
-    else:
-        done = f"{be(what)} being {forms.participle} by" if linked else f"being {forms.participle} by"
-    parts = [(what.start, what.end), done, (0, who.end), (rest, sentence.size)]
-    source = " ".join(words[who.end : verb + 1])
-    return rewritten(sentence, "passive", parts, source, done)
+    being = f"{be(what)} being" if linked else "being"
+    if not is_verb_ing(sentence, verb):
+        being = be(what)
+    parts = [(what.start, what.end), f"{being} {forms.participle}", (what.end, rest), "by", (0, who.end)]
+    source = " ".join(sentence.reading.words[who.end : verb + 1])
+    return rewritten(sentence, "passive", [*parts, (rest, sentence.size)], source, f"{being} {forms.participle} by")
+
+
+def _is_circumstance(sentence: Sentence, at: int) -> bool:
+    """Whether from here to the end there is one phrase that can follow the participle, whatever it belongs to."""
+    place = prepositional_phrase(sentence, at)
+    what = place[1] if place else noun_phrase(sentence, at + 1) if sentence.lower[at] in _PATHS else None
+    if what is None or what.end != sentence.size or what.animate or what.bare:
+        return False
+    return not {"another", "other", "and"}.intersection(sentence.lower[at:])
 
 
 def _is_scene(sentence: Sentence, at: int) -> bool:
@@ -86,7 +96,6 @@ def _is_scene(sentence: Sentence, at: int) -> bool:
 def _inversion(sentence: Sentence, who: Phrase, verb: int, present: bool) -> Paraphrase | None:
     if who.definite or who.head == "":
         return None
-    words = sentence.reading.words
     linked = verb > who.end
     word = sentence.lower[verb]
     if present:
@@ -95,7 +104,7 @@ def _inversion(sentence: Sentence, who: Phrase, verb: int, present: bool) -> Par
         return _if_place(sentence, verb + 1, [(verb + 1, sentence.size), (verb, verb + 1), (0, who.end)], "")
     is_posture = is_verb_ing(sentence, verb) and VERBS[word].base in _POSTURE
     if is_posture or word in ("parked", "perched", "seated", "docked", "displayed", "stacked", "mounted"):
-        source = words[who.end] if linked else ""
+        source = sentence.reading.words[who.end] if linked else ""
         return _if_place(sentence, verb + 1, [(verb, sentence.size), be(who), (0, who.end)], source)
     if linked or (who.animate and word in ("in", "on", "at") and not _is_scene(sentence, verb)):
         return None  # "In a suit is a man"

@@ -9,7 +9,7 @@ from collections import Counter
 from vlprobe.perturb import lexicon
 from vlprobe.perturb.draws import draw, shuffled
 from vlprobe.perturb.flips import MIN_LENGTH, VOCABULARY, Flip
-from vlprobe.perturb.idioms import bad_color, bad_number, bad_object, same_class_only
+from vlprobe.perturb.idioms import bad_color, bad_number, bad_object, fits, same_class_only
 from vlprobe.perturb.lexicon import ADJECTIVE, PLURALS, PRESENT, SINGULAR, TAGS, VERBS
 from vlprobe.perturb.tokens import Reading, like, takes_an, words
 from vlprobe.perturb.truths import Truths
@@ -80,7 +80,7 @@ def _flip(reading: Reading, at: int, truths: Truths, number: int, dropped: Count
     if kind == "number":
         offers = [word for word in offers if VOCABULARY[kind].index(word) > VOCABULARY[kind].index(source)]
     for word in shuffled(offers, number):
-        if word == source:
+        if word == source or not fits(reading.lower, at, word):
             continue
         if not truths.allow(kind, source, word):
             dropped[f"flip:{kind}, still true of the image"] += 1

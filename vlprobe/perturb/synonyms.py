@@ -96,29 +96,24 @@ def _animate(sentence: Sentence, start: int, end: int) -> bool:
 def _noun_end(sentence: Sentence, start: int, end: int) -> bool:
     bits = sentence.bits[end]
     after = sentence.lower[end]
-    if start and sentence.bits[start] & PLURAL and sentence.lower[start - 1] in ("a", "an"):
+    if sentence.bits[start] & PLURAL and sentence.lower[start - 1] in ("a", "an"):
         return False
-    if after in ("'s", "’s") or (start and sentence.lower[start - 1] in ("air", "sea", "bi", "jet", "float")):
+    if after in ("'s", "’s") or sentence.lower[start - 1] in ("air", "sea", "bi", "jet", "float"):
         return False
     return not bits & (NOUN | ADJECTIVE) or bool(bits & VERB)
 
 
 def _size(sentence: Sentence, start: int, end: int) -> bool:
-    if (
-        not _thing(sentence, start, end)
-        or sentence.lower[end] == "little"
-        or _NOT_SIZED.intersection(sentence.lower[end : end + 2])
-    ):
+    following, before = sentence.lower[end : end + 2], sentence.lower[start - 1]
+    if not _thing(sentence, start, end) or following[0] == "little" or _NOT_SIZED.intersection(following):
         return False
-    return start == 0 or not sentence.bits[start - 1] & ADJECTIVE or sentence.lower[start - 1] in ("several", "many")
+    return not sentence.bits[start - 1] & ADJECTIVE or before in ("several", "many")
 
 
 def _many(sentence: Sentence, start: int, end: int) -> bool:
-    before = sentence.lower[start - 1]
-    not_counted = before in ("how", "so", "too", "as", "very", "not") or (
-        sentence.bits[start - 1] & DETERMINER and start
-    )
-    return _plural(sentence, start, end) and not not_counted
+    if sentence.lower[start - 1] in ("how", "so", "too", "as", "very", "not") or sentence.bits[start - 1] & DETERMINER:
+        return False
+    return _plural(sentence, start, end)
 
 
 def _seat(sentence: Sentence, start: int, end: int) -> bool:
