@@ -51,12 +51,17 @@ def filters(asked: Questions) -> Filter:
             contains = search("Caption contains", "words", "such as: bench")
     chosen = Filter(model, kind, subtype, rule, tag, contains, outcome="all")
     outcome = "all" if kind == "paraphrase" else _outcome(asked, chosen)
-    return Filter(model, kind, subtype, rule, tag, contains, outcome, st.query_params.get("sort", "worst"))
+    order = st.query_params.get("sort", "")
+    return Filter(model, kind, subtype, rule, tag, contains, outcome, order if order in _orders(kind) else "worst")
 
 
 def sorting(kind: str) -> str:
     """The order of the cards."""
-    return choose("Order", "sort", (SORTS_MOVED if kind == "paraphrase" else SORTS) | LAST, "worst")
+    return choose("Order", "sort", _orders(kind), "worst")
+
+
+def _orders(kind: str) -> dict[str, str]:
+    return (SORTS_MOVED if kind == "paraphrase" else SORTS) | LAST
 
 
 def _any(label: str, name: str, counts: dict[str, int]) -> str:

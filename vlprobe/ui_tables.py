@@ -63,7 +63,7 @@ def slices(
             found = cells.get((name, model))
             first = tag("th", words, scope="rowgroup", rowspan=str(len(models))) if place == 0 else ""
             values = ["-", "-", "0", "0", "0"]
-            if found is not None and not math.isnan(found.value):
+            if found is not None:
                 values = [charts.number(found.value, own), charts.interval(found.low, found.high, own) or "-"]
                 values += [f"{count:,}" for count in (found.n_items, found.n_cases, found.ties)]
             numbers = "".join(tag("td", value) for value in values)
@@ -96,7 +96,7 @@ def _best(own: pd.DataFrame, metric: Metric) -> str:
 
 def _cell(found: object | None, unit: str, best: bool) -> str:
     if found is None or math.isnan(found.value):
-        return "<td>-<br><small>n = 0</small></td>"
+        return f"<td>-<br><small>n = {found.n_items if found else 0:,}</small></td>"
     value = tag("strong" if best else "span", charts.number(found.value, unit), class_="value")
     around = charts.interval(found.low, found.high, unit)
     small = f"{around}<br>n = {found.n_items:,}" if around else f"n = {found.n_items:,}"
