@@ -131,6 +131,9 @@ _NOT_A_THING = words(
 )
 
 
+_BEFORE_ONE = words("with has have and on in at near by behind beside holding eating riding using , from of") | {""}
+
+
 def bad_number(lower: list[str], at: int) -> str:
     """Why this number must be left alone; empty if it counts what follows."""
     before = lower[at - 1] if at else ""
@@ -153,13 +156,8 @@ def _is_shared_out(later: list[str]) -> bool:
     for place, word in enumerate(later):
         before = later[place - 1] if place else ""
         after = later[place + 1] if place + 1 < len(later) else ""
-        if word in _SHARED_OUT:
-            return True
-        if (
-            word == "one"
-            and after != "another"
-            and (after in _NOT_A_THING or not TAGS.get(after, 0) & (NOUN | ADJECTIVE))
-        ):
+        names = after not in _NOT_A_THING and TAGS.get(after, 0) & (NOUN | ADJECTIVE)
+        if word in _SHARED_OUT or (word == "one" and after != "another" and not names):
             return True
         if word in ("other", "others") and before == "the" and not (after == "side" or TAGS.get(after, 0) & NOUN):
             return True
@@ -167,8 +165,6 @@ def _is_shared_out(later: list[str]) -> bool:
             return True
     return False
 
-
-_BEFORE_ONE = words("with has have and on in at near by behind beside holding eating riding using , from of") | {""}
 
 _MODIFIERS = words(
     "passenger city transit subway commuter food school tour police motor speed race racing sports freight cargo "

@@ -47,7 +47,7 @@ def flips(reading: Reading, truths: Truths, item_id: str, index: int, seed: int,
         seed: Of the run.
         dropped: Counts, by reason, the words left alone and the draws rejected because they stay true.
     """
-    found: dict[str, Flip | None] = {}
+    found: dict[str, Flip] = {}
     for at, word in enumerate(reading.lower):
         if word not in FLIPPABLE:
             continue
@@ -58,8 +58,10 @@ def flips(reading: Reading, truths: Truths, item_id: str, index: int, seed: int,
         if reason:
             dropped[f"flip:{kind}, {reason}"] += 1
             continue
-        found[kind] = _flip(reading, at, truths, draw(seed, item_id, index, f"flip:{kind}"), dropped)
-    return [flip for kind in VOCABULARY if (flip := found.get(kind))]
+        flip = _flip(reading, at, truths, draw(seed, item_id, index, f"flip:{kind}"), dropped)
+        if flip:
+            found[kind] = flip
+    return [found[kind] for kind in VOCABULARY if kind in found]
 
 
 def _why_not(reading: Reading, at: int, kind: str, source: str, plural: bool) -> str:
