@@ -175,7 +175,7 @@ _MODIFIERS = words(
 _COMPOUND_BEFORE = words(
     "hot corn stuffed prairie sheep sea guide chili side cable street box rail pickup dump tow fork flatbed semi "
     "garbage trash fire sail row paddle tug life pontoon swan pedal dragon bullet trolley jet rental hound bull "
-    "bob tank tanker gravy motorized cement dining"
+    "bob tank tanker gravy motorized cement dining motor dirt mountain scooter motored quad exercise"
 )
 _MAY_FOLLOW = words(
     "full asleep next ready near close loaded alone covered capable similar facing awake upright laid sat looking "

@@ -27,6 +27,8 @@ def _flippable() -> dict[str, tuple[str, str, bool]]:
     table |= {plural: ("object", word, True) for word, plural in PLURAL_OF.items()}
     return table | {
         "grey": ("color", "gray", False),
+        "bike": ("object", "bicycle", False),
+        "bikes": ("object", "bicycle", True),
         "busses": ("object", "bus", True),
         "persons": ("object", "person", True),
     }
