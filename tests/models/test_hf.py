@@ -1,0 +1,318 @@
+"""Dual encoders of transformers, against transformers' own forward pass on tiny checkpoints."""
+
+import json
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput, MissingDependency
+from vlprobe.models import frozen, hf, hub
+
+tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
+import torch  # noqa: E402
+import transformers  # noqa: E402
+
+KINDS = ["clip", "siglip", "siglip2-fixed", "siglip2", "align", "altclip", "flava", "chinese_clip"]
+CUT = {"clip", "align", "altclip", "flava", "chinese_clip"}
+TEXTS = tiny_hf.TEXTS
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Type to its folder, the model as transformers made it, and ours; each made once."""
+    done = {}
+
+    def make(kind: str):
+        if kind not in done:
+            folder = tmp_path_factory.mktemp(kind)
+            done[kind] = folder, tiny_hf.dual(kind, folder), registry.load_model(f"hf:{folder}", "cpu")
+        return done[kind]
+
+    return make
+
+
+def own_texts(kind: str, folder: Path, texts: list[str], **changes) -> np.ndarray:
+    """Unit embeddings by transformers' documented route: its processor, then the whole forward pass."""
+    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    if kind.startswith("siglip"):
+        asked = {"padding": "max_length", "max_length": 64, "truncation": True, "padding_side": "right"} | changes
+        inputs = {"input_ids": tokenizer([text.lower() for text in texts], return_tensors="pt", **asked)["input_ids"]}
+    else:
+        length = {"clip": 90, "align": 64, "chinese_clip": 52}.get(kind, 77)
+        inputs = dict(tokenizer(texts, padding="max_length", max_length=length, truncation=True, return_tensors="pt"))
+    processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
+    inputs |= processor(images=tiny_hf.pictures(1) * len(texts), return_tensors="pt")
+    with torch.inference_mode():
+        out = model(**inputs)
+    found = out.text_embeddings if kind == "flava" else out.text_embeds
+    if kind == "flava":
+        with torch.inference_mode():
+            found = model.text_projection(found[:, 0])
+    return torch.nn.functional.normalize(found, dim=-1).numpy()
+
+
+def own_images(kind: str, folder: Path, images: list) -> np.ndarray:
+    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
+    inputs = dict(processor(images=images, return_tensors="pt"))
+    inputs["input_ids"] = torch.ones((len(images), 64), dtype=torch.long)
+    with torch.inference_mode():
+        out = model(**inputs)
+        found = model.image_projection(out.image_embeddings[:, 0]) if kind == "flava" else out.image_embeds
+    return torch.nn.functional.normalize(found, dim=-1).numpy()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_embeddings_are_those_of_the_whole_forward_pass_of_transformers(kind, made):
+    folder, _, model = made(kind)
+    found = model.encode_texts(model.tokenize(TEXTS))
+    assert found.dtype == np.float32 and found.shape == (len(TEXTS), model.dim)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+    assert np.abs(found - own_texts(kind, folder, TEXTS)).max() <= 1e-6
+    pixels = np.stack([model.preprocess(image) for image in tiny_hf.pictures(3)])
+    assert np.abs(model.encode_images(pixels) - own_images(kind, folder, tiny_hf.pictures(3))).max() <= 1e-6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_embedding_does_not_depend_on_its_batch(kind, made):
+    _, _, model = made(kind)
+    assert model.cuts_columns == (kind in CUT)
+    tokens = model.tokenize(TEXTS)
+    alone = np.concatenate([model.encode_texts(row[None]) for row in tokens])
+    assert np.abs(model.encode_texts(tokens) - alone).max() <= 1e-6
+    pixels = np.stack([model.preprocess(image) for image in tiny_hf.pictures(5)])
+    alone = np.concatenate([model.encode_images(row[None]) for row in pixels])
+    assert np.abs(model.encode_images(pixels) - alone).max() <= 1e-6
+
+
+@pytest.mark.parametrize("kind", ["siglip", "siglip2-fixed", "siglip2"])
+def test_siglip_padded_to_the_longest_of_a_batch_is_another_answer(kind, made):
+    folder, _, model = made(kind)
+    found = model.encode_texts(model.tokenize(TEXTS))
+    wrong = own_texts(kind, folder, TEXTS[:2], padding="longest")
+    assert np.abs(found[:2] - wrong).max() > 1e-2
+    assert model.tokenize(["a cat"]).shape == (1, 64)
+    assert (model.tokenize(["a cat"]) != frozen.PAD).all()
+
+
+def test_siglip_2_folds_case_and_its_tokenizer_alone_does_not(made):
+    folder, _, model = made("siglip2-fixed")
+    rows = model.tokenize(["A Red CAT", "a red cat"])
+    assert (rows[0] == rows[1]).all()
+    own = transformers.AutoTokenizer.from_pretrained(folder)
+    assert own("A Red CAT")["input_ids"] != own("a red cat")["input_ids"]
+    assert "lower-cased" in model.note and made("siglip")[2].note == ""
+
+
+def test_cutting_really_runs_fewer_columns(made):
+    _, _, model = made("clip")
+    seen = []
+    hook = model._model.text_model.register_forward_pre_hook(
+        lambda module, args, kwargs: seen.append(kwargs["input_ids"].shape[1]), with_kwargs=True
+    )
+    model.encode_texts(model.tokenize(["a cat"]))
+    model.encode_texts(model.tokenize(["a cat"]), cut=False)
+    hook.remove()
+    assert seen == [6, 90]
+
+
+def test_a_tower_whose_embedding_would_change_is_not_cut(tmp_path, monkeypatch):
+    tiny_hf.dual("clip", tmp_path)
+    monkeypatch.setitem(hf.KINDS, "siglip", hf.Kind("SiglipModel", "after"))
+    folder = tmp_path / "siglip"
+    tiny_hf.dual("siglip", folder)
+    assert registry.load_model(f"hf:{tmp_path}", "cpu").cuts_columns
+    assert not registry.load_model(f"hf:{folder}", "cpu").cuts_columns
+
+
+def test_preprocessing_from_several_threads_gives_what_one_thread_gives(made):
+    for kind in ("clip", "siglip2"):
+        _, _, model = made(kind)
+        with ThreadPoolExecutor(4) as pool:
+            together = list(pool.map(model.preprocess, tiny_hf.pictures(16)))
+        np.testing.assert_array_equal([model.preprocess(image) for image in tiny_hf.pictures(16)], together)
+
+
+def test_the_digest_names_weights_config_preprocessing_and_precision_but_not_the_place(tmp_path):
+    model = tiny_hf.dual("clip", tmp_path / "one")
+    first = registry.load_model(f"hf:{tmp_path / 'one'}", "cpu")
+    (tmp_path / "one").rename(tmp_path / "two")
+    assert registry.load_model(f"hf:{tmp_path / 'two'}", "cpu").digest == first.digest
+    assert registry.load_model(f"hf:{tmp_path / 'two'}", "cpu", "bf16").digest != first.digest
+    for file, key in (
+        ("config.json", ("vision_config", "layer_norm_eps")),
+        ("preprocessor_config.json", ("resample",)),
+    ):
+        path = tmp_path / "two" / file
+        said = json.loads(path.read_text())
+        inner = said
+        for part in key[:-1]:
+            inner = inner[part]
+        inner[key[-1]] = 2 if key == ("resample",) else 1e-3
+        kept = path.read_text()
+        path.write_text(json.dumps(said))
+        assert registry.load_model(f"hf:{tmp_path / 'two'}", "cpu").digest != first.digest, file
+        path.write_text(kept)
+    with torch.no_grad():
+        model.text_projection.weight[0, 0] += 1
+    model.save_pretrained(tmp_path / "two")
+    assert registry.load_model(f"hf:{tmp_path / 'two'}", "cpu").digest != first.digest
+
+
+def test_loading_leaves_the_global_random_state_and_the_log_alone(made, capfd):
+    folder, _, _ = made("clip")
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    capfd.readouterr()
+    registry.load_model(f"hf:{folder}", "cpu")
+    assert torch.equal(torch.rand(4), expected)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_half_precision_is_near_and_still_float32_unit_vectors(precision, made):
+    folder, _, exact = made("clip")
+    model = registry.load_model(f"hf:{folder}", "cpu", precision)
+    found = model.encode_texts(model.tokenize(TEXTS))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+    assert 0 < np.abs(found - exact.encode_texts(exact.tokenize(TEXTS))).max() < 0.05
+
+
+def test_weights_in_a_plain_pickle_are_read_and_one_that_runs_code_is_refused(tmp_path):
+    model = tiny_hf.dual("clip", tmp_path)
+    expected = registry.load_model(f"hf:{tmp_path}", "cpu").digest
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    assert registry.load_model(f"hf:{tmp_path}", "cpu").digest == expected
+
+    class Runs:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "it-ran",))
+
+    (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps({"a": Runs()}, protocol=2))
+    with pytest.raises(InvalidInput, match="could run code and is refused"):
+        registry.load_model(f"hf:{tmp_path}", "cpu")
+    assert not (tmp_path / "it-ran").exists()
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json", "preprocessor_config.json"])
+def test_a_folder_that_asks_for_code_of_its_own_is_refused_and_its_code_not_run(file, tmp_path):
+    tiny_hf.dual("clip", tmp_path)
+    (tmp_path / "modeling.py").write_text(f"open({str(tmp_path / 'it-ran')!r}, 'w')")
+    said = json.loads((tmp_path / file).read_text())
+    said["auto_map"] = {"AutoModel": "modeling.M", "AutoTokenizer": "modeling.T", "AutoImageProcessor": "modeling.P"}
+    (tmp_path / file).write_text(json.dumps(said))
+    with pytest.raises(InvalidInput, match="asks to run code that comes with its weights") as error:
+        registry.load_model(f"hf:{tmp_path}", "cpu")
+    assert file in str(error.value)
+    assert not (tmp_path / "it-ran").exists()
+
+
+def damage(kind: str, folder: Path) -> str:
+    """Breaks a folder in that way; returns its name."""
+    tiny_hf.dual("clip", folder)
+    if kind == "no config":
+        (folder / "config.json").unlink()
+    elif kind == "config is not JSON":
+        (folder / "config.json").write_text("{")
+    elif kind == "another architecture":
+        (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    elif kind == "has its own prefix":
+        (folder / "config.json").write_text(json.dumps({"model_type": "blip"}))
+    elif kind == "a value of the wrong kind":
+        (folder / "config.json").write_text(json.dumps({"model_type": "clip", "projection_dim": "wide"}))
+    elif kind == "no weights":
+        (folder / "model.safetensors").unlink()
+    elif kind == "cut weights":
+        whole = (folder / "model.safetensors").read_bytes()
+        (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    elif kind == "no tokenizer":
+        for file in folder.glob("*token*"):
+            file.unlink()
+    elif kind == "no image processor":
+        (folder / "preprocessor_config.json").unlink()
+    elif kind == "weights of another model":
+        torch.save({"x": torch.ones(2)}, folder / "pytorch_model.bin")
+        (folder / "model.safetensors").unlink()
+    elif kind == "half of a model":
+        transformers.CLIPTextModel(transformers.CLIPTextConfig(**tiny_hf.WIDTH)).save_pretrained(folder / "text")
+        (folder / "text" / "model.safetensors").rename(folder / "model.safetensors")
+    return f"hf:{folder}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("no config", "config.json' cannot be read"),
+        ("config is not JSON", "is not JSON"),
+        ("another architecture", "of type 'bert'. Expected one of: clip, siglip"),
+        ("has its own prefix", "Load it as hf-itm:"),
+        ("a value of the wrong kind", "cannot be opened"),
+        ("no weights", "cannot be opened"),
+        ("cut weights", "cannot be opened"),
+        ("no tokenizer", "holds no tokenizer. Expected one of: tokenizer.json"),
+        ("no image processor", "cannot be opened"),
+        ("weights of another model", "holds no CLIPModel"),
+        ("half of a model", "holds no CLIPModel|cannot be opened"),
+    ],
+)
+def test_a_folder_that_is_not_as_expected_is_one_line(kind, said, tmp_path):
+    with pytest.raises(InvalidInput, match=said) as error:
+        registry.load_model(damage(kind, tmp_path / "model"), "cpu")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["hf:/nowhere/at/all", "hf:./nowhere", "hf:", "hf:a b"])
+def test_a_name_that_can_be_neither_folder_nor_repository_is_one_line(name):
+    with pytest.raises(InvalidInput, match="there is no folder"):
+        registry.load_model(name, "cpu")
+
+
+def test_a_hub_that_cannot_be_reached_is_one_line_that_says_how_to_pass_a_folder(monkeypatch, tmp_path):
+    import huggingface_hub
+
+    def refuse(*args, **kwargs):
+        raise huggingface_hub.errors.LocalEntryNotFoundError("Got: ConnectError\nmore")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
+    with pytest.raises(InvalidInput, match="ConnectError") as error:
+        registry.load_model("hf:google/siglip-base-patch16-224", "cpu")
+    assert "hf:/path/to/folder" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_repository_is_fetched_without_what_is_not_needed(monkeypatch, tmp_path):
+    import huggingface_hub
+
+    model = tiny_hf.dual("clip", tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    asked = []
+
+    def fetch(repository, allow_patterns, ignore_patterns):
+        asked.append((repository, tuple(allow_patterns[len(hub.WANTED) :])))
+        if asked[-1][1] == ("pytorch_model*.bin",):
+            torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
+    assert registry.load_model("hf:some/model", "cpu").name == "hf:some/model"
+    assert asked == [("some/model", ("*.safetensors",)), ("some/model", ("pytorch_model*.bin",))]
+
+
+def test_a_missing_package_is_named_with_the_file_that_installs_it(monkeypatch):
+    monkeypatch.setattr(hub.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingDependency, match="'transformers', not installed here.*requirements-models.txt"):
+        registry.load_model("hf:openai/clip-vit-base-patch32", "cpu")
+
+
+def test_the_families_are_imported_without_torch():
+    code = "import sys, vlprobe.models.hf, vlprobe.models.hub; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

