@@ -91,9 +91,9 @@ class Voice:
     def _in_the_air(self, group: Group) -> bool:
         return self.scene.relation == ("above" if group is self.first else "below")
 
-    def relation(self, name: str) -> str:
-        """Words for where the subject is, as seen from the object: "to the left of"."""
-        return self.pick(*words.RELATIONS[name])
+    def relation(self, name: str, leading: bool = False) -> str:
+        """Words for where the subject is, as seen from the object: "to the left of". Not all can lead a sentence."""
+        return self.pick(*words.RELATIONS[name][: 2 if leading else None])
 
     def pair(self) -> tuple[Group, str, Group]:
         """Subject, relation, object: the scene as it is or, as often, seen from the other side."""
@@ -190,8 +190,9 @@ def _pair_active(v: Voice) -> str:
 
 def _pair_definite(v: Voice) -> str:
     subject, relation, other = v.pair()
-    subject_text, other_text = v.thing(subject, definite=True), v.thing(other, definite=True)
-    return f"{subject_text} {words.be(subject.count)} {v.relation(relation)} {other_text}{_tail(v, 0.25)}"
+    verb = words.be(subject.count) + v.pick("", "", " located", " placed")
+    this, that = v.thing(subject, definite=True), v.thing(other, definite=True)
+    return f"{this} {verb} {v.relation(relation)} {that}{_tail(v, 0.25)}"
 
 
 def _pair_phrase(v: Voice) -> str:
@@ -204,14 +205,14 @@ def _pair_there(v: Voice) -> str:
     subject, relation, other = v.pair()
     there = f"there {words.be(subject.count)} {v.thing(subject)}"
     if v.chance(0.35):
-        return f"{v.relation(relation)} {v.thing(other)} {there}"
+        return f"{v.relation(relation, leading=True)} {v.thing(other)} {there}"
     return f"{there} {v.relation(relation)} {v.thing(other)}{_tail(v)}"
 
 
 def _pair_inverted(v: Voice) -> str:
     subject, relation, other = v.pair()
     verb = v.verb(subject) if v.chance(0.4) else words.be(subject.count)
-    return f"{v.relation(relation)} {v.thing(other)} {verb} {v.thing(subject)}"
+    return f"{v.relation(relation, leading=True)} {v.thing(other)} {verb} {v.thing(subject)}"
 
 
 def _pair_fronted(v: Voice) -> str:

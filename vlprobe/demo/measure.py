@@ -26,7 +26,8 @@ def measure(path: Path, split: str, n: int) -> dict[str, float]:
         i2t_r1, t2i_r1: share of queries whose best match is right (chance 1/n).
         pr_color, pr_object, pr_number: share of captions that score higher than the same caption with one word of
             that kind swapped (chance .5), and n_color, ...: of how many captions.
-        e_inv: mean absolute change of the cosine when the raw caption goes into one of the eight other templates.
+        e_inv: mean absolute change of the cosine when a scene's first caption goes, as it is, into each of the eight
+            templates that change it.
     """
     model, transform, tokenize = load_checkpoint(path)
     scenes = distinct(split, n)
@@ -50,10 +51,13 @@ def measure(path: Path, split: str, n: int) -> dict[str, float]:
         flipped = cosines([edits[index] for index in hit], owner[hit])
         found[f"pr_{kind}"] = float((plain[hit] > flipped).mean())
         found[f"n_{kind}"] = len(hit)
+    first = np.unique(owner, return_index=True)[1]  # one caption a scene: eight templates of each are many texts
     wrapped = [
-        cosines([template.format(c=text) for text in texts], owner) for template in TEMPLATES if template != "{c}"
+        cosines([template.format(c=texts[index]) for index in first], owner[first])
+        for template in TEMPLATES
+        if template != "{c}"
     ]
-    found["e_inv"] = float(np.mean([np.abs(plain - other).mean() for other in wrapped]))
+    found["e_inv"] = float(np.mean([np.abs(plain[first] - other).mean() for other in wrapped]))
     return found
 
 

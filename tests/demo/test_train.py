@@ -1,0 +1,120 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from open_clip.transform import PreprocessCfg, image_transform_v2
+from safetensors import safe_open
+from safetensors.torch import load_file
+
+from vlprobe.demo import train as training
+from vlprobe.demo.checkpoints import CONTEXT, build, config, token_ids, tokenizer
+from vlprobe.demo.lessons import batches, draw_lessons
+from vlprobe.demo.renderer import render
+from vlprobe.demo.scene import draw
+from vlprobe.errors import InvalidInput
+
+
+@pytest.fixture(scope="module")
+def few():
+    return draw_lessons(24, lambda *_: None)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Batches of 8 scenes, so that three steps draw 24."""
+    monkeypatch.setattr(training, "BATCH", 8)
+
+
+def quickly(tmp_path, name, loss="softmax", seed=0):
+    path = tmp_path / f"{name}.safetensors"
+    return training.train(loss, 3, seed, 1, path), load_file(path)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
+def test_three_steps_give_a_finite_loss_and_move_every_weight(loss, small, tmp_path):
+    summary, state = quickly(tmp_path, "a", loss)
+    assert np.isfinite(summary["final_loss"])
+    made = config(loss)
+    made["text_cfg"]["vocab_size"] = len(token_ids())
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        before = build(made).state_dict()
+    assert set(before) | {"token_ids"} == set(state)
+    # Gains and shifts that start at 1 or 0 in half precision may round back; whole tables cannot.
+    for key, value in before.items():
+        if value.ndim >= 2:
+            assert not torch.equal(value.half(), state[key]), key
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(small, tmp_path):
+    (_, first), (_, again), (_, other) = (
+        quickly(tmp_path, name, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    )
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    assert not torch.equal(first["text_projection"], other["text_projection"])
+
+
+def test_training_leaves_the_random_numbers_and_the_threads_of_others_alone(small, tmp_path):
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    quickly(tmp_path, "a")
+    assert torch.equal(state, torch.get_rng_state())
+    assert torch.get_num_threads() == threads
+
+
+def test_the_loss_falls_below_that_of_a_model_that_knows_nothing(small, monkeypatch, tmp_path):
+    seen = []
+    monkeypatch.setattr(training, "save", lambda path, model, loss, summary: seen.append(summary))
+    monkeypatch.setattr(training, "SCENES", 24)
+    last = training.train("softmax", 60, 0, 1, tmp_path / "x")["final_loss"]
+    assert last < np.log(8)
+
+
+def test_a_checkpoint_says_how_it_was_made(small, tmp_path):
+    summary, _ = quickly(tmp_path, "a")
+    with safe_open(tmp_path / "a.safetensors", framework="pt") as file:
+        assert json.loads(file.metadata()["training"]) == summary
+    assert (summary["loss"], summary["steps"], summary["seed"], summary["scenes"]) == ("softmax", 3, 0, 24)
+
+
+def test_progress_names_both_stages_and_ends_at_the_end(small, tmp_path):
+    told = []
+    training.train("softmax", 3, 0, 1, tmp_path / "a.safetensors", lambda *now: told.append(now))
+    assert [stage for stage, *_ in told] == sorted(stage for stage, *_ in told)
+    assert told[-1] == ("training", 3, 3)
+
+
+@pytest.mark.parametrize(("loss", "steps", "said"), [("triplet", 3, "softmax, sigmoid"), ("softmax", 0, "1 or more")])
+def test_what_cannot_be_trained_is_refused_in_one_line(loss, steps, said, tmp_path):
+    with pytest.raises(InvalidInput, match=said):
+        training.train(loss, steps, 0, 1, tmp_path / "a.safetensors")
+
+
+def test_no_training_caption_is_cut_off_or_holds_a_word_without_a_row(few):
+    end = len(token_ids()) - 1
+    assert few.tokens.min() == 0
+    assert (few.tokens == end).sum(axis=2).min() == 1
+    assert few.tokens.argmax(axis=2).max() < CONTEXT - 1
+
+
+def test_training_pictures_are_the_ones_that_the_model_will_see(few):
+    transform = image_transform_v2(PreprocessCfg(size=64), is_train=False)
+    mean, std = (torch.tensor(values) for values in (transform.transforms[-1].mean, transform.transforms[-1].std))
+    for index in (0, 7):
+        seen = transform(render(draw("train", index))).permute(1, 2, 0)
+        assert np.array_equal(np.rint(((seen * std + mean) * 255).numpy()), few.pixels[index])
+
+
+def test_batches_show_every_scene_once_before_any_again_and_never_mirrored(few):
+    pixels, tokens = next(batches(few, 24, 1, seed=5))
+    assert len({row.tobytes() for row in tokens}) == 24
+    # The nearest scene to each picture is its own, and never its mirror image.
+    scenes = few.pixels.astype(np.float32) / 255
+    both = np.concatenate([scenes, scenes[:, :, ::-1]])
+    nearest = [int(((both - picture) ** 2).sum(axis=(1, 2, 3)).argmin()) for picture in pixels]
+    assert sorted(nearest) == list(range(24))
+
+
+def test_the_token_rows_cover_numbers_colors_and_objects_as_the_tokenizer_writes_them():
+    words = "two buses and a single orange puppy, partly hidden by people."
+    assert set(tokenizer()([words])[0].tolist()) <= set(token_ids())

@@ -1,0 +1,110 @@
+import re
+import socket
+
+import numpy as np
+import open_clip
+import pytest
+import torch
+
+from vlprobe.demo.captions import TEMPLATES, captions
+from vlprobe.demo.checkpoints import FOLDER, load_checkpoint, token_ids
+from vlprobe.demo.renderer import render
+from vlprobe.demo.scene import distinct
+from vlprobe.errors import NotFound
+from vlprobe.models import demo
+from vlprobe.registry import load_model
+
+TEXTS = ["A red dog.", "Two blue cats to the left of a single green bus on a city street.", "two", ""]
+
+
+@pytest.fixture(scope="module")
+def softmax():
+    return demo.load("demo:softmax", device="cpu")
+
+
+def test_the_demo_models_are_listed_shipped_and_small():
+    assert demo.names() == ["demo:softmax", "demo:sigmoid", "demo:weak"]
+    for name in demo.names():
+        assert (FOLDER / f"{name.partition(':')[2]}.safetensors").stat().st_size < 4_000_000
+
+
+def test_every_demo_model_gives_unit_vectors_of_its_dim():
+    image = render(distinct("val", 1)[0])
+    for name in demo.names():
+        model = load_model(name, device="cpu")
+        images = model.encode_images(model.preprocess(image)[None])
+        texts = model.encode_texts(model.tokenize(TEXTS))
+        assert images.shape == (1, model.dim)
+        assert texts.shape == (len(TEXTS), model.dim)
+        assert np.allclose(np.linalg.norm(np.concatenate([images, texts]), axis=1), 1, atol=1e-6)
+
+
+def test_loading_again_gives_the_same_numbers_and_digest(softmax):
+    again = demo.load("demo:softmax", device="cpu")
+    assert again.digest == softmax.digest
+    assert np.array_equal(again.encode_texts(again.tokenize(TEXTS)), softmax.encode_texts(softmax.tokenize(TEXTS)))
+
+
+def test_digests_tell_models_and_precisions_apart(softmax):
+    digests = {load_model(name, device="cpu").digest for name in demo.names()}
+    digests.add(demo.load("demo:softmax", device="cpu", precision="bf16").digest)
+    assert len(digests) == 4
+
+
+def test_columns_after_the_end_of_text_are_cut_without_changing_an_embedding(softmax):
+    assert softmax.cuts_columns
+    tokens = softmax.tokenize(TEXTS)
+    assert np.abs(softmax.encode_texts(tokens) - softmax.encode_texts(tokens, cut=False)).max() < 1e-6
+
+
+def test_a_file_holds_the_used_token_rows_and_a_model_the_whole_table():
+    model, _, _ = load_checkpoint(FOLDER / "softmax.safetensors")
+    table = model.token_embedding.weight
+    assert table.shape == (49408, 64)
+    used = torch.zeros(49408, dtype=torch.bool)
+    used[list(token_ids())] = True
+    assert not table[~used].any()
+    assert table[used].abs().sum(dim=1).min() > 0
+
+
+def test_no_caption_in_a_template_is_cut_off(softmax):
+    texts = [text for scene in distinct("test", 100) for text in captions(scene)]
+    longest = max(texts, key=len)
+    tokens = softmax.tokenize([template.format(c=text) for template in TEMPLATES for text in (*texts[:50], longest)])
+    assert (tokens[:, -1] == 0).all()
+
+
+def test_an_exported_folder_loads_in_plain_open_clip_without_a_network(softmax, tmp_path, monkeypatch):
+    def offline(*_):
+        raise OSError("no network in this test")
+
+    monkeypatch.setattr(socket.socket, "connect", offline)
+    for name in ("demo:softmax", "demo:sigmoid"):
+        folder = tmp_path / name.partition(":")[2]
+        demo.export_local_dir(name, folder)
+        model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
+        tokenize = open_clip.get_tokenizer(f"local-dir:{folder}")
+        ours = demo.load(name, device="cpu")
+        image = render(distinct("val", 1)[0])
+        assert np.array_equal(transform(image).numpy(), ours.preprocess(image))
+        assert np.array_equal(tokenize(TEXTS).numpy(), ours.tokenize(TEXTS))
+        with torch.inference_mode():
+            texts = model.eval().encode_text(tokenize(TEXTS), normalize=True).numpy()
+        assert np.abs(texts - ours.encode_texts(ours.tokenize(TEXTS))).max() < 1e-6
+
+
+def test_an_exported_folder_is_the_same_model_to_us(softmax, tmp_path):
+    demo.export_local_dir("demo:softmax", tmp_path)
+    assert load_model(f"openclip:local-dir:{tmp_path}", device="cpu").digest == softmax.digest
+
+
+def test_an_unknown_demo_model_is_named_in_one_line():
+    with pytest.raises(NotFound, match=r"demo:softmaxx.*Did you mean 'demo:softmax'"):
+        demo.load("demo:softmaxx")
+
+
+def test_the_model_card_names_every_shipped_file_and_how_it_was_made():
+    card = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for name in demo.names():
+        assert f"{name.partition(':')[2]}.safetensors" in card
+    assert len(re.findall(r"vlprobe train-demo --loss", card)) == 3
