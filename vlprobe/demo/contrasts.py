@@ -86,7 +86,7 @@ def _scene(kind: str, rng: random.Random) -> Scene:
     # One room for both groups, so that those who change places find places alike.
     room = 1 if relation in ("front", "behind") else pick(rng, COUNTS)
     groups = [
-        Group(pick(rng, OBJECTS), pick(rng, COLORS), 1 + int(rng.random() * room), 0) for _ in range(1 + paired)
+        Group(pick(rng, OBJECTS), pick(rng, COLORS), 1 + int(rng.random() * room), room) for _ in range(1 + paired)
     ]
     return Scene("", tuple(groups), relation, int(rng.random() * 2**32))
 
