@@ -60,13 +60,14 @@ _framed = contextvars.ContextVar("framed", default=False)
 
 def main() -> None:
     """The frame around every page."""
-    st.set_page_config(page_title="vlprobe", page_icon="🔎", layout="wide")
-    st.html(STYLE)
+    st.set_page_config(page_icon="🔎", layout="wide")
     pages = [
         st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "overview")
         for name, (title, icon) in PAGES.items()
     ]
     page = st.navigation(pages)
+    st.set_page_config(page_title=f"{page.title} · vlprobe")
+    st.html(STYLE)
     st.sidebar.html(tag("p", f"vlprobe {__version__} · results in {store().root}", class_="vp-quiet"))
     token = _framed.set(True)
     try:

@@ -9,7 +9,6 @@ import io
 import re
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -25,6 +24,8 @@ from vlprobe.views import Filter
 
 SIZE = 12  # cards on a page
 ROLES = {"original": "True caption", "same": "Means the same", "different": "Does not fit"}
+BEFORE = "Reworded, before it was made wrong"
+HIGHER = ' <span class="vp-higher">▲ scores higher</span>'
 EDITED = {"flip": "Made wrong", "combined": "Reworded and made wrong", "paraphrase": "Reworded"}
 
 
@@ -82,15 +83,11 @@ def _details(rows: list, said: pd.DataFrame, asked: Questions, chosen: Filter) -
     if row.source or row.target:
         facts["Words"] = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
     facts |= {"Case": row.id, "Pictures": ", ".join(row.images)}
-    facts |= {f"Tag {name}": value for name, value in _pairs(row.tags) if value}
+    facts |= {f"Tag {name}": value for name, value in dict(row.tags).items() if value}
     lines = "".join(f"{tag('dt', name)}<dd>{breakable(value)}</dd>" for name, value in facts.items())
     st.html(f'<dl class="vp-facts">{lines}</dl>')
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
     st.code(_command(row, asked, chosen), language="bash", wrap_lines=True)
-
-
-def _pairs(tags: object) -> list[tuple[str, str]]:
-    return list(tags.items()) if isinstance(tags, dict) else list(tags)
 
 
 def _command(row: object, asked: Questions, chosen: Filter) -> str:
@@ -102,21 +99,21 @@ def _command(row: object, asked: Questions, chosen: Filter) -> str:
 
 def _pictures(row: object, side: int) -> None:
     """The case's pictures, or a line that says why one cannot be shown."""
-    paths = [Path(name) for name in row.images]
-    places = st.columns(len(paths)) if len(paths) > 1 else [st.container()]
-    for path, place in zip(paths, places, strict=bool(paths)):
+    places = st.columns(len(row.images)) if len(row.images) > 1 else [st.container()]
+    for name, place in zip(row.images, places, strict=len(row.images) > 0):
+        picture = Picture.named(name)
         try:
-            data = _thumbnail(str(path), path.stat().st_mtime_ns if path.exists() else 0, side)
+            data = _thumbnail(name, picture.path.stat().st_mtime_ns if picture.path.exists() else 0, side)
         except VlprobeError:
-            what = f"The picture {path.name} is missing or damaged."
-            place.html(tag("div", what, class_="vp-missing"))
+            place.html(tag("div", f"The picture {picture.path.name} is missing or damaged.", class_="vp-missing"))
         else:
             place.image(data, width="stretch", alt=row.texts[0])
 
 
 @st.cache_data(max_entries=400, show_spinner=False)
-def _thumbnail(path: str, _version: int, side: int) -> bytes:
-    image = pictures.open_picture(Picture(Path(path)))
+def _thumbnail(name: str, changed: int, side: int) -> bytes:
+    """A JPEG of at most this many pixels a side; `changed`, the file's time, makes a new one of a changed file."""
+    image = pictures.open_picture(Picture.named(name))
     image.thumbnail((side, side))
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=88)
@@ -136,25 +133,28 @@ def _card(row: object, said: pd.DataFrame, asked: Questions, model: str, everyth
 
 
 def _captions(row: object, scores: Sequence[float], everything: bool) -> list[str]:
-    """The original, then each other text with what was changed. The rewording behind a combined edit is a detail."""
-    edits = [f"{EDITED.get(row.kind, 'Other')}: {named(row.subtype).lower()}"]
-    edits += ["Reworded, before it was made wrong" if row.kind == "combined" else ROLES[role] for role in row.roles[2:]]
-    texts = list(zip(row.texts[1:], edits, strict=True))
-    if row.kind == "combined" and not everything:
-        texts = texts[:1]
-    one_picture = len(row.images) == 1
-    highest = max(scores[:2]) if one_picture and scores[0] != scores[1] else float("nan")
+    """The original, then other texts with what was changed: one on a card of an edit, all of them in the details."""
+    shown = len(row.texts) if everything else 2 if row.kind in EDITED else 4
+    compared = 2 if row.kind in EDITED else len(row.texts)
+    scored = list(scores[:compared]) if len(row.images) == 1 else []
+    highest = max(scored, default=0.0) if len(set(scored)) > 1 else None
     found = []
-    for place, (text, label) in enumerate([(diff(row.texts[0], row.texts[1])[0], "True caption"), *texts]):
-        chip = ' <span class="vp-higher">▲ scores higher</span>' if place < 2 and scores[place] == highest else ""
-        shown = diff(row.texts[0], text)[1] if place else text
-        found.append(f'<p class="vp-caption"><small>{html.escape(label)}{chip}</small><br>{shown}</p>')
+    for place, (text, role) in enumerate(zip(row.texts[:shown], row.roles[:shown], strict=True)):
+        label = ROLES[role]
+        if place and row.kind in EDITED:
+            label = f"{EDITED[row.kind]}: {named(row.subtype).lower()}" if place == 1 else BEFORE
+        chip = place < len(scored) and scored[place] == highest
+        told = f"{html.escape(label)}{HIGHER if chip else ''}"
+        marked = diff(row.texts[0], text)[1] if place else diff(text, row.texts[1] if len(row.texts) > 1 else text)[0]
+        found.append(f'<p class="vp-caption"><small>{told}</small><br>{marked}</p>')
+    if shown < len(row.texts) and row.kind not in EDITED:
+        found.append(tag("p", f"{len(row.texts) - shown} more captions in the details.", class_="vp-quiet"))
     return found
 
 
 def _scores(row: object, said: pd.DataFrame, names: Sequence[str], asked: Questions) -> str:
-    """A line a model: the scores where one picture meets two texts, and the margin."""
-    columns = [0, 1] if len(row.images) == 1 else []
+    """A line a model: the scores where one picture meets a caption and its edit, and the margin."""
+    columns = [0, 1] if len(row.images) == 1 and (row.kind in EDITED or len(row.texts) == 2) else []
     second = "reworded" if row.kind == "paraphrase" else "wrong"
     last = "moved" if row.kind == "paraphrase" else "margin"
     titles = ["Scores", "true", second, last] if columns else ["Model", last]

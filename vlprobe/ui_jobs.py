@@ -79,21 +79,28 @@ def _panel(job_id: str, ended: bool) -> None:
             quiet(f"{job.label}{_took(job)}")
         with st.container(horizontal=True):
             if not job.ended:
-                st.button(
-                    "Cancel",
-                    icon=":material/stop:",
-                    key="cancel",
-                    on_click=attempt,
-                    args=(jobs.cancel, store(), job.id),
-                )
+                asked = st.session_state.get("stopping") == job.id
+                word = "Stopping at the next batch" if asked else "Cancel"
+                icon = ":material/stop:"
+                st.button(word, icon=icon, key="cancel", disabled=asked, on_click=attempt, args=(_stop, job.id))
             elif job.state != "done":
-                again = {"on_click": attempt, "args": (jobs.resume, store(), job.id)}
+                again = {"on_click": attempt, "args": (_resume, job.id)}
                 if st.button("Resume", icon=":material/play_arrow:", key="resume", **again):
                     st.rerun()
             else:
                 _results_link(job)
         with st.expander("Log"):
             st.code(jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True)
+
+
+def _stop(job_id: str) -> None:
+    jobs.cancel(store(), job_id)
+    st.session_state["stopping"] = job_id
+
+
+def _resume(job_id: str) -> None:
+    st.session_state.pop("stopping", None)
+    jobs.resume(store(), job_id)
 
 
 def _overall(job: Job) -> float:
