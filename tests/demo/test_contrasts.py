@@ -22,6 +22,7 @@ WORN = rf"{NUMBER} (\w+) (?:in|wearing|dressed in|that are|that is) ({'|'.join(C
 PLAIN = rf"{NUMBER} ({'|'.join(COLORS)}) (\w+)"
 ASIDE = {r"\bleft\b": "left", r"\bright\b": "right", r"above|over|higher": "above", r"below|under|lower": "below"}
 ASIDE |= {"in front of": "front", "behind": "behind"}
+LEADING = ("on ", "to ", "above ", "over ", "below ", "under ", "in front ", "behind ")  # the relation comes first
 MANY = {kind: contrasts(kind, "test", 60) for kind in KINDS}
 ALL = [contrast for found in MANY.values() for contrast in found]
 
@@ -36,8 +37,7 @@ def understood(text: str) -> tuple:
         groups.append((COUNTS[number.removeprefix("the").strip() or "one"], color, NAMES[noun]))
     said = [relation for words, relation in ASIDE.items() if re.search(words, text)] if len(groups) == 2 else [""]
     assert len(said) == 1, text
-    leading = re.match(r"(on|to|above|over|below|under|in front|behind|left|right|higher|lower)\b", text) and said[0]
-    return canonical(groups[::-1] if leading else groups, said[0])
+    return canonical(groups[::-1] if said[0] and text.startswith(LEADING) else groups, said[0])
 
 
 def canonical(groups: list, relation: str) -> tuple:
@@ -121,6 +121,24 @@ def test_every_pixel_outside_the_changed_things_is_the_same(kind):
         assert not differing[~allowed].any()
 
 
+def squares(scene, group: int) -> set:
+    return {place.box for place in places(scene) if place.group == group}
+
+
+def test_fewer_things_stand_where_some_of_more_stood():
+    for contrast in MANY["number"]:
+        for group in range(len(contrast.scene.groups)):
+            one, other = squares(contrast.scene, group), squares(contrast.changed, group)
+            assert one <= other or other < one
+
+
+def test_groups_that_change_places_stand_where_the_other_stood():
+    for contrast in MANY["location"]:
+        for group in (0, 1):
+            one, other = squares(contrast.scene, group), squares(contrast.changed, 1 - group)
+            assert one <= other or other < one
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_scene_of_a_held_out_pair_can_be_trained_on(kind):
     trained = {draw("train", index).specification for index in range(4000)}
@@ -165,6 +183,20 @@ def test_saying_it_again_keeps_the_meaning_and_changes_the_order_of_words():
                 for text in (first, again)
             ]
             assert places_said[0] == places_said[1]
+
+
+def test_the_verb_agrees_with_its_subject():
+    told = Counter()
+    for contrast in ALL:
+        for text in (*contrast.captions, reworded(contrast.said, contrast.scene, stream(1))):
+            plain = re.sub(r" that (is|are)\b", "", text.lower())
+            verb = re.search(r"\b(is|are)\b", plain)
+            if verb:
+                named = re.findall(rf"\b{NUMBER}\b(?= (?:\w+ )?(?:{'|'.join(NAMES)})\b)", plain)
+                subject = named[-1 if plain.startswith(LEADING) else 0]
+                assert (verb[1] == "is") == (subject in ("one", "the")), text
+                told[verb[1]] += 1
+    assert min(told["is"], told["are"]) > 100
 
 
 def test_a_converse_names_the_other_group_first_and_means_the_same():

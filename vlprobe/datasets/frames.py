@@ -48,7 +48,6 @@ EXPECTED = (
     "and a number, true or false in faces (if any)"
 )
 MOTION = re.compile(r"\b(up|down|upward|downward|towards)\b", re.IGNORECASE)
-
 FACES_WORDS = {"": None, "false": 0, "no": 0, "true": 1, "yes": 1}
 
 ALIKE = "have fewer than 2 of 3 relations different"
@@ -71,6 +70,9 @@ class Frame:
     relations: tuple[str, ...]
     boundary: float  # seconds; -inf before the first boundary
     faces: bool | None  # None: not said
+
+
+_Pairs = Iterator[tuple[Frame, Frame, str]]  # with the reason for which they are left out, or none
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +162,12 @@ def predicted_times(found: Sequence[Boundary], before: Sequence[np.ndarray], aft
     return np.array(times)
 
 
-def _neighbours(sequence: list[Frame]) -> "_Pairs":
+def _neighbours(sequence: list[Frame]) -> _Pairs:
     for first, other in pairwise(sequence):
         yield first, other, _same(first, other)
 
 
-def _action_genome(sequence: list[Frame]) -> "_Pairs":
+def _action_genome(sequence: list[Frame]) -> _Pairs:
     chosen_first = -2
     for at, first in enumerate(sequence):
         follows = at == chosen_first + 1
@@ -183,19 +185,18 @@ def _action_genome(sequence: list[Frame]) -> "_Pairs":
             yield first, other, why
 
 
-def _gebc(sequence: list[Frame]) -> "_Pairs":
+def _gebc(sequence: list[Frame]) -> _Pairs:
     middles = _middles(sequence)
     for first, other in zip(middles, middles[2:], strict=False):
         moves = MOTION.search(first.caption) or MOTION.search(other.caption)
         yield first, other, MOVES if moves else _same(first, other)
 
 
-def _youcook2(sequence: list[Frame]) -> "_Pairs":
+def _youcook2(sequence: list[Frame]) -> _Pairs:
     for first, other in combinations(_middles(sequence), 2):
         yield first, other, FACES if first.faces or other.faces else _same(first, other)
 
 
-_Pairs = Iterator[tuple[Frame, Frame, str]]  # with the reason for which they are left out, or none
 FILTERS = {"": _neighbours, "ag": _action_genome, "gebc": _gebc, "youcook2": _youcook2}
 
 
