@@ -159,8 +159,8 @@ def test_no_pair_comes_twice_and_a_longer_list_begins_with_the_shorter():
 def test_a_contrast_is_the_one_that_was_always_drawn():
     # Written down once: stored results depend on it.
     assert MANY["color"][0].captions == (
-        "The two pink cats are placed to the right of the two red boats.",
-        "The two gray cats are placed to the right of the two red boats.",
+        "Two purple boats are higher than two pink cats.",
+        "Two purple boats are higher than two white cats.",
     )
 
 
@@ -169,6 +169,15 @@ def test_scenes_are_of_one_group_and_of_two_and_of_every_relation_and_background
     assert {one.scene.relation for one in MANY["location"]} == {"left", "right", "above", "below", "front", "behind"}
     assert {one.scene.background for one in ALL} == set(PLACES)
     assert {group.count for one in ALL for group in one.scene.groups} == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("split", ["test", "val"])
+def test_every_structure_has_its_share(split):
+    for kind in KINDS:
+        relations = Counter(one.scene.relation for one in contrasts(kind, split, 300))
+        assert kind in ("location", "swap") or relations.pop("") >= 45
+        assert len(relations) == (4 if kind == "number" else 6)
+        assert min(relations.values()) > 0.5 * sum(relations.values()) / len(relations)
 
 
 def test_saying_it_again_keeps_the_meaning_and_changes_the_order_of_words():
