@@ -183,6 +183,7 @@ class Probe(ABC):
     name: str
     version: int
     dataset: str  # what it is tried on where nobody chose one
+    kinds: Mapping[str, str]  # the kinds of its cases, in plain words; the first is shown first
     defaults: Mapping[str, object]  # the options and their default values
     metrics: tuple[Metric, ...]
 
@@ -208,25 +209,58 @@ class Probe(ABC):
         return rows
 
 
-class DualEncoder(Protocol):
-    """A frozen model that puts images and texts in one space: `models/*.py` define PREFIX, names() and load(name, ...).
+class TextEncoder(Protocol):
+    """A frozen model of texts: `models/*.py` define PREFIX, names() and load(name, ...).
 
-    `digest` covers the weights' bytes, the preprocessing, the tokenizer and the precision. `preprocess` must be safe to
-    call from several threads. The encode methods return float32 of shape (n, dim), l2-normalised.
+    `digest` covers the weights' bytes, the preprocessing, the tokenizer and the precision. A model may also have a
+    `note`, what a reader of its scores must know.
     """
 
     name: str
     digest: str
     dim: int
 
+    def tokenize(self, texts: Sequence[str]) -> np.ndarray:
+        """Texts to int64 of shape (n, columns); texts with equal rows are one text to the model.
+
+        -1 stands after the end of a text where a model sees no pads; the number of columns may then differ by call.
+        """
+
+    def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
+        """Shape (n, columns) to float32 of shape (n, dim), l2-normalised."""
+
+
+class DualEncoder(TextEncoder, Protocol):
+    """A frozen model that puts images and texts in one space. `preprocess` must be safe to call from several threads.
+
+    With `image_dim`, a multiple of `dim`, an image is several vectors in a row, and the best of them is its similarity.
+    """
+
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """An RGB PIL image to the array that encode_images stacks."""
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Shape (n, ...) of preprocessed images to (n, dim)."""
+        """Shape (n, ...) of preprocessed images to float32 of shape (n, image_dim or dim), l2-normalised."""
+
+
+class PairScorer(Protocol):
+    """A frozen model that looks at a picture and a text together. It may be a DualEncoder or TextEncoder too.
+
+    `score_type` says what a score is: "probability" or "logit".
+    """
+
+    name: str
+    digest: str
+    score_type: str
+
+    def preprocess(self, image: "Image.Image") -> np.ndarray:
+        """An RGB PIL image to an array; two images may give different shapes."""
+
+    def look(self, pixels: Sequence[np.ndarray]) -> Sequence:
+        """Preprocessed images to what `match` needs of each: anything with `nbytes`."""
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, context). Texts with equal rows are one text to the model."""
+        """As of a TextEncoder."""
 
-    def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
-        """Shape (n, context) to (n, dim)."""
+    def match(self, seen: Sequence, tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+        """How well each picture fits its text, float32 of shape (n,); with `logits` as the head gives it."""

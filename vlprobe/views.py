@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from vlprobe import published as tables
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.store import Store
@@ -242,14 +243,26 @@ def outcomes(store: Store, case_key: str, chosen: Filter) -> dict[str, int]:
 
 
 def answers(store: Store, case_key: str, cases: Sequence[int]) -> pd.DataFrame:
-    """What every stored model said to these cases: case, model, margin, scores."""
+    """What every stored model said to these cases: case, model, margin, scores and what else the probe stores."""
     own = _runs_of(store, case_key)
     with store.cursor() as cursor:
         table = cursor.execute(
-            'SELECT "case", run AS key, margin, scores FROM read_parquet(?) WHERE list_contains(?::BIGINT[], "case")',
+            "SELECT run AS key, * EXCLUDE (run, item, kind, subtype, rule, strength_bin) FROM read_parquet(?) "
+            'WHERE list_contains(?::BIGINT[], "case")',
             [store.files(own["key"].tolist(), "scores"), [int(case) for case in cases]],
         ).df()
     return table.merge(own[["key", "model"]], on="key").drop(columns="key").sort_values(["case", "model"])
+
+
+def facts(store: Store, case_key: str) -> dict:
+    """What is known of the questions themselves: sizes, what was dropped and why, defects of the data, notes."""
+    return store.cases(case_key).manifest()
+
+
+def published(probe: str) -> pd.DataFrame:
+    """What the probe's paper prints, one row a cell; see `vlprobe.published` for the columns."""
+    table = tables.load()
+    return table[table["paper"] == probe].reset_index(drop=True)
 
 
 def pareto(points: pd.DataFrame, down: str, up: str) -> pd.Series:

@@ -25,7 +25,13 @@ class Lgip(Probe):
 
     name = "lgip"
     version = 1
+    needs = "pictures"
     dataset = "demo"
+    kinds: Mapping[str, str] = {
+        "flip": "Made wrong: a colour, a number or an object is exchanged",
+        "combined": "Reworded and made wrong",
+        "paraphrase": "Reworded only",
+    }
     defaults: Mapping[str, object] = {
         "rules": "strict",
         "kinds": ["paraphrase", "flip", "combined"],
@@ -64,6 +70,7 @@ class Lgip(Probe):
 
     def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
         """Similarity of the original minus that of the edit; for a paraphrase, minus how far it moved."""
+        scoring.refuse_unfit(encoder.model, self)
         return scoring.case_scorer(encoder, _margins)
 
     def prepare(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -30,7 +30,9 @@ class Prsm(Probe):
 
     name = "prsm"
     version = 1
+    needs = "gallery"
     dataset = "demo"
+    kinds: Mapping[str, str] = {"ranking": "One query in several wordings"}
     defaults: Mapping[str, object] = {"gallery": "", "group": ""}
     metrics = ranking.METRICS
 
@@ -57,13 +59,18 @@ class Prsm(Probe):
         return made, dropped
 
     def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
-        """Measures of each query's rankings; the margin is how far the top overlap stays below 1."""
+        """Measures of each query's rankings; the margin is how far the top overlap stays below 1.
+
+        In a gallery too small for an overlap it is how far the rank correlation does.
+        """
+        scoring.refuse_unfit(encoder.model, self)
         name, group = str(run.options["gallery"]), str(run.options["group"])
         shown = registry.load_dataset(name, cache).items if name else items
         candidates = [item for item in shown if item.image]
         if not candidates:
             raise InvalidInput(f"Dataset '{run.dataset}' has no pictures to rank. Name some: --option gallery=demo.")
-        vectors = encoder.images([item.image for item in candidates])
+        pictures = [item.image for item in candidates]
+        vectors = encoder.images(pictures)
         groups = np.array([item.tags.get(group, "") if group else "" for item in candidates])
         own = {item.id: item.tags.get(group, "") if group else "" for item in items}
         galleries = {
@@ -80,13 +87,15 @@ class Prsm(Probe):
                         f"No picture of the gallery has {group} '{own[item]}', which item '{item}' asks of."
                     )
                 numbers, gallery = galleries[own[item]]
-                values = np.concatenate([block for _, block in gallery.similarities(encoder.texts(versions))])
+                match = scoring.matcher(encoder, [pictures[number] for number in numbers], versions, asked="texts")
+                asked = gallery.similarities(encoder.texts(versions), match)
+                values = np.concatenate([block for _, block in asked])
                 found.append(ranking.measures(values) | {"gallery_size": len(numbers)})
                 best = np.argsort(-values, axis=1, kind="stable")[:, :SHOWN]
                 tops.append(json.dumps([[candidates[numbers[one]].image.name for one in row] for row in best]))
             table = pd.DataFrame(found).astype(np.float64)
-            overlap = table["local_100"].where(table["local_100"].notna(), table["local_10"])
-            columns = {"margin": pa.array((overlap - 1).astype(np.float32)), "top": pa.array(tops)}
+            kept = table["local_100"].fillna(table["local_10"]).fillna(table["global"])
+            columns = {"margin": pa.array((kept - 1).astype(np.float32)), "top": pa.array(tops)}
             columns |= {name: pa.array(table[name]) for name in table}
             nothing = pa.array([[]] * len(table), pa.list_(pa.float32()))
             return pa.table({"scores": nothing, "text_scores": nothing, **columns})

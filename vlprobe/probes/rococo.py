@@ -19,7 +19,7 @@ import pyarrow as pa
 from vlprobe import registry, scoring
 from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
-from vlprobe.gallery import Gallery, retrieve
+from vlprobe.gallery import Found, Gallery, retrieve
 from vlprobe.metrics import retrieval
 from vlprobe.perturb import influence, mix, substitution
 from vlprobe.types import Case, DualEncoder, Edit, Item, Picture, Probe, Run
@@ -32,7 +32,12 @@ class Rococo(Probe):
 
     name = "rococo"
     version = 1
+    needs = "gallery"
     dataset = "demo"
+    kinds: Mapping[str, str] = {
+        "i2t": "Find the caption: altered captions are in the gallery",
+        "t2i": "Find the picture: mixed pictures are in the gallery",
+    }
     defaults: Mapping[str, object] = {
         # NAME, NAME:K to exchange K words, or delete:WHICH
         "policies": ["rand-voca", "same-concept", "diff-concept", "danger"],
@@ -78,6 +83,7 @@ class Rococo(Probe):
 
     def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
         """Ranks in both galleries; the margin is the right candidate's similarity minus the best altered one's."""
+        scoring.refuse_unfit(encoder.model, self)
         shown = [item for item in items if item.image]
         code = {item.id: number for number, item in enumerate(shown)}
         texts = _TextGalleries(encoder, cases, code, bool(run.options["normalise"]))
@@ -89,12 +95,10 @@ class Rococo(Probe):
             for (kind, subtype, rule), own in rows.groupby(["kind", "subtype", "rule"], sort=False):
                 query_item = own["item"].map(code).to_numpy()
                 if kind == "i2t":
-                    queries = encoder.images([shown[number].image for number in query_item])
-                    ranked, names = texts.search(queries, query_item, subtype)
+                    ranked, names = texts.search([shown[number].image for number in query_item], query_item, subtype)
                 else:
                     asked = [part["texts"][number][0].as_py() for number in own.index]
-                    encoder.texts(asked, keep=True)
-                    ranked, names = images.search(encoder.texts(asked), query_item, rule)
+                    ranked, names = images.search(asked, query_item, rule)
                 for column in _COLUMNS[:-1]:
                     found.loc[own.index, column] = getattr(ranked, column)
                 found.loc[own.index, "top"] = [names[number] for number in ranked.which_altered]
@@ -127,9 +131,9 @@ class _TextGalleries:
             own["text"] += row["texts"]
             own["owner"] += [code[row["item"]]] * len(row["texts"])
             own["altered"] += [role == "different" for role in row["roles"]]
-        self.built: dict[str, tuple[Gallery, np.ndarray, np.ndarray]] = {}
+        self.built: dict[str, tuple[Gallery, np.ndarray, np.ndarray, list[str]]] = {}
 
-    def search(self, queries: np.ndarray, query_item: np.ndarray, policy: str):
+    def search(self, queries: Sequence[Picture], query_item: np.ndarray, policy: str) -> tuple[Found, list[str]]:
         rows = self.rows[policy]
         if policy not in self.built:
             texts = rows["text"]
@@ -137,9 +141,10 @@ class _TextGalleries:
                 texts = [" ".join(re.findall(r"\w+", text.lower())) for text in texts]
             altered = np.array(rows["altered"])
             self.encoder.texts([text for text, own in zip(texts, ~altered, strict=True) if own], keep=True)
-            self.built[policy] = Gallery(self.encoder.texts(texts)), np.array(rows["owner"]), altered
-        gallery, owner, altered = self.built[policy]
-        return retrieve(queries, query_item, gallery, owner, altered), rows["text"]
+            self.built[policy] = Gallery(self.encoder.texts(texts)), np.array(rows["owner"]), altered, texts
+        gallery, owner, altered, texts = self.built[policy]
+        match = scoring.matcher(self.encoder, queries, texts, asked="images")
+        return retrieve(self.encoder.images(queries), query_item, gallery, owner, altered, match), rows["text"]
 
 
 class _PictureGalleries:
@@ -147,20 +152,22 @@ class _PictureGalleries:
 
     def __init__(self, encoder: Encoder, items: Sequence[Item]) -> None:
         self.encoder, self.items = encoder, items
-        self.built: dict[str, tuple[Gallery, list[str]]] = {}
+        self.built: dict[str, tuple[Gallery, list[Picture]]] = {}
 
-    def search(self, queries: np.ndarray, query_item: np.ndarray, rule: str):
+    def search(self, queries: Sequence[str], query_item: np.ndarray, rule: str) -> tuple[Found, list[str]]:
         if rule not in self.built:
             kind, lam, number = rule.split(":")
             paths = {item.id: item.image.path for item in self.items}
             edits = mix.picture_edits(paths, kind, float(lam), int(number.removeprefix("seed")))
             mixed = [Picture(item.image.path, edits[item.id]) for item in self.items]
             everything = [item.image for item in self.items] + mixed
-            self.built[rule] = Gallery(self.encoder.images(everything)), [picture.name for picture in everything]
-        gallery, names = self.built[rule]
+            self.built[rule] = Gallery(self.encoder.images(everything)), everything
+        gallery, everything = self.built[rule]
         owner = np.tile(np.arange(len(self.items)), 2)
         altered = np.repeat([False, True], len(self.items))
-        return retrieve(queries, query_item, gallery, owner, altered), names
+        match = scoring.matcher(self.encoder, everything, queries, asked="texts")
+        found = retrieve(self.encoder.texts(queries, keep=True), query_item, gallery, owner, altered, match)
+        return found, [picture.name for picture in everything]
 
 
 def _altered(item: Item, policy: str, options: Mapping[str, object], seed: int) -> tuple[list[str], Mapping[str, int]]:
@@ -188,7 +195,10 @@ def _listed(value: object) -> list:
 
 @functools.cache
 def _voter(name: str) -> DualEncoder:
-    return registry.load_model(name)
+    model = registry.load_model(name)
+    if not hasattr(model, "encode_texts"):
+        raise InvalidInput(f"'{name}' embeds no texts and cannot vote on words. Name a text encoder or a dual encoder.")
+    return model
 
 
 def _encode(model: DualEncoder) -> Callable[[Sequence[str]], np.ndarray]:

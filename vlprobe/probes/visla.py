@@ -27,6 +27,11 @@ class Visla(Probe):
     name = "visla"
     version = 1
     dataset = "demo-triplets"
+    kinds: Mapping[str, str] = {
+        "t2t": "Texts: two that mean the same, one that does not",
+        "i2t": "A picture against the three texts",
+        "i2t-pair": "A picture, its caption and a false one",
+    }
     defaults: Mapping[str, object] = {}
     metrics = triplets.METRICS
 
