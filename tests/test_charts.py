@@ -69,6 +69,17 @@ def test_many_models_are_named_in_a_legend_instead_of_beside_their_marks():
     assert all(trace.showlegend for trace in figure.data if trace.name in looks)
 
 
+def test_marks_in_a_crowd_are_named_in_a_legend_and_a_pair_beside_each_other():
+    crowd = pd.concat([POINTS[:1].assign(model=f"m{number}", y=0.9 + 0.01 * number) for number in range(3)])
+    looks = charts.styles(["m0", "m1", "m2"])
+    figure = charts.trade_off(crowd, DOWN, UP, "cosine", looks)
+    assert all(trace.showlegend for trace in figure.data if trace.name in looks)
+    figure = charts.trade_off(crowd[:2], DOWN, UP, "cosine", looks)
+    places = {trace.name: trace.textposition for trace in figure.data if trace.name in looks}
+    assert places["m0"].startswith("bottom")
+    assert places["m1"].startswith("top")
+
+
 def test_dots_are_one_row_a_slice_and_leave_out_what_is_unknown():
     table = pd.DataFrame(
         [

@@ -58,7 +58,7 @@ def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
     if page == "overview":
         assert [button.label for button in at.button] == ["Run the demo"]
     elif page == "run":
-        assert "No run has been started" in words(at)
+        assert "None yet" in words(at)
     else:
         assert "Nothing has been run yet" in at.info[0].value
 
@@ -123,7 +123,7 @@ def test_a_link_reopens_exactly_that_view(shown, filled: Store):
 def test_nonsense_in_the_url_falls_back_to_what_there_is(shown, filled: Store):
     at = shown(filled, "failures", model="no", kind="<b>", page="-3", outcome="x", sort="y", set="../..", case="z")
     assert not at.error
-    assert at.selectbox(key="model").value == CONSTANT
+    assert at.selectbox(key="model").value == CONSTANT  # the first by name
     assert any(button.label == "Details" for button in at.button)
 
 
@@ -197,6 +197,7 @@ def _one_slice_missing():
 def test_a_bad_job_in_the_url_is_one_line(shown, filled: Store):
     at = shown(filled, "run", job="nonsense")
     assert "No job named" in at.error[0].value
+    assert at.button(key="start")
 
 
 def test_start_is_off_until_something_is_chosen(shown, filled: Store):
@@ -215,11 +216,13 @@ def test_start_makes_a_job_of_what_was_chosen(shown, filled: Store, monkeypatch)
     at.multiselect(key="run_models").set_value([RANDOM, CONSTANT])
     at.selectbox(key="run_lgip_rules").set_value("paper")
     at.number_input(key="run_limit").set_value(5)
+    at.text_input(key="run_own").set_value(" csv:mine.csv ")
     at.run()
     at.button(key="start").click().run()
     assert begun[0].models == (RANDOM, CONSTANT)
     assert begun[0].options["rules"] == "paper"
     assert begun[0].limit == 5
+    assert begun[0].dataset == "csv:mine.csv"
 
 
 def test_a_job_that_cannot_start_is_one_line(shown, filled: Store, monkeypatch):

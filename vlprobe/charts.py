@@ -74,7 +74,8 @@ def trade_off(points: pd.DataFrame, down: Metric, up: Metric, unit: str, looks: 
             name="best trade-offs",
             hoverinfo="skip",
         )
-    direct = len(known) <= _LABELLED
+    near = _near(known, x_range, y_range)
+    direct = len(known) <= _LABELLED and max(map(len, near), default=0) < 2
     for place, point in enumerate(known.itertuples()):
         color, symbol = looks[point.model]
         figure.add_scatter(
@@ -83,10 +84,10 @@ def trade_off(points: pd.DataFrame, down: Metric, up: Metric, unit: str, looks: 
             error_x=_bar([point.x], [point.x_low], [point.x_high], color),
             error_y=_bar([point.y], [point.y_low], [point.y_high], color),
             mode="markers+text" if direct else "markers",
-            marker={"color": color, "symbol": symbol, "size": 15, "line": {"width": 1.5, "color": "white"}},
+            marker={"color": color, "symbol": symbol, "size": 13, "line": {"width": 1.5, "color": "white"}},
             text=[_wrapped(point.model, 20)],
             textfont={"size": 13},
-            textposition=_beside(known, place, x_range, y_range),
+            textposition=_beside(known, place, near[place], x_range),
             cliponaxis=False,
             name=point.model,
             showlegend=not direct,
@@ -185,12 +186,20 @@ def _y_range(points: pd.DataFrame, up: Metric) -> list[float]:
     return [low - room, high + room]
 
 
-def _beside(points: pd.DataFrame, place: int, x_range: Sequence[float], y_range: Sequence[float]) -> str:
+def _near(points: pd.DataFrame, x_range: Sequence[float], y_range: Sequence[float]) -> list[list[int]]:
+    """For each mark, the places of the others that are so close that names beside them would collide."""
+    wide, high = 0.35 * (x_range[1] - x_range[0]), 0.09 * (y_range[1] - y_range[0])
+    marks = list(zip(points["x"], points["y"], strict=True))
+    return [
+        [other for other, (x, y) in enumerate(marks) if other != own and abs(x - u) < wide and abs(y - v) < high]
+        for own, (u, v) in enumerate(marks)
+    ]
+
+
+def _beside(points: pd.DataFrame, place: int, near: Sequence[int], x_range: Sequence[float]) -> str:
     """Names go towards the middle of the plot; of two marks that are close, the lower one is named underneath."""
     own = points.iloc[place]
-    near = (points["x"] - own["x"]).abs() < 0.35 * (x_range[1] - x_range[0])
-    near &= (points["y"] - own["y"]).abs() < 0.08 * (y_range[1] - y_range[0])
-    lower = (points["y"][near] > own["y"]).any()
+    lower = any(points.iloc[other]["y"] > own["y"] for other in near)
     side = "right" if own["x"] < sum(x_range) / 2 else "left"
     return f"{'bottom' if lower else 'top'} {side}"
 

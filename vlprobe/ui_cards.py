@@ -135,8 +135,7 @@ def _card(row: object, said: pd.DataFrame, asked: Questions, model: str, everyth
 def _captions(row: object, scores: Sequence[float], everything: bool) -> list[str]:
     """The original, then other texts with what was changed: one on a card of an edit, all of them in the details."""
     shown = len(row.texts) if everything else 2 if row.kind in EDITED else 4
-    compared = 2 if row.kind in EDITED else len(row.texts)
-    scored = list(scores[:compared]) if len(row.images) == 1 else []
+    scored = list(scores[:2] if row.kind in EDITED else scores) if _paired(row, scores) else []
     highest = max(scored, default=0.0) if len(set(scored)) > 1 else None
     found = []
     for place, (text, role) in enumerate(zip(row.texts[:shown], row.roles[:shown], strict=True)):
@@ -152,9 +151,15 @@ def _captions(row: object, scores: Sequence[float], everything: bool) -> list[st
     return found
 
 
+def _paired(row: object, scores: Sequence[float]) -> bool:
+    """Whether the scores are those of one picture with each text, in order."""
+    return len(row.images) == 1 and len(scores) == len(row.texts)
+
+
 def _scores(row: object, said: pd.DataFrame, names: Sequence[str], asked: Questions) -> str:
     """A line a model: the scores where one picture meets a caption and its edit, and the margin."""
-    columns = [0, 1] if len(row.images) == 1 and (row.kind in EDITED or len(row.texts) == 2) else []
+    paired = all(_paired(row, said.loc[name]["scores"]) for name in names)
+    columns = [0, 1] if paired and (row.kind in EDITED or len(row.texts) == 2) else []
     second = "reworded" if row.kind == "paraphrase" else "wrong"
     last = "moved" if row.kind == "paraphrase" else "margin"
     titles = ["Scores", "true", second, last] if columns else ["Model", last]
@@ -221,8 +226,9 @@ def summary(asked: Questions, chosen: Filter) -> None:
     elif counts["all"]:
         share = f"{100 * counts['fooled'] / counts['all']:.1f} %"
         ties = f", {counts['tied']:,} of them by a tie" if counts["tied"] else ""
+        edited = "The caption was changed so that it no longer fits the picture: the true one should score higher. "
         st.markdown(
-            f"The caption was changed so that it no longer fits the picture. {model} should prefer the true one. "
-            f"It was fooled **{counts['fooled']:,}** times of **{counts['all']:,}** ({share}){ties}. "
-            "The margin is the true caption's score minus the wrong one's."
+            f"{edited if chosen.kind in EDITED else ''}{model} was fooled **{counts['fooled']:,}** times of "
+            f"**{counts['all']:,}** ({share}){ties}. "
+            "The margin is the score of what should win minus the score of what should lose."
         )

@@ -14,7 +14,7 @@ from vlprobe.ui_state import attempt, plain, quiet, store, tag, view
 
 DEMO = Request(models=("demo:softmax", "demo:sigmoid", "demo:weak"), dataset="demo", probe="lgip")
 STATES = {
-    "queued": ("⏳", "Waiting"),
+    "queued": ("…", "Waiting"),
     "running": ("▶", "Running"),
     "done": ("✔", "Done"),
     "failed": ("✘", "Failed"),
@@ -48,9 +48,13 @@ def demo_button() -> None:
 
 
 def watched() -> Job | None:
-    """The job that the URL names."""
+    """The job that the URL names; a name that is not known is said, and the page goes on."""
     job_id = st.query_params.get("job", "")
-    return jobs.read(store(), job_id) if job_id else None
+    try:
+        return jobs.read(store(), job_id) if job_id else None
+    except VlprobeError as error:
+        st.error(plain(str(error)))
+        return None
 
 
 def panel(job: Job) -> None:
@@ -76,7 +80,7 @@ def _panel(job_id: str, ended: bool) -> None:
             st.progress(_overall(job), text=plain(job.label))
             quiet(_pace(job))
         elif job.label:
-            quiet(f"{job.label}{_took(job)}")
+            quiet(f"{job.label.rstrip('.')}, {_span(job.updated - job.created)} after it was started.")
         with st.container(horizontal=True):
             if not job.ended:
                 asked = st.session_state.get("stopping") == job.id
@@ -121,10 +125,6 @@ def _pace(job: Job) -> str:
     return " · ".join(parts)
 
 
-def _took(job: Job) -> str:
-    return f" after {_span(job.updated - job.created)}." if job.updated > job.created else ""
-
-
 def _span(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.0f} s"
@@ -152,16 +152,17 @@ def form() -> None:
         placeholder="Choose, or type a name and press Enter",
         help="Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a file.",
     )
-    left, right = st.columns([2, 1])
+    columns = st.columns(3)
+    chosen = columns[0].selectbox("Dataset", _known("datasets"), key="run_dataset")
     typed = ", ".join(f"`{name}`" for name in registry.names("datasets") if name not in _known("datasets"))
-    dataset = left.selectbox(
-        "Dataset",
-        _known("datasets"),
-        key="run_dataset",
-        accept_new_options=True,
-        help=f"Pictures of your own can be typed: {typed}, with the path of your folder or file.",
+    own = columns[1].text_input(
+        "Or pictures of your own",
+        key="run_own",
+        placeholder="coco:/path/to/folder",
+        help=f"Takes the place of the dataset. With the path of your file or folder: {typed}.",
     )
-    probe = right.selectbox("Probe", sorted(registry.names("probes"), key=lambda name: name != "lgip"), key="run_probe")
+    dataset = own.strip() or chosen
+    probe = columns[2].selectbox("Probe", sorted(registry.names("probes"), key=_lgip_first), key="run_probe")
     defaults = registry.load_probe(probe).defaults
     first = [name for name, default in defaults.items() if isinstance(default, list) or name == "rules"]
     options = _options(probe, first, [1, 3] if len(first) == 2 else len(first))
@@ -170,10 +171,18 @@ def form() -> None:
         limit = sizes[0].number_input(
             "Only the first pictures", 0, None, 0, key="run_limit", help="0 takes all pictures of the dataset."
         )
-        device = sizes[1].selectbox("Device", ["auto", "cpu", "cuda", "mps"], key="run_device", accept_new_options=True)
+        device = sizes[1].selectbox("Device", ["auto", "cpu", "cuda", "cuda:1", "mps"], key="run_device")
         batch = sizes[2].number_input("Batch size", 1, 4096, 64, key="run_batch", help="Changes the speed only.")
         options |= _options(probe, [name for name in defaults if name not in first], 3)
-    request = Request(tuple(models), dataset, probe, options, limit=int(limit), device=device, batch_size=int(batch))
+    request = Request(
+        tuple(name.strip() for name in models),
+        dataset.strip(),
+        probe,
+        options,
+        limit=int(limit),
+        device=device,
+        batch_size=int(batch),
+    )
     quiet(_work(request))
     wanting = not models or any(value == [] for value in options.values())
     st.button(
@@ -186,6 +195,10 @@ def form() -> None:
         on_click=attempt,
         args=(begin, request),
     )
+
+
+def _lgip_first(name: str) -> tuple[bool, str]:
+    return name != "lgip", name
 
 
 def _options(probe: str, names: Sequence[str], widths: Sequence[int] | int) -> dict[str, object]:
@@ -229,10 +242,11 @@ def _known(folder: str) -> list[str]:
 
 
 def past() -> None:
-    """The newest jobs, each with a way back to it."""
-    found: Sequence[Job] = jobs.jobs(store())[:12]
+    """The newest jobs but for the one that is watched, each with a way back to it."""
+    watching = st.query_params.get("job", "")
+    found = [job for job in jobs.jobs(store()) if job.id != watching][:12]
     if not found:
-        quiet("No run has been started from this page yet.")
+        quiet("None yet.")
     for job in found:
         icon, word = STATES[job.state]
         with st.container(horizontal=True, vertical_alignment="center", key=f"past_{job.id}"):

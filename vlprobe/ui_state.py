@@ -5,7 +5,7 @@ The URL is the only truth of a picker: what it does not name has its default. So
 
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,12 +57,8 @@ class Questions:
     """What a page is about: models that answered the same questions."""
 
     key: str
-    label: str
-    dataset: str
     probe: str
     models: tuple[str, ...]
-    n_items: int
-    n_cases: int
     looks: Looks  # of every stored model, so that a model looks the same everywhere
 
     @property
@@ -87,10 +83,13 @@ def questions() -> Questions:
     key = choose("Question set", "set", options, kept if kept in options else next(iter(options)), always=True)
     st.session_state["kept_set"] = key
     own = rows[key]
-    looks = charts.styles(sorted(view("runs")["model"].unique()))
-    return Questions(
-        key, own.label, own.dataset, own.probe, tuple(sorted(own.models)), int(own.n_items), int(own.n_cases), looks
-    )
+    looks = charts.styles(_ordered(view("runs")["model"].unique()))
+    return Questions(key, own.probe, tuple(_ordered(own.models)), looks)
+
+
+def _ordered(models: Iterable[str]) -> list[str]:
+    """By name, controls last."""
+    return sorted(models, key=lambda name: (name.startswith("control:"), name))
 
 
 def choose(

@@ -201,7 +201,7 @@ def test_details_open_by_keyboard_and_close_by_escape(page, url: str, results: f
 
 def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str, results: float):
     visit(page, url + "/run")
-    for field, name in (("run_models", "control:random"), ("run_dataset", "demo:val")):
+    for field, name in (("run_models", "control:random"), ("run_own", "demo:val")):
         page.locator(f".st-key-{field} input").fill(name)
         page.keyboard.press("Enter")
         idle(page)
