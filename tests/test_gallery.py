@@ -58,3 +58,40 @@ def test_candidates_that_the_model_cannot_tell_apart_tie_to_the_bit():
     assert len(found.vectors) == 40
     for _, scores in found.similarities(unit(rng, 30, 64)):
         assert all(len(np.unique(row)) <= 40 for row in scores)
+
+
+def test_the_short_list_is_ranked_by_logit_and_cosine_and_all_others_stay_below_it(monkeypatch):
+    monkeypatch.setattr(gallery, "SHORT_LIST", 5)
+    queries, vectors, owner, altered = world(4)
+    logits = np.random.default_rng(5).normal(scale=9, size=(12, 72)).astype(np.float32)
+    asked = []
+
+    def match(query: np.ndarray, candidate: np.ndarray) -> np.ndarray:
+        asked.append(len(query))
+        return logits[query, candidate]
+
+    found = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, match)
+    assert sum(asked) == 12 * 5
+    for query in range(12):
+        cosines = vectors @ queries[query]
+        order = np.argsort(-cosines)
+        listed = sorted(order[:5], key=lambda candidate: -(logits[query, candidate] + cosines[candidate]))
+        ranking = [*listed, *order[5:]]
+        own = next(place for place, c in enumerate(ranking) if owner[c] == query and not altered[c])
+        assert found.rank[query] == 1 + own
+        assert found.rank_clean[query] == 1 + sum(not altered[c] for c in ranking[:own])
+        assert found.top_altered[query] == altered[ranking[0]]
+
+
+def test_ties_at_the_end_of_the_short_list_are_on_it_and_blocks_change_nothing(monkeypatch):
+    monkeypatch.setattr(gallery, "SHORT_LIST", 2)
+    cosines = np.array([[0.5, 0.4, 0.4, 0.1], [0.1, 0.2, 0.3, 0.4]], np.float32)
+    found = gallery.reranked(cosines, lambda query, candidate: np.zeros(len(query), np.float32))
+    assert (np.argsort(-found[1], kind="stable") == [3, 2, 1, 0]).all()
+    assert found[0].tolist() == pytest.approx([0.5, 0.4, 0.4, 0.1 + 0.4 - 3])
+    queries, vectors, owner, altered = world(6)
+    logits = np.random.default_rng(7).normal(size=(12, 72))
+    whole = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c])
+    monkeypatch.setattr(gallery, "BLOCK_BYTES", 1)
+    single = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c])
+    assert (whole.rank == single.rank).all() and np.abs(whole.best_own - single.best_own).max() <= 1e-6

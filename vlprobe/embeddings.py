@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,9 +18,11 @@ import numpy as np
 
 from vlprobe import pictures
 from vlprobe.errors import InvalidInput
-from vlprobe.types import DualEncoder, Picture
+from vlprobe.types import DualEncoder, PairScorer, Picture, TextEncoder
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
+SEEN_BYTES = 1 << 30  # of looked-at pictures that are kept for the next pairs
+SPREAD_PAIRS = 1000  # mismatched pairs that give the spread of a model that scores pairs
 
 
 class Vectors:
@@ -100,37 +103,47 @@ class Encoder:
 
     def __init__(
         self,
-        model: DualEncoder,
+        model: TextEncoder | DualEncoder | PairScorer,
         folder: Path | None = None,
         batch_size: int = 64,
         workers: int = 2,
         progress: Progress = lambda stage, done, total: None,
     ) -> None:
         self.model, self.batch_size, self.workers, self.progress = model, batch_size, workers, progress
+        self.scores_pairs = hasattr(model, "match")
+        self.embeds_texts = hasattr(model, "encode_texts")
+        self.embeds_images = hasattr(model, "encode_images")
+        self.sees = self.embeds_images or self.scores_pairs
         place = folder / model.digest if folder else None
-        self._images = Vectors(model.dim, place / "images" if place else None)
-        self._texts = Vectors(model.dim, place / "texts" if place else None)
+        self._dim = getattr(model, "dim", 0)
+        self._image_dim = getattr(model, "image_dim", self._dim)
+        self._images = Vectors(self._image_dim, place / "images" if place else None)
+        self._texts = Vectors(self._dim, place / "texts" if place else None)
+        self._seen: OrderedDict[bytes, object] = OrderedDict()
+        self._content: dict[Picture, bytes] = {}
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
         """Embeddings of the texts, float32 of shape (len(texts), dim), rows l2-normalised."""
         distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
         strings = list(distinct)
         if not strings:
-            return np.empty((0, self.model.dim), dtype=np.float32)
+            return np.empty((0, self._dim), dtype=np.float32)
         tokens = self.model.tokenize(strings)
-        keys = [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in tokens]
+        keys = _text_keys(tokens)
         missing = sorted(self._texts.missing(keys), key=lambda row: len(strings[row]))
-        vectors = np.empty((len(missing), self.model.dim), dtype=np.float32)
+        vectors = np.empty((len(missing), self._dim), dtype=np.float32)
         step = 4 * self.batch_size
         for start in range(0, len(missing), step):
             rows = missing[start : start + step]
-            vectors[start : start + step] = self._checked(self.model.encode_texts(tokens[rows]), len(rows), "texts")
+            vectors[start : start + step] = self._checked(
+                self.model.encode_texts(tokens[rows]), (len(rows), self._dim), "texts"
+            )
             self.progress("texts", min(start + step, len(missing)), len(missing))
         fresh = {keys[row]: number for number, row in enumerate(missing)}
         if keep:
             self._texts.put(list(fresh), vectors)
         is_fresh = np.array([key in fresh for key in keys])
-        found = np.empty((len(keys), self.model.dim), dtype=np.float32)
+        found = np.empty((len(keys), self._dim), dtype=np.float32)
         found[is_fresh] = vectors[[fresh[key] for key in keys if key in fresh]]
         found[~is_fresh] = self._texts.get([key for key in keys if key not in fresh])
         return found[[distinct[text] for text in texts]]
@@ -150,7 +163,8 @@ class Encoder:
                     pixels = list(
                         pool.map(self._pixels, [batch[row] for row in missing], [data[row] for row in missing])
                     )
-                    vectors = self._checked(self.model.encode_images(np.stack(pixels)), len(missing), "images")
+                    vectors = self.model.encode_images(np.stack(pixels))
+                    vectors = self._checked(vectors, (len(missing), self._image_dim), "images")
                     self._images.put([named[row] for row in missing], vectors)
                 keys += named
                 self.progress("images", start + len(batch), len(asked))
@@ -160,17 +174,79 @@ class Encoder:
     def _pixels(self, picture: Picture, parts: tuple[bytes, ...]) -> np.ndarray:
         return self.model.preprocess(pictures.compose(picture, parts))
 
-    def _checked(self, vectors: np.ndarray, n: int, what: str) -> np.ndarray:
-        expected = (n, self.model.dim)
+    def pairs(
+        self,
+        images: Sequence[Picture],
+        texts: Sequence[str],
+        left: np.ndarray,
+        right: np.ndarray,
+        logits: bool = False,
+    ) -> np.ndarray:
+        """What a model that scores pairs says of images[left] beside texts[right], each distinct pair asked once.
+
+        Args:
+            images: Pictures.
+            texts: Texts.
+            left: Which picture, shape (n,).
+            right: Which text, shape (n,).
+            logits: Give the head's own logit in place of the model's score.
+
+        Returns:
+            float32 of shape (n,).
+        """
+        if not len(left):
+            return np.empty(0, dtype=np.float32)
+        used_images, left = np.unique(left, return_inverse=True)
+        used_texts, right = np.unique(right, return_inverse=True)
+        shown = [images[row] for row in used_images.tolist()]
+        tokens = self.model.tokenize([texts[row] for row in used_texts.tolist()])
+        image_keys, text_keys = self._named(shown), _text_keys(tokens)
+        both = list(zip(left.tolist(), right.tolist(), strict=True))
+        keys = [(image_keys[one], text_keys[two]) for one, two in both]
+        asked = dict(zip(keys, both, strict=True))
+        order = sorted(asked)  # by picture: each is looked at once
+        found: dict[tuple[bytes, bytes], float] = {}
+        for start in range(0, len(order), self.batch_size):
+            batch = order[start : start + self.batch_size]
+            seen = self._look({key[0]: shown[asked[key][0]] for key in batch})
+            rows = [asked[key][1] for key in batch]
+            scores = self.model.match([seen[key[0]] for key in batch], tokens[rows], logits=logits)
+            found |= zip(batch, self._checked(scores, (len(batch),), "scores").tolist(), strict=True)
+            self.progress("pairs", start + len(batch), len(order))
+        return np.array([found[key] for key in keys], dtype=np.float32)
+
+    def _named(self, images: Sequence[Picture]) -> list[bytes]:
+        fresh = [image for image in dict.fromkeys(images) if image not in self._content]
+        with ThreadPoolExecutor(self.workers) as pool:
+            for image, data in zip(fresh, pool.map(pictures.read, fresh), strict=True):
+                self._content[image] = pictures.content_key(image, data)
+        return [self._content[image] for image in images]
+
+    def _look(self, wanted: dict[bytes, Picture]) -> dict[bytes, object]:
+        fresh = [key for key in wanted if key not in self._seen]
+        if fresh:
+            with ThreadPoolExecutor(self.workers) as pool:
+                asked = [wanted[key] for key in fresh]
+                pixels = list(pool.map(self._pixels, asked, pool.map(pictures.read, asked)))
+            self._seen |= zip(fresh, self.model.look(pixels), strict=True)
+        found = {key: self._seen[key] for key in wanted}
+        for key in wanted:
+            self._seen.move_to_end(key)
+        size = sum(one.nbytes for one in self._seen.values())
+        while size > SEEN_BYTES:
+            size -= self._seen.popitem(last=False)[1].nbytes
+        return found
+
+    def _checked(self, vectors: np.ndarray, expected: tuple[int, ...], what: str) -> np.ndarray:
         if vectors.shape != expected or vectors.dtype != np.float32:
             raise InvalidInput(
                 f"Model '{self.model.name}' returned {vectors.dtype} {what} of shape {vectors.shape}; "
                 f"expected float32 of shape {expected}. Its adapter is at fault."
             )
         if not np.isfinite(vectors).all():
-            bad = int((~np.isfinite(vectors).all(axis=1)).sum())
+            bad = int((~np.isfinite(vectors.reshape(len(vectors), -1)).all(axis=1)).sum())
             raise InvalidInput(
-                f"Model '{self.model.name}' returned {bad} of {n} {what} that are not finite numbers. "
+                f"Model '{self.model.name}' returned {bad} of {len(vectors)} {what} that are not finite numbers. "
                 "Try --precision fp32, or another checkpoint."
             )
         return vectors
@@ -185,11 +261,14 @@ def similarity_spread(encoder: Encoder, images: Sequence[Picture], captions: Seq
         captions: The captions of each item, in the same order.
 
     Returns:
-        The standard deviation (population) over every pair of a picture and another picture's caption, in cosine
-        units; NaN with fewer than two items.
+        The standard deviation (population) over every pair of a picture and another picture's caption, in the units of
+        the model's scores; over SPREAD_PAIRS of these where the model must look at each pair; NaN with fewer than two
+        items, and of a model that sees no pictures.
     """
-    if len(images) < 2:
+    if len(images) < 2 or not encoder.sees:
         return float("nan")
+    if encoder.scores_pairs:
+        return _spread_of_pairs(encoder, images, captions)
     owner = np.repeat(np.arange(len(images)), [len(own) for own in captions])
     pictures_in = encoder.images(images)
     texts_in = encoder.texts([text for own in captions for text in own], keep=True)
@@ -202,6 +281,24 @@ def similarity_spread(encoder: Encoder, images: Sequence[Picture], captions: Seq
         total += apart.sum()
         squared += (apart**2).sum()
     return float(np.sqrt(max(squared / count - (total / count) ** 2, 0.0)))
+
+
+def _spread_of_pairs(encoder: Encoder, images: Sequence[Picture], captions: Sequence[Sequence[str]]) -> float:
+    owner = np.repeat(np.arange(len(images)), [len(own) for own in captions])
+    left, right = np.nonzero(np.arange(len(images))[:, None] != owner[None, :])
+    if len(left) > SPREAD_PAIRS:
+        chosen = np.sort(np.random.default_rng(len(left)).choice(len(left), SPREAD_PAIRS, replace=False))
+        left, right = left[chosen], right[chosen]
+    scores = encoder.pairs(images, [text for own in captions for text in own], left, right)
+    return float(scores.astype(np.float64).std()) if len(scores) else float("nan")
+
+
+def _text_keys(tokens: np.ndarray) -> list[bytes]:
+    """16 bytes a row, the same however many columns of -1 follow a text."""
+    ends = tokens.shape[1] - np.argmax(tokens[:, ::-1] != -1, axis=1)
+    return [
+        hashlib.blake2b(row[:end].tobytes(), digest_size=16).digest() for row, end in zip(tokens, ends, strict=True)
+    ]
 
 
 def _chunks(n: int, size: int) -> Iterator[slice]:

@@ -16,7 +16,8 @@ def judge(rows: pd.DataFrame, metrics: Sequence[Metric], n_items: int, tags: Seq
 
     Args:
         rows: One row a case with `item_code`, `group_code` (integers), `kind`, `subtype`, `rule`, `margin`, what the
-            metrics ask for, and one column `tag:NAME` for each of `tags`.
+            metrics ask for, and one column `tag:NAME` for each of `tags`. A margin of NaN is a case that the model
+            cannot answer: it counts for no metric.
         metrics: What to compute; each on the rows of its own kinds.
         n_items: Items that were asked about, those without any case included.
         tags: Names of tags to slice by.
@@ -29,6 +30,7 @@ def judge(rows: pd.DataFrame, metrics: Sequence[Metric], n_items: int, tags: Seq
     for metric in metrics:
         own = rows[rows["kind"].isin(metric.kinds)]
         value = metric.value(own) if len(own) else np.empty(0)
+        value = np.where(own["margin"].isna(), np.nan, value)
         weight = metric.weight(own) if metric.weight and len(own) else np.ones(len(own))
         item, group = own["item_code"].to_numpy(), own["group_code"].to_numpy()
         zero = own["margin"].to_numpy() == 0

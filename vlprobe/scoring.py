@@ -1,6 +1,6 @@
 """From cases to similarities: a slice of the table of cases in, a slice of the table of scores out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -8,13 +8,66 @@ import pandas as pd
 import pyarrow as pa
 
 from vlprobe.embeddings import Encoder
-from vlprobe.types import Picture
+from vlprobe.errors import InvalidInput
+from vlprobe.types import DualEncoder, PairScorer, Picture, Probe, TextEncoder
 
 Scorer = Callable[[pa.Table], pa.Table]
 
 
+def score_type(model: TextEncoder | DualEncoder | PairScorer, probe: Probe) -> str:
+    """What a score of this model is here: "cosine", or what a model that looks at pairs says of its own.
+
+    A gallery is short-listed by cosine and ranked by the head's logit beside it.
+    """
+    own = getattr(model, "score_type", "cosine")
+    return "logit + cosine" if own != "cosine" and _needs(probe) == "gallery" else own
+
+
+def refuse_unfit(model: TextEncoder | DualEncoder | PairScorer, probe: Probe) -> None:
+    """Raises InvalidInput where the probe `needs` "pictures" or a "gallery" to search and the model cannot."""
+    sees, looks = hasattr(model, "encode_images"), hasattr(model, "match")
+    if _needs(probe) and not sees and not looks:
+        raise InvalidInput(
+            f"Probe '{probe.name}' needs a model that sees pictures, and '{model.name}' is a text encoder. "
+            "Choose another model, or the probe visla, where texts are compared with texts."
+        )
+    if _needs(probe) == "gallery" and not (sees and hasattr(model, "encode_texts")):
+        raise InvalidInput(
+            f"Probe '{probe.name}' searches a gallery, and '{model.name}' has no embeddings to search with: it looks "
+            "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2), or another probe."
+        )
+
+
+def _needs(probe: Probe) -> str:
+    return getattr(probe, "needs", "")
+
+
+def matcher(
+    encoder: Encoder, images: Sequence[Picture], texts: Sequence[str], asked: str
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """The logit of a query and a candidate, of a model that looks at pairs; None of any other.
+
+    Args:
+        encoder: The model.
+        images: Queries, or candidates.
+        texts: The other side.
+        asked: Which side the queries are: "images" or "texts".
+    """
+    if not encoder.scores_pairs:
+        return None
+
+    def match(query: np.ndarray, candidate: np.ndarray) -> np.ndarray:
+        left, right = (query, candidate) if asked == "images" else (candidate, query)
+        return encoder.pairs(images, texts, left, right, logits=True)
+
+    return match
+
+
 def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray]) -> Scorer:
     """Scores cases whose pictures and texts are compared among themselves.
+
+    What a model cannot say is NaN: the scores of a picture where it sees none, the cosines of texts where it embeds
+    none, and margins that need them.
 
     Args:
         encoder: The model.
@@ -30,16 +83,27 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
         images, image_of, n_images = distinct(cases["images"])
         texts, text_of, n_texts = distinct(cases["texts"])
         first_image, first_text = _starts(n_images), _starts(n_texts)
-        image_vectors = encoder.images([Picture.named(name) for name in images])
-        encoder.texts([texts[code] for code in dict.fromkeys(text_of[first_text].tolist())], keep=True)
-        text_vectors = encoder.texts(texts)
+        pictures = [Picture.named(name) for name in images]
+        if encoder.embeds_texts:
+            encoder.texts([texts[code] for code in dict.fromkeys(text_of[first_text].tolist())], keep=True)
+            text_vectors = encoder.texts(texts)
         n_pairs = n_images * n_texts
         row = np.repeat(np.arange(len(n_pairs)), n_pairs)
         within = np.arange(len(row)) - _starts(n_pairs)[row]
         left = image_of[first_image[row] + within // n_texts[row]]
         right = text_of[first_text[row] + within % n_texts[row]]
-        scores = _columns(row, within, cosines(image_vectors, left, text_vectors, right), len(n_pairs))
-        text_scores = _text_scores(text_vectors, text_of, first_text, n_texts)
+        if encoder.scores_pairs:
+            values = encoder.pairs(pictures, texts, left, right)
+        elif encoder.embeds_images:
+            values = cosines(encoder.images(pictures), left, text_vectors, right)
+        else:
+            values = np.full(len(left), np.nan, dtype=np.float32)
+        scores = _columns(row, within, values, len(n_pairs))
+        if encoder.embeds_texts:
+            text_scores = _text_scores(text_vectors, text_of, first_text, n_texts)
+        else:
+            widest = int(n_texts.max())
+            text_scores = np.full((len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32)
         table = pa.table(
             {
                 "scores": _lists(scores, n_pairs),

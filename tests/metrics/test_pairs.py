@@ -59,11 +59,61 @@ def test_the_average_counts_every_subset_alike():
     assert found.query("metric == 'group_score' and by == 'all' and averaging == 'micro'").iloc[0]["value"] == 0.9
 
 
+FOILS = pd.DataFrame(
+    {
+        "kind": "foil",
+        "subtype": ["a", "a", "b", "b"],
+        "rule": "",
+        "score_0": [0.9, 0.4, 0.6, 0.5],
+        "score_1": [0.1, 0.3, 0.6, 0.2],
+        "margin": [0.8, 0.1, 0.0, 0.3],
+        "item_code": range(4),
+        "group_code": range(4),
+    }
+)
+
+
+def judged(rows: pd.DataFrame) -> pd.Series:
+    found = judge.judge(rows, pairs.METRICS, 4, []).query("by == 'all' and averaging == 'micro'")
+    return found.set_index("metric")["value"]
+
+
 def test_valses_measures_of_probabilities():
-    found = pairs.probability_scores(np.array([0.9, 0.4, 0.6, 0.5]), np.array([0.1, 0.3, 0.6, 0.2]))
+    found = judged(FOILS.assign(probability=True))
     # captions above .5: 2 of 4; foils below .5: 3 of 4; strictly above their foil: 3 of 4
-    assert found == {"p_c": 0.5, "p_f": 0.75, "acc": 0.625, "min": 0.5, "pairwise": 0.75}
-    assert math.isnan(pairs.probability_scores(np.empty(0), np.empty(0))["acc"])
+    assert found["caption_accepted"] == 0.5
+    assert found["foil_rejected"] == 0.75
+    assert found["judged_rightly"] == 0.625
+    assert found["weaker_side"] == 0.5
+    assert found["foil_accuracy"] == 0.75
+
+
+def test_a_model_that_always_says_yes_is_known_by_its_weaker_side():
+    found = judged(FOILS.assign(probability=True, score_0=0.9, score_1=0.8))
+    assert (found["caption_accepted"], found["foil_rejected"], found["weaker_side"]) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("rows", [FOILS, FOILS.assign(probability=False)])
+def test_one_half_is_no_threshold_for_what_is_no_probability(rows):
+    found = judged(rows)
+    for name in ("caption_accepted", "foil_rejected", "judged_rightly", "weaker_side"):
+        assert math.isnan(found[name])
+    assert found["foil_accuracy"] == 0.75
+
+
+def test_matching_in_both_orders_needs_each_and_a_tie_fails():
+    rows = pd.DataFrame({"order_12": [0.9, 0.9, 0.5, math.nan], "order_21": [0.6, 0.1, 0.9, math.nan]})
+    assert pairs.matched(rows, "order_12")[:3].tolist() == [1, 1, 0]
+    assert pairs.matched(rows, "order_21")[:3].tolist() == [1, 0, 1]
+    assert pairs.matched(rows, "order_12", "order_21")[:3].tolist() == [1, 0, 0]
+    assert math.isnan(pairs.matched(rows, "order_12", "order_21")[3])
+
+
+def test_a_case_that_the_model_cannot_answer_counts_for_nothing():
+    found = judged(FOILS.assign(margin=[0.8, 0.1, math.nan, math.nan]))
+    assert found["foil_accuracy"] == 1.0
+    line = judge.judge(FOILS.assign(margin=math.nan), pairs.METRICS, 4, []).query("metric == 'foil_accuracy'")
+    assert line["value"].isna().all() and (line["n_items"] == 0).all() and (line["ties"] == 0).all()
 
 
 def test_a_boundary_is_where_before_then_after_fits_best():

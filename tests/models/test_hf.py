@@ -1,5 +1,6 @@
 """Dual encoders of transformers, against transformers' own forward pass on tiny checkpoints."""
 
+import functools
 import json
 import pickle
 import subprocess
@@ -37,30 +38,34 @@ def made(tmp_path_factory):
     return make
 
 
+@functools.cache
+def parts(folder: Path) -> tuple:
+    """Model, tokenizer and image processor as transformers opens them."""
+    return (
+        transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval(),
+        transformers.AutoTokenizer.from_pretrained(folder),
+        transformers.AutoImageProcessor.from_pretrained(folder, backend="pil"),
+    )
+
+
 def own_texts(kind: str, folder: Path, texts: list[str], **changes) -> np.ndarray:
     """Unit embeddings by transformers' documented route: its processor, then the whole forward pass."""
-    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model, tokenizer, processor = parts(folder)
     if kind.startswith("siglip"):
         asked = {"padding": "max_length", "max_length": 64, "truncation": True, "padding_side": "right"} | changes
         inputs = {"input_ids": tokenizer([text.lower() for text in texts], return_tensors="pt", **asked)["input_ids"]}
     else:
         length = {"clip": 90, "align": 64, "chinese_clip": 52}.get(kind, 77)
         inputs = dict(tokenizer(texts, padding="max_length", max_length=length, truncation=True, return_tensors="pt"))
-    processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
     inputs |= processor(images=tiny_hf.pictures(1) * len(texts), return_tensors="pt")
     with torch.inference_mode():
         out = model(**inputs)
-    found = out.text_embeddings if kind == "flava" else out.text_embeds
-    if kind == "flava":
-        with torch.inference_mode():
-            found = model.text_projection(found[:, 0])
+        found = model.text_projection(out.text_embeddings[:, 0]) if kind == "flava" else out.text_embeds
     return torch.nn.functional.normalize(found, dim=-1).numpy()
 
 
 def own_images(kind: str, folder: Path, images: list) -> np.ndarray:
-    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
-    processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
+    model, _, processor = parts(folder)
     inputs = dict(processor(images=images, return_tensors="pt"))
     inputs["input_ids"] = torch.ones((len(images), 64), dtype=torch.long)
     with torch.inference_mode():
@@ -309,7 +314,7 @@ def test_a_repository_is_fetched_without_what_is_not_needed(monkeypatch, tmp_pat
 
 def test_a_missing_package_is_named_with_the_file_that_installs_it(monkeypatch):
     monkeypatch.setattr(hub.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingDependency, match="'transformers', not installed here.*requirements-models.txt"):
+    with pytest.raises(MissingDependency, match=r"'transformers', not installed here.*requirements-models.txt"):
         registry.load_model("hf:openai/clip-vit-base-patch32", "cpu")
 
 

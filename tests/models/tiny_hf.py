@@ -144,3 +144,99 @@ def dual(kind: str, folder: Path):
     for part in (model, tokenizer, image):
         part.save_pretrained(folder)
     return model
+
+
+def matching(kind: str, folder: Path):
+    """Writes a tiny image-text matching head of that type; returns the model."""
+    tokenizer = bert(do_lower_case=True)
+    if kind == "blip":
+        text = WIDTH | {
+            "vocab_size": 132,
+            "bos_token_id": 130,
+            "max_position_embeddings": 60,
+            "encoder_hidden_size": 16,
+        }
+        made = transformers.BlipConfig(text_config=text, vision_config=VISION, image_text_hidden_size=12)
+        model = drawn(transformers.BlipForImageTextRetrieval, made)
+        image = transformers.BlipImageProcessorPil(size=SIZE)
+    elif kind == "blip-2":
+        qformer = WIDTH | {"vocab_size": 132, "encoder_hidden_size": 16, "use_qformer_text_input": True}
+        made = transformers.Blip2Config(
+            vision_config=VISION, qformer_config=qformer, num_query_tokens=3, image_text_hidden_size=12
+        )
+        model = drawn(transformers.Blip2ForImageTextRetrieval, made)
+        image = transformers.BlipImageProcessorPil(size=SIZE)
+    else:
+        made = transformers.ViltConfig(**VISION, vocab_size=132, max_position_embeddings=40)
+        model = drawn(transformers.ViltForImageAndTextRetrieval, made)
+        image = transformers.ViltImageProcessorPil(size={"shortest_edge": 32}, size_divisor=8)
+    assert len(tokenizer) <= 130, len(tokenizer)
+    for part in (model, tokenizer, image):
+        part.save_pretrained(folder)
+    return model
+
+
+CHAT = (
+    "{% for m in messages %}USER: {% for part in m['content'] %}"
+    "{% if part['type'] == 'image' %}IMAGE{% else %}{{ part['text'] }}{% endif %}"
+    "{% endfor %} {% endfor %}ASSISTANT:"
+)
+
+
+def letters(special: list[str]):
+    """A tokenizer of single bytes with special tokens of its own."""
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    pieces = ["<pad>", "<s>", "</s>", *alphabet]
+    made = tokenizers.Tokenizer(tokenizers.models.BPE({piece: row for row, piece in enumerate(pieces)}, []))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    found = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="<pad>", bos_token="<s>", eos_token="</s>"
+    )
+    found.add_special_tokens({"additional_special_tokens": special})
+    return found
+
+
+def generative(kind: str, folder: Path, chat: str | None = CHAT):
+    """Writes a tiny generative model of that type; returns the model."""
+    text = WIDTH | {"num_key_value_heads": 2, "max_position_embeddings": 2048, "vocab_size": 280}
+    if kind == "llava":
+        tokenizer = letters(["<image>"])
+        image = transformers.CLIPImageProcessorPil(**CROP)
+        made = transformers.LlavaConfig(
+            vision_config=transformers.CLIPVisionConfig(**VISION),
+            text_config=transformers.LlamaConfig(**text),
+            image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        )
+        model = drawn(transformers.LlavaForConditionalGeneration, made)
+        processor = transformers.LlavaProcessor(
+            image,
+            tokenizer,
+            patch_size=8,
+            vision_feature_select_strategy="default",
+            num_additional_image_tokens=1,
+            chat_template=chat and chat.replace("IMAGE", "<image>"),
+        )
+    else:
+        special = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
+        tokenizer = letters(special)
+        start, end, pad, video = (tokenizer.convert_tokens_to_ids(one) for one in special)
+        rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 1e4}
+        vision = {"depth": 2, "embed_dim": 16, "hidden_size": 16, "num_heads": 2, "patch_size": 8, "mlp_ratio": 2}
+        made = transformers.Qwen2VLConfig(
+            text_config=text | {"rope_parameters": rope},
+            vision_config=vision | {"spatial_merge_size": 2, "temporal_patch_size": 2},
+            **{"vision_start_token_id": start, "vision_end_token_id": end},
+            **{"image_token_id": pad, "video_token_id": video},
+        )
+        model = drawn(transformers.Qwen2VLForConditionalGeneration, made)
+        size = {"shortest_edge": 256, "longest_edge": 4096}
+        processor = transformers.Qwen2VLProcessor(
+            transformers.Qwen2VLImageProcessorPil(patch_size=8, size=size),
+            tokenizer,
+            transformers.Qwen2VLVideoProcessor(patch_size=8),
+            chat_template=chat and chat.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>"),
+        )
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return model

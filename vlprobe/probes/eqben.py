@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import scoring
+from vlprobe import pictures, scoring
 from vlprobe.embeddings import Encoder
 from vlprobe.metrics import pairs
-from vlprobe.types import Case, Edit, Item, Probe, Run
+from vlprobe.types import Case, Edit, Item, Picture, Probe, Run
 
 
 class EqBen(Probe):
@@ -21,7 +21,12 @@ class EqBen(Probe):
 
     name = "eqben"
     version = 1
+    needs = "pictures"
     dataset = "demo-pairs"
+    kinds: Mapping[str, str] = {
+        "pair": "Two pictures, two captions",
+        "foil": "A picture, its caption and a foil",
+    }
     defaults: Mapping[str, object] = {}
     metrics = pairs.METRICS
 
@@ -50,8 +55,33 @@ class EqBen(Probe):
         return [Case(item.id, item.id, item.id, images, texts, ("original", "different"), edit)], {}
 
     def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
-        """The smallest of the differences that should be positive."""
-        return scoring.case_scorer(encoder, _margins)
+        """The smallest of the differences that should be positive; what a generative model says of both orders."""
+        scoring.refuse_unfit(encoder.model, self)
+        score = scoring.case_scorer(encoder, _margins)
+        probability = scoring.score_type(encoder.model, self) == "probability"
+
+        def scored(cases: pa.Table) -> pa.Table:
+            table = score(cases).append_column("probability", pa.array(np.full(len(cases), probability)))
+            for name, values in zip(("order_12", "order_21"), _orders(encoder, cases), strict=True):
+                table = table.append_column(name, pa.array(values))
+            return table
+
+        return scored
+
+
+def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:
+    """Probability that the captions are matched rightly when the first is named first, and second: shape (2, n)."""
+    found = np.full((2, len(cases)), np.nan, dtype=np.float32)
+    if not hasattr(encoder.model, "first_is_left"):
+        return found
+    for row, case in enumerate(cases.select(["kind", "images", "texts"]).to_pylist()):
+        if case["kind"] == "pair":
+            left, right = (pictures.open_picture(Picture.named(name)) for name in case["images"])
+            one, two = case["texts"]
+            found[0, row] = encoder.model.first_is_left(left, right, one, two)
+            found[1, row] = 1 - encoder.model.first_is_left(left, right, two, one)
+            encoder.progress("questions", row + 1, len(cases))
+    return found
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:

@@ -1,0 +1,276 @@
+"""Image-text matching heads, against transformers' own forward pass on tiny checkpoints, in cases and in galleries."""
+
+import functools
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.conftest import make_tiny
+from vlprobe import embeddings, gallery, registry, scoring
+from vlprobe.embeddings import Encoder
+from vlprobe.errors import InvalidInput
+from vlprobe.runner import Request, execute
+from vlprobe.store import Store
+from vlprobe.types import Picture
+
+tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
+import torch  # noqa: E402
+import transformers  # noqa: E402
+
+KINDS = ["blip", "blip-2", "vilt"]
+TEXTS = tiny_hf.TEXTS
+MODELS = {
+    "blip": transformers.BlipForImageTextRetrieval,
+    "blip-2": transformers.Blip2ForImageTextRetrieval,
+    "vilt": transformers.ViltForImageAndTextRetrieval,
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    done = {}
+
+    def make(kind: str):
+        if kind not in done:
+            folder = tmp_path_factory.mktemp(kind)
+            tiny_hf.matching(kind, folder)
+            done[kind] = folder, registry.load_model(f"hf-itm:{folder}", "cpu")
+        return done[kind]
+
+    return make
+
+
+@pytest.fixture
+def photos(tmp_path):
+    found = []
+    for number, image in enumerate(tiny_hf.pictures(5)):
+        image.save(tmp_path / f"{number}.png")
+        found.append(Picture(tmp_path / f"{number}.png"))
+    return found
+
+
+@functools.cache
+def parts(kind: str, folder: Path) -> tuple:
+    """Model, tokenizer and image processor as transformers opens them."""
+    return (
+        MODELS[kind].from_pretrained(folder, dtype=torch.float32).eval(),
+        transformers.AutoTokenizer.from_pretrained(folder),
+        transformers.AutoImageProcessor.from_pretrained(folder, backend="pil"),
+    )
+
+
+def forward(kind: str, folder: Path, image, text: str, itm: bool = True) -> torch.Tensor:
+    """One pair through transformers' own forward pass."""
+    model, tokenizer, processor = parts(kind, folder)
+    inputs = dict(tokenizer(text, truncation=True, max_length=40 if kind == "vilt" else 35, return_tensors="pt"))
+    inputs |= processor(images=image, return_tensors="pt")
+    if kind != "vilt":
+        inputs.pop("token_type_ids", None)
+        inputs |= {"use_itm_head" if kind == "blip" else "use_image_text_matching_head": itm}
+    if kind == "blip" and itm:
+        inputs["input_ids"][0, 0] = 131  # [ENC], as in BLIP's released retrieval
+    with torch.inference_mode():
+        out = model(**inputs)
+    return getattr(out, {"blip": "itm_score", "blip-2": "logits_per_image", "vilt": "logits"}[kind])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, made):
+    folder, model = made(kind)
+    images = tiny_hf.pictures(len(TEXTS))
+    seen, tokens = model.look([model.preprocess(image) for image in images]), model.tokenize(TEXTS)
+    found, logits = model.match(seen, tokens), model.match(seen, tokens, logits=True)
+    assert found.dtype == np.float32
+    for row, (image, text) in enumerate(zip(images, TEXTS, strict=True)):
+        own = forward(kind, folder, image, text)[0]
+        assert logits[row] == pytest.approx(float(own[-1]), abs=2e-6)
+        expected = float(own[0]) if kind == "vilt" else float(own.softmax(dim=0)[1])
+        assert found[row] == pytest.approx(expected, abs=1e-6)
+    assert model.score_type == ("logit" if kind == "vilt" else "probability")
+
+
+@pytest.mark.parametrize("kind", ["blip", "blip-2"])
+def test_the_similarity_that_short_lists_is_that_of_transformers(kind, made):
+    folder, model = made(kind)
+    images = tiny_hf.pictures(len(TEXTS))
+    left = model.encode_images(np.stack([model.preprocess(image) for image in images]))
+    right = model.encode_texts(model.tokenize(TEXTS))
+    found = gallery.products(left, right)
+    assert right.shape[1] == model.dim and left.shape[1] == getattr(model, "image_dim", model.dim)
+    for row, (image, text) in enumerate(zip(images, TEXTS, strict=True)):
+        assert found[row, row] == pytest.approx(float(forward(kind, folder, image, text, itm=False)[0, 0]), abs=1e-6)
+    np.testing.assert_array_equal(gallery.products(right, left), found.T)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_score_does_not_depend_on_its_batch(kind, made):
+    _, model = made(kind)
+    images = tiny_hf.pictures(len(TEXTS))
+    seen, tokens = model.look([model.preprocess(image) for image in images]), model.tokenize(TEXTS)
+    alone = [
+        model.match(model.look([model.preprocess(i)]), row[None])[0] for i, row in zip(images, tokens, strict=True)
+    ]
+    assert np.abs(model.match(seen, tokens) - alone).max() <= 1e-6
+
+
+def test_vilt_leaves_the_global_random_state_alone(made):
+    _, model = made("vilt")
+    seen, tokens = model.look([model.preprocess(image) for image in tiny_hf.pictures(2)]), model.tokenize(TEXTS[:2])
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    first = model.match(seen, tokens)
+    assert torch.equal(torch.rand(2), expected)
+    np.testing.assert_array_equal(first, model.match(seen, tokens))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batch", [1, 3, 64])
+def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(kind, batch, made, photos, monkeypatch):
+    _, model = made(kind)
+    asked = []
+    own = type(model).match
+
+    def counted(self, seen, tokens, logits=False):
+        asked.append(len(tokens))
+        return own(self, seen, tokens, logits)
+
+    monkeypatch.setattr(type(model), "match", counted)
+    left, right = np.array([4, 0, 0, 2, 4, 0]), np.array([0, 1, 5, 1, 0, 1])
+    found = Encoder(model, batch_size=batch).pairs(photos, [*TEXTS, TEXTS[1].upper()], left, right)
+    # the fifth pair is the first again, the last and, to a lower-casing tokenizer, the third the second
+    assert sum(asked) == 3
+    assert found[0] == found[4] and found[1] == found[2] == found[5]
+    plain = [
+        own(model, model.look([model.preprocess(tiny_hf.pictures(5)[one])]), model.tokenize([TEXTS[two % 5]]))[0]
+        for one, two in ((4, 0), (0, 1), (2, 1))
+    ]
+    assert np.abs(found[[0, 1, 3]] - plain).max() <= 1e-6
+
+
+def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(made, photos, monkeypatch):
+    _, model = made("blip")
+    looked = []
+    own = type(model).look
+    monkeypatch.setattr(type(model), "look", lambda self, pixels: looked.append(len(pixels)) or own(self, pixels))
+    encoder = Encoder(model, batch_size=2)
+    for _ in range(2):
+        encoder.pairs(photos, TEXTS, np.repeat(np.arange(5), 5), np.tile(np.arange(5), 5))
+    assert sum(looked) == 5
+    monkeypatch.setattr(embeddings, "SEEN_BYTES", 1)
+    for _ in range(2):
+        encoder.pairs(photos, TEXTS, np.arange(5), np.arange(5))
+    assert sum(looked) > 5  # what does not fit is forgotten
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there_are_any(kind, made, photos):
+    _, model = made(kind)
+    cases = pa.table(
+        {
+            **{key: ["", ""] for key in ("kind", "subtype", "rule")},
+            "images": [[photos[0].name, str(photos[1].path)], [photos[2].name]],
+            "texts": [["a cat", "a dog"], ["a cat", "A man rides a horse."]],
+        }
+    )
+    encoder = Encoder(model)
+    found = scoring.case_scorer(encoder, lambda rows: rows["score_0"].to_numpy())(cases)
+    expected = encoder.pairs(photos, ["a cat", "a dog"], np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
+    np.testing.assert_allclose(found["scores"][0].as_py(), expected, atol=1e-6)
+    cosine = found["text_scores"][0].as_py()[0]
+    if kind == "vilt":
+        assert np.isnan(cosine)
+    else:
+        one, two = encoder.texts(["a cat", "a dog"])
+        assert cosine == pytest.approx(float(one @ two), abs=1e-6)
+
+
+def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(made, photos, monkeypatch):
+    _, model = made("blip")
+    encoder, captions = Encoder(model), [[text] for text in TEXTS]
+    apart = [
+        encoder.pairs(photos, TEXTS, np.array([one]), np.array([two]))[0]
+        for one in range(5)
+        for two in range(5)
+        if one != two
+    ]
+    assert embeddings.similarity_spread(encoder, photos, captions) == pytest.approx(np.std(apart), abs=1e-6)
+    monkeypatch.setattr(embeddings, "SPREAD_PAIRS", 7)
+    sampled = embeddings.similarity_spread(encoder, photos, captions)
+    assert sampled == embeddings.similarity_spread(encoder, photos, captions) and 0 < sampled != np.std(apart)
+
+
+@pytest.mark.parametrize("probe", ["rococo", "prsm"])
+def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(probe, made, tmp_path, monkeypatch):
+    monkeypatch.setattr(gallery, "SHORT_LIST", 4)
+    folder, model = made("blip")
+    store = Store(tmp_path / "cache")
+    options = {"policies": ["same-concept"], "pictures": ["mix:0.6"], "picture_seeds": [1]} if probe == "rococo" else {}
+    request = Request((f"hf-itm:{folder}",), make_tiny(tmp_path / "data"), probe, options, device="cpu")
+    manifest = execute(request, store)[0]
+    rows = store.run(manifest["key"]).table("scores").to_pylist()
+    cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
+    encoder = Encoder(model)
+    assert scoring.score_type(model, registry.load_probe(probe)) == "logit + cosine"
+    if probe == "prsm":
+        assert len(rows) == len(cases) and not any(np.isnan(row["margin"]) for row in rows)
+        return
+    done = 0
+    for case, row in zip(cases, rows, strict=True):
+        if case["kind"] != "i2t":
+            continue
+        picture = Picture.named(case["images"][0])
+        texts = [text for one in cases if one["kind"] == "i2t" for text in one["texts"]]
+        mine = [one["item"] == case["item"] for one in cases if one["kind"] == "i2t" for _ in one["texts"]]
+        altered = [role == "different" for one in cases if one["kind"] == "i2t" for role in one["roles"]]
+        cosines = (encoder.images([picture]) @ encoder.texts(texts).T)[0]
+        logits = encoder.pairs([picture] * len(texts), texts, np.arange(len(texts)), np.arange(len(texts)), logits=True)
+        listed = cosines >= np.sort(np.unique(cosines))[-4]
+        total = np.where(listed, logits + cosines, -100 + cosines)
+        own = max(s for s, m, a in zip(total, mine, altered, strict=True) if m and not a)
+        ahead = sum(s >= own for s, m, a in zip(total, mine, altered, strict=True) if a or not m)
+        assert row["rank"] == 1 + ahead
+        done += 1
+    assert done == 6
+
+
+@pytest.mark.parametrize("probe", ["rococo", "prsm"])
+def test_a_head_without_embeddings_is_told_in_one_line_that_it_cannot_search(probe, made, tmp_path):
+    folder, _ = made("vilt")
+    store = Store(tmp_path / "cache")
+    request = Request((f"hf-itm:{folder}",), make_tiny(tmp_path / "data"), probe, device="cpu")
+    with pytest.raises(InvalidInput, match="has no embeddings to search with: it looks at each pair"):
+        execute(request, store)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_over_cases_is_complete_whatever_the_head(kind, made, tmp_path):
+    folder, _ = made(kind)
+    store = Store(tmp_path / "cache")
+    manifest = execute(Request((f"hf-itm:{folder}",), make_tiny(tmp_path / "data"), "lgip", device="cpu"), store)[0]
+    rows = store.run(manifest["key"]).table("scores").to_pandas()
+    assert len(rows) == manifest["n_cases"] and rows["margin"].notna().all() and manifest["spread"] > 0
+
+
+def test_blip_without_enc_says_that_its_head_reads_cls(tmp_path):
+    tiny_hf.matching("blip", tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(config.read_text().replace('"bos_token_id": 130', '"bos_token_id": 131'))
+    assert "reads [CLS]" in registry.load_model(f"hf-itm:{tmp_path}", "cpu").note
+
+
+def test_a_checkpoint_without_the_head_is_refused(tmp_path):
+    tiny_hf.matching("vilt", tmp_path)
+    made = transformers.ViltForMaskedLM.from_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    made.save_pretrained(tmp_path)
+    with pytest.raises(InvalidInput, match="holds no ViltForImageAndTextRetrieval: 2 of"):
+        registry.load_model(f"hf-itm:{tmp_path}", "cpu")
+
+
+def test_a_dual_encoder_is_sent_to_its_own_prefix(tmp_path):
+    tiny_hf.dual("clip", tmp_path)
+    with pytest.raises(InvalidInput, match=r"of type 'clip'.*Dual encoders are loaded as hf:"):
+        registry.load_model(f"hf-itm:{tmp_path}", "cpu")

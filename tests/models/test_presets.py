@@ -1,0 +1,53 @@
+"""The models of the papers by short names: each names weights that exist and a row of the published tables."""
+
+import open_clip
+import pytest
+
+from vlprobe import published, registry
+from vlprobe.errors import NotFound
+from vlprobe.models import controls, eqben, hf, lgip, rococo_clip, visla
+from vlprobe.models import open_clip as openclip
+
+PAPERS = {"lgip": (lgip, 9), "eqben": (eqben, 2), "rococo": (rococo_clip, 3), "visla": (visla, 15)}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_preset_is_listed_and_printed_in_its_paper(paper):
+    module, count = PAPERS[paper]
+    table = published.load().query("paper == @paper")
+    assert len(module.PRESETS) == count
+    assert set(module.names()) <= set(registry.names("models"))
+    for preset in module.PRESETS.values():
+        assert preset.printed in set(table["model"])
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_preset_names_weights_that_its_family_knows(paper):
+    for preset in PAPERS[paper][0].PRESETS.values():
+        family, _, what = preset.weights.partition(":")
+        assert family in (openclip.PREFIX, hf.PREFIX)
+        if family == openclip.PREFIX:
+            assert tuple(what.split("/")) in open_clip.list_pretrained()
+
+
+def test_no_prefix_of_models_is_one_of_datasets_but_demo():
+    prefixes = [{name.partition(":")[0] for name in registry.names(folder)} for folder in ("models", "datasets")]
+    assert prefixes[0] & prefixes[1] <= {"demo"}
+
+
+def test_a_preset_loads_what_it_stands_for_and_says_so(monkeypatch):
+    asked = []
+
+    def load(name, device, precision):
+        asked.append((name, device, precision))
+        return controls.load("control:random")
+
+    monkeypatch.setattr(registry, "load_model", load)
+    model = lgip.load("lgip:siglip-base-224", "cpu", "bf16")
+    assert asked == [("hf:google/siglip-base-patch16-224", "cpu", "bf16")]
+    assert "lgip:siglip-base-224, printed as SigLIP base-p16-224" in model.note
+
+
+def test_a_preset_that_is_not_there_is_one_line():
+    with pytest.raises(NotFound, match="Did you mean 'lgip:siglip-base-224'"):
+        registry.load_model("lgip:siglip-base-242")

@@ -1,0 +1,237 @@
+"""Image-text matching heads of transformers: hf-itm:OWNER/NAME from the hub, hf-itm:FOLDER from a disk.
+
+A head looks at a picture and a text together. BLIP and BLIP-2 say with which probability they belong together, and also
+embed both sides, which is what a gallery is short-listed by; ViLT gives a logit and has no embeddings.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models import frozen, hub
+from vlprobe.models.open_clip_encoder import FINGERPRINT_TEXTS, pick_device
+
+if TYPE_CHECKING:
+    import torch
+    from PIL import Image
+
+PREFIX = "hf-itm"
+
+
+def names() -> list[str]:
+    """Typical names; any repository or folder that holds a head of KINDS can be typed."""
+    return [
+        "hf-itm:Salesforce/blip-itm-base-coco",
+        "hf-itm:Salesforce/blip-itm-large-coco",
+        "hf-itm:Salesforce/blip2-itm-vit-g",
+        "hf-itm:dandelin/vilt-b32-finetuned-coco",
+    ]
+
+
+def load(name: str, device: str = "auto", precision: str = "fp32") -> "ItmHead":
+    """The model of that name. Raises InvalidInput or MissingDependency."""
+    hub.need(name, "transformers")
+    device, precision = pick_device(device), frozen.check_precision(precision)
+    folder = hub.find(name)
+    config = hub.read_config(name, folder)
+    kind = KINDS.get(config.get("model_type"))
+    if kind is None:
+        raise InvalidInput(
+            f"'{name}' is a model of type '{config.get('model_type')}'. Expected a head of: {', '.join(KINDS)}. "
+            f"Dual encoders are loaded as hf:{name.partition(':')[2]}."
+        )
+    import transformers
+
+    with hub.opening(name):
+        model = hub.load(name, getattr(transformers, kind.architecture), folder)
+        return kind(name, folder, model, config, device, precision)
+
+
+class ItmHead:
+    """A PairScorer of transformers, frozen: what the three heads share."""
+
+    architecture: str  # class of transformers
+    context: int  # tokens of a text, as in the released evaluation
+    score_type = "probability"
+
+    def __init__(
+        self, name: str, folder: Path, model: "torch.nn.Module", config: dict, device: str, precision: str
+    ) -> None:
+        self.name, self.device, self.precision = name, device, precision
+        self._tokenizer, self._processor = hub.tokenizer(folder), hub.image_processor(folder)
+        said = {
+            "config": hub.described(config),
+            "preprocess": [type(self._processor).__name__, hub.described(self._processor.to_dict())],
+            "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
+            "precision": precision,
+        }
+        self.digest = frozen.digest(said, model)
+        self._model = model.to(device)
+
+    def facts(self) -> dict[str, str]:
+        """What was built, in words."""
+        return hub.facts(self._model, self._tokenizer, self._processor)
+
+    def preprocess(self, image: "Image.Image") -> np.ndarray:
+        """An RGB PIL image to float32 of shape (3, height, width)."""
+        return self._processor(images=image, return_tensors="np")["pixel_values"][0]
+
+    def tokenize(self, texts: Sequence[str]) -> np.ndarray:
+        """Texts to int64 of shape (n, columns), PAD after the end."""
+        made = self._tokenizer(list(texts), truncation=True, max_length=self.context, padding=False)
+        return frozen.padded(made["input_ids"])
+
+    def _asked(self, tokens: np.ndarray) -> tuple["torch.Tensor", "torch.Tensor"]:
+        """Ids and attention mask as BERT wants them, on the device."""
+        import torch
+
+        ids = torch.from_numpy(frozen.resized(tokens)).to(self.device)
+        there = ids != frozen.PAD
+        return ids.masked_fill(~there, self._tokenizer.pad_token_id), there.long()
+
+
+class _TwoSided(ItmHead):
+    """A head with embeddings of each side beside it."""
+
+    dim: int
+
+    def encode_images(self, pixels: np.ndarray) -> np.ndarray:
+        """Shape (n, 3, height, width) to unit vectors, of several in a row to one row."""
+        with frozen.arithmetic(self.device, self.precision):
+            return frozen.unit(self._image_vectors(self._hidden(pixels))).reshape(len(pixels), -1)
+
+    def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
+        """Shape (n, columns) to unit vectors of shape (n, dim)."""
+        with frozen.arithmetic(self.device, self.precision):
+            return frozen.unit(self._text_vectors(*self._asked(tokens)))
+
+    def look(self, pixels: Sequence[np.ndarray]) -> list["torch.Tensor"]:
+        """Each picture as the hidden states of the vision tower."""
+        with frozen.arithmetic(self.device, self.precision):
+            return list(self._hidden(np.stack(pixels)))
+
+    def match(self, seen: Sequence["torch.Tensor"], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+        """Probability that each picture fits its text, or the logit that it does; float32 of shape (n,)."""
+        import torch
+
+        with frozen.arithmetic(self.device, self.precision):
+            both = self._both(torch.stack(list(seen)), *self._asked(tokens)).double().cpu()
+        found = both[:, 1] if logits else (both[:, 1] - both[:, 0]).sigmoid()
+        return found.float().numpy()
+
+    def _hidden(self, pixels: np.ndarray) -> "torch.Tensor":
+        import torch
+
+        return self._model.vision_model(pixel_values=torch.from_numpy(pixels).to(self.device)).last_hidden_state
+
+
+class Blip(_TwoSided):
+    """BLIP: the text tower looks at the picture. Its head was trained with [ENC] in place of a text's first token.
+
+    transformers leaves [CLS] there, as BLIP's demo does; BLIP's released retrieval, which RoCOCO follows, does not.
+    """
+
+    architecture, context = "BlipForImageTextRetrieval", 35
+
+    def __init__(self, *described: object) -> None:
+        super().__init__(*described)
+        config = self._model.config
+        self.dim = config.image_text_hidden_size
+        enc = config.text_config.bos_token_id + 1  # [DEC], which begins captions, and then [ENC]
+        self._enc = enc if enc < config.text_config.vocab_size else None
+        self.note = "" if self._enc else "its vocabulary has no [ENC]: the matching head reads [CLS]"
+
+    def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
+        return self._model.vision_proj(hidden[:, 0])
+
+    def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+        return self._model.text_proj(self._model.text_encoder(ids, attention_mask=mask).last_hidden_state[:, 0])
+
+    def _both(self, seen: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+        if self._enc:
+            ids = ids.clone()
+            ids[:, 0] = self._enc
+        out = self._model.text_encoder(
+            ids,
+            attention_mask=mask,
+            encoder_hidden_states=seen,
+            encoder_attention_mask=seen.new_ones(seen.shape[:2], dtype=mask.dtype),
+        )
+        return self._model.itm_head(out.last_hidden_state[:, 0])
+
+
+class Blip2(_TwoSided):
+    """BLIP-2: learned queries look at the picture; the best of them is the similarity, their mean logit the match."""
+
+    architecture, context = "Blip2ForImageTextRetrieval", 35
+
+    def __init__(self, *described: object) -> None:
+        super().__init__(*described)
+        self.dim = self._model.config.image_text_hidden_size
+        self.image_dim = self.dim * self._model.config.num_query_tokens
+
+    def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
+        queries = self._model.query_tokens.expand(len(hidden), -1, -1)
+        mask = hidden.new_ones(hidden.shape[:2], dtype=int)
+        out = self._model.qformer(
+            query_embeds=queries, encoder_hidden_states=hidden, encoder_attention_mask=mask, return_dict=True
+        )
+        return self._model.vision_projection(out.last_hidden_state)
+
+    def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+        embeds = self._model.embeddings(input_ids=ids)
+        out = self._model.qformer(query_embeds=embeds, query_length=0, attention_mask=mask, return_dict=True)
+        return self._model.text_projection(out.last_hidden_state[:, 0])
+
+    def _both(self, seen: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+        import torch
+
+        queries = self._model.query_tokens.expand(len(seen), -1, -1)
+        n = queries.shape[1]
+        out = self._model.qformer(
+            query_embeds=self._model.embeddings(input_ids=ids, query_embeds=queries),
+            query_length=n,
+            attention_mask=torch.nn.functional.pad(mask, (n, 0), value=1),
+            encoder_hidden_states=seen,
+            encoder_attention_mask=mask.new_ones(seen.shape[:2]),
+            return_dict=True,
+        )
+        return self._model.itm_head(out.last_hidden_state[:, :n]).mean(dim=1)
+
+
+class Vilt(ItmHead):
+    """ViLT: one tower for patches and words, and a logit without a scale; no embedding of either alone."""
+
+    architecture, context, score_type = "ViltForImageAndTextRetrieval", 40, "logit"
+
+    def look(self, pixels: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The pictures as they are: nothing is known of one before its text is."""
+        return list(pixels)
+
+    def match(self, seen: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+        """The rank head's logit of each picture and its text, float32 of shape (n,)."""
+        import torch
+
+        height, width = (max(one.shape[axis] for one in seen) for axis in (1, 2))
+        pixels = torch.zeros((len(seen), 3, height, width))
+        mask = torch.zeros((len(seen), height, width), dtype=torch.long)
+        for row, one in enumerate(seen):
+            pixels[row, :, : one.shape[1], : one.shape[2]] = torch.from_numpy(one)
+            mask[row, : one.shape[1], : one.shape[2]] = 1
+        ids, there = self._asked(tokens)
+        # transformers draws the order of the patches by lot, which moves nothing but the last bits.
+        with torch.random.fork_rng(devices=[]), frozen.arithmetic(self.device, self.precision):
+            torch.default_generator.manual_seed(0)
+            out = self._model(
+                input_ids=ids,
+                attention_mask=there,
+                pixel_values=pixels.to(self.device),
+                pixel_mask=mask.to(self.device),
+            )
+        return out.logits[:, 0].float().cpu().numpy()
+
+
+KINDS: dict[str, type[ItmHead]] = {"blip": Blip, "blip-2": Blip2, "vilt": Vilt}
