@@ -24,8 +24,8 @@ DEFINITE = (
     "{the_a} {are} placed {relation} {the_b}.",
 )
 AGAIN = {  # forms with another order of words, for what was said in one of the forms above
-    ALONE: ("{place} there {are} {a}.", "{place}, {a} can be seen.", "We can see {a} {place}."),
-    PAIRED: ("{relation} {b} there {are} {a}.", "{relation} {b}, {a} can be seen.", "We can see {a} {relation} {b}."),
+    ALONE: ("{place} there {are} {a}.", "{place}, {a} can be seen.", "{place}, we can see {a}."),
+    PAIRED: ("{relation} {b} there {are} {a}.", "{relation} {b}, {a} can be seen.", "{relation} {b}, we can see {a}."),
     DEFINITE: ("{relation} {the_b} {are} {the_a}.", "{relation} {the_b}, we can see {the_a}."),
 }
 # Phrases at one place in the lists are opposites that differ in one word or are one word.
