@@ -47,6 +47,11 @@ class ControlEncoder:
         self.digest = hashlib.blake2b(f"{self.name} version 1".encode(), digest_size=16).hexdigest()
         self._kind = kind
 
+    def facts(self) -> dict[str, str]:
+        """Controls have neither weights nor a tokenizer."""
+        unlimited = {"context length": "unlimited", "padding": "none"}
+        return {"architecture": "none: a control", "tokenizer": "a hash of the text", "parameters": "0", **unlimited}
+
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """A picture to 16 bytes that name its pixels, uint8 of shape (16,)."""
         return _name(b"image", str(image.size).encode() + image.tobytes())

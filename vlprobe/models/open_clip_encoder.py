@@ -94,6 +94,45 @@ class OpenClipEncoder:
             on_device = torch.from_numpy(tokens).to(self.device)
             return self._unit(self._encode_cut(on_device) if cut else self._model.encode_text(on_device))
 
+    def facts(self) -> dict[str, str]:
+        """What was built, in words; read from the modules and not from the name."""
+        return {
+            "architecture": " + ".join(
+                type(part).__name__
+                for part in (self._model, self._model.visual, getattr(self._tower, "transformer", self._tower))
+            ),
+            "activation": self._activation(),
+            "tokenizer": " of ".join(
+                type(part).__name__ for part in (getattr(self._tokenizer, "tokenizer", None), self._tokenizer) if part
+            ),
+            "parameters": f"{sum(weights.numel() for weights in self._model.parameters()):,}",
+            **_preprocessing(self._model.visual.preprocess_cfg),
+        }
+
+    def published(self) -> dict[str, str]:
+        """The same facts as OpenCLIP's table has them for the tag in the model's name; empty where it names none."""
+        import open_clip
+
+        what = self.name.removeprefix("openclip:").partition("@")[0]
+        architecture, _, tag = what.partition("/")
+        config = open_clip.get_pretrained_cfg(architecture, tag)
+        if not config:
+            return {}
+        size = open_clip.get_model_config(architecture)["vision_cfg"]["image_size"]
+        found = _preprocessing({**config, "size": size})
+        if self._gelus():
+            found["activation"] = "QuickGELU" if config.get("quick_gelu") else "GELU"
+        return found
+
+    def _gelus(self) -> list["torch.nn.Module"]:
+        """The layers whose activation OpenCLIP chooses; towers of other libraries have their own."""
+        return [part for part in self._model.modules() if type(getattr(part, "gelu", None)).__name__.endswith("GELU")]
+
+    def _activation(self) -> str:
+        chosen = [owner.gelu for owner in self._gelus()] or list(self._model.modules())
+        names = sorted({type(part).__name__ for part in chosen if type(part).__name__.endswith("GELU")})
+        return " and ".join(names) or "neither GELU nor QuickGELU"
+
     @contextlib.contextmanager
     def _arithmetic(self) -> Iterator[None]:
         import torch
@@ -142,6 +181,18 @@ class OpenClipEncoder:
         if isinstance(tower.text_projection, torch.nn.Linear):
             return tower.text_projection(x)
         return x if tower.text_projection is None else x @ tower.text_projection
+
+
+def _preprocessing(config: dict) -> dict[str, str]:
+    size = config["size"]
+    height, width = (size, size) if isinstance(size, int) else size
+    return {
+        "mean": ", ".join(f"{value:.4f}" for value in config["mean"]),
+        "std": ", ".join(f"{value:.4f}" for value in config["std"]),
+        "interpolation": config["interpolation"],
+        "resizing": config["resize_mode"],
+        "size": f"{height} x {width}",
+    }
 
 
 def pick_device(wanted: str) -> str:
