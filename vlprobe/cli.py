@@ -255,6 +255,38 @@ def check(ctx: click.Context, dataset: str, how: str) -> None:
 
 
 @main.command()
+@click.argument("model")
+@click.option("--dataset", default="demo", show_default=True, help="What the model is tried on.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
+@click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True)
+@click.option("--format", "how", type=FORMATS, default="table", help="table and csv: the checks alone on stdout.")
+@click.pass_context
+def doctor(ctx: click.Context, model: str, dataset: str, device: str, precision: str, how: str) -> None:
+    """Ask MODEL for its passport, and try whether its numbers can be believed."""
+    import json
+    from dataclasses import asdict
+
+    import pandas as pd
+
+    from vlprobe import doctor, registry
+
+    root = _store(ctx).root
+    with _Bar() as bar:
+        data = registry.load_dataset(dataset, root)
+        found = doctor.examine(registry.load_model(model, device, precision), data, root, bar.update)
+    if how == "json":
+        click.echo(json.dumps(json.loads(json.dumps(asdict(found)), parse_constant=lambda name: None), indent=1))
+        return
+    for subject, words in found.passport.items():
+        click.echo(f"{subject}: {words or '-'}", err=True)
+    words = {True: "passed", False: "FAILED", None: "not judged"}
+    rows = [(c.name, words[c.passed], f"{c.value:.3g}", f"{c.limit:.3g}", c.detail) for c in found.checks]
+    _print(pd.DataFrame(rows, columns=["check", "outcome", "value", "limit", "detail"]), how)
+    for row in found.erased:
+        click.echo(f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}", err=True)
+
+
+@main.command()
 @click.option("--cancel", "cancel_id", metavar="ID", help="Stop this job at its next batch.")
 @click.option("--resume", "resume_id", metavar="ID", help="Go on with a stopped job.")
 @click.option("--log", "log_id", metavar="ID", help="The end of a job's log.")

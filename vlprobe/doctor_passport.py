@@ -1,0 +1,104 @@
+"""What a model is, in words that a reader can check: asked of its adapter, or found out by experiment.
+
+What an adapter may tell beside what `types` asks of it, each free to be absent: `precision`, `note`, `score_type`;
+`facts()`, words by subject (architecture, activation, tokenizer, parameters, mean, std, interpolation, resizing, size);
+`published()`, the same from mean on and the activation, as those who published the weights state them; empty where that
+is not known. Figures are written as "0.4815, 0.4578, 0.4082" and "224 x 224".
+"""
+
+import sys
+
+import numpy as np
+from PIL import Image
+
+from vlprobe.types import DualEncoder, PairScorer, TextEncoder
+
+Model = TextEncoder | DualEncoder | PairScorer
+
+NO_TEXT = -1  # what TextEncoder.tokenize puts after the end of a text where a model sees no pads
+LONG = "a dog and a cat " * 150
+_PACKAGES = (  # those count that the model made somebody import
+    "vlprobe",
+    "torch",
+    "open_clip",
+    "timm",
+    "transformers",
+    "sentence_transformers",
+    "tokenizers",
+    "numpy",
+    "PIL",
+)
+
+
+def read_passport(model: Model) -> dict[str, str]:
+    """What a reader must know to compare the model's numbers with somebody else's.
+
+    Returns:
+        Words by subject. What an experiment shows of the preprocessing stands in place of what the adapter says.
+    """
+    return {
+        "name": model.name,
+        "weights": model.digest,
+        "embedding": f"{model.dim} numbers" if hasattr(model, "dim") else "none: it scores pairs",
+        "precision": getattr(model, "precision", "fp32"),
+        "score": getattr(model, "score_type", "cosine"),
+        "note": getattr(model, "note", ""),
+        **_reading(model),
+        **facts(model),
+        **seeing(model),
+        "versions": ", ".join(f"{name} {sys.modules[name].__version__}" for name in _PACKAGES if name in sys.modules),
+    }
+
+
+def facts(model: Model) -> dict[str, str]:
+    """What the adapter says of its model; nothing where it says nothing."""
+    return dict(model.facts()) if hasattr(model, "facts") else {}
+
+
+def published(model: Model) -> dict[str, str]:
+    """The same subjects as those who published the weights state them; nothing where the name does not tell."""
+    return dict(model.published()) if hasattr(model, "published") else {}
+
+
+def _reading(model: Model) -> dict[str, str]:
+    """How the tokenizer treats letter case, marks, short texts and long ones."""
+    alone, beside = model.tokenize(["a dog"]), model.tokenize(["a dog", LONG])
+    row = alone[0]
+    after, before = (int((line == line[0]).cumprod().sum()) for line in (row[::-1], row))
+    side, pad = ("right", row[-1]) if after >= before else ("left", row[0])
+    if beside[0, -1] == NO_TEXT:
+        padding = "none that the model sees"
+    elif alone.shape[1] == beside.shape[1]:
+        padding = f"always to {len(row)} tokens, {pad} on the {side}"
+    else:
+        padding = "to the longest text of a batch"
+    return {
+        "letter case": "folded" if _one(model, "A Dog", "a dog") else "kept",
+        "punctuation": "stripped" if _one(model, "a dog, a cat!", "a dog a cat") else "kept",
+        "context length": f"{beside.shape[1]} tokens" if _one(model, LONG, LONG + "dog") else "no limit found",
+        "padding": padding,
+    }
+
+
+def _one(model: Model, left: str, right: str) -> bool:
+    return np.array_equal(*model.tokenize([left, right]))
+
+
+def seeing(model: Model) -> dict[str, str]:
+    """Mean, standard deviation and size, from what becomes of a black and of a white picture; else nothing.
+
+    A channel is (value - mean) / std with values from 0 to 1, so black gives -mean / std and white (1 - mean) / std.
+    """
+    if not hasattr(model, "preprocess"):
+        return {}
+    black, white = (model.preprocess(Image.new("RGB", (64, 64), color)) for color in ("black", "white"))
+    plain = black.ndim == 3 and len(black) == 3 and all(np.ptp(one, axis=(1, 2)).max() < 1e-4 for one in (black, white))
+    if not plain or (white[:, 0, 0] <= black[:, 0, 0]).any():
+        return {}
+    std = 1 / (white[:, 0, 0] - black[:, 0, 0]).astype(np.float64)
+    mean = -black[:, 0, 0] * std
+    return {
+        "mean": ", ".join(f"{value:.4f}" for value in mean),
+        "std": ", ".join(f"{value:.4f}" for value in std),
+        "size": f"{black.shape[1]} x {black.shape[2]}",
+    }
