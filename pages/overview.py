@@ -25,4 +25,5 @@ ui.quiet(
     "of pictures it rests on. Rates count a tie as wrong."
 )
 ui.notes(asked)
+ui.about(ui.view("facts", asked.key))
 ui.download(table, "overview")

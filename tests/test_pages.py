@@ -278,3 +278,13 @@ def test_changed_words_are_marked_and_everything_is_escaped(before, after, shown
 )
 def test_a_verdict_is_a_word_and_not_a_colour_alone(kind: str, margin: float, word: str):
     assert word in ui_cards.verdict(kind, margin)
+
+
+def test_what_was_left_out_stands_beside_the_numbers(shown, filled: Store):
+    at = shown(filled, "overview")
+    key = views.question_sets(filled)["case_key"].iloc[0]
+    dropped = views.facts(filled, key)["dropped"]
+    assert dropped
+    text = words(at)
+    for reason, count in dropped.items():
+        assert f"{reason}{count:,}" in text

@@ -17,10 +17,11 @@ from vlprobe.ui_filters import filters, named
 from vlprobe.ui_jobs import demo_button, form, panel, past, watched
 from vlprobe.ui_state import Questions, choose, plain, questions, quiet, store, tag, view
 from vlprobe.ui_style import STYLE
-from vlprobe.ui_tables import explain, headline, reading, slices
+from vlprobe.ui_tables import about, explain, headline, reading, slices
 from vlprobe.views import TRADE_OFFS
 
 __all__ = [
+    "about",
     "cards",
     "explain",
     "filters",

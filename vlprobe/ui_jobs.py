@@ -153,16 +153,18 @@ def form() -> None:
         help="Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a file.",
     )
     columns = st.columns(3)
-    chosen = columns[0].selectbox("Dataset", _known("datasets"), key="run_dataset")
-    typed = ", ".join(f"`{name}`" for name in registry.names("datasets") if name not in _known("datasets"))
-    own = columns[1].text_input(
+    probe = columns[0].selectbox("Probe", sorted(registry.names("probes"), key=_lgip_first), key="run_probe")
+    natural = registry.load_probe(probe).dataset
+    known = sorted(_known("datasets"), key=lambda name: name != natural)
+    chosen = columns[1].selectbox("Dataset", known, key=f"run_dataset_{probe}")
+    typed = ", ".join(f"`{name}`" for name in registry.names("datasets") if name not in known)
+    own = columns[2].text_input(
         "Or pictures of your own",
         key="run_own",
         placeholder="coco:/path/to/folder",
         help=f"Takes the place of the dataset. With the path of your file or folder: {typed}.",
     )
     dataset = own.strip() or chosen
-    probe = columns[2].selectbox("Probe", sorted(registry.names("probes"), key=_lgip_first), key="run_probe")
     defaults = registry.load_probe(probe).defaults
     first = [name for name, default in defaults.items() if isinstance(default, list) or name == "rules"]
     options = _options(probe, first, [1, 3] if len(first) == 2 else len(first))
@@ -237,7 +239,7 @@ def _work(request: Request) -> str:
 def _known(folder: str) -> list[str]:
     """Names that can be chosen as they are, the demo's and those of earlier runs first."""
     earlier = view("runs")[folder.removesuffix("s")].tolist()
-    named = [name for name in registry.names(folder) if not re.search("(DIR|FILE)", name)]
+    named = [name for name in registry.names(folder) if not re.search("[A-Z]{3}", name)]
     return sorted(dict.fromkeys([*earlier, *named]), key=lambda name: not name.startswith("demo"))
 
 
