@@ -1,0 +1,169 @@
+"""Generative models of transformers that see pictures: hf-gen:OWNER/NAME from the hub, hf-gen:FOLDER from a disk.
+
+A score is the probability of "yes" against "no" as the first word of the answer to a question. What else the model
+would have said is left out, and so is whether it would have answered at all.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models import frozen, hub
+from vlprobe.models.open_clip_encoder import FINGERPRINT_TEXTS, pick_device
+
+if TYPE_CHECKING:
+    import torch
+
+PREFIX = "hf-gen"
+QUESTION = "Does this picture show: '{}'? Answer yes or no."
+# EqBen, section 5.5
+MATCHING = (
+    "There are two images (left and right). Now you have two captions: caption 1: {}; caption 2: {}. Please indicate "
+    "which caption corresponds to the left image and which caption corresponds to the right one. The answer should "
+    'follow the format: "#index for the left image; #index for the right image". For example, "1;2" represents that '
+    "caption 1 corresponds to image left."
+)
+YES_NO = (("Yes", "yes", "YES", " Yes", " yes"), ("No", "no", "NO", " No", " no"))
+ONE_TWO = (("1", " 1"), ("2", " 2"))
+
+
+def names() -> list[str]:
+    """Typical names; what transformers can generate text from pictures with, and has a chat template, can be typed."""
+    return [
+        "hf-gen:llava-hf/llava-1.5-7b-hf",
+        "hf-gen:Qwen/Qwen2-VL-2B-Instruct",
+        "hf-gen:HuggingFaceTB/SmolVLM-Instruct",
+    ]
+
+
+def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator":
+    """The model of that name. Raises InvalidInput or MissingDependency."""
+    hub.need(name, "transformers")
+    device, precision = pick_device(device), frozen.check_precision(precision)
+    folder = hub.find(name)
+    config = hub.read_config(name, folder)
+    import transformers
+    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as KINDS
+
+    if config.get("model_type") not in KINDS:
+        raise InvalidInput(
+            f"'{name}' is a model of type '{config.get('model_type')}' and answers no questions about pictures. "
+            "Expected a generative model such as llava, qwen2_vl, idefics3 or smolvlm."
+        )
+    dtype = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}[precision]
+    with hub.opening(name):
+        hub.tokenizer(folder)
+        processor = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        processor.image_processor = hub.image_processor(folder)
+        model = hub.load(name, getattr(transformers, KINDS[config["model_type"]]), folder, dtype)
+        return Generator(name, model, processor, config, device, precision)
+
+
+class Generator:
+    """A PairScorer that is asked in words, one question at a time: neighbours in a batch cannot move an answer.
+
+    Args:
+        name: What the user typed.
+        model: On the CPU; it is moved to the device.
+        processor: Its tokenizer, image processor and chat template.
+        config: What its folder says of it.
+        device: As `pick_device` gives it.
+        precision: Of the weights: "fp32", "fp16" or "bf16".
+
+    Raises:
+        InvalidInput: it has no chat template, or its answers do not begin with different tokens.
+    """
+
+    score_type = "probability"
+
+    def __init__(
+        self, name: str, model: "torch.nn.Module", processor: object, config: dict, device: str, precision: str
+    ) -> None:
+        self.name, self.device, self.precision = name, device, precision
+        self._processor = processor
+        if not getattr(processor, "chat_template", None):
+            raise InvalidInput(f"'{name}' has no chat template, so it is not known how it is asked. Expected one.")
+        self._yes_no, self._one_two = (self._first_tokens(variants) for variants in (YES_NO, ONE_TWO))
+        image = processor.image_processor
+        said = {
+            "config": hub.described(config),
+            "preprocess": [type(image).__name__, hub.described(image.to_dict())],
+            "tokenizer": processor.tokenizer(list(FINGERPRINT_TEXTS))["input_ids"],
+            "asked": [self._prompt(QUESTION), self._prompt(MATCHING), YES_NO, ONE_TWO],
+            "precision": precision,
+        }
+        self.digest = frozen.digest(said, model)
+        self._model = model.to(device)
+        self.note = f"asked: {QUESTION.format('...')}"
+
+    def facts(self) -> dict[str, str]:
+        """What was built, in words."""
+        return hub.facts(self._model, self._processor.tokenizer, self._processor.image_processor)
+
+    def preprocess(self, image: Image.Image) -> np.ndarray:
+        """An RGB PIL image to uint8 of shape (height, width, 3): its processor lays it out beside the question."""
+        return np.asarray(image)
+
+    def look(self, pixels: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The pictures as they are."""
+        return list(pixels)
+
+    def tokenize(self, texts: Sequence[str]) -> np.ndarray:
+        """Texts to int64 of shape (n, columns), a character a number: the whole question is tokenized when asked."""
+        return frozen.padded([[ord(letter) for letter in text] for text in texts])
+
+    def match(self, seen: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+        """Probability of yes against no, or its log-odds, float32 of shape (n,)."""
+        texts = ["".join(map(chr, row[row != frozen.PAD])) for row in tokens]
+        odds = [
+            self._log_odds(Image.fromarray(pixels), QUESTION.format(text), self._yes_no)
+            for pixels, text in zip(seen, texts, strict=True)
+        ]
+        found = np.array(odds, dtype=np.float64)
+        return (found if logits else 1 / (1 + np.exp(-found))).astype(np.float32)
+
+    def first_is_left(self, left: Image.Image, right: Image.Image, one: str, two: str) -> float:
+        """Probability that it matches caption one to the left of two pictures side by side, 0 to 1.
+
+        Args:
+            left: A picture.
+            right: A picture, scaled to the height of the first.
+            one: The caption that is named first.
+            two: The caption that is named second.
+
+        Source: EqBen, section 5.5. The question is the paper's; the answer is not read by people but is the
+        probability of "1" against "2" as its first word.
+        """
+        width = max(1, round(right.width * left.height / right.height))
+        both = Image.new("RGB", (left.width + width, left.height))
+        both.paste(left, (0, 0))
+        both.paste(right.resize((width, left.height), Image.Resampling.BICUBIC), (left.width, 0))
+        odds = self._log_odds(both, MATCHING.format(one, two), self._one_two)
+        return float(1 / (1 + np.exp(-odds)))
+
+    def _prompt(self, question: str) -> str:
+        asked = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": question}]}]
+        return self._processor.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
+
+    def _first_tokens(self, variants: tuple[Sequence[str], Sequence[str]]) -> tuple[list[int], list[int]]:
+        """Ids that the two answers can begin with, without those that begin both."""
+        tokenizer = self._processor.tokenizer
+        one, two = ({tokenizer.encode(text, add_special_tokens=False)[0] for text in own} for own in variants)
+        if not one - two or not two - one:
+            raise InvalidInput(
+                f"The answers '{variants[0][0]}' and '{variants[1][0]}' of '{self.name}' begin with the same token. "
+                "Expected a tokenizer that tells them apart."
+            )
+        return sorted(one - two), sorted(two - one)
+
+    def _log_odds(self, image: Image.Image, question: str, answers: tuple[list[int], list[int]]) -> float:
+        import torch
+
+        inputs = self._processor(images=[image], text=[self._prompt(question)], return_tensors="pt").to(self.device)
+        with frozen.arithmetic(self.device, self.precision):
+            last = self._model(**inputs).logits[0, -1].double()
+        one, two = (torch.logsumexp(last[ids], dim=0) for ids in answers)
+        return float(one - two)
