@@ -133,3 +133,20 @@ def test_the_similarity_spread_is_the_deviation_over_mismatched_pairs(photos):
 
 def test_the_spread_of_one_picture_is_unknown(photos):
     assert np.isnan(embeddings.similarity_spread(Encoder(Counted()), photos[:1], [["a"]]))
+
+
+def test_a_text_is_the_same_text_however_many_columns_stand_empty_after_it(tmp_path):
+    model = Counted()
+
+    def tokenize(texts):
+        rows = np.full((len(texts), 16 + max(map(len, texts))), -1)
+        rows[:, :16] = model._model.tokenize(texts)
+        return rows
+
+    model.tokenize = tokenize
+    model.encode_texts = lambda tokens: model._model.encode_texts(tokens[:, :16])
+    first = Encoder(model, tmp_path).texts(["a"], keep=True)
+    asked = []
+    model.encode_texts = lambda tokens: asked.append(len(tokens)) or model._model.encode_texts(tokens[:, :16])
+    again = Encoder(model, tmp_path).texts(["a", "a longer one"])
+    assert asked == [1] and (again[0] == first[0]).all()

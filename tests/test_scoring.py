@@ -7,10 +7,38 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from vlprobe import scoring
+from vlprobe import registry, scoring
 from vlprobe.embeddings import Encoder
+from vlprobe.errors import InvalidInput
 from vlprobe.models import controls
 from vlprobe.types import Picture
+
+
+class TextsOnly:
+    """A control that sees no pictures."""
+
+    def __init__(self) -> None:
+        self._model = controls.load("control:random")
+        self.name, self.digest, self.dim = "texts", self._model.digest, self._model.dim
+        self.tokenize, self.encode_texts = self._model.tokenize, self._model.encode_texts
+
+
+class PairsOnly:
+    """A control that looks at pairs: the score is the length of the text over that of the longest."""
+
+    name, digest, score_type = "pairs", "d" * 32, "probability"
+
+    def preprocess(self, image):
+        return np.asarray(image)
+
+    def look(self, pixels):
+        return pixels
+
+    def tokenize(self, texts):
+        return np.array([[len(text)] for text in texts])
+
+    def match(self, seen, tokens, logits=False):
+        return (tokens[:, 0] / 100).astype(np.float32)
 
 
 @pytest.fixture
@@ -63,3 +91,40 @@ def test_an_edited_picture_keeps_its_edit_when_it_is_written_and_read():
     picture = Picture(Path("a b.png"), PictureEdit("mix", Path("c.png"), 0.9, 7))
     assert Picture.named(picture.name) == picture
     assert Picture.named("a b.png") == Picture(Path("a b.png"))
+
+
+def test_what_a_text_encoder_cannot_see_is_unknown_and_its_texts_are_compared(cases):
+    found = scoring.case_scorer(Encoder(TextsOnly()), lambda rows: rows["score_0"].to_numpy())(cases)
+    both = scoring.case_scorer(Encoder(controls.load("control:random")), lambda rows: np.zeros(len(rows)))(cases)
+    assert np.isnan([score for row in found["scores"].to_pylist() for score in row]).all()
+    assert [len(row) for row in found["scores"].to_pylist()] == [3, 4, 0]
+    assert np.isnan(found["margin"].to_numpy()).all()
+    assert found["text_scores"] == both["text_scores"]
+
+
+def test_a_model_that_looks_at_pairs_scores_them_and_compares_no_texts(cases):
+    cases = cases.slice(0, 2)
+    found = scoring.case_scorer(Encoder(PairsOnly()), lambda rows: rows["text_01"].to_numpy())(cases)
+    assert [len(row) for row in found["scores"].to_pylist()] == [3, 4]
+    assert found["scores"][0].as_py() == pytest.approx([0.01, 0.01, 0.01])
+    assert np.isnan([score for row in found["text_scores"].to_pylist() for score in row]).all()
+
+
+@pytest.mark.parametrize("probe", registry.names("probes"))
+def test_a_probe_refuses_what_cannot_answer_it_and_nothing_else(probe):
+    probe = registry.load_probe(probe)
+    scoring.refuse_unfit(controls.load("control:random"), probe)
+    refuses = {"lgip": [TextsOnly], "eqben": [TextsOnly], "visla": []}.get(probe.name, [TextsOnly, PairsOnly])
+    for kind in (TextsOnly, PairsOnly):
+        if kind in refuses:
+            with pytest.raises(InvalidInput, match=f"Probe '{probe.name}' (needs|searches)"):
+                scoring.refuse_unfit(kind(), probe)
+        else:
+            scoring.refuse_unfit(kind(), probe)
+
+
+def test_what_a_score_is_depends_on_the_model_and_on_whether_a_gallery_is_ranked():
+    lgip, rococo = registry.load_probe("lgip"), registry.load_probe("rococo")
+    assert scoring.score_type(controls.load("control:random"), rococo) == "cosine"
+    assert scoring.score_type(PairsOnly(), lgip) == "probability"
+    assert scoring.score_type(PairsOnly(), rococo) == "logit + cosine"

@@ -248,6 +248,14 @@ def damage(kind: str, folder: Path) -> str:
     elif kind == "weights of another model":
         torch.save({"x": torch.ones(2)}, folder / "pytorch_model.bin")
         (folder / "model.safetensors").unlink()
+    elif kind == "pictures of another size":
+        file = folder / "preprocessor_config.json"
+        file.write_text(file.read_text().replace("32", "40"))
+    elif kind == "a vocabulary of another model":
+        config = folder / "config.json"
+        said = json.loads(config.read_text())
+        said["text_config"]["vocab_size"] = 300
+        transformers.CLIPModel(transformers.CLIPConfig(**said)).save_pretrained(folder)
     elif kind == "half of a model":
         transformers.CLIPTextModel(transformers.CLIPTextConfig(**tiny_hf.WIDTH)).save_pretrained(folder / "text")
         (folder / "text" / "model.safetensors").rename(folder / "model.safetensors")
@@ -267,6 +275,8 @@ def damage(kind: str, folder: Path) -> str:
         ("no tokenizer", "holds no tokenizer. Expected one of: tokenizer.json"),
         ("no image processor", "cannot be opened"),
         ("weights of another model", "holds no CLIPModel"),
+        ("pictures of another size", "cannot be opened"),
+        ("a vocabulary of another model", "cannot be opened"),
         ("half of a model", "holds no CLIPModel|cannot be opened"),
     ],
 )
@@ -303,13 +313,13 @@ def test_a_repository_is_fetched_without_what_is_not_needed(monkeypatch, tmp_pat
 
     def fetch(repository, allow_patterns, ignore_patterns):
         asked.append((repository, tuple(allow_patterns[len(hub.WANTED) :])))
-        if asked[-1][1] == ("pytorch_model*.bin",):
+        if asked[-1][1] == ("*pytorch_model*.bin",):
             torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
         return str(tmp_path)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
     assert registry.load_model("hf:some/model", "cpu").name == "hf:some/model"
-    assert asked == [("some/model", ("*.safetensors",)), ("some/model", ("pytorch_model*.bin",))]
+    assert asked == [("some/model", ("*.safetensors",)), ("some/model", ("*pytorch_model*.bin",))]
 
 
 def test_a_missing_package_is_named_with_the_file_that_installs_it(monkeypatch):

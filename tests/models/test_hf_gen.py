@@ -19,7 +19,7 @@ tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements
 import torch  # noqa: E402
 import transformers  # noqa: E402
 
-KINDS = ["llava", "qwen2_vl"]
+KINDS = ["llava", "qwen2_vl", "idefics3"]
 CAPTIONS = ["a cat", "A man's horse, in the rain."]
 
 
@@ -42,7 +42,7 @@ def probabilities(kind: str, folder: Path, image: Image.Image, question: str) ->
     model = transformers.AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
     processor = transformers.AutoProcessor.from_pretrained(folder)
     processor.image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
-    place = {"llava": "<image>", "qwen2_vl": "<|vision_start|><|image_pad|><|vision_end|>"}[kind]
+    place = "<|vision_start|><|image_pad|><|vision_end|>" if kind == "qwen2_vl" else "<image>"
     inputs = processor(images=image, text=f"USER: {place}{question} ASSISTANT:", return_tensors="pt")
     made = model.generate(**inputs, max_new_tokens=1, do_sample=False, output_logits=True, return_dict_in_generate=True)
     return made.logits[0][0].softmax(dim=0), processor.tokenizer

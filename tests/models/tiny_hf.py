@@ -217,6 +217,20 @@ def generative(kind: str, folder: Path, chat: str | None = CHAT):
             num_additional_image_tokens=1,
             chat_template=chat and chat.replace("IMAGE", "<image>"),
         )
+    elif kind == "idefics3":
+        tokenizer = letters(["<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>"])
+        size = {"longest_edge": 32}
+        image = transformers.Idefics3ImageProcessorPil(size=size, max_image_size=size, do_image_splitting=False)
+        made = transformers.Idefics3Config(
+            vision_config=VISION,
+            text_config=transformers.LlamaConfig(**text),
+            image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+            scale_factor=2,
+            pad_token_id=0,
+        )
+        model = drawn(transformers.Idefics3ForConditionalGeneration, made)
+        chat = chat and chat.replace("IMAGE", "<image>")
+        processor = transformers.Idefics3Processor(image, tokenizer, image_seq_len=4, chat_template=chat)
     else:
         special = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
         tokenizer = letters(special)

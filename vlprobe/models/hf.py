@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
@@ -18,7 +19,6 @@ from vlprobe.models.open_clip_encoder import CUT_TOLERANCE, FINGERPRINT_TEXTS, L
 
 if TYPE_CHECKING:
     import torch
-    from PIL import Image
 
 PREFIX = "hf"
 
@@ -123,6 +123,9 @@ class HfEncoder:
         tokens = self.tokenize(LENGTHS_TEXTS)
         whole = self.encode_texts(tokens, cut=False)
         self.dim = whole.shape[1]
+        seen = self.encode_images(self.preprocess(Image.new("RGB", (64, 64)))[None])
+        if seen.shape[1] != self.dim:
+            raise InvalidInput(f"'{name}' embeds pictures in {seen.shape[1]} numbers and texts in {self.dim}.")
         self.cuts_columns = kind.pads != "seen"
         if self.cuts_columns:
             alone = np.concatenate([self.encode_texts(row[None]) for row in tokens])
@@ -133,7 +136,7 @@ class HfEncoder:
         """What was built, in words."""
         return hub.facts(self._model, self._tokenizer, self._processor)
 
-    def preprocess(self, image: "Image.Image") -> np.ndarray:
+    def preprocess(self, image: Image.Image) -> np.ndarray:
         """An RGB PIL image to float32: (3, height, width), or patches beside what says where they are (SigLIP 2)."""
         made = self._processor(images=image, return_tensors="np")
         pixels = made["pixel_values"][0]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
@@ -16,7 +17,6 @@ from vlprobe.models.open_clip_encoder import FINGERPRINT_TEXTS, pick_device
 
 if TYPE_CHECKING:
     import torch
-    from PIL import Image
 
 PREFIX = "hf-itm"
 
@@ -47,7 +47,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "ItmHead":
 
     with hub.opening(name):
         model = hub.load(name, getattr(transformers, kind.architecture), folder)
-        return kind(name, folder, model, config, device, precision)
+        head = kind(name, folder, model, config, device, precision)
+        head.match(head.look([head.preprocess(Image.new("RGB", (64, 64)))]), head.tokenize(["a"]))
+    return head
 
 
 class ItmHead:
@@ -75,7 +77,7 @@ class ItmHead:
         """What was built, in words."""
         return hub.facts(self._model, self._tokenizer, self._processor)
 
-    def preprocess(self, image: "Image.Image") -> np.ndarray:
+    def preprocess(self, image: Image.Image) -> np.ndarray:
         """An RGB PIL image to float32 of shape (3, height, width)."""
         return self._processor(images=image, return_tensors="np")["pixel_values"][0]
 

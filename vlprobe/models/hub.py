@@ -8,7 +8,7 @@ import contextlib
 import importlib.util
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SAFELY = {"local_files_only": True, "trust_remote_code": False, "weights_only": True}
 REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WANTED = ("*.json", "*.jinja", "*.txt", "*.model")
-WEIGHTS = (("*.safetensors",), ("pytorch_model*.bin",))  # the second only where the first is not there
+WEIGHTS = (("*.safetensors",), ("*pytorch_model*.bin",))  # the second only where the first is not there
 # One of these is the vocabulary; transformers makes an empty one up where none is there
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model", "*.bpe.model")
 UNWANTED = ("onnx/*", "openvino/*", "flax*", "tf_*", "consolidated*", "original/*")
@@ -124,7 +124,10 @@ def described(config: Mapping) -> dict:
 
 @contextlib.contextmanager
 def opening(name: str) -> Iterator[None]:
-    """Quiet, without touching the global random state; whatever goes wrong with the files is one line."""
+    """Quiet, without touching the global random state; whatever does not fit in the files is one line.
+
+    A first picture and a first text go through the model in here, so that parts that do not fit each other are told.
+    """
     import safetensors
     import torch
     from huggingface_hub.errors import StrictDataclassError
@@ -148,7 +151,7 @@ def opening(name: str) -> Iterator[None]:
             f"'{name}' cannot be opened ({_first_line(error)}). "
             "Expected a folder as save_pretrained writes it, with its tokenizer and image processor; its weights in a "
             "whole .safetensors file, or a .bin of plain tensors: anything more could run code and is refused."
-        ) from None
+        ) from error
     finally:
         logging.set_verbosity(verbosity)
         if bars:
@@ -156,7 +159,7 @@ def opening(name: str) -> Iterator[None]:
 
 
 def load(
-    name: str, architecture: type, folder: Path, dtype: str = "float32", unused: tuple[str, ...] = ()
+    name: str, architecture: type, folder: Path, dtype: str = "float32", unused: Sequence[str] = ("position_ids",)
 ) -> "torch.nn.Module":
     """The model with all of its weights, frozen, on the CPU.
 
@@ -165,7 +168,7 @@ def load(
         architecture: A class of transformers.
         folder: As `find` gives it.
         dtype: Of the weights.
-        unused: How tensors begin that may be missing.
+        unused: Words in the names of tensors that may be missing.
 
     Raises:
         InvalidInput: a tensor is missing or of another shape; inside `opening` also for every other fault.
@@ -174,7 +177,7 @@ def load(
 
     settings = {"dtype": getattr(torch, dtype), **SAFELY}
     model, info = architecture.from_pretrained(folder, output_loading_info=True, **settings)
-    missing = sorted(key for key in info["missing_keys"] if not any(map(key.startswith, unused)))
+    missing = sorted(key for key in info["missing_keys"] if not any(word in key for word in unused))
     missing += [key for key, *_ in info["mismatched_keys"]]
     if missing:
         raise InvalidInput(

@@ -47,7 +47,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
             str(folder), device="cpu", local_files_only=True, trust_remote_code=False, model_kwargs=settings
         )
         # sentence-transformers does not say what was missing. A pooler is: it is not used.
-        hub.load(name, type(model.transformers_model), transformer, unused=("pooler.",))
+        hub.load(name, type(model.transformers_model), transformer, unused=("position_ids", "pooler."))
         return StEncoder(name, folder, model, device, precision)
 
 
