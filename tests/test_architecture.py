@@ -20,6 +20,7 @@ LAYERS = [
     ("datasets", "models"),
     ("probes",),
     ("store",),
+    ("doctor",),
     ("runner", "views"),
     ("jobs", "charts"),
     ("ui", "cli"),
