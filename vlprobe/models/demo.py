@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from vlprobe.errors import NotFound
-from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest, pick_device
+from vlprobe.models.frozen import pick_device
+from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
 
 PREFIX = "demo"
 _NAMES = ("softmax", "sigmoid", "weak")

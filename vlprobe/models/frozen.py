@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vlprobe.errors import InvalidInput
-from vlprobe.models.open_clip_encoder import PRECISIONS
 
 if TYPE_CHECKING:
     import torch
 
+PRECISIONS = ("fp32", "fp16", "bf16")
+# Case, accents, punctuation, digits, and more words than any context holds: equal ids here, equal tokenizers for us.
+FINGERPRINT_TEXTS = ("", "A photo of TWO red cats!", 'über_cool "naïve" café — 12', "one two three " * 200)
+LENGTHS_TEXTS = ("", "a cat", "two red cats on a very small wooden boat in the harbour", "one two three " * 200)
+CUT_TOLERANCE = 1e-6  # largest difference in a coordinate of a unit vector that cutting columns may make
 PAD = -1  # no text there: unlike a tokenizer's own padding, never a word
 
 
@@ -22,6 +26,21 @@ def check_precision(precision: str) -> str:
     if precision not in PRECISIONS:
         raise InvalidInput(f"Precision '{precision}' is not known. Expected one of {', '.join(PRECISIONS)}.")
     return precision
+
+
+def pick_device(wanted: str) -> str:
+    """The device to run on: "auto" takes cuda, then mps, then cpu. Raises InvalidInput for one that is not there."""
+    import torch
+
+    has_mps = torch.backends.mps.is_available()
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu"
+    there = ["cpu", *(["mps"] if has_mps else [])]
+    if torch.cuda.is_available():
+        there += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    if wanted not in there:
+        raise InvalidInput(f"Device '{wanted}' is not available here. Expected auto or one of: {', '.join(there)}.")
+    return wanted
 
 
 @contextlib.contextmanager

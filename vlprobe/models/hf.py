@@ -15,7 +15,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
-from vlprobe.models.open_clip_encoder import CUT_TOLERANCE, FINGERPRINT_TEXTS, LENGTHS_TEXTS, pick_device
+from vlprobe.models.frozen import CUT_TOLERANCE, FINGERPRINT_TEXTS, LENGTHS_TEXTS, pick_device
 
 if TYPE_CHECKING:
     import torch

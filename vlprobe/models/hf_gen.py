@@ -12,7 +12,7 @@ from PIL import Image
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
-from vlprobe.models.open_clip_encoder import FINGERPRINT_TEXTS, pick_device
+from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
 
 if TYPE_CHECKING:
     import torch

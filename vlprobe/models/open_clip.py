@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.models.checkpoint import load_weights
-from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest, pick_device
+from vlprobe.models.frozen import pick_device
+from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
 
 if TYPE_CHECKING:
     import torch

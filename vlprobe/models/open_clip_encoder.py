@@ -1,24 +1,15 @@
 """What an OpenCLIP model is to the rest of vlprobe: pictures and texts in, unit vectors out, and a digest of it all."""
 
-import contextlib
-import hashlib
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vlprobe.errors import InvalidInput
+from vlprobe.models import frozen
 
 if TYPE_CHECKING:
     import torch
     from PIL import Image
-
-PRECISIONS = ("fp32", "fp16", "bf16")
-# Case, accents, punctuation, digits, and more words than any context holds: equal ids here, equal tokenizers for us.
-FINGERPRINT_TEXTS = ("", "A photo of TWO red cats!", 'über_cool "naïve" café — 12', "one two three " * 200)
-LENGTHS_TEXTS = ("", "a cat", "two red cats on a very small wooden boat in the harbour", "one two three " * 200)
-CUT_TOLERANCE = 1e-6  # largest difference in a coordinate of a unit vector that cutting columns may make
 
 
 class OpenClipEncoder:
@@ -49,8 +40,7 @@ class OpenClipEncoder:
         precision: str = "fp32",
         note: str = "",
     ) -> None:
-        if precision not in PRECISIONS:
-            raise InvalidInput(f"Precision '{precision}' is not known. Expected one of {', '.join(PRECISIONS)}.")
+        frozen.check_precision(precision)
         self.name = name
         self.digest = digest
         self.note = note
@@ -61,13 +51,13 @@ class OpenClipEncoder:
         # Whether columns can be cut is a property of the tower, so it is judged in fp32: half precision rounds by more
         # than the tolerance whenever a shape changes.
         self.precision = "fp32"
-        tokens = self.tokenize(LENGTHS_TEXTS)
+        tokens = self.tokenize(frozen.LENGTHS_TEXTS)
         whole = self.encode_texts(tokens, cut=False)
         self.dim = whole.shape[1]
         self.cuts_columns = self._pools_at_the_end_of_text()
         if self.cuts_columns:
             each_cut = np.concatenate([self.encode_texts(row[None]) for row in tokens])
-            self.cuts_columns = bool(np.abs(each_cut - whole).max() <= CUT_TOLERANCE)
+            self.cuts_columns = bool(np.abs(each_cut - whole).max() <= frozen.CUT_TOLERANCE)
         self.precision = precision
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
@@ -78,8 +68,8 @@ class OpenClipEncoder:
         """Shape (n, 3, height, width) to unit vectors of shape (n, dim)."""
         import torch
 
-        with torch.inference_mode(), self._arithmetic():
-            return self._unit(self._model.encode_image(torch.from_numpy(pixels).to(self.device)))
+        with frozen.arithmetic(self.device, self.precision):
+            return frozen.unit(self._model.encode_image(torch.from_numpy(pixels).to(self.device)))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, context)."""
@@ -90,9 +80,9 @@ class OpenClipEncoder:
         import torch
 
         cut = cut and self.cuts_columns
-        with torch.inference_mode(), self._arithmetic():
+        with frozen.arithmetic(self.device, self.precision):
             on_device = torch.from_numpy(tokens).to(self.device)
-            return self._unit(self._encode_cut(on_device) if cut else self._model.encode_text(on_device))
+            return frozen.unit(self._encode_cut(on_device) if cut else self._model.encode_text(on_device))
 
     def facts(self) -> dict[str, str]:
         """What was built, in words; read from the modules and not from the name."""
@@ -132,26 +122,6 @@ class OpenClipEncoder:
         chosen = [owner.gelu for owner in self._gelus()] or list(self._model.modules())
         names = sorted({type(part).__name__ for part in chosen if type(part).__name__.endswith("GELU")})
         return " and ".join(names) or "neither GELU nor QuickGELU"
-
-    @contextlib.contextmanager
-    def _arithmetic(self) -> Iterator[None]:
-        import torch
-
-        if self.precision == "fp32":
-            # TF32 convolutions, PyTorch's default on recent GPUs, would move scores by 1e-4 against a CPU.
-            with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
-                yield
-        else:
-            dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[self.precision]
-            with torch.autocast(torch.device(self.device).type, dtype=dtype):
-                yield
-
-    @staticmethod
-    def _unit(embeddings: "torch.Tensor") -> np.ndarray:
-        import torch
-
-        with torch.autocast(embeddings.device.type, enabled=False):
-            return torch.nn.functional.normalize(embeddings.float(), dim=-1).cpu().numpy()
 
     @property
     def _tower(self) -> "torch.nn.Module":
@@ -195,21 +165,6 @@ def _preprocessing(config: dict) -> dict[str, str]:
     }
 
 
-def pick_device(wanted: str) -> str:
-    """The device to run on: "auto" takes cuda, then mps, then cpu. Raises InvalidInput for one that is not there."""
-    import torch
-
-    has_mps = torch.backends.mps.is_available()
-    if wanted == "auto":
-        return "cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu"
-    there = ["cpu", *(["mps"] if has_mps else [])]
-    if torch.cuda.is_available():
-        there += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
-    if wanted not in there:
-        raise InvalidInput(f"Device '{wanted}' is not available here. Expected auto or one of: {', '.join(there)}.")
-    return wanted
-
-
 def model_digest(model: "torch.nn.Module", config: dict, tokenizer: Callable, precision: str) -> str:
     """32 hex digits that name all that can change an embedding: weights, config, preprocessing, tokenizer, precision.
 
@@ -219,16 +174,10 @@ def model_digest(model: "torch.nn.Module", config: dict, tokenizer: Callable, pr
         tokenizer: Named by what it makes of a few telling texts.
         precision: As the encoder is given it.
     """
-    import torch
-
     described = {
         "config": config,
         "preprocess": model.visual.preprocess_cfg,
-        "tokenizer": tokenizer(list(FINGERPRINT_TEXTS)).tolist(),
+        "tokenizer": tokenizer(list(frozen.FINGERPRINT_TEXTS)).tolist(),
         "precision": precision,
     }
-    hasher = hashlib.blake2b(json.dumps(described, sort_keys=True, default=str).encode(), digest_size=16)
-    for key, tensor in sorted(model.state_dict().items()):
-        hasher.update(f"{key} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
-        hasher.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
-    return hasher.hexdigest()
+    return frozen.digest(described, model)
