@@ -90,6 +90,13 @@ def test_what_cannot_be_trained_is_refused_in_one_line(loss, steps, said, tmp_pa
         training.train(loss, steps, 0, 1, tmp_path / "a.safetensors")
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_the_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "draw_lessons", lambda *_: pytest.fail("worked before it looked"))
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        training.train("softmax", 3, 0, 1, tmp_path / "file" / "a.safetensors")
+
+
 def test_no_training_caption_is_cut_off_or_holds_a_word_without_a_row(few):
     end = len(token_ids()) - 1
     assert few.tokens.min() == 0

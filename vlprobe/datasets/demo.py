@@ -29,7 +29,7 @@ class DemoDataset:
 
 
 def names() -> list[str]:
-    """The test split; `demo:val` is the split that the shipped models were chosen on."""
+    """The test split; `demo:val` is a second held-out split, to choose settings on."""
     return [PREFIX]
 
 

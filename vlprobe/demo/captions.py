@@ -57,7 +57,7 @@ class Voice:
         return "one" if roll < 0.22 else "a single" if roll < 0.3 else "a"
 
     def thing(self, group: Group, definite: bool = False) -> str:
-        """ "a red dog", "two dogs that are red", "one person in red"; definite: "the two red dogs"."""
+        """What there is: "a red dog", "two dogs that are red", "a person in red"; definite: "the two red dogs"."""
         number = self.number(group)
         if definite:
             number = f"the {number}" if group.count > 1 else "the"

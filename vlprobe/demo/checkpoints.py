@@ -73,7 +73,6 @@ def save(path: Path, model: "torch.nn.Module", loss: str, training: dict) -> Non
     state = {key: value.half() if value.is_floating_point() else value for key, value in model.state_dict().items()}
     state["token_ids"] = torch.tensor(token_ids(), dtype=torch.int32)
     described = {"config": json.dumps(config(loss)), "training": json.dumps(training)}
-    path.parent.mkdir(parents=True, exist_ok=True)
     save_file({key: value.contiguous() for key, value in state.items()}, path, metadata=described)
 
 

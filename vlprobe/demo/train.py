@@ -39,7 +39,7 @@ def train(loss: str, steps: int, seed: int, threads: int, out: Path, progress: P
         loss, steps, seed, threads, scenes, seconds, and final_loss: the mean training loss of the last 20 steps.
 
     Raises:
-        InvalidInput: an unknown loss, less than one step, or a loss that is no longer finite.
+        InvalidInput: an unknown loss, less than one step, a file that cannot be written, or a loss that is not finite.
     """
     import torch
 
@@ -47,6 +47,11 @@ def train(loss: str, steps: int, seed: int, threads: int, out: Path, progress: P
         raise InvalidInput(f"Loss '{loss}' is not known. Expected one of: {', '.join(LOSSES)}.")
     if steps < 1:
         raise InvalidInput(f"{steps} steps train nothing. Expected 1 or more; the recipe takes {STEPS}.")
+    try:  # before minutes of work, not after
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.touch()
+    except OSError as error:
+        raise InvalidInput(f"'{out}' cannot be written ({error.strerror}). Expected a .safetensors file.") from None
     start = time.monotonic()
     scenes = min(SCENES, steps * BATCH)
     threads_before = torch.get_num_threads()

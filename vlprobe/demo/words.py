@@ -93,7 +93,7 @@ def plural(noun: str) -> str:
 
 
 def be(count: int) -> str:
-    """ "is" for one, "are" for more."""
+    """The verb to be: "is" for one, "are" for more."""
     return "is" if count == 1 else "are"
 
 
@@ -105,7 +105,7 @@ def agree(verb: str, count: int) -> str:
 
 
 def article(text: str) -> str:
-    """ "a" made "an" before a vowel; no word of the demo world needs more than its first letter."""
+    """The text with "a" made "an" before a vowel; no word of the demo world needs more than its first letter."""
     return re.sub(r"\ba (?=[aeiou])", "an ", text)
 
 
