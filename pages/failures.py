@@ -6,6 +6,7 @@ from vlprobe import ui
 
 ui.enter()
 st.title("Failures")
+st.markdown("Every case in which a model was asked to choose: the picture, the captions, and what each model said.")
 asked = ui.questions()
 chosen = ui.filters(asked)
 ui.summary(asked, chosen)

@@ -133,7 +133,7 @@ def test_the_outcome_counts_are_those_of_the_view(shown, filled: Store):
     counts = views.outcomes(filled, key, views.Filter(RANDOM))
     options = at.get_by_key("outcome").options if hasattr(at, "get_by_key") else []
     assert [f"{name.capitalize()} {count:,}" for name, count in counts.items()] == list(options)
-    assert f"**{counts['fooled']}** times of **{counts['all']}**" in at.markdown[0].value
+    assert f"**{counts['fooled']}** times of **{counts['all']}**" in at.markdown[-1].value
 
 
 def test_details_open_from_the_url_and_name_the_command(shown, filled: Store):
