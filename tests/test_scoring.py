@@ -128,3 +128,12 @@ def test_what_a_score_is_depends_on_the_model_and_on_whether_a_gallery_is_ranked
     assert scoring.score_type(controls.load("control:random"), rococo) == "cosine"
     assert scoring.score_type(PairsOnly(), lgip) == "probability"
     assert scoring.score_type(PairsOnly(), rococo) == "logit + cosine"
+
+
+def test_an_edit_that_the_tokenizer_undoes_is_erased_and_others_are_not(cases):
+    model = controls.load("control:random")
+    model.tokenize = lambda texts, own=model.tokenize: own([text.lower() for text in texts])
+    table = cases.slice(0, 2).set_column(4, "texts", pa.array([["A Dog", "a dog"], ["a dog", "a cat"]]))
+    found = scoring.case_scorer(Encoder(model), lambda rows: np.zeros(len(rows)))(table)
+    assert found["erased"].to_pylist() == [True, False]
+    assert found["scores"][0].as_py()[0] == found["scores"][0].as_py()[1]

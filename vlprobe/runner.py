@@ -87,6 +87,7 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
     for name in request.models:
         progress.update(f"Loading {name}", 0, 1)
         model = registry.load_model(name, request.device, request.precision)
+        scoring.refuse_unfit(model, probe)
         run = plan(model, dataset, probe, options, request)
         if not store.run(run.key).complete:
             ask(run, dataset, items, probe, store, progress)
@@ -221,12 +222,21 @@ def answer(
         **{name: asked[name] for name in ("n_items", "n_cases", "dropped", "findings", "notes")},
         "spread": spread,
         "note": getattr(model, "note", ""),
-        "score_type": getattr(model, "score_type", "cosine"),
+        "score_type": scoring.score_type(model, probe),
+        "erased": _erased(cases, scores),
         "version": __version__,
         "seconds": round(time.monotonic() - started, 3),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
     entry.finish({"scores": scores, "estimates": table}, facts)
+
+
+def _erased(cases: pa.Table, scores: pa.Table) -> dict[str, int]:
+    """How many edits of each kind never reach the model: its tokenizer makes the same of them as of the original."""
+    if "erased" not in scores.column_names:
+        return {}
+    kinds = pa.compute.value_counts(cases["kind"].filter(scores["erased"]))
+    return {pair["values"]: pair["counts"] for pair in kinds.to_pylist()}
 
 
 def _share(progress: Progress, label: str, first: int, last: int, total: int):

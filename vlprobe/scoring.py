@@ -39,7 +39,7 @@ def refuse_unfit(model: TextEncoder | DualEncoder | PairScorer, probe: Probe) ->
 
 
 def _needs(probe: Probe) -> str:
-    return getattr(probe, "needs", "")
+    return probe.needs
 
 
 def matcher(
@@ -76,7 +76,8 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
 
     Returns:
         A function from cases to a table with `scores` (float32 of length n_images * n_texts), `text_scores` (cosines of
-        the texts, pair by pair in the order 01, 02, 12) and `margin`.
+        the texts, pair by pair in the order 01, 02, 12), `erased` (whether the model is given the same for the first
+        two texts, so that an edit never reaches it) and `margin`.
     """
 
     def score(cases: pa.Table) -> pa.Table:
@@ -104,10 +105,16 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
         else:
             widest = int(n_texts.max())
             text_scores = np.full((len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32)
+        erased = np.zeros(len(n_texts), dtype=bool)
+        if encoder.embeds_texts:
+            two = np.flatnonzero(n_texts > 1)
+            first = first_text[two]
+            erased[two] = (text_vectors[text_of[first]] == text_vectors[text_of[first + 1]]).all(axis=1)
         table = pa.table(
             {
                 "scores": _lists(scores, n_pairs),
                 "text_scores": _lists(text_scores, n_texts * (n_texts - 1) // 2),
+                "erased": pa.array(erased),
             }
         )
         rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**columns(table))

@@ -184,6 +184,7 @@ class Probe(ABC):
     version: int
     dataset: str  # what it is tried on where nobody chose one
     kinds: Mapping[str, str]  # the kinds of its cases, in plain words; the first is shown first
+    needs: str = ""  # "pictures", or a "gallery" to search; "": a text encoder can take part
     defaults: Mapping[str, object]  # the options and their default values
     metrics: tuple[Metric, ...]
 

@@ -17,12 +17,15 @@ PRIORS = {"color": 0.25, "number": 0.55, "object": 1.0}
 def invariance_error(rows: pd.DataFrame) -> np.ndarray:
     """How far a caption's similarity to its image moves when only its wording changes: |s(I, c) - s(I, c')|.
 
+    A paraphrase that the tokenizer makes the same of as of the original shows nothing, and does not apply.
+
     Source: LGIP, equation 2.
 
     >>> invariance_error(pd.DataFrame({"margin": [-0.05, 0.0]})).tolist()
     [0.05, 0.0]
     """
-    return np.abs(rows["margin"].to_numpy(np.float64))
+    moved = np.abs(rows["margin"].to_numpy(np.float64))
+    return np.where(rows["erased"], np.nan, moved) if "erased" in rows else moved
 
 
 def sensitivity_gap(rows: pd.DataFrame) -> np.ndarray:
