@@ -75,12 +75,19 @@ def test_stored_numbers_are_those_of_a_plain_loop(tiny, store):
     assert found["positive_rate"] == pytest.approx(rate)
 
 
+def ties(manifest: dict, found: pd.DataFrame) -> dict[str, int]:
+    """The erased flips and combined edits of a constant model: all of them, each a tie."""
+    names = {"flip": "positive_rate", "combined": "combined_positive_rate"}
+    return {kind: int(found.loc[metric, "ties"]) for kind, metric in names.items()}
+
+
 def test_a_constant_model_scores_zero_because_every_case_is_a_tie(tiny, store):
     manifest = execute(request(tiny, models=("control:constant",)), store)[0]
     found = views.estimates(store, manifest["case_key"]).set_index("metric")
     assert found.loc["positive_rate", "value"] == 0
     assert found.loc["positive_rate", "ties"] == found.loc["positive_rate", "n_cases"]
-    assert found.loc["invariance_error", "value"] == 0
+    assert np.isnan(found.loc["invariance_error", "value"])  # no edit reaches it, which is no sign of invariance
+    assert manifest["erased"] == {"paraphrase": found.loc["invariance_error", "n_cases"], **ties(manifest, found)}
 
 
 def test_the_same_request_again_does_no_work(tiny, store, monkeypatch):

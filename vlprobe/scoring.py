@@ -20,26 +20,22 @@ def score_type(model: TextEncoder | DualEncoder | PairScorer, probe: Probe) -> s
     A gallery is short-listed by cosine and ranked by the head's logit beside it.
     """
     own = getattr(model, "score_type", "cosine")
-    return "logit + cosine" if own != "cosine" and _needs(probe) == "gallery" else own
+    return "logit + cosine" if own != "cosine" and probe.needs == "gallery" else own
 
 
 def refuse_unfit(model: TextEncoder | DualEncoder | PairScorer, probe: Probe) -> None:
     """Raises InvalidInput where the probe `needs` "pictures" or a "gallery" to search and the model cannot."""
     sees, looks = hasattr(model, "encode_images"), hasattr(model, "match")
-    if _needs(probe) and not sees and not looks:
+    if probe.needs and not sees and not looks:
         raise InvalidInput(
             f"Probe '{probe.name}' needs a model that sees pictures, and '{model.name}' is a text encoder. "
             "Choose another model, or the probe visla, where texts are compared with texts."
         )
-    if _needs(probe) == "gallery" and not (sees and hasattr(model, "encode_texts")):
+    if probe.needs == "gallery" and not (sees and hasattr(model, "encode_texts")):
         raise InvalidInput(
             f"Probe '{probe.name}' searches a gallery, and '{model.name}' has no embeddings to search with: it looks "
             "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2), or another probe."
         )
-
-
-def _needs(probe: Probe) -> str:
-    return probe.needs
 
 
 def matcher(

@@ -43,6 +43,12 @@ def test_invariance_error_is_the_mean_distance_moved():
     assert value(FOUND, "invariance_error", by="subtype", name="advanced")["value"] == pytest.approx(0.04)
 
 
+def test_a_paraphrase_that_never_reaches_the_model_is_no_sign_of_invariance():
+    found = pairwise.invariance_error(pd.DataFrame({"margin": [0.0, -0.1], "erased": [True, False]}))
+    assert math.isnan(found[0])
+    assert found[1] == 0.1
+
+
 def test_macro_and_micro_gaps_differ_as_by_hand():
     # captions: (0.10 - 0.05) / 2 = 0.025, 0.0, 0.30 -> mean 0.108333; pooled: 0.35 / 4 = 0.0875
     assert value(FOUND, "sensitivity_gap")["value"] == pytest.approx(0.325 / 3)
