@@ -49,7 +49,7 @@ of a red dog fit the true caption better than the wrong one?</p>
 <p>The demo asks three tiny models about 500 drawn pictures. It needs no network and takes about a minute.</p>
 </div>"""
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
-AVERAGING = {"macro": "Per caption", "micro": "All pairs"}
+AVERAGING = {"macro": "Macro", "micro": "Micro"}
 BY = {"subtype": "Type of edit", "strength_bin": "Strength of the flip", "rule": "Rule"}
 HOW_TO_READ = (
     "How to read it: left is steadier, up is more alert, so the top left corner is ideal. The arms are 95 % intervals: "
@@ -115,8 +115,8 @@ def unit(metric: Metric | None = None) -> str:
     if metric is not None and metric.unit == "rate":
         return "cosine"
     help_ = (
-        "Models use different ranges of cosines. In spreads, each gap is divided by how much the model's similarity \
-varies over pictures and captions that do not belong together, so that models can be compared."
+        "Models use different ranges of cosines. In spreads, each gap is divided by how much the model's similarity "
+        "varies over pictures and captions that do not belong together, so that models can be compared."
     )
     return choose("Unit of gaps", "unit", UNITS, "cosine", segments=True, help_=help_)
 
@@ -125,7 +125,7 @@ def averaging(metric: Metric | None = None) -> str:
     """Macro or micro; not asked where the metric has one of them only."""
     if metric is not None and len(metric.averaging) == 1:
         return metric.averaging[0]
-    help_ = "Macro: first within each caption, so that every caption counts once. Micro: all edits pooled."
+    help_ = "Macro: the mean of each caption first, so that every caption counts once. Micro: all edits pooled."
     return choose("Average", "average", AVERAGING, "macro", segments=True, help_=help_)
 
 

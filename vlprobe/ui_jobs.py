@@ -88,9 +88,8 @@ def _panel(job_id: str, ended: bool) -> None:
                 icon = ":material/stop:"
                 st.button(word, icon=icon, key="cancel", disabled=asked, on_click=attempt, args=(_stop, job.id))
             elif job.state != "done":
-                again = {"on_click": attempt, "args": (_resume, job.id)}
-                if st.button("Resume", icon=":material/play_arrow:", key="resume", **again):
-                    st.rerun()
+                icon = ":material/play_arrow:"
+                st.button("Resume", icon=icon, key="resume", on_click=attempt, args=(_resume, job.id))
             else:
                 _results_link(job)
         with st.expander("Log"):
