@@ -100,6 +100,15 @@ def test_dots_are_one_row_a_slice_and_leave_out_what_is_unknown():
     assert found["a:one"].y[0] != found["b:two"].y[0]
 
 
+def test_a_model_of_which_nothing_is_known_has_no_dot():
+    table = pd.DataFrame(
+        [("a:one", "color", NAN, NAN, NAN, 0, 0)],
+        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
+    ).astype({"slice": "str"})
+    figure = charts.dots(table, UP, "cosine", {"color": "Colour"}, LOOKS)
+    assert len(marks(figure)["a:one"].x) == 0
+
+
 @given(st.floats(0, 1), st.sampled_from(["rate", "cosine", "spread"]))
 def test_a_number_reads_back_to_what_it_was(value: float, unit: str):
     text = charts.number(value, unit)

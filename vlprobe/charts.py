@@ -13,17 +13,18 @@ from vlprobe.types import Metric
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#B5679A", "#A67C00", "#3D9BD1", "#7A7A7A")
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "star", "cross", "hexagon", "triangle-down")
 QUIET = "#8a94a3"  # lines that are no data: readable on white and on near-black
+DASHES = ("solid", "dash", "dot", "dashdot")
 Looks = Mapping[str, tuple[str, str]]  # colour and shape of each model
 _LABELLED = 6  # models that still fit with their names beside their marks
 
 
 def unit_of(metric: Metric, unit: str) -> str:
-    """The unit that a metric's values are given in: "rate", "cosine" or "spread"."""
-    return "rate" if metric.unit == "rate" else unit
+    """The unit that a metric's values are given in: "rate", "correlation", or "cosine" or "spread" as chosen."""
+    return unit if metric.unit == "cosine" else metric.unit
 
 
 def number(value: float, unit: str) -> str:
-    """A value as people read it: rates in per cent, cosines with four decimals, spreads with three; "-" if unknown.
+    """A value as people read it: rates in per cent, cosines with four decimals, others with three; "-" if unknown.
 
     >>> number(0.5, "rate"), number(0.0135, "cosine"), number(math.nan, "rate")
     ('50.0 %', '0.0135', '-')
@@ -32,7 +33,7 @@ def number(value: float, unit: str) -> str:
         return "-"
     if unit == "rate":
         return f"{100 * value:.1f} %"
-    return f"{value:.3f}" if unit == "spread" else f"{value:.4f}"
+    return f"{value:.4f}" if unit == "cosine" else f"{value:.3f}"
 
 
 def interval(low: float, high: float, unit: str) -> str:
@@ -51,7 +52,14 @@ def styles(models: Sequence[str]) -> Looks:
     return {model: (COLORS[place % len(COLORS)], SYMBOLS[place % len(SYMBOLS)]) for place, model in enumerate(models)}
 
 
-def trade_off(points: pd.DataFrame, down: Metric, up: Metric, unit: str, looks: Looks) -> go.Figure:
+def trade_off(
+    points: pd.DataFrame,
+    down: Metric,
+    up: Metric,
+    unit: str,
+    looks: Looks,
+    printed: pd.DataFrame | None = None,
+) -> go.Figure:
     """One mark a model: to the left is steadier under rewording, up is more alert to wrong captions.
 
     Args:
@@ -60,10 +68,14 @@ def trade_off(points: pd.DataFrame, down: Metric, up: Metric, unit: str, looks: 
         up: The metric on the y axis, higher is better.
         unit: "cosine" or "spread".
         looks: What `styles` returns.
+        printed: What a paper prints of other models, as hollow marks: model, x, y, note.
     """
     known = points.dropna(subset=["x", "y"])
     figure = go.Figure()
-    x_range, y_range = _x_range(known), _y_range(known, up)
+    everything = known if printed is None else pd.concat([known, printed])
+    x_range, y_range = _x_range(everything), _y_range(everything, up)
+    if printed is not None:
+        _hollow(figure, printed, down, up, unit)
     front = known[known["front"]].sort_values("x")
     if len(front) > 1:
         figure.add_scatter(
@@ -112,7 +124,14 @@ def trade_off(points: pd.DataFrame, down: Metric, up: Metric, unit: str, looks: 
     return _finished(figure, 440)
 
 
-def dots(table: pd.DataFrame, metric: Metric, unit: str, slices: Mapping[str, str], looks: Looks) -> go.Figure:
+def dots(
+    table: pd.DataFrame,
+    metric: Metric,
+    unit: str,
+    slices: Mapping[str, str],
+    looks: Looks,
+    chances: Mapping[str, float] | None = None,
+) -> go.Figure:
     """One row a slice, one mark a model with its 95 % interval.
 
     Args:
@@ -121,22 +140,84 @@ def dots(table: pd.DataFrame, metric: Metric, unit: str, slices: Mapping[str, st
         unit: "cosine" or "spread".
         slices: Each slice's name in words, top to bottom.
         looks: What `styles` returns.
+        chances: What guessing gets in each slice, where that is not the metric's own chance.
+    """
+    figure = _rows(table, "slice", slices, dict.fromkeys(slices, metric), unit, looks)
+    if chances:
+        _chances(figure, chances, list(slices))
+    elif not math.isnan(metric.chance):
+        _chance(figure, "v", metric.chance)
+    figure.update_xaxes(title=_axis(metric, unit), tickformat=_ticks(metric))
+    return figure
+
+
+def headlines(
+    table: pd.DataFrame, metrics: Mapping[str, Metric], unit: str, looks: Looks, chances: Mapping[str, float]
+) -> go.Figure:
+    """One row a metric, one mark a model with its 95 % interval, and what guessing gets; for rates that go one way.
+
+    Args:
+        table: model, metric, value, low, high, n_items, n_cases.
+        metrics: The rows by name, top to bottom.
+        unit: "cosine" or "spread".
+        looks: What `styles` returns.
+        chances: What guessing gets on each metric; one that is missing or NaN is not drawn.
+    """
+    figure = _rows(table, "metric", {name: metric.label for name, metric in metrics.items()}, metrics, unit, looks)
+    _chances(figure, chances, list(metrics))
+    way = {metric.direction for metric in metrics.values()}
+    told = {"up": "higher is better", "down": "lower is better"}.get(way.pop(), "") if len(way) == 1 else ""
+    figure.update_xaxes(title=told, tickformat=".0%", range=[-0.02, 1.02])
+    return figure
+
+
+def distribution(table: pd.DataFrame, metric: Metric, unit: str, looks: Looks) -> go.Figure:
+    """How a metric is spread over the cases, a stepped line a model.
+
+    Args:
+        table: model, left, right (edges of a bin), share (of the model's cases).
+        metric: Which one.
+        unit: "cosine" or "spread".
+        looks: What `styles` returns.
     """
     figure = go.Figure()
+    for model in [model for model in looks if model in set(table["model"])]:
+        own = table[table["model"] == model]
+        figure.add_scatter(
+            x=[*own["left"], own["right"].iloc[-1]],
+            y=[*own["share"], own["share"].iloc[-1]],
+            mode="lines",
+            line={"color": looks[model][0], "shape": "hv", "width": 2, "dash": DASHES[list(looks).index(model) % 4]},
+            name=model,
+            hovertemplate=f"<b>{model}</b><br>from %{{x:.3f}}: %{{y:.1%}} of the cases<extra></extra>",
+        )
+    figure.update_xaxes(title=_axis(metric, unit), rangemode="tozero", zeroline=False)
+    figure.update_yaxes(title="Share of the cases", tickformat=".0%", rangemode="tozero", zeroline=False)
+    return _finished(figure, 380)
+
+
+def _rows(
+    table: pd.DataFrame, key: str, names: Mapping[str, str], metrics: Mapping[str, Metric], unit: str, looks: Looks
+) -> go.Figure:
+    """A row for each of `names`, values of the table's column `key`; `metrics` says what each row measures."""
+    figure = go.Figure()
     shown = [model for model in looks if model in set(table["model"])]
-    rows = {name: place for place, name in enumerate(slices)}
+    rows = {name: place for place, name in enumerate(names)}
     step = 0.7 / max(len(shown), 1)
     for place, model in enumerate(shown):
-        own = table[(table["model"] == model) & table["slice"].isin(rows)].dropna(subset=["value"])
+        own = table[(table["model"] == model) & table[key].isin(rows)].dropna(subset=["value"])
         color, symbol = looks[model]
-        hover = [
-            f"<b>{model}</b><br>{slices[row.slice]}<br>{number(row.value, unit_of(metric, unit))} "
-            f"({interval(row.low, row.high, unit_of(metric, unit))})<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
-            for row in own.itertuples()
-        ]
+        hover = []
+        for row in own.itertuples():
+            name = getattr(row, key)
+            told = unit_of(metrics[name], unit)
+            hover.append(
+                f"<b>{model}</b><br>{names[name]}<br>{number(row.value, told)} ({interval(row.low, row.high, told)})"
+                f"<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
+            )
         figure.add_scatter(
             x=own["value"],
-            y=own["slice"].map(rows) + (place - (len(shown) - 1) / 2) * step,
+            y=own[key].map(rows) + (place - (len(shown) - 1) / 2) * step,
             error_x=_bar(own["value"], own["low"], own["high"], color),
             mode="markers",
             marker={"color": color, "symbol": symbol, "size": 11},
@@ -146,17 +227,47 @@ def dots(table: pd.DataFrame, metric: Metric, unit: str, slices: Mapping[str, st
         )
     for place in range(1, len(rows)):
         figure.add_hline(y=place - 0.5, line={"color": QUIET, "width": 0.5})
-    if not math.isnan(metric.chance):
-        _chance(figure, "v", metric.chance)
     figure.update_yaxes(
         tickvals=list(rows.values()),
-        ticktext=[_wrapped(text, 24) for text in slices.values()],
+        ticktext=[_wrapped(text, 24) for text in names.values()],
         range=[len(rows) - 0.5, -0.5],
         showgrid=False,
         zeroline=False,
     )
-    figure.update_xaxes(title=_axis(metric, unit), tickformat=_ticks(metric), zeroline=False)
+    figure.update_xaxes(zeroline=False)
     return _finished(figure, 130 + len(rows) * (26 + 16 * len(shown)))
+
+
+def _chances(figure: go.Figure, chances: Mapping[str, float], rows: Sequence[str]) -> None:
+    """A dotted line a row where a model lies that only guesses; one entry of the legend for all."""
+    known = [(place, chances[name]) for place, name in enumerate(rows) if not math.isnan(chances.get(name, math.nan))]
+    if known:
+        figure.add_scatter(
+            x=[value for _, chance in known for value in (chance, chance, None)],
+            y=[value for place, _ in known for value in (place - 0.46, place + 0.46, None)],
+            mode="lines",
+            line={"color": QUIET, "dash": "dot", "width": 2},
+            name="guessing",
+            hoverinfo="skip",
+        )
+
+
+def _hollow(figure: go.Figure, printed: pd.DataFrame, down: Metric, up: Metric, unit: str) -> None:
+    """Marks of numbers that this program did not measure."""
+    figure.add_scatter(
+        x=printed["x"],
+        y=printed["y"],
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 11, "color": QUIET, "line": {"width": 2}},
+        name="published",
+        text=[
+            f"<b>{row.model}</b> (published)<br>{down.label}: {number(row.x, unit_of(down, unit))}<br>"
+            f"{up.label}: {number(row.y, unit_of(up, unit))}{'<br>' + _wrapped(row.note, 60) if row.note else ''}"
+            for row in printed.itertuples()
+        ],
+        hovertemplate="%{text}<extra></extra>",
+        cliponaxis=False,
+    )
 
 
 def _bar(value: Sequence[float], low: Sequence[float], high: Sequence[float], color: str) -> dict:
@@ -223,7 +334,7 @@ def _chance(figure: go.Figure, way: str, chance: float) -> None:
 
 
 def _axis(metric: Metric, unit: str) -> str:
-    told = {"rate": "", "cosine": " (cosine)", "spread": " (in spreads)"}[unit_of(metric, unit)]
+    told = {"cosine": " (cosine)", "spread": " (in spreads)"}.get(unit_of(metric, unit), "")
     way = {"up": "higher is better", "down": "lower is better", "none": ""}[metric.direction]
     return f"{metric.label}{told} · {way}" if way else f"{metric.label}{told}"
 
