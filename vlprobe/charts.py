@@ -217,7 +217,7 @@ def _rows(
             )
         figure.add_scatter(
             x=own["value"],
-            y=own[key].map(rows) + (place - (len(shown) - 1) / 2) * step,
+            y=own[key].map(rows).astype(float) + (place - (len(shown) - 1) / 2) * step,
             error_x=_bar(own["value"], own["low"], own["high"], color),
             mode="markers",
             marker={"color": color, "symbol": symbol, "size": 11},
