@@ -11,7 +11,7 @@ PACKAGE = sorted((ROOT / "vlprobe").rglob("*.py"))
 PAGES = sorted((ROOT / "pages").glob("*.py"))
 LAYERS = [
     ("errors", "types"),
-    ("perturb",),
+    ("perturb", "files"),
     ("estimate", "registry", "pictures", "published"),
     ("judge", "embeddings", "check"),
     ("scoring", "gallery"),

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.store import Store, write_bytes
+from vlprobe.files import write_bytes
+from vlprobe.store import Store
 
 TABLE = pa.table({"case": [0, 1, 2], "kind": ["flip", "flip", "paraphrase"], "margin": [0.1, -0.2, float("nan")]})
 

@@ -19,7 +19,8 @@ from vlprobe.doctor_checks import Check
 from vlprobe.doctor_erased import Erased, erased
 from vlprobe.doctor_passport import Model
 from vlprobe.errors import InvalidInput
-from vlprobe.store import Store, write_json
+from vlprobe.files import write_json
+from vlprobe.store import Store
 from vlprobe.types import Dataset, Item
 
 SCHEMA = 1

@@ -5,10 +5,8 @@ that an edit which a tokenizer undoes is an exact tie. Embeddings that will be a
 `cache/embeddings/<model digest>/`, in files written once and never changed.
 """
 
-import contextlib
 import hashlib
-import os
-import uuid
+import io
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +16,7 @@ import numpy as np
 
 from vlprobe import pictures
 from vlprobe.errors import InvalidInput
+from vlprobe.files import write_bytes
 from vlprobe.types import DualEncoder, PairScorer, Picture, TextEncoder
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
@@ -74,18 +73,10 @@ class Vectors:
         block = np.empty(len(keys), dtype=self._row)
         block["key"], block["vector"] = np.array(keys, dtype="V16"), vectors
         if self.folder:
-            self.folder.mkdir(parents=True, exist_ok=True)
             name = hashlib.blake2b(b"".join(keys), digest_size=12).hexdigest()
-            temporary = self.folder / f".{name}.{uuid.uuid4().hex}.tmp"
-            try:
-                with temporary.open("wb") as handle:
-                    np.save(handle, block, allow_pickle=False)
-                    handle.flush()
-                    os.fsync(handle.fileno())
-                temporary.replace(self.folder / f"{name}.npy")
-            finally:
-                with contextlib.suppress(FileNotFoundError):
-                    temporary.unlink()
+            buffer = io.BytesIO()
+            np.save(buffer, block, allow_pickle=False)
+            write_bytes(self.folder / f"{name}.npy", buffer.getvalue())
             block = self._open(self.folder / f"{name}.npy")
         self._index(block)
 

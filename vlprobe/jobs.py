@@ -23,8 +23,9 @@ import filelock
 import psutil
 
 from vlprobe.errors import InvalidInput, JobFailed, NotFound, VlprobeError
+from vlprobe.files import write_bytes, write_json
 from vlprobe.runner import Progress, Request, execute
-from vlprobe.store import Store, write_bytes, write_json
+from vlprobe.store import Store
 
 ENDED = ("done", "failed", "cancelled", "dead")
 _WRITE_EVERY = 0.3  # seconds between two writes of the status

@@ -1,12 +1,10 @@
 """Opening a picture: every image file that vlprobe reads goes through here, with the same checks."""
 
-import contextlib
 import hashlib
 import io
 import json
 import os
 import struct
-import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vlprobe.errors import InvalidInput
+from vlprobe.files import write_bytes
 from vlprobe.perturb import mix
 from vlprobe.types import Picture
 
@@ -143,7 +142,7 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
         for (key, row), found in zip(unknown.items(), fresh, strict=True):
             memo[key] = [*stamps[row], found]
     if unknown:
-        _write_memo(file, memo)
+        write_bytes(file, json.dumps(memo).encode(), durable=False)
     return [memo[key][2] for key in keys]
 
 
@@ -155,18 +154,3 @@ def _read_memo(file: Path) -> dict[str, list]:
     if not isinstance(memo, dict):
         return {}
     return {key: row for key, row in memo.items() if isinstance(row, list) and len(row) == 3}
-
-
-def _write_memo(file: Path, memo: dict[str, list]) -> None:
-    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(memo), encoding="utf-8")
-        temporary.replace(file)
-    except OSError as error:
-        raise InvalidInput(
-            f"Cannot write to the cache '{file.parent}' ({error.strerror}). Choose another folder with --cache."
-        ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()

@@ -17,7 +17,6 @@ import json
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -25,34 +24,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.files import write_bytes, write_json
 
 SCHEMA = 1
 DEFAULT = Path(os.environ.get("VLPROBE_CACHE", "cache"))
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """The file appears whole, and on the disk, or not at all."""
-    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as handle:
-            handle.write(data)
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise InvalidInput(
-            f"Cannot write '{path}' ({error.strerror}). Free space or choose another folder with --cache; "
-            "finished work is kept."
-        ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-
-
-def write_json(path: Path, value: object) -> None:
-    """JSON that appears whole or not at all."""
-    write_bytes(path, json.dumps(value, indent=1, sort_keys=True).encode())
 
 
 def _parquet(table: pa.Table) -> bytes:

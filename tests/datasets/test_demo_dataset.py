@@ -73,5 +73,5 @@ def test_an_unknown_split_is_named_in_one_line(tmp_path):
 
 def test_a_cache_that_cannot_be_written_is_said_to_be_one(three, tmp_path):
     (tmp_path / "demo").write_text("a file where a folder should be")
-    with pytest.raises(InvalidInput, match="Cannot draw the demo pictures"):
+    with pytest.raises(InvalidInput, match="Cannot write"):
         demo.load("demo", tmp_path)

@@ -15,9 +15,8 @@ def few(monkeypatch):
 
 def test_there_are_300_pairs_of_each_of_five_subsets(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        demo, "_draw", lambda image, path: path.parent.mkdir(parents=True, exist_ok=True) or path.touch()
+        demo, "draw", lambda scene, path: path.parent.mkdir(parents=True, exist_ok=True) or path.touch()
     )
-    monkeypatch.setattr(demo_pairs, "render", lambda scene: None)
     monkeypatch.setattr(demo_pairs, "checked", lambda name, items, cache: items)
     items = demo_pairs.load("demo-pairs", tmp_path)
     subsets = [item.tags["subset"] for item in items]
@@ -44,7 +43,7 @@ def test_an_item_is_a_pair_with_its_pictures_and_captions(few, tmp_path):
 
 def test_a_second_load_draws_nothing_and_gives_the_same_digest(few, tmp_path, monkeypatch):
     first = demo_pairs.load("demo-pairs", tmp_path)
-    monkeypatch.setattr(demo_pairs, "render", lambda scene: pytest.fail("drawn again"))
+    monkeypatch.setattr(demo, "render", lambda scene: pytest.fail("drawn again"))
     assert demo_pairs.load("demo-pairs", tmp_path) == first
 
 
@@ -85,5 +84,5 @@ def test_an_unknown_split_is_named_in_one_line(tmp_path):
 
 def test_a_cache_that_cannot_be_written_is_said_to_be_one(few, tmp_path):
     (tmp_path / "demo").write_text("a file where a folder should be")
-    with pytest.raises(InvalidInput, match="Cannot draw the demo pictures"):
+    with pytest.raises(InvalidInput, match="Cannot write"):
         demo_pairs.load("demo-pairs", tmp_path)

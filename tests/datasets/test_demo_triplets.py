@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from vlprobe.datasets import demo_pairs, demo_triplets
+from vlprobe.datasets import demo, demo_pairs, demo_triplets
 from vlprobe.demo.renderer import render
 from vlprobe.errors import NotFound
 from vlprobe.pictures import open_picture
@@ -79,9 +79,9 @@ def test_an_item_has_its_picture_and_shares_it_with_the_pairs(few, tmp_path, mon
 
 def test_a_second_load_draws_nothing_and_gives_the_same_digest(few, tmp_path, monkeypatch):
     first = demo_triplets.load("demo-triplets", tmp_path)
-    monkeypatch.setattr(demo_pairs, "render", lambda scene: pytest.fail("drawn again"))
+    monkeypatch.setattr(demo, "render", lambda scene: pytest.fail("drawn again"))
     assert demo_triplets.load("demo-triplets", tmp_path) == first
-    monkeypatch.setattr(demo_pairs, "render", render)
+    monkeypatch.setattr(demo, "render", render)
     val = demo_triplets.load("demo-triplets:val", tmp_path)
     assert val.digest != first.digest
     assert val.items[0].id == "demo-triplets-val-object-000"

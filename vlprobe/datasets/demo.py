@@ -1,17 +1,16 @@
 """The demo world's held-out scenes: 500 drawn pictures with five captions each, made on first use."""
 
 import hashlib
+import io
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
-
-from PIL import Image
 
 from vlprobe.demo.captions import captions
 from vlprobe.demo.renderer import render, version
 from vlprobe.demo.scene import Scene, distinct
-from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.errors import NotFound
+from vlprobe.files import write_bytes
 from vlprobe.types import Item, Picture
 
 PREFIX = "demo"
@@ -49,13 +48,7 @@ def load(name: str, cache: Path) -> DemoDataset:
     items = []
     for index, scene in enumerate(distinct(split, SIZES[split])):
         path = folder / f"{prefix}-{index:05}.png"
-        try:
-            pixels = path.read_bytes() if path.exists() else _draw(render(scene), path)
-        except OSError as error:
-            raise InvalidInput(
-                f"Cannot draw the demo pictures into '{folder}' ({error.strerror}). "
-                "Expected a folder that can be written; free it or choose another cache folder."
-            ) from None
+        pixels = path.read_bytes() if path.exists() else draw(scene, path)
         item = Item(path.stem, Picture(path), captions(scene, _CAPTIONS), _tags(scene))
         named.update(pixels)
         named.update(json.dumps([item.id, item.captions, item.tags]).encode())
@@ -63,14 +56,12 @@ def load(name: str, cache: Path) -> DemoDataset:
     return DemoDataset(name, named.hexdigest(), tuple(items))
 
 
-def _draw(image: Image.Image, path: Path) -> bytes:
-    """Written aside and moved into place, so that a file that exists is whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    image.save(aside, format="PNG")
-    pixels = aside.read_bytes()
-    os.replace(aside, path)
-    return pixels
+def draw(scene: Scene, path: Path) -> bytes:
+    """Renders the scene into a PNG file; returns its bytes. Raises InvalidInput where it cannot be written."""
+    buffer = io.BytesIO()
+    render(scene).save(buffer, format="PNG")
+    write_bytes(path, buffer.getvalue(), durable=False)
+    return buffer.getvalue()
 
 
 def _tags(scene: Scene) -> dict[str, str]:

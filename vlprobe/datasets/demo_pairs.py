@@ -12,9 +12,9 @@ from pathlib import Path
 from vlprobe.datasets import demo
 from vlprobe.datasets.checks import Loaded, checked
 from vlprobe.demo.contrasts import KINDS, Contrast, contrasts
-from vlprobe.demo.renderer import render, version
+from vlprobe.demo.renderer import version
 from vlprobe.demo.scene import Scene
-from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.errors import NotFound
 from vlprobe.types import Item, Picture
 
 PREFIX = "demo-pairs"
@@ -74,12 +74,6 @@ def picture(scene: Scene, folder: Path) -> Picture:
     # Named by all that settles its pixels: pairs and triplets share what they have in common.
     name = hashlib.blake2b(repr(scene).encode(), digest_size=8).hexdigest()
     path = folder / f"{name}.png"
-    try:
-        if not path.exists():
-            demo._draw(render(scene), path)
-    except OSError as error:
-        raise InvalidInput(
-            f"Cannot draw the demo pictures into '{folder}' ({error.strerror}). "
-            "Expected a folder that can be written; free it or choose another cache folder."
-        ) from None
+    if not path.exists():
+        demo.draw(scene, path)
     return Picture(path)

@@ -19,8 +19,7 @@ YouCook2's frames are .npy arrays of height x width x 3, 8 bits, blue first: the
 cache/frames/ (without loss, and with the same bytes under every version of PIL). Any other array is refused.
 """
 
-import os
-import uuid
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from vlprobe import pictures
 from vlprobe.datasets import released
 from vlprobe.datasets.checks import Loaded
 from vlprobe.errors import InvalidInput
+from vlprobe.files import write_bytes
 from vlprobe.types import Item, Picture
 
 PREFIX = "pairs"
@@ -177,11 +177,7 @@ def _frame(path: Path, target: Path) -> Path:
             f"'{path}' holds {array.dtype} numbers of shape {array.shape}. "
             "Expected a frame: 8-bit numbers of shape (height, width, 3), blue first."
         )
-    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(np.ascontiguousarray(array[:, :, ::-1])).save(aside, format="BMP")
-        os.replace(aside, target)
-    except OSError as error:
-        raise InvalidInput(f"Cannot write '{target}' ({error.strerror}). Choose another folder with --cache.") from None
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(array[:, :, ::-1])).save(buffer, format="BMP")
+    write_bytes(target, buffer.getvalue(), durable=False)
     return target

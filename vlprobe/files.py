@@ -1,0 +1,39 @@
+"""Writing files: whole, or not at all."""
+
+import contextlib
+import json
+import os
+import uuid
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput
+
+
+def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
+    """The file appears whole or not at all, whoever else writes it; where `durable`, it is on the disk by then.
+
+    Raises:
+        InvalidInput: it cannot be written; an earlier file of that name is as it was.
+    """
+    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as handle:
+            handle.write(data)
+            if durable:
+                handle.flush()
+                os.fsync(handle.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise InvalidInput(
+            f"Cannot write '{path}' ({error.strerror}). Free space or choose another folder with --cache; "
+            "finished work is kept."
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def write_json(path: Path, value: object) -> None:
+    """JSON that appears whole or not at all."""
+    write_bytes(path, json.dumps(value, indent=1, sort_keys=True).encode())
