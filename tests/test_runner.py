@@ -219,3 +219,12 @@ def test_edits_of_other_captions_are_refused(tiny, store, tmp_path):
         execute(request(tiny, options={"edits": str(file)}), store)
     with pytest.raises(InvalidInput, match="cannot be read"):
         execute(request(tiny, options={"edits": str(tmp_path / "none")}), store)
+
+
+def test_a_model_that_fails_a_check_is_told_of_wherever_its_numbers_are(tiny, store):
+    execute(request(tiny, models=MODELS), store)
+    notes = views.runs(store).set_index("model")["note"]
+    assert "Check 'matched_auc' failed" in notes["control:constant"]
+    unexamined = Store(store.root.parent / "other")
+    execute(request(tiny, models=MODELS[1:], examine=False), unexamined)
+    assert "Check" not in views.runs(unexamined)["note"].iloc[0]

@@ -105,9 +105,10 @@ def list_(what: str, how: str) -> None:
 @click.option("--workers", default=2, show_default=True, help="Threads that read pictures.")
 @click.option("--threads", default=0, help="Threads of torch; 0 leaves them to torch.")
 @click.option("--no-embedding-cache", is_flag=True, help="Keep embeddings in memory only.")
+@click.option("--no-doctor", is_flag=True, help="Do not put the model to the doctor's checks.")
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
-def run(ctx: click.Context, options: Sequence[str], threads: int, no_embedding_cache: bool, how: str, **given) -> None:
+def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **given) -> None:
     """Ask models a probe's questions; the same command again resumes, or answers at once."""
     import pandas as pd
 
@@ -118,7 +119,8 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, no_embedding_c
         import torch
 
         torch.set_num_threads(threads)
-    request = Request(options=_options(options), keep_embeddings=not no_embedding_cache, **given)
+    keep, examine = not given.pop("no_embedding_cache"), not given.pop("no_doctor")
+    request = Request(options=_options(options), keep_embeddings=keep, examine=examine, **given)
     store = _store(ctx)
     with _Bar() as bar:
         manifests = execute(request, store, bar)
@@ -126,9 +128,9 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, no_embedding_c
     keys = [manifest["key"] for manifest in manifests]
     shown = pd.concat([found[found["key"] == key] for key in dict.fromkeys(keys)])
     _print(shown.drop(columns=["slice"]), how)
-    for manifest in manifests:
-        if manifest["note"]:
-            click.echo(f"Note on {manifest['run']['model']}: {manifest['note']}", err=True)
+    stored = views.runs(store)
+    for row in stored[stored["key"].isin(keys) & (stored["note"] != "")].itertuples():
+        click.echo(f"Note on {row.model}: {row.note}", err=True)
     for note in manifests[0]["notes"]:
         click.echo(f"Note on the data: {note}", err=True)
     for finding in manifests[0]["findings"]:

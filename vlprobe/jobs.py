@@ -11,6 +11,7 @@ the process's start time, so a reused number is not mistaken for it.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -183,7 +184,8 @@ def work(root: str, job_id: str) -> int:
     del given["created"]
     request = Request(**given | {"models": tuple(given["models"])})
     report = _Report(folder)
-    turn = filelock.FileLock(store.root / "jobs" / f".{request.device}.lock")
+    device = re.sub(r"[^A-Za-z0-9]", "-", request.device)
+    turn = filelock.FileLock(store.root / "jobs" / f".{device}.lock")
     try:
         while True:
             try:

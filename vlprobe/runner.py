@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import __version__, check, judge, registry, scoring
+from vlprobe import __version__, check, doctor, judge, registry, scoring
 from vlprobe.embeddings import Encoder, similarity_spread
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import Scorer
@@ -58,6 +58,7 @@ class Request:
     batch_size: int = 64
     workers: int = 2
     keep_embeddings: bool = True
+    examine: bool = True  # put the model to the doctor's checks too, once for each dataset
 
 
 class Progress:
@@ -92,6 +93,10 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
         if not store.run(run.key).complete:
             ask(run, dataset, items, probe, store, progress)
             answer(run, items, probe, model, request, store, progress)
+            if request.examine and not any(
+                e.dataset_digest == dataset.digest for e in doctor.load(store, model.digest)
+            ):
+                doctor.examine(model, dataset, store.root, progress.update)
         manifests.append(store.run(run.key).manifest())
     return manifests
 

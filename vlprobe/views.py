@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from vlprobe import doctor, registry
 from vlprobe import published as tables
-from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.store import Store
 from vlprobe.types import Metric
@@ -20,11 +20,6 @@ RUN_COLUMNS = [
     *("key", "case_key", "model", "dataset", "probe", "limit", "seed", "options"),
     *("n_items", "n_cases", "spread", "seconds", "finished", "note"),
 ]
-KINDS = {
-    "flip": "Flip: the caption is made wrong",
-    "combined": "Reworded and made wrong",
-    "paraphrase": "Reworded only",
-}
 SORTS = {
     "worst": "margin ASC, case_number ASC",
     "closest": "abs(margin) ASC, case_number ASC",
@@ -54,6 +49,11 @@ def metrics(probe: str) -> dict[str, Metric]:
     return {metric.name: metric for metric in registry.load_probe(probe).metrics}
 
 
+def kinds(probe: str) -> dict[str, str]:
+    """The kinds of the probe's cases in plain words; the first is shown first."""
+    return dict(registry.load_probe(probe).kinds)
+
+
 def runs(store: Store) -> pd.DataFrame:
     """Stored runs, newest first: key, question set, model, dataset, probe, options, sizes, spread, time."""
     rows = [
@@ -62,7 +62,10 @@ def runs(store: Store) -> pd.DataFrame:
             "case_key": manifest["case_key"],
             **{name: manifest["run"][name] for name in ("model", "dataset", "probe", "limit", "seed")},
             "options": _describe(manifest["run"]),
-            **{name: manifest[name] for name in ("n_items", "n_cases", "spread", "seconds", "finished", "note")},
+            **{name: manifest[name] for name in ("n_items", "n_cases", "spread", "seconds", "finished")},
+            "note": "; ".join(
+                filter(None, [manifest["note"], *doctor.warnings(store, manifest["run"]["model_digest"])])
+            ),
         }
         for manifest in reversed(store.runs())
     ]
@@ -95,7 +98,7 @@ def _describe(run: dict) -> str:
     return "".join(f" · {text}" for text in changed)
 
 
-def _runs_of(store: Store, case_key: str) -> pd.DataFrame:
+def runs_of(store: Store, case_key: str) -> pd.DataFrame:
     """The newest run of each model name over one question set."""
     stored = runs(store)
     own = stored[stored["case_key"] == case_key].drop_duplicates("model")
@@ -120,7 +123,7 @@ def estimates(
     Returns:
         model, metric, averaging, slice, value, low, high, n_items, n_cases, ties; intervals at 95 %.
     """
-    own = _runs_of(store, case_key)
+    own = runs_of(store, case_key)
     known = metrics(own["probe"].iloc[0])
     with store.cursor() as cursor:
         table = cursor.execute(
@@ -143,9 +146,17 @@ def estimates(
     return table[columns].reset_index(drop=True)
 
 
+def averaging_matters(store: Store, case_key: str) -> bool:
+    """Whether macro and micro means differ anywhere: they do not where each group is one case."""
+    columns = ["model", "metric", "value"]
+    sides = [estimates(store, case_key, "all", averaging)[columns] for averaging in ("macro", "micro")]
+    both = sides[0].merge(sides[1], on=["model", "metric"]).dropna()
+    return bool(((both["value_x"] - both["value_y"]).abs() > 1e-9).any())
+
+
 def slices(store: Store, case_key: str) -> list[str]:
     """What the estimates of a question set can be broken down by."""
-    own = _runs_of(store, case_key)
+    own = runs_of(store, case_key)
     with store.cursor() as cursor:
         files = store.files(own["key"].tolist()[:1], "estimates")
         rows = cursor.execute('SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'', [files]).fetchall()
@@ -165,7 +176,7 @@ def choices(store: Store, case_key: str) -> pd.DataFrame:
 
 def tag_values(store: Store, case_key: str) -> list[str]:
     """Tags of a question set as `name=value`, for tags with at most 60 values."""
-    own = _runs_of(store, case_key)
+    own = runs_of(store, case_key)
     with store.cursor() as cursor:
         rows = cursor.execute(
             'SELECT DISTINCT "by", slice FROM read_parquet(?) WHERE starts_with("by", \'tag:\') ORDER BY ALL',
@@ -195,7 +206,7 @@ def _where(chosen: Filter) -> tuple[str, list[object]]:
 
 def _chosen(store: Store, case_key: str, chosen: Filter) -> tuple[str, str, list[object]]:
     """What to select a filter's cases from, the condition that they meet, and the values of both."""
-    own = _runs_of(store, case_key)
+    own = runs_of(store, case_key)
     mine = own[own["model"] == chosen.model]
     if mine.empty:
         raise NotFound("model in this question set", chosen.model, own["model"])
@@ -244,7 +255,7 @@ def outcomes(store: Store, case_key: str, chosen: Filter) -> dict[str, int]:
 
 def answers(store: Store, case_key: str, cases: Sequence[int]) -> pd.DataFrame:
     """What every stored model said to these cases: case, model, margin, scores and what else the probe stores."""
-    own = _runs_of(store, case_key)
+    own = runs_of(store, case_key)
     with store.cursor() as cursor:
         table = cursor.execute(
             "SELECT run AS key, * EXCLUDE (run, item, kind, subtype, rule, strength_bin) FROM read_parquet(?) "
@@ -288,7 +299,7 @@ def trade_off(store: Store, case_key: str, up: str, averaging: str = "macro", un
     Returns:
         model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (no other model beats it on both), by model.
     """
-    down, ups = TRADE_OFFS[_runs_of(store, case_key)["probe"].iloc[0]]
+    down, ups = TRADE_OFFS[runs_of(store, case_key)["probe"].iloc[0]]
     if up not in ups:
         raise NotFound("trade-off metric", up, ups)
     table = estimates(store, case_key, "all", averaging, unit)
