@@ -15,8 +15,8 @@ with columns[1]:
     by = ui.by(asked)
 ui.explain(metric)
 with st.container(horizontal=True):
-    unit = ui.unit(metric)
-    averaging = ui.averaging(metric)
+    unit = ui.unit(asked, metric.name)
+    averaging = ui.averaging(asked, metric)
 
 table = ui.sliced(asked, metric, by, averaging, unit)
 names = ui.slice_names(table)
@@ -28,4 +28,5 @@ ui.quiet(
 )
 ui.slices(table, metric, unit, names, asked.models, asked.looks, "Part")
 ui.quiet("n = 0 and a dash: no case of this slice, so nothing is known. A tie counts as wrong.")
+ui.about(ui.view("facts", asked.key))
 ui.download(table, "breakdown")

@@ -6,24 +6,24 @@ from vlprobe import ui
 
 ui.enter()
 st.title("Overview")
-st.markdown(
-    "A model that understands captions is **steady**: its score hardly moves when a caption is only reworded. "
-    "And it is **alert**: its score falls when a word is made wrong. Here is every model on both counts."
-)
 ui.first_start()
 asked = ui.questions()
+ui.sentence(asked)
 with st.container(horizontal=True):
-    unit = ui.unit()
-    averaging = ui.averaging()
-ui.trade_off(asked, averaging, unit)
+    unit = ui.unit(asked)
+    averaging = ui.averaging(asked)
+ui.headline_figure(asked, averaging, unit)
 
 st.header("The numbers")
 table = ui.view("estimates", asked.key, "all", averaging, unit)
 ui.headline(table, asked.metrics, unit, asked.models, asked.looks)
 ui.quiet(
     "Bold: the best of these models. Below each value its 95 % interval, from resampling pictures, and n, the number "
-    "of pictures it rests on. Rates count a tie as wrong."
+    "of pictures it rests on. Tied: cases in which right and wrong score the same; rates count them as wrong."
 )
 ui.notes(asked)
 ui.about(ui.view("facts", asked.key))
 ui.download(table, "overview")
+if asked.probe == "lgip":
+    st.header("Beside the paper")
+    ui.paper(asked)

@@ -9,12 +9,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
-from vlprobe import charts, jobs, ui_cards, views
+from vlprobe import charts, jobs, ui_cards, ui_cases, views
 from vlprobe.runner import Request, execute
 from vlprobe.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["overview", "run", "failures", "breakdown"]
+PROBES = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}
+PAGES = ["overview", "run", "failures", "breakdown", *PROBES]
 RANDOM, CONSTANT = "control:random", "control:constant"
 
 
@@ -59,6 +60,9 @@ def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
         assert [button.label for button in at.button] == ["Run the demo"]
     elif page == "run":
         assert "None yet" in words(at)
+    elif page in PROBES:
+        assert [button.label for button in at.button] == ["Run it on the demo data"]
+        assert at.code[0].value.endswith(f"--probe {PROBES[page]}")
     else:
         assert "Nothing has been run yet" in at.info[0].value
 
@@ -265,7 +269,7 @@ def test_a_finished_job_links_to_its_results_and_a_failed_one_can_go_on(shown, t
     ],
 )
 def test_changed_words_are_marked_and_everything_is_escaped(before, after, shown_before, shown_after):
-    found = ui_cards.diff(before, after)
+    found = ui_cases.diff(before, after)
     plain = [re.sub(r"</?(del|ins)>", "", side) for side in found]
     assert plain == [html.escape(before), html.escape(after)]
     if "two" not in before:

@@ -6,40 +6,55 @@ To add a page: a file in `pages/`, and a line in PAGES.
 import contextvars
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
-from vlprobe import __version__, charts
+from vlprobe import __version__
 from vlprobe.errors import VlprobeError
 from vlprobe.types import Metric
 from vlprobe.ui_cards import cards, summary
-from vlprobe.ui_filters import filters, named
-from vlprobe.ui_jobs import demo_button, form, panel, past, watched
+from vlprobe.ui_charts import by_subtype, chart, deviations, headline_figure, triplets
+from vlprobe.ui_filters import filters
+from vlprobe.ui_jobs import demo_button, form, panel, past, probe_button, watched
+from vlprobe.ui_paper import paper
 from vlprobe.ui_state import Questions, choose, plain, questions, quiet, store, tag, view
 from vlprobe.ui_style import STYLE
-from vlprobe.ui_tables import about, explain, headline, reading, slices
-from vlprobe.views import TRADE_OFFS
+from vlprobe.ui_tables import about, explain, headline, slices
+from vlprobe.ui_words import SENTENCES, by_words, named
 
 __all__ = [
     "about",
+    "by_subtype",
     "cards",
+    "chart",
+    "deviations",
     "explain",
     "filters",
     "form",
     "headline",
+    "headline_figure",
+    "paper",
     "past",
     "questions",
     "quiet",
     "slices",
     "summary",
+    "triplets",
     "view",
 ]
 
 PAGES = {
-    "overview": ("Overview", ":material/scatter_plot:"),
-    "run": ("Run", ":material/play_circle:"),
-    "failures": ("Failures", ":material/image_search:"),
-    "breakdown": ("Breakdown", ":material/bar_chart:"),
+    "": {
+        "overview": ("Overview", ":material/scatter_plot:"),
+        "run": ("Run", ":material/play_circle:"),
+        "failures": ("Failures", ":material/image_search:"),
+        "breakdown": ("Breakdown", ":material/bar_chart:"),
+    },
+    "Beside the papers": {
+        "retrieval": ("Retrieval", ":material/search:"),
+        "pairs": ("Pairs", ":material/compare:"),
+        "triplets": ("Triplets", ":material/change_history:"),
+        "rankings": ("Rankings", ":material/format_list_numbered:"),
+    },
 }
 WELCOME = """<div class="vp-card vp-welcome">
 <p>vlprobe shows where models that match pictures with captions are fooled. It asks questions such as: does a picture
@@ -50,22 +65,19 @@ of a red dog fit the true caption better than the wrong one?</p>
 </div>"""
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
 AVERAGING = {"macro": "Macro", "micro": "Micro"}
-BY = {"subtype": "Type of edit", "strength_bin": "Strength of the flip", "rule": "Rule"}
-HOW_TO_READ = (
-    "How to read it: left is steadier, up is more alert, so the top left corner is ideal. The arms are 95 % intervals: "
-    "where they overlap, the order may be chance. The dashed line joins the models that no other model beats on both "
-    "counts. On the dotted line a model only guesses."
-)
 _framed = contextvars.ContextVar("framed", default=False)
 
 
 def main() -> None:
     """The frame around every page."""
     st.set_page_config(page_icon="🔎", layout="wide")
-    pages = [
-        st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "overview")
-        for name, (title, icon) in PAGES.items()
-    ]
+    pages = {
+        section: [
+            st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "overview")
+            for name, (title, icon) in own.items()
+        ]
+        for section, own in PAGES.items()
+    }
     page = st.navigation(pages)
     st.set_page_config(page_title=f"{page.title} · vlprobe")
     st.html(STYLE)
@@ -101,18 +113,29 @@ def first_start() -> None:
         st.stop()
 
 
-def chart(figure: go.Figure, key: str, alt: str) -> None:
-    """A figure in the page's theme, its letters dark enough to read; `alt` says it to those who cannot see it."""
-    ink = "#d5dae2" if st.context.theme.type == "dark" else "#3a4454"
-    figure.update_layout(font_color=ink, legend_font_color=ink)
-    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
-    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
-    st.plotly_chart(figure, key=key, alt=alt, config={"displayModeBar": False, "scrollZoom": False})
+def begin(probe: str) -> Questions:
+    """The question sets of one probe. Without any: a button that asks its questions of the demo models, and stops."""
+    st.markdown(SENTENCES[probe])
+    job = watched()
+    mine = job is not None and job.request.probe == probe
+    if mine and job.state != "done":
+        panel(job)
+    if (view("question_sets")["probe"] == probe).any():
+        return questions(probe)
+    if not mine:
+        st.info("Nobody was asked these questions yet.", icon=":material/info:")
+        probe_button(probe)
+    st.stop()
 
 
-def unit(metric: Metric | None = None) -> str:
-    """Cosines as they are, or in the model's own spread; not asked where the metric is a rate."""
-    if metric is not None and metric.unit == "rate":
+def sentence(asked: Questions) -> None:
+    """What the chosen probe shows, and which way is good."""
+    st.markdown(SENTENCES.get(asked.probe, ""))
+
+
+def unit(asked: Questions, *names: str) -> str:
+    """Cosines as they are, or in the model's own spread; not asked where no metric (of these names) is a cosine."""
+    if not any(asked.metrics[name].unit == "cosine" for name in names or asked.metrics):
         return "cosine"
     help_ = (
         "Models use different ranges of cosines. In spreads, each gap is divided by how much the model's similarity "
@@ -121,41 +144,26 @@ def unit(metric: Metric | None = None) -> str:
     return choose("Unit of gaps", "unit", UNITS, "cosine", segments=True, help_=help_)
 
 
-def averaging(metric: Metric | None = None) -> str:
-    """Macro or micro; not asked where the metric has one of them only."""
+def averaging(asked: Questions, metric: Metric | None = None) -> str:
+    """Macro or micro; not asked where the metric has one of them only, or both are the same."""
     if metric is not None and len(metric.averaging) == 1:
         return metric.averaging[0]
+    if not view("averaging_matters", asked.key):
+        return "macro"
     help_ = "Macro: the mean of each caption first, so that every caption counts once. Micro: all edits pooled."
     return choose("Average", "average", AVERAGING, "macro", segments=True, help_=help_)
 
 
 def metric(asked: Questions) -> Metric:
-    """One of the probe's metrics."""
-    options = {key: own.label for key, own in asked.metrics.items()}
+    """One of the probe's metrics, of those that have a value."""
+    known = set(view("estimates", asked.key).dropna(subset=["value"])["metric"])
+    options = {key: own.label for key, own in asked.metrics.items() if key in known}
     return asked.metrics[choose("Metric", "metric", options, next(iter(options)))]
-
-
-def trade_off(asked: Questions, averaging: str, unit: str) -> None:
-    """The scatter of steady against alert, beside what it says; nothing for probes that do not ask both."""
-    if asked.probe not in TRADE_OFFS:
-        return
-    down, ups = TRADE_OFFS[asked.probe]
-    names = {name: asked.metrics[name].label for name in ups}
-    left, right = st.columns([5, 2], gap="medium")
-    with left:
-        up = choose("Alert, measured by", "up", names, ups[0], segments=True)
-        points = view("trade_off", asked.key, up, averaging, unit)
-        figure = charts.trade_off(points, asked.metrics[down], asked.metrics[up], unit, asked.looks)
-        chart(figure, "trade_off", "A mark a model: invariance error against sensitivity. The table has the numbers.")
-    with right:
-        reading(points, asked.metrics[down], asked.metrics[up], unit)
-        links(asked)
-        quiet(HOW_TO_READ)
 
 
 def by(asked: Questions) -> str:
     """What to take the numbers apart by."""
-    options = {name: BY.get(name) or f"Tag: {name.removeprefix('tag:')}" for name in view("slices", asked.key)}
+    options = {name: by_words(asked.probe, name) for name in view("slices", asked.key)}
     return choose("Taken apart by", "by", options, next(iter(options)))
 
 
@@ -196,14 +204,3 @@ def download(table: pd.DataFrame, name: str) -> None:
     st.download_button(
         "Download as CSV", table.to_csv(index=False), f"vlprobe_{name}.csv", "text/csv", icon=":material/download:"
     )
-
-
-def links(asked: Questions) -> None:
-    """From a model to what fools it."""
-    for model in asked.models:
-        st.page_link(
-            "pages/failures.py",
-            label=f"What fools {plain(model)}",
-            icon=":material/image_search:",
-            query_params={"set": asked.key, "model": model},
-        )

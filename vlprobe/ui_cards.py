@@ -3,10 +3,8 @@
 Captions are data: they are escaped and never go through Markdown. Pictures are only those that the store names.
 """
 
-import difflib
-import html
+import base64
 import io
-import re
 import shlex
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -14,19 +12,38 @@ from urllib.parse import urlencode
 import pandas as pd
 import streamlit as st
 
-from vlprobe import pictures
+from vlprobe import pictures, ui_cases, views
 from vlprobe.errors import VlprobeError
 from vlprobe.types import Picture
-from vlprobe.ui_filters import named, sorting
+from vlprobe.ui_cases import Shot
+from vlprobe.ui_filters import sorting
 from vlprobe.ui_state import Questions, plain, quiet, tag, turn, view
 from vlprobe.ui_tables import breakable, mark
+from vlprobe.ui_words import MOVED, named
 from vlprobe.views import Filter
 
 SIZE = 12  # cards on a page
-ROLES = {"original": "True caption", "same": "Means the same", "different": "Does not fit"}
-BEFORE = "Reworded, before it was made wrong"
-HIGHER = ' <span class="vp-higher">▲ scores higher</span>'
-EDITED = {"flip": "Made wrong", "combined": "Reworded and made wrong", "paraphrase": "Reworded"}
+WIDE = 340  # of cards with several pictures; pixels
+LEGENDS = {
+    "ranking": "Pictures from rank 1 to 5. Solid frame: the query's own picture. Dashed: not among the first five of "
+    "the first wording.",
+    "pair": "The matrix has the scores of the chosen model. Each picture should prefer its own caption (right of each "
+    "row), and each caption its own picture (under each column).",
+}
+# How often a model is fooled, as a sentence: what was asked, by kind; i2t of a probe that ranks is another question
+ASKED = {
+    "flip": "The caption was changed so that it no longer fits the picture: the true one should score higher.",
+    "combined": "The caption was reworded and made wrong: the true one should score higher.",
+    "search": "A picture looks for its captions while altered captions are among the candidates: one of its own should "
+    "score higher than all of these.",
+    "t2i": "A caption looks for its picture while mixed pictures are among the candidates: the right one should score "
+    "higher than all of these.",
+    "pair": "Each of two pictures has its own caption: all four comparisons should hold.",
+    "foil": "A picture should prefer its caption to one that is false.",
+    "t2t": "Two captions mean the same: they should be closer to each other than either is to the third.",
+    "i2t": "A picture should prefer both true captions to the false one.",
+    "i2t-pair": "A picture should prefer its caption to one that is false.",
+}
 
 
 def cards(asked: Questions, chosen: Filter) -> None:
@@ -46,11 +63,19 @@ def cards(asked: Questions, chosen: Filter) -> None:
         return
     said = view("answers", asked.key, tuple(int(case) for case in table["case"]))
     rows = list(table.itertuples())
-    grid = st.grid(min_column_width=245, border=True, gap="small", key="cards")
+    if chosen.kind in LEGENDS:
+        quiet(LEGENDS[chosen.kind])
+    grid = st.grid(
+        min_column_width=WIDE if chosen.kind in ("pair", "t2i", "ranking") else 245,
+        border=True,
+        gap="small",
+        key="cards",
+    )
     for row in rows:
         with grid.cell():
-            _pictures(row, 480)
-            st.html(_card(row, said[said["case"] == row.case], asked, chosen.model))
+            own = said[said["case"] == row.case]
+            _pictures(row, _mine(own, chosen.model), 480)
+            st.html(_card(row, own, asked, chosen.model))
             st.button("Details", key=f"open_{row.case}", on_click=_open, args=(row.id,), width="stretch")
     if st.query_params.get("case", "") in set(table["id"]):
         _details(rows, said, asked, chosen)
@@ -74,12 +99,12 @@ def _details(rows: list, said: pd.DataFrame, asked: Questions, chosen: Filter) -
         st.button("Previous", shortcut="Left", on_click=_open, args=(before,), disabled=place == 0)
         st.button("Next", shortcut="Right", on_click=_open, args=(after,), disabled=place == len(ids) - 1)
         st.html(tag("p", f"{place + 1} of {len(ids)} on this page", class_="vp-quiet"))
-    with st.container(key="bigger"):
-        _pictures(row, 1000)
     own = said[said["case"] == row.case]
+    with st.container(key="bigger"):
+        _pictures(row, _mine(own, chosen.model), 1000)
     st.html(_card(row, own, asked, chosen.model, everything=True))
-    edit = EDITED.get(row.kind, row.kind)
-    facts = {"Edit": f"{edit}, {named(row.subtype).lower()}", "Rule": row.rule}
+    question = views.kinds(asked.probe).get(row.kind, row.kind)
+    facts = {"Question": f"{question} · {named(row.subtype)}" if row.subtype else question, "Rule": row.rule}
     if row.source or row.target:
         facts["Words"] = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
     facts |= {"Case": row.id, "Pictures": ", ".join(row.images)}
@@ -94,20 +119,46 @@ def _command(row: object, asked: Questions, chosen: Filter) -> str:
     stored = view("runs")
     own = stored[(stored["case_key"] == asked.key) & (stored["model"] == chosen.model)]
     words = ["vlprobe", "failures", own["key"].iloc[0][:8], "--kind", row.kind, "--rule", row.rule]
-    return shlex.join([*words, "--outcome", "all", "--contains", row.texts[1]])
+    return shlex.join([*words, "--outcome", "all", "--contains", row.texts[min(1, len(row.texts) - 1)]])
 
 
-def _pictures(row: object, side: int) -> None:
+def _mine(said: pd.DataFrame, model: str) -> pd.Series:
+    return said[said["model"] == model].iloc[0]
+
+
+def _pictures(row: object, mine: pd.Series, side: int) -> None:
     """The case's pictures, or a line that says why one cannot be shown."""
-    places = st.columns(len(row.images)) if len(row.images) > 1 else [st.container()]
-    for name, place in zip(row.images, places, strict=len(row.images) > 0):
-        picture = Picture.named(name)
-        try:
-            data = _thumbnail(name, picture.path.stat().st_mtime_ns if picture.path.exists() else 0, side)
-        except VlprobeError:
-            place.html(tag("div", f"The picture {picture.path.name} is missing or damaged.", class_="vp-missing"))
-        else:
-            place.image(data, width="stretch", alt=row.texts[0])
+    found = ui_cases.shots(row, mine)
+    places = st.columns(len(found), gap="small") if len(found) > 1 else [st.container()]
+    for shot, place in zip(found, places, strict=len(found) > 0):
+        if shot.label:
+            css = "vp-label vp-wrong" if shot.wrong else "vp-label"
+            place.html(tag("p", shot.label, class_=css if row.kind == "t2i" else f"{css} vp-one"))
+        _picture(place, shot, row, side)
+
+
+def _picture(place: object, shot: Shot, row: object, side: int) -> None:
+    picture = Picture.named(shot.name)
+    try:
+        data = _thumbnail(shot.name, _changed(picture), side)
+    except VlprobeError:
+        place.html(tag("div", f"The picture {picture.path.name} is missing or damaged.", class_="vp-missing"))
+        return
+    frame = place.container(key=f"wrong_{side}_{row.case}") if shot.wrong else place
+    frame.image(data, width="stretch", alt=shot.label or row.texts[0])
+
+
+def _changed(picture: Picture) -> int:
+    return picture.path.stat().st_mtime_ns if picture.path.exists() else 0
+
+
+def _source(name: str) -> str:
+    """A small picture as what an <img> shows; nothing where it cannot be read."""
+    try:
+        data = _thumbnail(name, _changed(Picture.named(name)), 112)
+    except VlprobeError:
+        return ""
+    return "data:image/jpeg;base64," + base64.b64encode(data).decode()
 
 
 @st.cache_data(max_entries=400, show_spinner=False)
@@ -121,9 +172,9 @@ def _thumbnail(name: str, changed: int, side: int) -> bytes:
 
 
 def _card(row: object, said: pd.DataFrame, asked: Questions, model: str, everything: bool = False) -> str:
-    """Verdict, captions and scores of one case as HTML."""
-    mine = said[said["model"] == model].iloc[0]
-    parts = [verdict(row.kind, float(mine["margin"])), *_captions(row, mine["scores"], everything)]
+    """Verdict, texts and scores of one case as HTML."""
+    mine = _mine(said, model)
+    parts = [verdict(row.kind, float(mine["margin"])), *ui_cases.body(row, mine, _source, everything)]
     others = [name for name in asked.models if name != model]
     names = [model, *others] if everything else [model, *others[:4]]
     parts.append(_scores(row, said.set_index("model"), names, asked))
@@ -132,53 +183,27 @@ def _card(row: object, said: pd.DataFrame, asked: Questions, model: str, everyth
     return f'<div class="vp-card">{"".join(parts)}</div>'
 
 
-def _captions(row: object, scores: Sequence[float], everything: bool) -> list[str]:
-    """The original, then other texts with what was changed: one on a card of an edit, all of them in the details."""
-    shown = len(row.texts) if everything else 2 if row.kind in EDITED else 4
-    scored = list(scores[:2] if row.kind in EDITED else scores) if _paired(row, scores) else []
-    highest = max(scored, default=0.0) if len(set(scored)) > 1 else None
-    found = []
-    for place, (text, role) in enumerate(zip(row.texts[:shown], row.roles[:shown], strict=True)):
-        label = ROLES[role]
-        if place and row.kind in EDITED:
-            label = f"{EDITED[row.kind]}: {named(row.subtype).lower()}" if place == 1 else BEFORE
-        chip = place < len(scored) and scored[place] == highest
-        told = f"{html.escape(label)}{HIGHER if chip else ''}"
-        marked = diff(row.texts[0], text)[1] if place else diff(text, row.texts[1] if len(row.texts) > 1 else text)[0]
-        found.append(f'<p class="vp-caption"><small>{told}</small><br>{marked}</p>')
-    if shown < len(row.texts) and row.kind not in EDITED:
-        found.append(tag("p", f"{len(row.texts) - shown} more captions in the details.", class_="vp-quiet"))
-    return found
-
-
-def _paired(row: object, scores: Sequence[float]) -> bool:
-    """Whether the scores are those of one picture with each text, in order."""
-    return len(row.images) == 1 and len(scores) == len(row.texts)
-
-
 def _scores(row: object, said: pd.DataFrame, names: Sequence[str], asked: Questions) -> str:
-    """A line a model: the scores where one picture meets a caption and its edit, and the margin."""
-    paired = all(_paired(row, said.loc[name]["scores"]) for name in names)
-    columns = [0, 1] if paired and (row.kind in EDITED or len(row.texts) == 2) else []
-    second = "reworded" if row.kind == "paraphrase" else "wrong"
-    last = "moved" if row.kind == "paraphrase" else "margin"
-    titles = ["Scores", "true", second, last] if columns else ["Model", last]
+    """A line a model: what its kind of case has to tell, and the margin."""
+    columns = ui_cases.columns(row, said.loc[names[0]])
+    moved = row.kind in MOVED
+    titles = ["Scores" if columns else "Model", *columns, "moved" if moved else "margin"]
     head = "".join(tag("th", title, scope="col") for title in titles)
     lines = []
     for name in names:
         answer = said.loc[name]
         icon, word, css = judged(row.kind, float(answer["margin"]))
-        cells = "".join(tag("td", f"{answer['scores'][column]:.3f}") for column in columns)
-        margin = abs(answer["margin"]) if row.kind == "paraphrase" or not answer["margin"] else answer["margin"]
-        sign = "" if row.kind == "paraphrase" or not margin else "+"
+        cells = "".join(tag("td", told(answer)) for told in columns.values())
+        margin = abs(answer["margin"]) if moved or not answer["margin"] else answer["margin"]
+        sign = "" if moved or not margin else "+"
         margin = tag("td", f"{icon} {margin:{sign}.3f}", class_=f"vp-{css}", title=word)
         lines.append(f'<tr><th scope="row">{mark(asked.looks[name])} {breakable(name)}</th>{cells}{margin}</tr>')
     return f'<table class="vp-scores"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
 
 
 def judged(kind: str, margin: float) -> tuple[str, str, str]:
-    """Icon, word and colour class of an outcome: a reworded caption moves or stays, a wrong one fools or not."""
-    if kind == "paraphrase":
+    """Icon, word and colour class of an outcome: what is only reworded moves or stays, what is wrong fools or not."""
+    if kind in MOVED:
         return ("↕", "Moved", "tied") if margin else ("=", "Stayed", "held")
     if margin > 0:
         return "✓", "Held", "held"
@@ -188,30 +213,8 @@ def judged(kind: str, margin: float) -> tuple[str, str, str]:
 def verdict(kind: str, margin: float) -> str:
     """The headline of a card."""
     icon, word, css = judged(kind, margin)
-    by = f"by {abs(margin):.3f}" if margin else "equal scores"
+    by = f"by {abs(margin):.3f}" if margin else "not at all" if kind in MOVED else "equal scores"
     return f'<p class="vp-verdict vp-{css}"><strong>{icon} {word}</strong> <small>{by}</small></p>'
-
-
-def diff(before: str, after: str) -> tuple[str, str]:
-    """Both captions as HTML: words that were taken out in <del>, words that were put in in <ins>. Case is no change."""
-    left, right = (re.findall(r"\w+|\s+|[^\w\s]", text) for text in (before, after))
-    matcher = difflib.SequenceMatcher(
-        None, [token.lower() for token in left], [token.lower() for token in right], autojunk=False
-    )
-    shown: tuple[list[str], list[str]] = ([], [])
-    for kind, a, b, c, d in matcher.get_opcodes():
-        shown[0].append(_marked("" if kind == "equal" else "del", "".join(left[a:b])))
-        shown[1].append(_marked("" if kind == "equal" else "ins", "".join(right[c:d])))
-    return "".join(shown[0]), "".join(shown[1])
-
-
-def _marked(element: str, text: str) -> str:
-    """Escaped, and inside the element but for the spaces around it."""
-    words = text.strip()
-    if not element or not words:
-        return html.escape(text)
-    start = text.index(words)
-    return f"{text[:start]}<{element}>{html.escape(words)}</{element}>{text[start + len(words) :]}"
 
 
 def summary(asked: Questions, chosen: Filter) -> None:
@@ -223,12 +226,20 @@ def summary(asked: Questions, chosen: Filter) -> None:
             f"**{counts['all']:,}** rewordings kept a caption's meaning, so the score of {model} should stay too. "
             f"The cards show how far it moved; it stayed exactly the same **{counts['tied']:,}** times."
         )
+    elif chosen.kind == "ranking":
+        st.markdown(
+            f"**{counts['all']:,}** queries were asked in several wordings, so {model} should rank the same pictures "
+            "first. Moved is the share of the first 100 that two wordings do not have in common (in a small gallery: "
+            f"of the first 10, or 1 minus the rank correlation); nothing moved **{counts['tied']:,}** times."
+        )
     elif counts["all"]:
         share = f"{100 * counts['fooled'] / counts['all']:.1f} %"
         ties = f", {counts['tied']:,} of them by a tie" if counts["tied"] else ""
-        edited = "The caption was changed so that it no longer fits the picture: the true one should score higher. "
+        ranked = chosen.kind == "i2t" and asked.probe == "rococo"
+        several = chosen.kind in ("pair", "t2t", "i2t") and not ranked
         st.markdown(
-            f"{edited if chosen.kind in EDITED else ''}{model} was fooled **{counts['fooled']:,}** times of "
+            f"{ASKED['search' if ranked else chosen.kind]} {model} was fooled **{counts['fooled']:,}** times of "
             f"**{counts['all']:,}** ({share}){ties}. "
-            "The margin is the score of what should win minus the score of what should lose."
+            "The margin is the score of what should win minus the score of what should lose"
+            f"{', at the comparison that comes out worst' if several else ''}."
         )

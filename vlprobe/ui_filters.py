@@ -2,27 +2,14 @@
 
 import streamlit as st
 
+from vlprobe import views
 from vlprobe.ui_state import Questions, choose, search, view
-from vlprobe.views import KINDS, Filter
+from vlprobe.ui_words import MOVED, named
+from vlprobe.views import Filter
 
-WORDS = {
-    "color": "Colour",
-    "number": "Number",
-    "object": "Object",
-    "simple": "Simple",
-    "advanced": "Advanced",
-    "weak": "Weak",
-    "medium": "Medium",
-    "strong": "Strong",
-}
 SORTS = {"worst": "Most fooled first", "closest": "Closest calls first", "best": "Best held first"}
 SORTS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
 LAST = {"dataset": "In the dataset's order"}
-
-
-def named(name: str) -> str:
-    """A stored name in words: `color` is Colour, `flip:color` stays."""
-    return WORDS.get(name, name)
 
 
 def filters(asked: Questions) -> Filter:
@@ -32,8 +19,9 @@ def filters(asked: Questions) -> Filter:
     with left:
         model = choose("Model", "model", {name: name for name in asked.models}, asked.models[0], always=True)
     with middle:
-        kinds = {kind: KINDS.get(kind, named(kind)) for kind in [*KINDS, *known["kind"]] if kind in set(known["kind"])}
-        kind = choose("What was done to the caption", "kind", kinds, next(iter(kinds)))
+        there = set(known["kind"])
+        kinds = {kind: words for kind, words in views.kinds(asked.probe).items() if kind in there}
+        kind = choose("Kind of question", "kind", kinds, next(iter(kinds)))
     own = known[known["kind"] == kind]
     with st.expander(
         "More filters", expanded=any(name in st.query_params for name in ("type", "rule", "tag", "words"))
@@ -50,7 +38,7 @@ def filters(asked: Questions) -> Filter:
         with columns[1]:
             contains = search("Caption contains", "words", "such as: bench")
     chosen = Filter(model, kind, subtype, rule, tag, contains, outcome="all")
-    outcome = "all" if kind == "paraphrase" else _outcome(asked, chosen)
+    outcome = "all" if kind in MOVED else _outcome(asked, chosen)
     order = st.query_params.get("sort", "")
     return Filter(model, kind, subtype, rule, tag, contains, outcome, order if order in _orders(kind) else "worst")
 
@@ -61,7 +49,7 @@ def sorting(kind: str) -> str:
 
 
 def _orders(kind: str) -> dict[str, str]:
-    return (SORTS_MOVED if kind == "paraphrase" else SORTS) | LAST
+    return (SORTS_MOVED if kind in MOVED else SORTS) | LAST
 
 
 def _any(label: str, name: str, counts: dict[str, int]) -> str:
@@ -79,7 +67,7 @@ def _outcome(asked: Questions, chosen: Filter) -> str:
         "all": f"All {counts['all']:,}",
     }
     help_ = (
-        "Fooled: the wrong caption scores at least as high as the true one. Tied: exactly as high, which counts as "
-        "fooled too. Held: the true caption scores higher."
+        "Fooled: what is wrong scores at least as high as what is right. Tied: exactly as high, which counts as fooled "
+        "too. Held: what is right scores higher."
     )
     return choose("Outcome", "outcome", options, "fooled", segments=True, help_=help_)

@@ -1,6 +1,7 @@
 """Starting a run, watching it, stopping it. A run is a process of its own: closing the page does not end it."""
 
 import re
+import shlex
 import time
 from collections.abc import Sequence
 
@@ -45,6 +46,16 @@ def demo_button() -> None:
     st.button(
         "Run the demo", type="primary", icon=":material/play_arrow:", key="demo", on_click=attempt, args=(begin, DEMO)
     )
+
+
+def probe_button(probe: str) -> None:
+    """One press asks the three demo models this probe's questions; and the same for a terminal."""
+    request = Request(DEMO.models, registry.load_probe(probe).dataset, probe)
+    icon = ":material/play_arrow:"
+    st.button("Run it on the demo data", type="primary", icon=icon, key="demo", on_click=attempt, args=(begin, request))
+    st.html(tag("p", "Or in a terminal, for models of your own:", class_="vp-quiet"))
+    words = [word for model in DEMO.models for word in ("--model", model)]
+    st.code(shlex.join(["vlprobe", "run", *words, "--probe", probe]), language="bash", wrap_lines=True)
 
 
 def watched() -> Job | None:

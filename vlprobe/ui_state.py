@@ -6,13 +6,13 @@ The URL is the only truth of a picker: what it does not name has its default. So
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from vlprobe import charts, views
+from vlprobe import charts, views, views_paper
 from vlprobe import store as store_module
 from vlprobe.charts import Looks
 from vlprobe.errors import VlprobeError
@@ -26,14 +26,15 @@ def store() -> Store:
 
 
 def view(name: str, *given: Any) -> Any:
-    """What `vlprobe.views.<name>` answers, kept until a run is completed or removed. Arguments are small values."""
+    """What a view of that name answers, kept until a run is completed or removed. Arguments are small values."""
     there = store()
     return _kept(str(there.root), there.version(), name, given)
 
 
 @st.cache_data(max_entries=500, show_spinner=False)
 def _kept(root: str, version: str, name: str, given: tuple[Any, ...]) -> Any:
-    return getattr(views, name)(Store(Path(root)), *given)
+    known = views if hasattr(views, name) else views_paper
+    return getattr(known, name)(Store(Path(root)), *given)
 
 
 def plain(text: str) -> str:
@@ -63,13 +64,22 @@ class Questions:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The probe's metrics by name."""
-        return views.metrics(self.probe)
+        """The probe's metrics by name; where two share a label, it says which kind of question is meant."""
+        known = views.metrics(self.probe)
+        labels = [metric.label for metric in known.values()]
+        words = views.kinds(self.probe)
+        return {
+            name: replace(metric, label=f"{words[metric.kinds[0]].partition(':')[0]}: {metric.label}")
+            if labels.count(metric.label) > 1
+            else metric
+            for name, metric in known.items()
+        }
 
 
-def questions() -> Questions:
-    """A picker of question sets, kept from page to page. Without any, says what to do and stops the page."""
+def questions(probe: str = "") -> Questions:
+    """A picker of question sets, of one probe or of all, kept from page to page. Without any, says so and stops."""
     table = view("question_sets")
+    table = table[table["probe"] == probe] if probe else table
     if table.empty:
         st.info("Nothing has been run yet, so there is nothing to see here.", icon=":material/info:")
         st.page_link("pages/overview.py", label="Begin with the demo", icon=":material/play_arrow:")

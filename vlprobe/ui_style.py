@@ -23,7 +23,17 @@ STYLE = """<style>
 .vp-table tbody th.vp-metric { font-weight: 600; min-width: 10.5rem; max-width: 20rem; }
 .vp-table tbody tr.first { border-top: 1px solid var(--vp-strong-line); }
 .vp-table td { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.vp-table td.vp-metric { white-space: normal; min-width: 14rem; }
 .vp-table .value { font-size: 1.05rem; }
+
+.vp-paper thead th { padding-right: .9rem; }
+.vp-paper td small { font-size: .74rem; }
+.vp-paper thead tr:first-child th[colspan] { border-bottom: 1px solid var(--vp-line); }
+.vp-paper tr.band th { padding-top: 1rem; font-weight: 600; border-bottom: 1px solid var(--vp-strong-line); }
+.vp-paper tr.printed :is(th, td) { color: var(--vp-quiet); padding-top: .25rem; padding-bottom: .25rem; }
+.vp-paper tbody th[scope="row"] { position: sticky; left: 0; background: light-dark(#ffffff, #12161d); }
+.vp-paper sup { line-height: 0; margin-left: .1em; }
+.vp-notes { margin: 0; padding-left: 1.6rem; font-size: .9rem; line-height: 1.45; }
 
 .vp-reading p { margin: 0 0 .8rem; }
 .vp-reading strong { overflow-wrap: anywhere; }
@@ -35,6 +45,19 @@ STYLE = """<style>
   border: 1px dashed #7b8696; border-radius: .5rem; overflow-wrap: anywhere; }
 .vp-card p { margin: 0 0 .55rem; }
 .vp-card p.vp-verdict { font-size: 1.05rem; margin-bottom: .3rem; }
+.vp-label { margin: 0 0 .2rem; font-size: .82rem; line-height: 1.3; min-height: 2.6em; color: var(--vp-quiet); }
+.vp-label.vp-one { min-height: 0; }
+.vp-label.vp-wrong { color: light-dark(#a61b29, #ff9d9d); font-weight: 600; }
+[class*="st-key-wrong_"] img { outline: 3px solid light-dark(#a61b29, #ff9d9d); outline-offset: -3px; }
+.vp-caption.vp-wrong { border-left: 3px solid light-dark(#a61b29, #ff9d9d); padding-left: .5rem; }
+.vp-caption.vp-wrong small { color: light-dark(#a61b29, #ff9d9d); font-weight: 600; }
+.vp-strip { display: grid; grid-template-columns: repeat(5, 1fr); gap: 3px; margin: 0 0 .55rem; }
+.vp-strip img { width: 100%; aspect-ratio: 4 / 3; object-fit: cover; background: var(--vp-mat); border-radius: 2px;
+  border: 2px solid transparent; }
+.vp-strip img.vp-right { border: 2px solid light-dark(#0b6b3a, #7ddba3); }
+.vp-strip img.vp-new { border: 2px dashed light-dark(#7a5200, #f0c36d); }
+.vp-matrix { margin-bottom: .6rem; }
+.vp-scores td.vp-own { font-weight: 600; background: light-dark(#eef1f5, #1d232d); }
 .vp-caption { line-height: 1.4; overflow-wrap: anywhere; }
 .vp-caption del, .vp-caption ins { padding: 0 .2em; border-radius: .2em; }
 .vp-caption del { background: light-dark(#fbdcdc, #5a2328); color: light-dark(#8c1420, #ffc9c9); }

@@ -11,7 +11,7 @@ import streamlit as st
 from vlprobe import charts
 from vlprobe.charts import Looks
 from vlprobe.types import Metric
-from vlprobe.ui_state import tag
+from vlprobe.ui_state import quiet, tag
 
 ARROWS = {"up": "↑ higher is better", "down": "↓ lower is better", "none": ""}
 
@@ -19,7 +19,7 @@ ARROWS = {"up": "↑ higher is better", "down": "↓ lower is better", "none": "
 def headline(
     table: pd.DataFrame, metrics: Mapping[str, Metric], unit: str, models: Sequence[str], looks: Looks
 ) -> None:
-    """A row a metric, a column a model: the value, its 95 % interval, and n.
+    """A row a metric, a column a model: the value, its 95 % interval, n, and ties; what nobody was asked, below.
 
     Args:
         table: What `views.estimates` returns for the whole question set.
@@ -31,16 +31,21 @@ def headline(
     cells = {(row.model, row.metric): row for row in table.itertuples()}
     head = tag("th", "Metric", scope="col")
     head += "".join(f'<th scope="col">{mark(looks[model])} {breakable(model)}</th>' for model in models)
-    rows = []
+    rows, unasked = [], []
     for name, metric in metrics.items():
-        told = "" if metric.unit == "rate" else {"cosine": "cosine", "spread": "in spreads"}[unit]
+        if not table.loc[table["metric"] == name, "n_items"].any():
+            unasked.append(metric.label)
+            continue
+        told = {"rate": "", "spread": "in spreads"}.get(charts.unit_of(metric, unit), charts.unit_of(metric, unit))
         way = " · ".join(text for text in (told, ARROWS[metric.direction]) if text)
         first = f"{tag('span', metric.label)}<br>{tag('small', way)}<br>{tag('small', metric.help)}"
         best = _best(table[table["metric"] == name], metric)
         own = charts.unit_of(metric, unit)
         row = "".join(_cell(cells.get((model, name)), own, model == best) for model in models)
         rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{row}</tr>')
-    _show("Headline numbers of each model", head, rows)
+    show("Headline numbers of each model", head, rows)
+    if unasked:
+        quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}.")
 
 
 def slices(
@@ -71,7 +76,7 @@ def slices(
                 f"<tr{'' if place else ' class=first'}>{first}"
                 f'<th scope="row">{mark(looks[model])} {breakable(model)}</th>{numbers}</tr>'
             )
-    _show(f"{metric.label} by {what.lower()}", head, rows)
+    show(f"{metric.label} by {what.lower()}", head, rows)
 
 
 def mark(look: tuple[str, str]) -> str:
@@ -99,13 +104,16 @@ def _cell(found: object | None, unit: str, best: bool) -> str:
         return f"<td>-<br><small>n = {found.n_items if found else 0:,}</small></td>"
     value = tag("strong" if best else "span", charts.number(found.value, unit), class_="value")
     around = charts.interval(found.low, found.high, unit)
-    small = f"{around}<br>n = {found.n_items:,}" if around else f"n = {found.n_items:,}"
+    counted = f"n = {found.n_items:,}" + (f" · {found.ties:,} tied" if found.ties else "")
+    small = f"{around}<br>{counted}" if around else counted
     return f"<td>{value}<br><small>{small}</small></td>"
 
 
-def _show(name: str, head: str, rows: Sequence[str]) -> None:
+def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:
+    """A table with a name for those who do not see it; narrow screens scroll it."""
     st.html(
-        f'<div class="vp-scroll" role="region" tabindex="0" aria-label="{html.escape(name)}"><table class="vp-table">'
+        f'<div class="vp-scroll" role="region" tabindex="0" aria-label="{html.escape(name)}">'
+        f'<table class="{f"vp-table {css}".strip()}">'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
@@ -151,4 +159,4 @@ def about(facts: Mapping[str, object]) -> None:
 
 def _counts(title: str, rows: Sequence[tuple[str, str]]) -> None:
     body = [f"<tr>{tag('th', text, scope='row')}{tag('td', count)}</tr>" for text, count in rows]
-    _show(title, tag("th", title, scope="col") + tag("th", "Times", scope="col"), body or ["<tr><td>Nothing</td></tr>"])
+    show(title, tag("th", title, scope="col") + tag("th", "Times", scope="col"), body or ["<tr><td>Nothing</td></tr>"])

@@ -265,6 +265,11 @@ def answers(store: Store, case_key: str, cases: Sequence[int]) -> pd.DataFrame:
     return table.merge(own[["key", "model"]], on="key").drop(columns="key").sort_values(["case", "model"])
 
 
+def examinations(store: Store) -> list[doctor.Examination]:
+    """What the doctor found, latest first: passport, checks and erased edits of each model on each dataset."""
+    return doctor.load(store)
+
+
 def facts(store: Store, case_key: str) -> dict:
     """What is known of the questions themselves: sizes, what was dropped and why, defects of the data, notes."""
     return store.cases(case_key).manifest()

@@ -1,0 +1,162 @@
+"""Figures and what belongs beside them: pickers, how to read them, and links from a model to its cases."""
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from vlprobe import charts
+from vlprobe.types import Metric
+from vlprobe.ui_state import Questions, choose, plain, quiet, view
+from vlprobe.ui_tables import reading
+from vlprobe.ui_words import HEADLINES, named
+from vlprobe.views import TRADE_OFFS
+from vlprobe.views_paper import printed_trade_off
+
+HOW_TO_READ = (
+    "How to read it: left is steadier, up is more alert, so the top left corner is ideal. The arms are 95 % intervals: "
+    "where they overlap, the order may be chance. The dashed line joins the models that no other model beats on both "
+    "counts. On the dotted line a model only guesses."
+)
+ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
+GUESSING = "On the dotted line a model only guesses."
+PRINTED = {"hidden": "Hidden", "shown": "Shown"}
+FAR = 3.0  # printed values so many times larger would squeeze one's own into a corner
+WORDS_ALONE = "counting shared words"
+
+
+def chart(figure: go.Figure, key: str, alt: str) -> None:
+    """A figure in the page's theme, its letters dark enough to read; `alt` says it to those who cannot see it."""
+    ink = "#d5dae2" if st.context.theme.type == "dark" else "#3a4454"
+    figure.update_layout(font_color=ink, legend_font_color=ink)
+    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
+    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
+    st.plotly_chart(figure, key=key, alt=alt, config={"displayModeBar": False, "scrollZoom": False})
+
+
+def headline_figure(asked: Questions, averaging: str, unit: str) -> None:
+    """The picture of the headline numbers: the trade-off where the probe has one, else a row a number."""
+    if asked.probe in TRADE_OFFS:
+        _trade_off(asked, averaging, unit)
+        return
+    table = view("estimates", asked.key, "all", averaging, unit).dropna(subset=["value"])
+    there = set(table["metric"])
+    metrics = {name: asked.metrics[name] for name in HEADLINES.get(asked.probe, ()) if name in there}
+    if not metrics:
+        return
+    figure = charts.headlines(table, metrics, unit, asked.looks, view("chances", asked.key))
+    left, right = st.columns([5, 2], gap="medium")
+    with left:
+        chart(figure, "headlines", "A row a number, a mark a model; the table has the numbers.")
+    with right:
+        links(asked)
+        quiet(ARMS + GUESSING)
+
+
+def _trade_off(asked: Questions, averaging: str, unit: str) -> None:
+    """The scatter of steady against alert, beside what it says."""
+    down, ups = TRADE_OFFS[asked.probe]
+    names = {name: asked.metrics[name].label for name in ups}
+    left, right = st.columns([5, 2], gap="medium")
+    with left:
+        with st.container(horizontal=True):
+            up = choose("Alert, measured by", "up", names, ups[0], segments=True)
+            points = view("trade_off", asked.key, up, averaging, unit)
+            printed = _printed(points, up, unit)
+        figure = charts.trade_off(points, asked.metrics[down], asked.metrics[up], unit, asked.looks, printed)
+        chart(figure, "trade_off", "A mark a model: invariance error against sensitivity. The table has the numbers.")
+    with right:
+        reading(points, asked.metrics[down], asked.metrics[up], unit)
+        links(asked)
+        quiet(HOW_TO_READ)
+        if printed is not None:
+            quiet("Hollow: as the paper prints it, on other pictures.")
+
+
+def _printed(points: pd.DataFrame, up: str, unit: str) -> pd.DataFrame | None:
+    """The paper's models, if they are to be shown; without a choice they are, where that leaves room for one's own."""
+    if unit != "cosine":
+        return None
+    printed = printed_trade_off(up)
+    near = all(
+        printed[axis].max() <= FAR * points[axis].max() and points[axis].max() <= FAR * printed[axis].max()
+        for axis in ("x", "y")
+    )
+    help_ = "What table 2 of the paper prints of nine models on COCO: other pictures, so a rough comparison only."
+    asked = choose("Published models", "printed", PRINTED, "shown" if near else "hidden", segments=True, help_=help_)
+    return printed if asked == "shown" else None
+
+
+def links(asked: Questions) -> None:
+    """From a model to what fools it."""
+    word = "What moves" if asked.probe == "prsm" else "What fools"
+    for model in asked.models:
+        st.page_link(
+            "pages/failures.py",
+            label=f"{word} {plain(model)}",
+            icon=":material/image_search:",
+            query_params={"set": asked.key, "model": model},
+        )
+
+
+def by_subtype(asked: Questions, metric: Metric) -> None:
+    """One metric, a row for each kind of question; nothing where it was not asked."""
+    table = view("estimates", asked.key, "subtype")
+    table = table[table["metric"] == metric.name].dropna(subset=["value"])
+    if table.empty:
+        quiet(f"{metric.label}: not asked here.")
+        return
+    names = {name: named(name) for name in sorted(table["slice"].unique(), key=_severity)}
+    known = view("chances", asked.key)[metric.name]
+    figure = charts.dots(table, metric, "cosine", names, asked.looks, dict.fromkeys(names, known))
+    way = {"up": "higher is better", "down": "lower is better", "none": ""}[metric.direction]
+    figure.update_xaxes(title=way, title_standoff=8)
+    st.markdown(f"**{metric.label.rpartition(': ')[2]}**")
+    chart(figure, metric.name, f"{metric.label} by what was asked, a mark a model.")
+
+
+def _severity(name: str) -> tuple[int, str, float]:
+    """Edits of words in the paper's order, then those of pictures from weak to strong."""
+    words = ("rand-voca", "same-concept", "diff-concept", "danger")
+    first, _, strength = name.partition(":")
+    share = float(strength) if strength.replace(".", "", 1).isdigit() else 0.0
+    return words.index(first) if first in words else len(words), first, -share if first in ("mix", "patch") else share
+
+
+def triplets(asked: Questions) -> None:
+    """VISLA's accuracies by subset, with what counting shared words gets; guessing is one in three."""
+    table = view("estimates", asked.key, "subtype").dropna(subset=["value"])
+    measured = [name for name in HEADLINES["visla"] if name in set(table["metric"]) and not name.startswith("words")]
+    words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == asked.models[0])]
+    words = words.assign(metric="t2t_accuracy", model=WORDS_ALONE)
+    table = pd.concat([table[table["metric"].isin(measured)], words])
+    rows, known = {}, {}
+    for name in measured:
+        for part in sorted(table.loc[table["metric"] == name, "slice"].unique()):
+            key = f"{name} {part}"
+            rows[key] = f"{asked.metrics[name].label}, {named(part).lower()}" if part else asked.metrics[name].label
+            known[key] = asked.metrics[name].chance
+    if not rows:
+        return
+    table = table.assign(slice=table["metric"] + " " + table["slice"])
+    looks = dict(asked.looks) | {WORDS_ALONE: (charts.QUIET, "x")}
+    figure = charts.dots(table, asked.metrics[measured[0]], "cosine", rows, looks, known)
+    figure.update_xaxes(title="Accuracy · higher is better", range=[-0.02, 1.02])
+    chart(figure, "triplets", "Accuracy by subset, a mark a model; the table has the numbers.")
+    quiet(
+        ARMS + GUESSING + " The grey cross needs no model: it takes the two texts that share most words to mean the "
+        "same. A model has to beat it."
+    )
+
+
+def deviations(asked: Questions, unit: str) -> None:
+    """EqBen's equivariance deviation, spread over the pairs."""
+    metric = asked.metrics["equivariance_deviation"]
+    table = view("deviations", asked.key, unit)
+    if table.empty:
+        quiet("No case here has two pictures.")
+        return
+    chart(charts.distribution(table, metric, unit, asked.looks), "deviations", f"{metric.label}: shares of the pairs.")
+    quiet(
+        "A model that answers equally to equal changes piles up at 0. Compare models in spreads: one that uses a wider "
+        "range of cosines deviates more in cosines for that reason alone."
+    )
