@@ -135,8 +135,8 @@ def plain_edits(items: Sequence[Item]) -> pa.Table:
     )
 
 
-def load(store: Store, digest: str) -> list[Examination]:
-    """The stored examinations of the model with this digest, latest first."""
+def load(store: Store, digest: str = "*") -> list[Examination]:
+    """The stored examinations of the model with this digest, or of all models, latest first."""
     found = []
     for path in (store.root / "models").glob(f"{digest}-*.json"):
         content = json.loads(path.read_bytes())

@@ -15,6 +15,7 @@ from vlprobe.ui_cards import cards, summary
 from vlprobe.ui_charts import by_subtype, chart, deviations, headline_figure, triplets
 from vlprobe.ui_filters import filters
 from vlprobe.ui_jobs import demo_button, form, panel, past, probe_button, watched
+from vlprobe.ui_models import checks, erased, examined, passport, verdict
 from vlprobe.ui_paper import paper
 from vlprobe.ui_state import Questions, choose, plain, questions, quiet, store, tag, view
 from vlprobe.ui_style import STYLE
@@ -26,19 +27,24 @@ __all__ = [
     "by_subtype",
     "cards",
     "chart",
+    "checks",
     "deviations",
+    "erased",
+    "examined",
     "explain",
     "filters",
     "form",
     "headline",
     "headline_figure",
     "paper",
+    "passport",
     "past",
     "questions",
     "quiet",
     "slices",
     "summary",
     "triplets",
+    "verdict",
     "view",
 ]
 
@@ -48,6 +54,7 @@ PAGES = {
         "run": ("Run", ":material/play_circle:"),
         "failures": ("Failures", ":material/image_search:"),
         "breakdown": ("Breakdown", ":material/bar_chart:"),
+        "models": ("Models", ":material/health_and_safety:"),
     },
     "Beside the papers": {
         "retrieval": ("Retrieval", ":material/search:"),
