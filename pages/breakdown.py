@@ -28,5 +28,6 @@ ui.quiet(
 )
 ui.slices(table, metric, unit, names, asked.models, asked.looks, "Part")
 ui.quiet("n = 0 and a dash: no case of this slice, so nothing is known. A tie counts as wrong.")
+ui.notes(asked)
 ui.about(ui.view("facts", asked.key))
 ui.download(table, "breakdown")
