@@ -43,6 +43,21 @@ def make_tiny(folder: Path) -> str:
     return f"csv:{folder / 'captions.csv'}"
 
 
+@pytest.fixture(scope="session")
+def every_probe(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store in which both controls have answered a few questions of every probe."""
+    from tests.probes.test_common import PROBES, make
+    from vlprobe.runner import Request, execute
+
+    folder = tmp_path_factory.mktemp("every_probe")
+    store = Store(folder / "cache")
+    options = {"rococo": {"pictures": ["mix:0.9"], "picture_seeds": [1]}}
+    for probe in PROBES:
+        dataset = make(probe, folder / probe, 14)
+        execute(Request(("control:random", "control:constant"), dataset, probe, options.get(probe, {})), store)
+    return store
+
+
 @pytest.fixture
 def tiny(tmp_path: Path) -> str:
     """The name of a dataset of six pictures and twelve captions."""

@@ -1,5 +1,6 @@
 """Every page, without a browser: what it shows equals what the views say, and nothing that is data becomes Markdown."""
 
+import functools
 import html
 import re
 import time
@@ -27,23 +28,23 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
+def open_page(monkeypatch: pytest.MonkeyPatch, store: Store, name: str = "overview", **query: str) -> AppTest:
+    """Opens a page on a store, with these parameters in the URL."""
+    monkeypatch.setattr("vlprobe.store.DEFAULT", store.root)
+    monkeypatch.chdir(ROOT)
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at.run()
+    at.query_params.clear()
+    for key, value in query.items():
+        at.query_params[key] = value
+    at.switch_page(f"pages/{name}.py").run()
+    assert not at.exception, at.exception[0].message
+    return at
+
+
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch):
-    """Opens a page on a store, with these parameters in the URL."""
-
-    def open_page(store: Store, name: str = "overview", **query: str) -> AppTest:
-        monkeypatch.setattr("vlprobe.store.DEFAULT", store.root)
-        monkeypatch.chdir(ROOT)
-        at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        at.run()
-        at.query_params.clear()
-        for key, value in query.items():
-            at.query_params[key] = value
-        at.switch_page(f"pages/{name}.py").run()
-        assert not at.exception, at.exception[0].message
-        return at
-
-    return open_page
+    return functools.partial(open_page, monkeypatch)
 
 
 def words(at: AppTest) -> str:

@@ -20,7 +20,7 @@ from vlprobe.ui_paper import paper
 from vlprobe.ui_state import Questions, choose, plain, questions, quiet, store, tag, view
 from vlprobe.ui_style import STYLE
 from vlprobe.ui_tables import about, explain, headline, slices
-from vlprobe.ui_words import SENTENCES, by_words, named
+from vlprobe.ui_words import HEADLINES, SENTENCES, by_words, named, order
 
 __all__ = [
     "about",
@@ -165,7 +165,8 @@ def metric(asked: Questions) -> Metric:
     """One of the probe's metrics, of those that have a value."""
     known = set(view("estimates", asked.key).dropna(subset=["value"])["metric"])
     options = {key: own.label for key, own in asked.metrics.items() if key in known}
-    return asked.metrics[choose("Metric", "metric", options, next(iter(options)))]
+    first = next((name for name in HEADLINES.get(asked.probe, ()) if name in options), next(iter(options)))
+    return asked.metrics[choose("Metric", "metric", options, first)]
 
 
 def by(asked: Questions) -> str:
@@ -185,9 +186,8 @@ def sliced(asked: Questions, metric: Metric, by: str, averaging: str, unit: str)
 
 
 def slice_names(table: pd.DataFrame) -> dict[str, str]:
-    """The slices of a table in words; weak, medium and strong in that order, the rest by name."""
-    order = {"weak": 0, "medium": 1, "strong": 2}
-    return {name: named(name) for name in sorted(table["slice"].unique(), key=lambda name: (order.get(name, 9), name))}
+    """The slices of a table in words and in order."""
+    return {name: named(name) for name in sorted(table["slice"].unique(), key=order)}
 
 
 def watched_job() -> None:

@@ -5,6 +5,7 @@ Captions are data: they are escaped and never go through Markdown. Pictures are 
 
 import base64
 import io
+import math
 import shlex
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -196,13 +197,15 @@ def _scores(row: object, said: pd.DataFrame, names: Sequence[str], asked: Questi
         cells = "".join(tag("td", told(answer)) for told in columns.values())
         margin = abs(answer["margin"]) if moved or not answer["margin"] else answer["margin"]
         sign = "" if moved or not margin else "+"
-        margin = tag("td", f"{icon} {margin:{sign}.3f}", class_=f"vp-{css}", title=word)
+        margin = tag("td", icon if math.isnan(margin) else f"{icon} {margin:{sign}.3f}", class_=f"vp-{css}", title=word)
         lines.append(f'<tr><th scope="row">{mark(asked.looks[name])} {breakable(name)}</th>{cells}{margin}</tr>')
     return f'<table class="vp-scores"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
 
 
 def judged(kind: str, margin: float) -> tuple[str, str, str]:
     """Icon, word and colour class of an outcome: what is only reworded moves or stays, what is wrong fools or not."""
+    if math.isnan(margin):
+        return "?", "Unknown", "tied"
     if kind in MOVED:
         return ("↕", "Moved", "tied") if margin else ("=", "Stayed", "held")
     if margin > 0:
@@ -213,7 +216,10 @@ def judged(kind: str, margin: float) -> tuple[str, str, str]:
 def verdict(kind: str, margin: float) -> str:
     """The headline of a card."""
     icon, word, css = judged(kind, margin)
-    by = f"by {abs(margin):.3f}" if margin else "not at all" if kind in MOVED else "equal scores"
+    if math.isnan(margin):
+        by = "the model cannot tell the candidates apart"
+    else:
+        by = f"by {abs(margin):.3f}" if margin else "not at all" if kind in MOVED else "equal scores"
     return f'<p class="vp-verdict vp-{css}"><strong>{icon} {word}</strong> <small>{by}</small></p>'
 
 

@@ -8,7 +8,7 @@ from vlprobe import charts
 from vlprobe.types import Metric
 from vlprobe.ui_state import Questions, choose, plain, quiet, view
 from vlprobe.ui_tables import reading
-from vlprobe.ui_words import HEADLINES, named
+from vlprobe.ui_words import HEADLINES, named, order
 from vlprobe.views import TRADE_OFFS
 from vlprobe.views_paper import printed_trade_off
 
@@ -105,7 +105,7 @@ def by_subtype(asked: Questions, metric: Metric) -> None:
     if table.empty:
         quiet(f"{metric.label}: not asked here.")
         return
-    names = {name: named(name) for name in sorted(table["slice"].unique(), key=_severity)}
+    names = {name: named(name) for name in sorted(table["slice"].unique(), key=order)}
     known = view("chances", asked.key)[metric.name]
     figure = charts.dots(table, metric, "cosine", names, asked.looks, dict.fromkeys(names, known))
     way = {"up": "higher is better", "down": "lower is better", "none": ""}[metric.direction]
@@ -114,18 +114,10 @@ def by_subtype(asked: Questions, metric: Metric) -> None:
     chart(figure, metric.name, f"{metric.label} by what was asked, a mark a model.")
 
 
-def _severity(name: str) -> tuple[int, str, float]:
-    """Edits of words in the paper's order, then those of pictures from weak to strong."""
-    words = ("rand-voca", "same-concept", "diff-concept", "danger")
-    first, _, strength = name.partition(":")
-    share = float(strength) if strength.replace(".", "", 1).isdigit() else 0.0
-    return words.index(first) if first in words else len(words), first, -share if first in ("mix", "patch") else share
-
-
 def triplets(asked: Questions) -> None:
     """VISLA's accuracies by subset, with what counting shared words gets; guessing is one in three."""
     table = view("estimates", asked.key, "subtype").dropna(subset=["value"])
-    measured = [name for name in HEADLINES["visla"] if name in set(table["metric"]) and not name.startswith("words")]
+    measured = [name for name in HEADLINES["visla"] if name in set(table["metric"])]
     words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == asked.models[0])]
     words = words.assign(metric="t2t_accuracy", model=WORDS_ALONE)
     table = pd.concat([table[table["metric"].isin(measured)], words])
@@ -155,8 +147,8 @@ def deviations(asked: Questions, unit: str) -> None:
     if table.empty:
         quiet("No case here has two pictures.")
         return
-    chart(charts.distribution(table, metric, unit, asked.looks), "deviations", f"{metric.label}: shares of the pairs.")
+    chart(charts.distribution(table, metric, unit, asked.looks), "deviations", f"{metric.label}, shares of the pairs.")
     quiet(
-        "A model that answers equally to equal changes piles up at 0. Compare models in spreads: one that uses a wider "
-        "range of cosines deviates more in cosines for that reason alone."
+        "A model that answers equally to equal changes piles up at 0; the last step has all beyond. Compare models in "
+        "spreads: one that uses a wider range of cosines deviates more in cosines for that reason alone."
     )

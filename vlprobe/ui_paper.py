@@ -12,6 +12,7 @@ from vlprobe import charts
 from vlprobe.published import SOURCES
 from vlprobe.ui_state import Questions, choose, quiet, tag, view
 from vlprobe.ui_tables import breakable, mark, show
+from vlprobe.ui_words import MOVED
 from vlprobe.views_paper import PaperTable, paper_tables
 
 
@@ -33,7 +34,7 @@ def paper(asked: Questions) -> PaperTable:
     told = f"Published: {first}{' and others' if more else ''} {source.year}, table {table.number}"
     rows += [_band(told, width), *_rows(cells[cells["source"] == "published"], table, asked, notes)]
     show(f"Table {table.number} of the paper, made again", head, rows, "vp-paper")
-    rates = " In per cent." if all(asked.metrics[one.metric].unit == "rate" for one in table.columns) else ""
+    rates = " In per cent." if _bare(asked, table) else ""
     quiet(
         f"{table.about} Numbers of your own stand beside them for orientation: they compare only where pictures, "
         f"captions and edits are the same.{rates} A dash: not asked. Below a value of yours its 95 % interval."
@@ -70,19 +71,23 @@ def _rows(cells: pd.DataFrame, table: PaperTable, asked: Questions, notes: Mappi
 
 
 def _cell(cell: object, asked: Questions, table: PaperTable, notes: Mapping[str, int]) -> str:
-    unit = charts.unit_of(asked.metrics[table.columns[cell.column].metric], "cosine")
+    metric = asked.metrics[table.columns[cell.column].metric]
+    unit = charts.unit_of(metric, "cosine")
     if math.isnan(cell.value):
         return "<td>-</td>"
-    value = _bare(cell.value, unit)
+    end = " %" if _bare(asked, table) else ""
+    value = charts.number(cell.value, unit).removesuffix(end)
+    if cell.source == "published" and unit == "cosine":
+        value = f"{cell.value:.3f}"  # no more figures than were printed
     if cell.note:
         text = html.escape(cell.note)
         return f'<td title="{text}">{value}<sup>{notes[cell.note]}</sup></td>'
     if math.isnan(cell.low):
         return f"<td>{value}</td>"
-    tied = f"<br>{cell.ties:,} tied" if cell.ties else ""
-    return f"<td>{value}<br><small>{_bare(cell.low, unit)} to {_bare(cell.high, unit)}{tied}</small></td>"
+    tied = f"<br>{cell.ties:,} tied" if cell.ties and not set(metric.kinds) <= set(MOVED) else ""
+    return f"<td>{value}<br><small>{charts.interval(cell.low, cell.high, unit).removesuffix(end)}{tied}</small></td>"
 
 
-def _bare(value: float, unit: str) -> str:
-    """As `charts.number`, but per cents without their sign: there are too many of them."""
-    return charts.number(value, unit).removesuffix(" %")
+def _bare(asked: Questions, table: PaperTable) -> bool:
+    """Whether all numbers are per cents, which then stand without their sign: there are too many of them."""
+    return all(asked.metrics[column.metric].unit == "rate" for column in table.columns)

@@ -39,6 +39,8 @@ STYLE = """<style>
 .vp-reading strong { overflow-wrap: anywhere; }
 .vp-welcome { max-width: 44rem; }
 
+:is(.st-key-cards, .st-key-bigger) [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; }
+:is(.st-key-cards, .st-key-bigger) [data-testid="stColumn"] { min-width: 0; }
 .st-key-cards img { aspect-ratio: 4 / 3; object-fit: contain; background: var(--vp-mat); }
 .st-key-bigger img { max-height: 50vh; object-fit: contain; background: var(--vp-mat); }
 .vp-missing { aspect-ratio: 4 / 3; display: grid; place-items: center; text-align: center; padding: 1rem;

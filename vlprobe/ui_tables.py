@@ -12,6 +12,7 @@ from vlprobe import charts
 from vlprobe.charts import Looks
 from vlprobe.types import Metric
 from vlprobe.ui_state import quiet, tag
+from vlprobe.ui_words import MOVED
 
 ARROWS = {"up": "↑ higher is better", "down": "↓ lower is better", "none": ""}
 
@@ -41,7 +42,8 @@ def headline(
         first = f"{tag('span', metric.label)}<br>{tag('small', way)}<br>{tag('small', metric.help)}"
         best = _best(table[table["metric"] == name], metric)
         own = charts.unit_of(metric, unit)
-        row = "".join(_cell(cells.get((model, name)), own, model == best) for model in models)
+        tells = not set(metric.kinds) <= set(MOVED)
+        row = "".join(_cell(cells.get((model, name)), own, model == best, tells) for model in models)
         rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{row}</tr>')
     show("Headline numbers of each model", head, rows)
     if unasked:
@@ -93,18 +95,18 @@ def breakable(name: str) -> str:
 
 def _best(own: pd.DataFrame, metric: Metric) -> str:
     known = own.dropna(subset=["value"])
-    if len(known) < 2 or metric.direction == "none":
+    if known["value"].nunique() < 2 or metric.direction == "none":
         return ""
     place = known["value"].idxmin() if metric.direction == "down" else known["value"].idxmax()
     return str(known.loc[place, "model"])
 
 
-def _cell(found: object | None, unit: str, best: bool) -> str:
+def _cell(found: object | None, unit: str, best: bool, tells: bool) -> str:
     if found is None or math.isnan(found.value):
         return f"<td>-<br><small>n = {found.n_items if found else 0:,}</small></td>"
     value = tag("strong" if best else "span", charts.number(found.value, unit), class_="value")
     around = charts.interval(found.low, found.high, unit)
-    counted = f"n = {found.n_items:,}" + (f" · {found.ties:,} tied" if found.ties else "")
+    counted = f"n = {found.n_items:,}" + (f" · {found.ties:,} tied" if found.ties and tells else "")
     small = f"{around}<br>{counted}" if around else counted
     return f"<td>{value}<br><small>{small}</small></td>"
 

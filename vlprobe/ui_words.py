@@ -20,7 +20,7 @@ SENTENCES = {
 HEADLINES = {
     "rococo": ("i2t_drop_rate", "i2t_rsms", "t2i_drop_rate", "t2i_rsms"),
     "eqben": ("text_score", "image_score", "group_score", "foil_accuracy"),
-    "visla": ("t2t_accuracy", "i2t_accuracy", "pair_accuracy", "words_t2t_accuracy"),
+    "visla": ("t2t_accuracy", "i2t_accuracy", "pair_accuracy"),
     "prsm": ("prsm_local_10", "prsm_local_100", "prsm_local_1000"),
 }
 # Where the margin is how far something moved: above 0 is impossible, and nobody is fooled.
@@ -69,6 +69,14 @@ def named(name: str) -> str:
     if first == "delete" and second in DELETED:
         return DELETED[second]
     return f"{WORDS[first]}, {second} words" if first in WORDS and second.isdigit() else name
+
+
+def order(name: str) -> tuple[int, str, float]:
+    """Sorts slices: what has an order comes in it, edits of pictures from weak to strong, the rest by name."""
+    known = ("weak", "medium", "strong", "rand-voca", "same-concept", "diff-concept", "danger")
+    first, _, strength = name.partition(":")
+    share = float(strength) if strength.replace(".", "", 1).isdigit() else 0.0
+    return known.index(first) if first in known else len(known), first, -share if first in ("mix", "patch") else share
 
 
 def by_words(probe: str, name: str) -> str:

@@ -18,6 +18,7 @@ from vlprobe.store import Store
 
 ROW_COLUMNS = ["source", "model", "column", "value", "low", "high", "n_items", "ties", "note"]
 EVERY = "*"  # each slice of a breakdown, counted alike
+SHOWN = 0.995  # of all deviations have a place of their own on the axis
 SCALE = {"percent": 0.01}  # of printed units; rates are shares here
 
 
@@ -293,7 +294,7 @@ def deviations(store: Store, case_key: str, unit: str = "cosine", bins: int = 40
     """How EqBen's equivariance deviation is spread over the pairs, in bins that all models share.
 
     Returns:
-        model, left, right, share (of the model's pairs); empty where no case has two pictures.
+        model, left, right, share (of the model's pairs; the last bin has all beyond); empty without two pictures.
     """
     found = {}
     for run in views.runs_of(store, case_key).itertuples():
@@ -303,17 +304,17 @@ def deviations(store: Store, case_key: str, unit: str = "cosine", bins: int = 40
                 "FROM read_parquet(?) WHERE kind = 'pair'",
                 [store.files([run.key], "scores")],
             ).df()
-        values = pairs.equivariance_deviation(rows) / (run.spread if unit == "spread" else 1.0)
+        values = pairs.equivariance_deviation(rows) / ((run.spread or math.nan) if unit == "spread" else 1.0)
         found[run.model] = values[~np.isnan(values)]
-    highest = max((values.max() for values in found.values() if len(values)), default=0.0)
-    edges = np.linspace(0, highest or 1.0, bins + 1)
+    pooled = np.concatenate([*found.values(), [0.0]])
+    edges = np.linspace(0, np.quantile(pooled, SHOWN) or 1.0, bins + 1)
     parts = [
         pd.DataFrame(
             {
                 "model": model,
                 "left": edges[:-1],
                 "right": edges[1:],
-                "share": np.histogram(values, edges)[0] / len(values),
+                "share": np.histogram(np.minimum(values, edges[-1]), edges)[0] / len(values),
             }
         )
         for model, values in found.items()
