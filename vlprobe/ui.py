@@ -18,7 +18,7 @@ from vlprobe.ui_jobs import demo_button, form, panel, past, probe_button, watche
 from vlprobe.ui_models import checks, erased, examined, passport, verdict
 from vlprobe.ui_paper import paper
 from vlprobe.ui_state import Questions, choose, plain, questions, quiet, store, tag, view
-from vlprobe.ui_style import STYLE
+from vlprobe.ui_style import style
 from vlprobe.ui_tables import about, explain, headline, slices
 from vlprobe.ui_words import HEADLINES, SENTENCES, by_words, named, order
 
@@ -48,20 +48,16 @@ __all__ = [
     "view",
 ]
 
-PAGES = {
-    "": {
-        "overview": ("Overview", ":material/scatter_plot:"),
-        "run": ("Run", ":material/play_circle:"),
-        "failures": ("Failures", ":material/image_search:"),
-        "breakdown": ("Breakdown", ":material/bar_chart:"),
-        "models": ("Models", ":material/health_and_safety:"),
-    },
-    "Beside the papers": {
-        "retrieval": ("Retrieval", ":material/search:"),
-        "pairs": ("Pairs", ":material/compare:"),
-        "triplets": ("Triplets", ":material/change_history:"),
-        "rankings": ("Rankings", ":material/format_list_numbered:"),
-    },
+PAGES = {  # no sections: Streamlit puts their names into the list in a way that screen readers stumble over
+    "overview": ("Overview", ":material/scatter_plot:"),
+    "run": ("Run", ":material/play_circle:"),
+    "failures": ("Failures", ":material/image_search:"),
+    "breakdown": ("Breakdown", ":material/bar_chart:"),
+    "retrieval": ("Retrieval", ":material/search:"),
+    "pairs": ("Pairs", ":material/compare:"),
+    "triplets": ("Triplets", ":material/change_history:"),
+    "rankings": ("Rankings", ":material/format_list_numbered:"),
+    "models": ("Models", ":material/health_and_safety:"),
 }
 WELCOME = """<div class="vp-card vp-welcome">
 <p>vlprobe shows where models that match pictures with captions are fooled. It asks questions such as: does a picture
@@ -78,16 +74,13 @@ _framed = contextvars.ContextVar("framed", default=False)
 def main() -> None:
     """The frame around every page."""
     st.set_page_config(page_icon="🔎", layout="wide")
-    pages = {
-        section: [
-            st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "overview")
-            for name, (title, icon) in own.items()
-        ]
-        for section, own in PAGES.items()
-    }
+    pages = [
+        st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "overview")
+        for name, (title, icon) in PAGES.items()
+    ]
     page = st.navigation(pages)
     st.set_page_config(page_title=f"{page.title} · vlprobe")
-    st.html(STYLE)
+    st.html(style(st.context.theme.type))
     st.sidebar.html(tag("p", f"vlprobe {__version__} · results in {store().root}", class_="vp-quiet"))
     token = _framed.set(True)
     try:

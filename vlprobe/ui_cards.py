@@ -4,6 +4,7 @@ Captions are data: they are escaped and never go through Markdown. Pictures are 
 """
 
 import base64
+import functools
 import io
 import math
 import shlex
@@ -108,7 +109,7 @@ def _details(rows: list, said: pd.DataFrame, asked: Questions, chosen: Filter) -
     facts = {"Question": f"{question} · {named(row.subtype)}" if row.subtype else question, "Rule": row.rule}
     if row.source or row.target:
         facts["Words"] = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
-    facts |= {"Case": row.id, "Pictures": ", ".join(row.images)}
+    facts |= {"Case": row.id} | ({"Pictures": ", ".join(row.images)} if len(row.images) else {})
     facts |= {f"Tag {name}": value for name, value in dict(row.tags).items() if value}
     lines = "".join(f"{tag('dt', name)}<dd>{breakable(value)}</dd>" for name, value in facts.items())
     st.html(f'<dl class="vp-facts">{lines}</dl>')
@@ -153,10 +154,10 @@ def _changed(picture: Picture) -> int:
     return picture.path.stat().st_mtime_ns if picture.path.exists() else 0
 
 
-def _source(name: str) -> str:
+def _source(name: str, side: int) -> str:
     """A small picture as what an <img> shows; nothing where it cannot be read."""
     try:
-        data = _thumbnail(name, _changed(Picture.named(name)), 112)
+        data = _thumbnail(name, _changed(Picture.named(name)), side)
     except VlprobeError:
         return ""
     return "data:image/jpeg;base64," + base64.b64encode(data).decode()
@@ -175,7 +176,8 @@ def _thumbnail(name: str, changed: int, side: int) -> bytes:
 def _card(row: object, said: pd.DataFrame, asked: Questions, model: str, everything: bool = False) -> str:
     """Verdict, texts and scores of one case as HTML."""
     mine = _mine(said, model)
-    parts = [verdict(row.kind, float(mine["margin"])), *ui_cases.body(row, mine, _source, everything)]
+    source = functools.partial(_source, side=280 if everything else 112)
+    parts = [verdict(row.kind, float(mine["margin"])), *ui_cases.body(row, mine, source, everything)]
     others = [name for name in asked.models if name != model]
     names = [model, *others] if everything else [model, *others[:4]]
     parts.append(_scores(row, said.set_index("model"), names, asked))

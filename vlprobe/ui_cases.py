@@ -18,6 +18,7 @@ EDITED = {"flip": "Made wrong", "combined": "Reworded and made wrong", "paraphra
 ROLES = {"original": "True caption", "same": "Means the same", "different": "Does not fit"}
 BEFORE = "Reworded, before it was made wrong"
 HIGHER = ' <span class="vp-higher">▲ scores higher</span>'
+HIGHEST = ' <span class="vp-higher">▲ highest</span>'
 NOT_FIRST = "Ranked 1st, should not win"
 
 
@@ -141,7 +142,7 @@ def _triplet(row: object, mine: Mapping) -> list[str]:
     found.append(_text(names[2], diff(near, wrong)[1]))
     one, two, three = (float(mine["text_scores"][place]) for place in range(3))
     shared = [mine.get(f"overlap_{pair}", math.nan) for pair in ("01", "02", "12")]
-    head = "".join(tag("th", text, scope="col") for text in ("Cosine", "", "same words", "is lower"))
+    head = "".join(tag("th", text, scope="col") for text in ("Scores", "cosine", "same words", "is lower"))
     lines = []
     for name, value, words, gap in zip(
         ("P1, P2", "P1, N", "P2, N"), (one, two, three), shared, (None, one - two, one - three), strict=True
@@ -193,7 +194,9 @@ def _captions(row: object, scores: Sequence[float], everything: bool) -> list[st
             label = f"{EDITED[row.kind]}: {named(row.subtype).lower()}" if place == 1 else BEFORE
         elif row.kind not in EDITED and place < len(scored):
             label = f"{label} · {scored[place]:.3f}"
-        chip = HIGHER if place < len(scored) and scored[place] == highest else ""
+        chip = ""
+        if place < len(scored) and scored[place] == highest:
+            chip = HIGHER if len(scored) == 2 else HIGHEST
         against = row.texts[1] if len(row.texts) == 2 or row.kind in EDITED else text
         marked = diff(text, against)[0] if place == 0 else diff(row.texts[0], text)[1]
         if role == "same" and row.kind not in EDITED:

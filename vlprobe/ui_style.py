@@ -77,3 +77,8 @@ STYLE = """<style>
 .vp-facts { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; margin: 0; font-size: .92rem; }
 .vp-facts dd { margin: 0; overflow-wrap: anywhere; }
 </style>"""
+
+
+def style(theme: str | None) -> str:
+    """The style, and the theme for what Streamlit puts outside of the app's own element: a dialog would stay light."""
+    return f"{STYLE}<style>:root {{ color-scheme: {theme}; }}</style>" if theme in ("light", "dark") else STYLE

@@ -19,13 +19,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.probes.test_common import make
 from vlprobe import jobs
+from vlprobe.runner import Request, execute
 from vlprobe.store import Store
 
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = {"overview": "/", "run": "/run", "failures": "/failures", "breakdown": "/breakdown"}
+PROBES = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -53,10 +56,15 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server has its cache and its log."""
+    return tmp_path_factory.mktemp("dashboard")
+
+
+@pytest.fixture(scope="session")
+def url(folder: Path) -> Iterator[str]:
     """A server of its own on an empty cache; only the processes started here are stopped."""
     chromium()
-    folder = tmp_path_factory.mktemp("dashboard")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -157,7 +165,8 @@ def captions(page) -> list[str]:
 
 
 def test_a_deep_link_on_a_fresh_server_gets_the_whole_frame(page):
-    assert page.first_links == ["Overview", "Run", "Failures", "Breakdown"]
+    assert page.first_links[:4] == ["Overview", "Run", "Failures", "Breakdown"]
+    assert {name.capitalize() for name in PROBES} < set(page.first_links)
     assert page.first_title == "Failures · vlprobe"
 
 
@@ -246,6 +255,26 @@ def screenshot(page, name: str) -> None:
         page.set_viewport_size({"width": width, "height": min(height, 3000)})
         page.wait_for_timeout(400)
         page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_a_probe_s_page_and_its_cards_open_from_a_link(page, url: str, folder: Path, results: float, name: str):
+    from axe_playwright_python.sync_playwright import Axe
+
+    dataset = make(PROBES[name], folder / name, 14)
+    key = execute(Request(("control:random",), dataset, PROBES[name]), Store(folder / "cache"))[0]["case_key"]
+    visit(page, f"{url}/{name}?set={key}")
+    assert page.get_by_role("heading", name=name.capitalize(), exact=True).is_visible()
+    assert "control:random" in page.locator(".vp-paper").inner_text()
+    assert page.locator(".vp-paper tr.printed").count() >= 3
+    violations = Axe().run(page).response["violations"]
+    screenshot(page, name)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    visit(page, f"{url}/failures?set={key}&outcome=all")
+    page.get_by_role("button", name="Details").first.click()
+    page.get_by_role("dialog").locator(".vp-card").wait_for()
+    violations += Axe().run(page).response["violations"]
+    assert [(v["id"], v["nodes"][0]["html"][:160]) for v in violations if v["impact"] in ("serious", "critical")] == []
 
 
 def test_nothing_outside_this_machine_was_asked_for(page, results: float):
