@@ -131,3 +131,25 @@ def test_every_command_says_what_it_does():
     for name, command in cli.main.commands.items():
         assert command.help, name
         assert CliRunner().invoke(cli.main, [name, "--help"]).exit_code == 0
+
+
+def test_results_of_several_probes_go_into_one_file_and_have_their_own_failures(ran, tiny, tmp_path):
+    cache, _, _ = ran
+    words = ["--model", "control:random", "--dataset", tiny, "--no-doctor"]
+    call(cache, "run", "--probe", "rococo", *words, "--option", "pictures=mix:0.9", "--option", "picture_seeds=1")
+    call(cache, "run", "--probe", "prsm", *words)
+    out = tmp_path / "several.duckdb"
+    call(cache, "export", str(out))
+    with duckdb.connect(str(out), read_only=True) as connection:
+        assert connection.execute("SELECT count(DISTINCT probe) FROM runs").fetchall() == [(3,)]
+        assert connection.execute("SELECT count(rank) > 0 FROM scores").fetchall() == [(True,)]
+    for run in json.loads(call(cache, "show", "--format", "json").stdout):
+        listed = call(cache, "failures", run["key"], "--outcome", "all", "--format", "csv").stdout
+        assert len(listed.splitlines()) > 1, run["probe"]
+
+
+def test_a_slice_a_tag_and_a_short_key_that_mean_nothing_are_said_so(ran):
+    cache, table, _ = ran
+    key = table["key"].iloc[0]
+    assert "nonsense" in call(cache, "show", key, "--by", "nonsense", code=1).stderr
+    assert "broken" in call(cache, "failures", key, "--tag", "broken", code=1).stderr

@@ -228,3 +228,52 @@ def test_a_model_that_fails_a_check_is_told_of_wherever_its_numbers_are(tiny, st
     unexamined = Store(store.root.parent / "other")
     execute(request(tiny, models=MODELS[1:], examine=False), unexamined)
     assert "Check" not in views.runs(unexamined)["note"].iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("k_same", "x", "Option 'k_same' is 'x'. Expected a whole number"),
+        ("k_same", "-1", "Expected a whole number"),
+        ("k_same", "²", "Expected a whole number"),
+        ("kinds", "flop", "'flop'"),
+        ("rules", 1, "'1'"),
+    ],
+)
+def test_an_option_of_the_wrong_type_is_named(tiny, store, option, value, said):
+    with pytest.raises((InvalidInput, NotFound)) as caught:
+        execute(request(tiny, options={option: value}), store)
+    assert said in str(caught.value)
+
+
+def test_options_mean_the_same_typed_as_words_and_given_as_values(tiny, store):
+    typed = execute(request(tiny, options={"k_same": "2", "kinds": "flip"}), store)[0]
+    given = execute(request(tiny, options={"k_same": 2, "kinds": ["flip"]}), store)[0]
+    assert typed["key"] == given["key"]
+
+
+def test_a_dataset_that_was_moved_is_found_again_under_the_same_key(tiny, store):
+    folder = Path(tiny.removeprefix("csv:")).parent
+    first = execute(request(tiny), store)[0]
+    moved = folder.rename(folder.with_name("moved"))
+    other = execute(request(f"csv:{moved / 'captions.csv'}", models=MODELS[1:]), store)[0]
+    assert other["case_key"] == first["case_key"]
+    cases = store.cases(first["case_key"]).table("cases").to_pandas()
+    assert all(str(moved) in row[0] for row in cases["images"])
+
+
+def test_a_model_is_examined_later_if_it_was_not_at_first(tiny, store):
+    execute(request(tiny, examine=False), store)
+    assert not list(store.root.glob("models/*.json"))
+    execute(request(tiny), store)
+    assert list(store.root.glob("models/*.json"))
+
+
+def test_two_processes_on_one_run_do_its_work_once(tiny, store, monkeypatch):
+    from concurrent.futures import ThreadPoolExecutor
+
+    monkeypatch.setattr(runner, "PART_CASES", 16)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: execute(request(tiny, examine=False), store), range(2)))
+    assert found[0] == found[1]
+    assert len(store.runs()) == 1

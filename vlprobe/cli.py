@@ -62,13 +62,13 @@ def _print(table: "pd.DataFrame", how: str) -> None:
 
 
 def _options(pairs: Sequence[str]) -> dict[str, object]:
-    """`name=value` pairs to options: a comma makes a list, digits a number."""
+    """`name=value` pairs to options; a comma makes a list. The probe says which types it expects."""
     found: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise click.BadParameter(f"'{pair}' is not NAME=VALUE", param_hint="--option")
-        found[name] = int(value) if value.isdigit() else value.split(",") if "," in value or name == "kinds" else value
+        found[name] = value.split(",") if "," in value else value
     return found
 
 
@@ -98,12 +98,12 @@ def list_(what: str, how: str) -> None:
 @click.option("--probe", default="lgip", show_default=True)
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the probe, such as rules=paper.")
 @click.option("--seed", default=42, show_default=True)
-@click.option("--limit", default=0, help="Only the first N items.")
+@click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
 @click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True)
 @click.option("--batch-size", default=64, show_default=True)
 @click.option("--workers", default=2, show_default=True, help="Threads that read pictures.")
-@click.option("--threads", default=0, help="Threads of torch; 0 leaves them to torch.")
+@click.option("--threads", default=0, type=click.IntRange(0, 1024), help="Threads of torch; 0 leaves them to torch.")
 @click.option("--no-embedding-cache", is_flag=True, help="Keep embeddings in memory only.")
 @click.option("--no-doctor", is_flag=True, help="Do not put the model to the doctor's checks.")
 @click.option("--format", "how", type=FORMATS, default="table")
@@ -181,15 +181,15 @@ def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str
 
 @main.command()
 @click.argument("key")
-@click.option("--kind", default="flip", show_default=True, help="flip, combined or paraphrase.")
+@click.option("--kind", default="", help="Such as flip, combined, paraphrase [the probe's first].")
 @click.option("--subtype", default="", help="color, number, object; simple, advanced.")
 @click.option("--rule", default="")
 @click.option("--tag", default="", metavar="NAME=VALUE")
 @click.option("--contains", default="", help="Only captions with these words.")
 @click.option("--outcome", default="fooled", show_default=True, help="fooled, tied, held or all.")
 @click.option("--sort", default="worst", show_default=True, help="worst, closest, best or dataset.")
-@click.option("--page", default=1, show_default=True)
-@click.option("--size", default=20, show_default=True)
+@click.option("--page", default=1, type=click.IntRange(1, 10**9), show_default=True)
+@click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
 def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **chosen: str) -> None:
@@ -198,11 +198,11 @@ def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **cho
 
     store = _store(ctx)
     manifest = store.find(key)
+    chosen["kind"] = chosen["kind"] or next(iter(views.kinds(manifest["run"]["probe"])))
     chosen_cases = views.Filter(model=manifest["run"]["model"], **chosen)
     table, total = views.failures(store, manifest["case_key"], chosen_cases, page, size)
-    table["original"] = [texts[0] for texts in table["texts"]]
-    table["edited"] = [texts[1] for texts in table["texts"]]
-    table["image"] = [images[0] for images in table["images"]]
+    for name, column, place in (("original", "texts", 0), ("edited", "texts", 1), ("image", "images", 0)):
+        table[name] = [own[place] if len(own) > place else "" for own in table[column]]
     click.echo(f"{total} cases; page {page} of {max(1, -(-total // size))}", err=True)
     columns = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
     _print(table[columns], how)
@@ -212,7 +212,7 @@ def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **cho
 @click.argument("dataset")
 @click.option("--rules", type=click.Choice(["strict", "paper"]), default="strict", show_default=True)
 @click.option("--seed", default=42, show_default=True)
-@click.option("--limit", default=0, help="Only the first N items.")
+@click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
 @click.option("--format", "how", type=click.Choice(["lgip", "edits"]), default="lgip", show_default=True)
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of stdout.")
 @click.pass_context

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vlprobe.errors import InvalidInput
+
 BLOCK_BYTES = 64 << 20  # of similarities at once
 SHORT_LIST = 256  # candidates a query that a matching head looks at: BLIP's released k
 
@@ -112,6 +114,8 @@ def retrieve(
     """
     columns: dict[str, list[np.ndarray]] = {name: [] for name in Found.__slots__}
     changed = np.flatnonzero(altered)
+    if not len(changed):
+        raise InvalidInput("Nothing in the gallery was altered, so nothing can be asked. Choose another policy.")
     for block, scores in gallery.similarities(queries, match):
         own = (owner == query_item[block, None]) & ~altered
         best_own = np.where(own, scores, -np.inf).max(axis=1)

@@ -94,6 +94,7 @@ def resume(store: Store, job_id: str) -> None:
 
 def _spawn(store: Store, job_id: str) -> None:
     folder = store.root / "jobs" / job_id
+    (folder / "process.json").unlink(missing_ok=True)  # of an earlier try
     write_json(
         folder / "status.json", {"state": "queued", "label": "Waiting for a free device", "updated": time.time()}
     )
@@ -117,8 +118,9 @@ def cancel(store: Store, job_id: str) -> None:
 def read(store: Store, job_id: str) -> Job:
     """The state of a job; a job whose process is gone is `dead`."""
     folder = _folder(store, job_id)
-    for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
-        del _children[pid]  # an ended child would stay visible until somebody asks
+    for pid, child in list(_children.items()):
+        if child.poll() is not None:  # an ended child would stay visible until somebody asks
+            _children.pop(pid, None)
     given = json.loads((folder / "request.json").read_bytes())
     created = given.pop("created")
     request = Request(**given | {"models": tuple(given["models"])})

@@ -24,7 +24,7 @@ def judge(rows: pd.DataFrame, metrics: Sequence[Metric], n_items: int, tags: Seq
 
     Returns:
         One row for each metric, averaging and slice: `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`,
-        `n_items`, `n_cases`, `ties` (cases with a margin of exactly 0).
+        `n_items`, `n_cases`, `ties` (cases with a margin of exactly 0, unless 0 is the aim).
     """
     labels, measures = [], []
     for metric in metrics:
@@ -33,7 +33,7 @@ def judge(rows: pd.DataFrame, metrics: Sequence[Metric], n_items: int, tags: Seq
         value = np.where(own["margin"].isna(), np.nan, value)
         weight = metric.weight(own) if metric.weight and len(own) else np.ones(len(own))
         item, group = own["item_code"].to_numpy(), own["group_code"].to_numpy()
-        zero = own["margin"].to_numpy() == 0
+        zero = metric.ties & (own["margin"].to_numpy() == 0)
         for by, name, mask in _slices(own, tags):
             for averaging in metric.averaging:
                 labels.append((metric.name, averaging, by, name, int(mask.sum()), int(zero[mask].sum())))

@@ -8,8 +8,9 @@ import datetime
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
+import filelock
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -19,7 +20,7 @@ from vlprobe.embeddings import Encoder, similarity_spread
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import Scorer
 from vlprobe.store import Entry, Store
-from vlprobe.types import Case, Dataset, DualEncoder, Item, Probe, Run
+from vlprobe.types import Case, Dataset, DualEncoder, Item, Picture, Probe, Run
 
 PART_CASES = 4096  # cases in a part: what is lost at most when a run is killed
 SPREAD_ITEMS = 1000  # items whose mismatched pairs give a model's similarity spread
@@ -83,7 +84,7 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
     name = request.dataset or probe.dataset
     progress.update(f"Reading {name}", 0, 1)
     dataset = registry.load_dataset(name, store.root)
-    items = dataset.items[: request.limit] if request.limit else dataset.items
+    items = [_found(item) for item in (dataset.items[: request.limit] if request.limit else dataset.items)]
     manifests = []
     for name in request.models:
         progress.update(f"Loading {name}", 0, 1)
@@ -93,19 +94,49 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
         if not store.run(run.key).complete:
             ask(run, dataset, items, probe, store, progress)
             answer(run, items, probe, model, request, store, progress)
-            if request.examine and not any(
-                e.dataset_digest == dataset.digest for e in doctor.load(store, model.digest)
-            ):
-                doctor.examine(model, dataset, store.root, progress.update)
+        if request.examine and not any(e.dataset_digest == dataset.digest for e in doctor.load(store, model.digest)):
+            doctor.examine(model, dataset, store.root, progress.update)
         manifests.append(store.run(run.key).manifest())
     return manifests
 
 
+def _found(item: Item) -> Item:
+    """The item with whole paths, so that its pictures are found from wherever the results are read."""
+    whole = {
+        name: replace(picture, path=picture.path.resolve())
+        for name in ("image", "other")
+        if (picture := getattr(item, name))
+    }
+    return replace(item, **whole)
+
+
 def _options(probe: Probe, given: Mapping[str, object]) -> dict[str, object]:
+    """The probe's options with what is given in place of the defaults, each of the type of its default."""
     unknown = sorted(set(given) - set(probe.defaults))
     if unknown:
         raise InvalidInput(f"Probe '{probe.name}' has no option '{unknown[0]}'. It has: {', '.join(probe.defaults)}.")
-    return {**probe.defaults, **given}
+    return {
+        name: _like(default, given[name], name) if name in given else default
+        for name, default in probe.defaults.items()
+    }
+
+
+def _like(default: object, value: object, name: str) -> object:
+    words = {"true": True, "1": True, "false": False, "0": False}
+    if isinstance(default, bool):
+        if str(value).lower() in words:
+            return words[str(value).lower()]
+        expected = "true or false"
+    elif isinstance(default, int):
+        if str(value).isdecimal():
+            return int(str(value))
+        expected = "a whole number"
+    elif isinstance(default, list):
+        values = list(value) if isinstance(value, list | tuple) else [value] if value not in ("", None) else []
+        return [_like(default[0], one, name) if default else str(one) for one in values]
+    else:
+        return str(value)
+    raise InvalidInput(f"Option '{name}' is '{value}'. Expected {expected}.")
 
 
 def plan(model: DualEncoder, dataset: Dataset, probe: Probe, options: Mapping[str, object], request: Request) -> Run:
@@ -125,9 +156,12 @@ def plan(model: DualEncoder, dataset: Dataset, probe: Probe, options: Mapping[st
 
 
 def ask(run: Run, dataset: Dataset, items: Sequence[Item], probe: Probe, store: Store, progress: Progress) -> Entry:
-    """Writes the questions of a run, unless they are there: `cases/<case key>/cases.parquet`."""
+    """Writes the questions of a run, unless they are there: `cases/<case key>/cases.parquet`.
+
+    They are written anew where a picture is no longer where it was: the key says that the questions are the same.
+    """
     entry = store.cases(run.case_key)
-    if entry.complete:
+    if entry.complete and all(Picture.named(name).path.exists() for name in _pictures(entry.table("cases"))):
         return entry
     tables, dropped, n_cases = [], {}, 0
     for start in range(0, len(items), 1000):
@@ -152,6 +186,10 @@ def ask(run: Run, dataset: Dataset, items: Sequence[Item], probe: Probe, store: 
     facts["notes"] = list(getattr(dataset, "notes", ()))
     entry.finish({"cases": pa.concat_tables(tables)}, facts)
     return entry
+
+
+def _pictures(cases: pa.Table) -> list[str]:
+    return pa.compute.unique(cases["images"].combine_chunks().flatten()).to_pylist()
 
 
 def _case_table(cases: Sequence[tuple[int, Item, Case]], first: int) -> pa.Table:
@@ -183,7 +221,30 @@ def answer(
     store: Store,
     progress: Progress,
 ) -> None:
-    """Scores every case with the model and writes scores, estimates and the manifest of the run."""
+    """Scores every case with the model, unless another process does: then waits for it and takes its results."""
+    entry = store.run(run.key)
+    entry.folder.mkdir(parents=True, exist_ok=True)
+    turn = filelock.FileLock(entry.folder / ".lock")
+    while True:
+        try:
+            with turn.acquire(timeout=0.5):
+                if not entry.complete:
+                    _answer(run, items, probe, model, request, store, progress)
+                return
+        except filelock.Timeout:
+            progress.update(f"{run.model} on {run.dataset}: another process is at it", 0, 1)
+
+
+def _answer(
+    run: Run,
+    items: Sequence[Item],
+    probe: Probe,
+    model: DualEncoder,
+    request: Request,
+    store: Store,
+    progress: Progress,
+) -> None:
+    """Writes scores, estimates and the manifest of the run."""
     started = time.monotonic()
     cases_entry, entry = store.cases(run.case_key), store.run(run.key)
     cases, asked = cases_entry.table("cases"), cases_entry.manifest()
@@ -197,7 +258,7 @@ def answer(
         lambda stage, done, of: progress.update(f"{label}: similarity spread ({stage})", 0, total),
     )
     sample = sorted(items, key=lambda item: hashlib.sha256(f"{run.seed}/spread/{item.id}".encode()).digest())
-    sample = [item for item in sample if item.image][:SPREAD_ITEMS]
+    sample = list({item.image: item for item in sample if item.image}.values())[:SPREAD_ITEMS]
     spread = similarity_spread(encoder, [item.image for item in sample], [item.captions for item in sample])
     score = probe.scorer(encoder, run, items, cases, store.root)
     names = []

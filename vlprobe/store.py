@@ -133,7 +133,11 @@ class Store:
         """The manifest of the run whose key begins with these digits. Raises NotFound."""
         runs = {manifest["key"]: manifest for manifest in self.runs()}
         matching = [full for full in runs if key and full.startswith(key)]
-        if len(matching) != 1:
+        if len(matching) > 1:
+            raise InvalidInput(
+                f"'{key}' begins the keys of {len(matching)} runs. Type more of it: {', '.join(matching)}."
+            )
+        if not matching:
             raise NotFound("stored run", key, runs, "`vlprobe show` lists them.")
         return runs[matching[0]]
 

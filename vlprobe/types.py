@@ -119,6 +119,7 @@ class Metric:
     value: "Callable[[pd.DataFrame], np.ndarray]"  # cases of those kinds to one float a row; NaN: does not apply
     weight: "Callable[[pd.DataFrame], np.ndarray] | None" = None  # of a row in the pooled mean; None: 1
     averaging: tuple[str, ...] = ("macro", "micro")  # the first is the headline
+    ties: bool = True  # whether a margin of 0 is a tie; not where nothing should move and 0 is perfect
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Runs can be compared only where they answered the same questions: a *question se
 named by its case key. Each view takes a Store and plain values and returns a DataFrame.
 """
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -125,6 +126,8 @@ def estimates(
     """
     own = runs_of(store, case_key)
     known = metrics(own["probe"].iloc[0])
+    if by not in ("all", *(parts := slices(store, case_key))):
+        raise NotFound("way to break down", by, ["all", *parts])
     with store.cursor() as cursor:
         table = cursor.execute(
             "SELECT run AS key, metric, averaging, slice, value, low, high, n_items, n_cases, ties "
@@ -195,7 +198,9 @@ def _where(chosen: Filter) -> tuple[str, list[object]]:
             terms.append(f"{column} = ?")
             values.append(getattr(chosen, column))
     if chosen.tag:
-        name, _, value = chosen.tag.partition("=")
+        name, equals, value = chosen.tag.partition("=")
+        if not equals:
+            raise InvalidInput(f"Tag '{chosen.tag}' is not NAME=VALUE, such as background=sea.")
         terms.append("asked.tags[?] = ?")
         values += [name, value]
     if chosen.contains:
@@ -333,15 +338,22 @@ def export(store: Store, output: Path) -> int:
     if output.exists():
         raise InvalidInput(f"'{output}' exists. Name a new file, or delete that one first.")
     keys = stored["key"].tolist()
+    growing = output.with_name(f".{output.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with duckdb.connect(str(output)) as connection:
+        with duckdb.connect(str(growing)) as connection:
             connection.execute("CREATE TABLE runs AS SELECT * FROM stored")
             for name in ("scores", "estimates"):
-                connection.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet(?)", [store.files(keys, name)])
+                files = store.files(keys, name)
+                connection.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet(?, union_by_name=true)", [files])
             for position, key in enumerate(stored["case_key"].unique()):
                 verb = "INSERT INTO cases" if position else "CREATE TABLE cases AS"
                 files = store.files([key], "cases")
                 connection.execute(f"{verb} SELECT ? AS case_key, * FROM read_parquet(?)", [key, files])
-            return connection.execute("SELECT count(*) FROM scores").fetchall()[0][0]
-    except duckdb.IOException as error:
-        raise InvalidInput(f"Cannot write '{output}' ({error}). Choose another place or free some space.") from None
+            count = connection.execute("SELECT count(*) FROM scores").fetchall()[0][0]
+        growing.replace(output)
+        return count
+    except (duckdb.IOException, OSError) as error:
+        first = str(error).splitlines()[0]
+        raise InvalidInput(f"Cannot write '{output}' ({first}). Choose another place or free some space.") from None
+    finally:
+        growing.unlink(missing_ok=True)

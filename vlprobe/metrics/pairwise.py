@@ -86,6 +86,7 @@ METRICS = (
         "LGIP, eq. 2",
         ("paraphrase",),
         invariance_error,
+        ties=False,
     ),
     Metric(
         "sensitivity_gap",

@@ -94,6 +94,7 @@ METRICS = (
         "PRSM, section 3 (global), on ranks",
         ("ranking",),
         _column("global"),
+        ties=False,
     ),
     *(
         Metric(
@@ -107,6 +108,7 @@ METRICS = (
             "PRSM, section 3 (local)",
             ("ranking",),
             _column(f"local_{k}"),
+            ties=False,
         )
         for k in (10, *LOCAL)
     ),
@@ -121,6 +123,7 @@ METRICS = (
         "PRSM, table 1, as its sizes suggest",
         ("ranking",),
         _column("global_idlist"),
+        ties=False,
     ),
 )
 

@@ -12,7 +12,8 @@ from vlprobe.types import Metric
 
 
 def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:
-    return (rows[winner].to_numpy(np.float64) > rows[loser].to_numpy(np.float64)).astype(np.float64)
+    first, second = rows[winner].to_numpy(np.float64), rows[loser].to_numpy(np.float64)
+    return np.where(np.isnan(first) | np.isnan(second), np.nan, first > second)
 
 
 def i2t_accuracy(rows: pd.DataFrame) -> np.ndarray:

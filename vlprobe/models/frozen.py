@@ -44,8 +44,25 @@ def pick_device(wanted: str) -> str:
 
 
 @contextlib.contextmanager
-def arithmetic(device: str, precision: str) -> Iterator[None]:
-    """Forward passes only, in fp32 as a CPU does it, or in fp16 or bf16 where autocast finds it safe."""
+def arithmetic(device: str, precision: str, small: bool = False) -> Iterator[None]:
+    """Forward passes only, in fp32 as a CPU does it, or in fp16 or bf16 where autocast finds it safe.
+
+    A `small` model runs on one thread: several would spend their time waiting for each other.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    if small:
+        torch.set_num_threads(1)
+    try:
+        with _arithmetic(device, precision):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextlib.contextmanager
+def _arithmetic(device: str, precision: str) -> Iterator[None]:
     import torch
 
     with torch.inference_mode():

@@ -48,6 +48,7 @@ class OpenClipEncoder:
         self._model = model.eval().requires_grad_(False).to(device)
         self._transform = preprocess
         self._tokenizer = tokenizer
+        self._small = device == "cpu" and sum(weight.numel() for weight in model.parameters()) < 5_000_000
         # Whether columns can be cut is a property of the tower, so it is judged in fp32: half precision rounds by more
         # than the tolerance whenever a shape changes.
         self.precision = "fp32"
@@ -68,7 +69,7 @@ class OpenClipEncoder:
         """Shape (n, 3, height, width) to unit vectors of shape (n, dim)."""
         import torch
 
-        with frozen.arithmetic(self.device, self.precision):
+        with frozen.arithmetic(self.device, self.precision, self._small):
             return frozen.unit(self._model.encode_image(torch.from_numpy(pixels).to(self.device)))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
@@ -80,7 +81,7 @@ class OpenClipEncoder:
         import torch
 
         cut = cut and self.cuts_columns
-        with frozen.arithmetic(self.device, self.precision):
+        with frozen.arithmetic(self.device, self.precision, self._small):
             on_device = torch.from_numpy(tokens).to(self.device)
             return frozen.unit(self._encode_cut(on_device) if cut else self._model.encode_text(on_device))
 

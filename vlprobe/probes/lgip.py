@@ -56,6 +56,8 @@ class Lgip(Probe):
 
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
         """One case for every edit of every caption of the item, and what was dropped."""
+        if item.image is None:
+            return [], {"no picture": 1}
         made = _given(item, options) if options["edits"] else _made(item, options, seed)
         found = []
         for number, (caption, edits) in enumerate(zip(item.captions, made.edits, strict=True)):
@@ -88,7 +90,7 @@ def _made(item: Item, options: Mapping[str, object], seed: int) -> lgip.CaptionE
 
 def _given(item: Item, options: Mapping[str, object]) -> lgip.CaptionEdits:
     known = _file(str(options["edits"]))
-    found = known.get(Path(item.image.name).name if item.image else "")
+    found = known.get(Path(item.image.name).name)
     if found is None or found.captions != item.captions:
         raise InvalidInput(
             f"Edits '{options['edits']}' have no line with the picture and the captions of item '{item.id}'. "

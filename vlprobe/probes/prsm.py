@@ -70,6 +70,11 @@ class Prsm(Probe):
         if not candidates:
             raise InvalidInput(f"Dataset '{run.dataset}' has no pictures to rank. Name some: --option gallery=demo.")
         pictures = [item.image for item in candidates]
+        if group and not any(group in item.tags for item in candidates):
+            known = sorted({name for item in candidates for name in item.tags})
+            raise InvalidInput(
+                f"No picture of the gallery has the tag '{group}' to group by. It has: {', '.join(known)}."
+            )
         vectors = encoder.images(pictures)
         groups = np.array([item.tags.get(group, "") if group else "" for item in candidates])
         own = {item.id: item.tags.get(group, "") if group else "" for item in items}
