@@ -64,7 +64,7 @@ WELCOME = """<div class="vp-card vp-welcome">
 of a red dog fit the true caption better than the wrong one?</p>
 <p class="vp-caption"><small>True caption</small><br>A <del>red</del> dog is sitting on a bench.</p>
 <p class="vp-caption"><small>Made wrong: colour</small><br>A <ins>blue</ins> dog is sitting on a bench.</p>
-<p>The demo asks three tiny models about 500 drawn pictures. It needs no network and takes about a minute.</p>
+<p>The demo asks three tiny models about 500 drawn pictures. It needs no network and takes a minute or two.</p>
 </div>"""
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
 AVERAGING = {"macro": "Macro", "micro": "Micro"}

@@ -76,7 +76,11 @@ def url(folder: Path) -> Iterator[str]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, "VLPROBE_CACHE": str(folder / "cache")},
+            env={
+                **os.environ,
+                "VLPROBE_CACHE": str(folder / "cache"),
+                "OMP_NUM_THREADS": "1",
+            },  # the browser has a core
         )
     address = f"http://127.0.0.1:{port}"
     try:
