@@ -217,3 +217,13 @@ def test_an_export_holds_every_score(filled: Store, tmp_path: Path):
     assert written == sum(manifest["n_cases"] for manifest in manifests)
     with pytest.raises(InvalidInput, match="exists"):
         views.export(filled, tmp_path / "out.duckdb")
+
+
+def test_a_case_of_which_nothing_is_known_is_neither_fooled_nor_held(tmp_path):
+    there = Store(tmp_path / "cache")
+    manifest = execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "prsm"), there)[0]
+    margins = there.run(manifest["key"]).table("scores").to_pandas()["margin"]
+    assert margins.isna().any()
+    counts = views.outcomes(there, manifest["case_key"], views.Filter("control:constant", kind="ranking"))
+    assert (counts["held"], counts["fooled"]) == ((margins > 0).sum(), (margins <= 0).sum())
+    assert counts["all"] == len(margins)

@@ -24,11 +24,11 @@ RUN_COLUMNS = [
 SORTS = {
     "worst": "margin ASC, case_number ASC",
     "closest": "abs(margin) ASC, case_number ASC",
-    "best": "margin DESC, case_number ASC",
+    "best": "isnan(margin), margin DESC, case_number ASC",
     "dataset": "case_number ASC",
 }
 TRADE_OFFS = {"lgip": ("invariance_error", ("positive_rate", "sensitivity_gap"))}  # low is good, high is good
-OUTCOMES = {"fooled": "margin <= 0", "tied": "margin = 0", "held": "margin > 0", "all": "true"}
+OUTCOMES = {"fooled": "margin <= 0", "tied": "margin = 0", "held": "margin > 0 AND NOT isnan(margin)", "all": "true"}
 
 
 @dataclass(frozen=True)
