@@ -94,7 +94,8 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
         if not store.run(run.key).complete:
             ask(run, dataset, items, probe, store, progress)
             answer(run, items, probe, model, request, store, progress)
-        if request.examine and not any(e.dataset_digest == dataset.digest for e in doctor.load(store, model.digest)):
+        examined = any(one.dataset_digest == dataset.digest for one in doctor.load(store, model.digest))
+        if request.examine and not examined and doctor.sample(dataset.items, model):
             doctor.examine(model, dataset, store.root, progress.update)
         manifests.append(store.run(run.key).manifest())
     return manifests
