@@ -358,7 +358,8 @@ def dashboard(ctx: click.Context, port: int) -> None:
     import subprocess
 
     app = Path(__file__).resolve().parent.parent / "app.py"
-    if ctx.obj:
-        os.environ["VLPROBE_CACHE"] = str(ctx.obj)
     command = [sys.executable, "-m", "streamlit", "run", str(app), "--server.port", str(port)]
-    raise SystemExit(subprocess.call(command))
+    # Streamlit reads its settings, such as the address that it listens on, from the folder that it is started in.
+    raise SystemExit(
+        subprocess.call(command, cwd=app.parent, env=os.environ | {"VLPROBE_CACHE": str(_store(ctx).root)})
+    )
