@@ -74,6 +74,13 @@ def test_the_version_changes_with_every_completed_run(store: Store):
     assert store.version() != empty
 
 
+def test_the_version_changes_when_a_model_is_examined(store: Store):
+    finish(store, "a" * 16)
+    before = store.version()
+    write_bytes(store.root / "models" / "m-d.json", b"{}")
+    assert store.version() != before
+
+
 def test_the_same_rows_give_the_same_bytes(store: Store):
     finish(store, "a" * 16)
     finish(store, "b" * 16)

@@ -1,10 +1,13 @@
-"""Writing files: whole, or not at all."""
+"""Writing files: whole, or not at all, and one process at a time where that matters."""
 
 import contextlib
 import json
 import os
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import filelock
 
 from vlprobe.errors import InvalidInput
 
@@ -32,6 +35,28 @@ def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+@contextlib.contextmanager
+def turn(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Holds the lock file while the block runs; a process that ends, however it ends, lets go of it.
+
+    Args:
+        path: The lock file; its folder is made.
+        waiting: Called twice a second while another process holds it; may raise to give up.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(path)
+    while True:
+        try:
+            lock.acquire(timeout=0.5)
+            break
+        except filelock.Timeout:
+            waiting()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def write_json(path: Path, value: object) -> None:

@@ -20,11 +20,10 @@ import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import filelock
 import psutil
 
 from vlprobe.errors import InvalidInput, JobFailed, NotFound, VlprobeError
-from vlprobe.files import write_bytes, write_json
+from vlprobe.files import turn, write_bytes, write_json
 from vlprobe.runner import Progress, Request, execute
 from vlprobe.store import Store
 
@@ -121,15 +120,20 @@ def read(store: Store, job_id: str) -> Job:
     for pid, child in list(_children.items()):
         if child.poll() is not None:  # an ended child would stay visible until somebody asks
             _children.pop(pid, None)
-    given = json.loads((folder / "request.json").read_bytes())
-    created = given.pop("created")
-    request = Request(**given | {"models": tuple(given["models"])})
+    request, created = _asked(folder)
     status = json.loads((folder / "status.json").read_bytes())
     if status["state"] not in ENDED and not _alive(folder):
         status = json.loads((folder / "status.json").read_bytes())  # it may have ended between the two looks
         if status["state"] not in ENDED:
             status |= {"state": "dead", "error": "Its process is gone: killed, or the machine restarted. Resume it."}
     return Job(id=job_id, request=request, created=created, **status | {"keys": tuple(status.get("keys", ()))})
+
+
+def _asked(folder: Path) -> tuple[Request, float]:
+    """What the job was asked, and when."""
+    given = json.loads((folder / "request.json").read_bytes())
+    created = given.pop("created")
+    return Request(**given | {"models": tuple(given["models"])}), created
 
 
 def _alive(folder: Path) -> bool:
@@ -182,22 +186,18 @@ def work(root: str, job_id: str) -> int:
     """What the child process does: waits for the device, runs the request, leaves its end in the status."""
     store = Store(Path(root))
     folder = _folder(store, job_id)
-    given = json.loads((folder / "request.json").read_bytes())
-    del given["created"]
-    request = Request(**given | {"models": tuple(given["models"])})
+    request, _ = _asked(folder)
     report = _Report(folder)
     device = re.sub(r"[^A-Za-z0-9]", "-", request.device)
-    turn = filelock.FileLock(store.root / "jobs" / f".{device}.lock")
+    lock = store.root / "jobs" / f".{device}.lock"
+
+    def wait() -> None:
+        report.write("queued", label="Waiting for a free device")
+        if (folder / "cancel").exists():
+            raise Cancelled("Cancelled before it began.")
+
     try:
-        while True:
-            try:
-                turn.acquire(timeout=0.5)
-                break
-            except filelock.Timeout:
-                report.write("queued", label="Waiting for a free device")
-                if (folder / "cancel").exists():
-                    raise Cancelled("Cancelled before it began.") from None
-        with turn:
+        with turn(lock, wait):
             manifests = execute(request, store, report)
         report.write("done", label="Done", done=1.0, total=1.0, keys=[manifest["key"] for manifest in manifests])
         return 0

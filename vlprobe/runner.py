@@ -5,17 +5,17 @@ disk is not asked again, so that the same call resumes after a crash, a cancel o
 """
 
 import datetime
+import functools
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-import filelock
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import __version__, check, doctor, judge, registry, scoring
+from vlprobe import __version__, check, doctor, files, judge, registry, scoring
 from vlprobe.embeddings import Encoder, similarity_spread
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import Scorer
@@ -93,7 +93,10 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
         run = plan(model, dataset, probe, options, request)
         if not store.run(run.key).complete:
             ask(run, dataset, items, probe, store, progress)
-            answer(run, items, probe, model, request, store, progress)
+            busy = functools.partial(progress.update, f"{run.model} on {run.dataset}: another process is at it", 0, 1)
+            with files.turn(store.run(run.key).folder / ".lock", busy):
+                if not store.run(run.key).complete:
+                    answer(run, items, probe, model, request, store, progress)
         examined = any(one.dataset_digest == dataset.digest for one in doctor.load(store, model.digest))
         if request.examine and not examined and doctor.sample(dataset.items, model):
             doctor.examine(model, dataset, store.root, progress.update)
@@ -222,30 +225,7 @@ def answer(
     store: Store,
     progress: Progress,
 ) -> None:
-    """Scores every case with the model, unless another process does: then waits for it and takes its results."""
-    entry = store.run(run.key)
-    entry.folder.mkdir(parents=True, exist_ok=True)
-    turn = filelock.FileLock(entry.folder / ".lock")
-    while True:
-        try:
-            with turn.acquire(timeout=0.5):
-                if not entry.complete:
-                    _answer(run, items, probe, model, request, store, progress)
-                return
-        except filelock.Timeout:
-            progress.update(f"{run.model} on {run.dataset}: another process is at it", 0, 1)
-
-
-def _answer(
-    run: Run,
-    items: Sequence[Item],
-    probe: Probe,
-    model: DualEncoder,
-    request: Request,
-    store: Store,
-    progress: Progress,
-) -> None:
-    """Writes scores, estimates and the manifest of the run."""
+    """Scores every case with the model and writes scores, estimates and the manifest of the run."""
     started = time.monotonic()
     cases_entry, entry = store.cases(run.case_key), store.run(run.key)
     cases, asked = cases_entry.table("cases"), cases_entry.manifest()

@@ -142,9 +142,11 @@ class Store:
         return runs[matching[0]]
 
     def version(self) -> str:
-        """Changes whenever a run is completed or removed: what cached tables depend on."""
+        """Changes whenever a run is completed or removed, or a model examined: what cached tables depend on."""
         stamps = [
-            f"{path.parent.name}:{path.stat().st_mtime_ns}" for path in sorted(self.root.glob("runs/*/manifest.json"))
+            f"{path.relative_to(self.root)}:{path.stat().st_mtime_ns}"
+            for pattern in ("runs/*/manifest.json", "models/*.json")
+            for path in sorted(self.root.glob(pattern))
         ]
         return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:16]
 

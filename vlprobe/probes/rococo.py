@@ -52,13 +52,13 @@ class Rococo(Probe):
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digests of the encoders that vote. Raises InvalidInput for a picture edit that means nothing."""
-        for strength in _listed(options["pictures"]):
+        for strength in options["pictures"]:
             kind, _, lam = str(strength).partition(":")
             if kind not in ("mix", "patch") or not re.fullmatch(r"0?\.\d+", lam):
                 raise InvalidInput(
                     f"Picture edit '{strength}' is not known. Expected mix:LAM or patch:LAM, 0 < LAM < 1."
                 )
-        names = _listed(options["influence"])
+        names = options["influence"]
         return {**options, "influence_digest": [_voter(name).digest for name in names]} if names else options
 
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
@@ -66,15 +66,15 @@ class Rococo(Probe):
         if item.image is None:
             return [], {"no picture": 1}
         made, dropped = [], Counter()
-        for policy in [RELEASED] if item.foils else _listed(options["policies"]):
+        for policy in [RELEASED] if item.foils else options["policies"]:
             foils, lost = _altered(item, policy, options, seed)
             dropped.update(lost)
             texts = (*item.captions, *foils)
             roles = ("original", *["same"] * (len(item.captions) - 1), *["different"] * len(foils))
             edit = Edit("i2t", policy, policy)
             made.append(Case(f"{item.id}/i2t/{policy}", item.id, item.id, (item.image,), texts, roles, edit))
-        for strength in _listed(options["pictures"]):
-            for number in _listed(options["picture_seeds"]):
+        for strength in options["pictures"]:
+            for number in options["picture_seeds"]:
                 for index, caption in enumerate(item.captions):
                     group, rule = f"{item.id}/{index}", f"{strength}:seed{number}"
                     edit = Edit("t2i", strength, rule)
@@ -86,7 +86,7 @@ class Rococo(Probe):
         scoring.refuse_unfit(encoder.model, self)
         shown = [item for item in items if item.image]
         code = {item.id: number for number, item in enumerate(shown)}
-        texts = _TextGalleries(encoder, cases, code, bool(run.options["normalise"]))
+        texts = _TextGalleries(encoder, cases, code, run.options["normalise"])
         images = _PictureGalleries(encoder, shown)
 
         def score(part: pa.Table) -> pa.Table:
@@ -174,7 +174,7 @@ def _altered(item: Item, policy: str, options: Mapping[str, object], seed: int) 
     if policy == RELEASED:
         return list(item.foils), {}
     name, _, detail = policy.partition(":")
-    voters = _listed(options["influence"])
+    voters = options["influence"]
     scores = None
     if voters:
         spans = [[(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in item.captions]
@@ -187,10 +187,6 @@ def _altered(item: Item, policy: str, options: Mapping[str, object], seed: int) 
         k = int(detail or 1)
         made, dropped = substitution.alter(item.captions, item.id, name, k=k, seed=seed, influence=scores)
     return [one.text for one in made if one], {f"{policy}: {reason}": count for reason, count in dropped.items()}
-
-
-def _listed(value: object) -> list:
-    return list(value) if isinstance(value, list | tuple) else [value] if value not in ("", None) else []
 
 
 @functools.cache
