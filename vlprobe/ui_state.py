@@ -19,6 +19,8 @@ from vlprobe.errors import VlprobeError
 from vlprobe.store import Store
 from vlprobe.types import Metric
 
+VIEWS = (views, views_paper)  # where `view` looks for a name
+
 
 def store() -> Store:
     """The cache folder that this dashboard shows."""
@@ -33,8 +35,8 @@ def view(name: str, *given: Any) -> Any:
 
 @st.cache_data(max_entries=500, show_spinner=False)
 def _kept(root: str, version: str, name: str, given: tuple[Any, ...]) -> Any:
-    known = views if hasattr(views, name) else views_paper
-    return getattr(known, name)(Store(Path(root)), *given)
+    module = next(module for module in VIEWS if hasattr(module, name))
+    return getattr(module, name)(Store(Path(root)), *given)
 
 
 def plain(text: str) -> str:
