@@ -254,7 +254,7 @@ def answer(
     progress.update(f"{label}: intervals", total, total)
     rows, tags, n_units = _rows(cases, scores, items)
     rows = probe.prepare(rows)
-    found = judge.judge(rows, probe.metrics, n_units, tags)
+    found, sums = judge.judge(rows, probe.metrics, n_units, tags)
     scores = pa.table(
         {
             "run": pa.array([run.key]).take(pa.array(np.zeros(total, dtype=np.int32))),
@@ -263,10 +263,15 @@ def answer(
             **{name: scores[name] for name in scores.column_names},
         }
     )
-    table = pa.Table.from_pandas(found.assign(run=run.key), preserve_index=False)
+    tables = {
+        "scores": scores,
+        "estimates": pa.Table.from_pandas(found.assign(run=run.key), preserve_index=False),
+        "sums": pa.Table.from_pandas(sums.assign(run=run.key), preserve_index=False),
+    }
     facts = {
         **{"key": run.key, "case_key": run.case_key, "run": asdict(run)},
         **{name: asked[name] for name in ("n_items", "n_cases", "dropped", "findings", "notes")},
+        "n_units": n_units,
         "spread": spread,
         "note": getattr(model, "note", ""),
         "score_type": scoring.score_type(model, probe),
@@ -275,7 +280,7 @@ def answer(
         "seconds": round(time.monotonic() - started, 3),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
-    entry.finish({"scores": scores, "estimates": table}, facts)
+    entry.finish(tables, facts)
 
 
 def _erased(cases: pa.Table, scores: pa.Table) -> dict[str, int]:

@@ -3,6 +3,7 @@
     cases/<case key>/cases.parquet      the questions, shared by all models that were asked them
     runs/<run key>/scores.parquet       one model's answers, a row a case
     runs/<run key>/estimates.parquet    means and intervals, small: what pages draw
+    runs/<run key>/sums.parquet         what the means rest on, a row a metric and item: what comparisons are made from
     .../manifest.json                   files, rows, sha256; written last: its existence means complete
 
 A file is written beside its name, read back, flushed to the disk and renamed; an entry in progress keeps its finished
@@ -26,7 +27,7 @@ import pyarrow.parquet as pq
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.files import write_bytes, write_json
 
-SCHEMA = 1
+SCHEMA = 2
 DEFAULT = Path(os.environ.get("VLPROBE_CACHE", "cache"))
 
 
@@ -48,8 +49,8 @@ class Entry:
 
     @property
     def complete(self) -> bool:
-        """Whether everything that belongs to this key has been written."""
-        return (self.folder / "manifest.json").exists()
+        """Whether everything that belongs to this key has been written, in the form that is read today."""
+        return (self.folder / "manifest.json").exists() and self.manifest()["schema"] == SCHEMA
 
     def manifest(self) -> dict:
         """What was written and how it came about."""
@@ -151,7 +152,7 @@ class Store:
         return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:16]
 
     def files(self, keys: Sequence[str], table: str) -> list[str]:
-        """Paths of one table of complete entries, for read_parquet: `scores`, `estimates` (runs) or `cases`."""
+        """Paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums` (runs) or `cases`."""
         folder = "cases" if table == "cases" else "runs"
         return [str(self.root / folder / key / f"{table}.parquet") for key in keys]
 

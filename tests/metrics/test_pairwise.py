@@ -35,7 +35,7 @@ CASES = rows(
     (1, 2, "flip", "number", 0.30, 0.7),
     (1, 2, "combined", "number", -0.01, 0.7),
 )
-FOUND = judge.judge(CASES, pairwise.METRICS, 3, [])
+FOUND = judge.judge(CASES, pairwise.METRICS, 3, [])[0]
 
 
 def test_invariance_error_is_the_mean_distance_moved():
@@ -87,7 +87,7 @@ def test_combined_edits_are_judged_apart_from_plain_flips():
 
 
 def test_a_kind_that_is_absent_is_unknown():
-    found = judge.judge(CASES[CASES["kind"] == "flip"], pairwise.METRICS, 3, [])
+    found = judge.judge(CASES[CASES["kind"] == "flip"], pairwise.METRICS, 3, [])[0]
     line = value(found, "invariance_error")
     assert math.isnan(line["value"])
     assert line["n_items"] == 0
@@ -97,7 +97,7 @@ def test_a_tag_with_a_value_for_every_item_is_not_sliced_by():
     many = pd.concat(
         [CASES.iloc[[2]].assign(**{"item_code": i, "tag:id": str(i), "tag:place": "sea"}) for i in range(99)]
     )
-    found = judge.judge(many, pairwise.METRICS, 99, ["id", "place"])
+    found = judge.judge(many, pairwise.METRICS, 99, ["id", "place"])[0]
     assert set(found["by"]) == {"all", "subtype", "rule", "strength_bin", "tag:place"}
 
 
@@ -108,3 +108,16 @@ def test_every_metric_says_what_a_reader_needs(metric):
     assert metric.help.endswith(".")
     assert metric.source
     assert metric.name.endswith({"up": ("_rate", "_gap"), "down": ("_error", "_drop")}[metric.direction])
+
+
+@pytest.mark.parametrize("averaging", ["macro", "micro"])
+def test_the_sums_of_the_items_give_back_every_mean(averaging: str):
+    found, sums = judge.judge(CASES, pairwise.METRICS, 3, [])
+    whole = found[(found["by"] == "all") & (found["averaging"] == averaging)].set_index("metric")
+    own = sums[sums["averaging"] == averaging].groupby("metric")[["total", "weight"]].sum()
+    assert len(own)
+    for name, line in own.iterrows():
+        assert line["total"] / line["weight"] == pytest.approx(whole.loc[name, "value"])
+        assert (sums.query("metric == @name and averaging == @averaging")["weight"] > 0).sum() == whole.loc[
+            name, "n_items"
+        ]
