@@ -74,6 +74,12 @@ STYLE = """<style>
 .vp-scores th:first-child { text-align: left; font-weight: 500; padding-left: 0; overflow-wrap: anywhere; }
 .vp-scores thead th, .vp-scores thead th:first-child { color: var(--vp-quiet); font-weight: 400; }
 .vp-scores td { white-space: nowrap; }
+.vp-words { line-height: 1.25; margin: 0 0 .4rem; }
+.vp-word { display: inline-block; text-align: center; padding: .1rem .3rem; border-radius: .2rem;
+  vertical-align: top; overflow-wrap: anywhere; color: light-dark(#1c2330, #f2f4f8); }
+.vp-word small { display: block; font-size: .72rem; font-variant-numeric: tabular-nums; }
+.vp-ramp { display: inline-block; width: 8rem; max-width: 40%; height: .8em; vertical-align: baseline;
+  border: 1px solid var(--vp-strong-line); }
 .vp-facts { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; margin: 0; font-size: .92rem; }
 .vp-facts dd { margin: 0; overflow-wrap: anywhere; }
 </style>"""

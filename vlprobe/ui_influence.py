@@ -1,0 +1,127 @@
+"""Numbers laid over what they belong to: words of a caption coloured, parts of a picture tinted; orange is above 0.
+
+Strength is colour and number both, so that neither eyes nor themes decide what can be read.
+"""
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from vlprobe.perturb.influence import word_spans
+
+# Red, green and blue of the strongest colour: above and below 0, each on a light and on a dark page.
+TINTS = {True: ((244, 162, 97), (138, 60, 0)), False: ((127, 184, 224), (11, 79, 125))}
+INK = ((28, 35, 48), (242, 244, 248))  # letters on them, light and dark
+OVERLAY = {True: (213, 94, 0), False: (0, 114, 178)}  # over pictures, which have no theme
+VEIL = 0.65  # how much of a picture the strongest tint hides
+
+
+def worded(caption: str, scores: Mapping[int, float]) -> tuple[list[str], list[float]]:
+    """A caption's words, marks kept, each with its score.
+
+    Args:
+        caption: As written.
+        scores: By where a word starts; a word without one is NaN.
+
+    Returns:
+        Words and values of equal length.
+    """
+    words, values, begun = [], [], 0
+    starts = [start for start, _ in word_spans(caption)]
+    for start, end in zip(starts, [*starts[1:], len(caption)], strict=False):  # no word: nothing
+        own = caption[begun:end]
+        begun = end
+        words.append(own.strip())
+        values.append(scores.get(start, math.nan))
+    return words, values
+
+
+def coloured_words(words: Sequence[str], values: Sequence[float]) -> str:
+    """Words with what each one does written under it and shown by its colour, and what the colours mean.
+
+    Args:
+        words: Data: escaped here.
+        values: One for each word, above or below 0; NaN is drawn "-" and has no colour.
+    """
+    return line(words, values, strongest(values)) + legend(values)
+
+
+def line(words: Sequence[str], values: Sequence[float], most: float) -> str:
+    """The words alone; a value of `most` has the strongest colour, so that several captions share one scale."""
+    spans = []
+    for word, value in zip(words, values, strict=True):
+        known = not math.isnan(value)
+        told = f"{value:.4f}" if known else "unknown"
+        tint = f"background:{_tint(value, most)}" if known else ""
+        spans.append(
+            f'<span class="vp-word" style="{tint}" title="{html.escape(f"{word}: {told}")}">{html.escape(word)}'
+            f"<small>{f'{value:.3f}' if known else '-'}</small></span>"
+        )
+    return f'<p class="vp-words">{" ".join(spans)}</p>'
+
+
+def legend(values: Sequence[float] | np.ndarray, less: str = "less", more: str = "more") -> str:
+    """A bar of the colours from the lowest to the highest that `values` need, with numbers and words at its ends.
+
+    Args:
+        values: What is coloured.
+        less: What is said at the left end.
+        more: What is said at the right end.
+    """
+    most = strongest(values)
+    low = -most if (np.asarray(values, dtype=float) < 0).any() else 0.0
+    stops = ", ".join(_tint(low + (most - low) * step / 4, most) for step in range(5))
+    ends = [html.escape(f"{name} {value:.3f}") for name, value in ((less, low), (more, most))]
+    bar = f'<span class="vp-ramp" aria-hidden="true" style="background:linear-gradient(to right, {stops})"></span>'
+    return f'<p class="vp-quiet vp-small">{ends[0]} {bar} {ends[1]}</p>'
+
+
+def heat(image: Image.Image, values: np.ndarray) -> Image.Image:
+    """A picture with every cell of a grid tinted by its number, and a frame around the one furthest from 0.
+
+    Args:
+        image: RGB.
+        values: Shape (rows, columns), above or below 0; NaN is not tinted.
+
+    Returns:
+        A new picture of the same size.
+    """
+    most = strongest(values)
+    rows, columns = values.shape
+    veil = Image.new("RGBA", image.size)
+    draw = ImageDraw.Draw(veil)
+    frame = None
+    for (row, column), value in np.ndenumerate(values):
+        box = (
+            round(column * image.width / columns),
+            round(row * image.height / rows),
+            round((column + 1) * image.width / columns) - 1,
+            round((row + 1) * image.height / rows) - 1,
+        )
+        if not math.isnan(value):
+            draw.rectangle(box, fill=(*OVERLAY[bool(value >= 0)], round(255 * VEIL * _strength(value, most))))
+            frame = box if frame is None and most and abs(value) == most else frame
+    if frame is not None:
+        width = max(round(min(image.size) / 120), 1)
+        draw.rectangle(frame, outline=(255, 255, 255, 255), width=2 * width)
+        draw.rectangle(frame, outline=(0, 0, 0, 255), width=width)
+    return Image.alpha_composite(image.convert("RGBA"), veil).convert("RGB")
+
+
+def strongest(values: Sequence[float] | np.ndarray) -> float:
+    """The largest distance from 0 that is known; 0 where none is."""
+    known = np.abs(np.asarray(values, dtype=float))
+    return float(known[~np.isnan(known)].max(initial=0.0))
+
+
+def _strength(value: float, most: float) -> float:
+    return min(abs(value) / most, 1.0) if most else 0.0
+
+
+def _tint(value: float, most: float) -> str:
+    share = _strength(value, most)
+    light, dark = (f"rgb({red} {green} {blue} / {share:.3f})" for red, green, blue in TINTS[value >= 0])
+    return f"light-dark({light}, {dark})"
