@@ -11,7 +11,8 @@ PACKAGE = sorted((ROOT / "vlprobe").rglob("*.py"))
 PAGES = sorted((ROOT / "pages").glob("*.py"))
 LAYERS = [
     ("errors", "types"),
-    ("perturb", "files"),
+    ("perturb", "access"),
+    ("files",),
     ("estimate", "registry", "pictures", "published"),
     ("judge", "embeddings", "check"),
     ("scoring", "gallery"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import filelock
 
+from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput
 
 
@@ -16,8 +17,9 @@ def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
     """The file appears whole or not at all, whoever else writes it; where `durable`, it is on the disk by then.
 
     Raises:
-        InvalidInput: it cannot be written; an earlier file of that name is as it was.
+        InvalidInput: it cannot or may not be written; an earlier file of that name is as it was.
     """
+    refuse_writing()
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

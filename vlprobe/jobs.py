@@ -84,6 +84,7 @@ def start(request: Request, store: Store) -> str:
 
 def resume(store: Store, job_id: str) -> None:
     """Starts a stopped job again; what it had finished is not done twice. Raises InvalidInput while it runs."""
+    store.writable()
     folder = _folder(store, job_id)
     if not read(store, job_id).ended:
         raise InvalidInput(f"Job '{job_id}' is still going. Cancel it first, or wait.")
@@ -111,6 +112,7 @@ def _spawn(store: Store, job_id: str) -> None:
 
 def cancel(store: Store, job_id: str) -> None:
     """Asks a job to stop at its next batch; its finished parts are kept."""
+    store.writable()
     write_bytes(_folder(store, job_id) / "cancel", b"")
 
 

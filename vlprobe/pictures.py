@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from vlprobe.access import read_only, refuse_outside
 from vlprobe.errors import InvalidInput
 from vlprobe.files import write_bytes
 from vlprobe.perturb import mix
@@ -23,7 +24,8 @@ DIGEST_MEMO = "picture-digests.json"
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's bytes. Raises InvalidInput where there is no such file, or nothing in it."""
+    """The file's bytes. Raises InvalidInput where there is no such file, nothing in it, or it may not be read."""
+    refuse_outside(path)
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -141,7 +143,7 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
         fresh = pool.map(lambda row: digest(read_bytes(paths[row])), unknown.values())
         for (key, row), found in zip(unknown.items(), fresh, strict=True):
             memo[key] = [*stamps[row], found]
-    if unknown:
+    if unknown and not read_only():
         write_bytes(file, json.dumps(memo).encode(), durable=False)
     return [memo[key][2] for key in keys]
 

@@ -11,6 +11,7 @@ import pkgutil
 from pathlib import Path
 from types import ModuleType
 
+from vlprobe.access import refuse_name
 from vlprobe.errors import NotFound
 from vlprobe.types import Dataset, DualEncoder, Probe
 
@@ -39,11 +40,13 @@ def _family(folder: str, name: str) -> ModuleType:
 
 def load_dataset(name: str, cache: Path) -> Dataset:
     """The dataset of that name, read and checked. Raises NotFound or InvalidInput."""
+    refuse_name(name)
     return _family("datasets", name).load(name, cache)
 
 
 def load_model(name: str, device: str = "auto", precision: str = "fp32") -> DualEncoder:
     """The model of that name, its weights loaded and frozen. Raises NotFound or InvalidInput."""
+    refuse_name(name)
     return _family("models", name).load(name, device=device, precision=precision)
 
 

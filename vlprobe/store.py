@@ -24,6 +24,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.files import write_bytes, write_json
 
@@ -103,7 +104,8 @@ class Store:
         self.root = Path(root).resolve()
 
     def writable(self) -> None:
-        """Raises InvalidInput where nothing can be written: better now than after an hour of work."""
+        """Raises InvalidInput where nothing can or may be written: better now than after an hour of work."""
+        refuse_writing()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vlprobe import pictures
+from vlprobe.access import refuse_outside
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
 
@@ -78,6 +79,7 @@ def _image_files(items: Sequence[Item]) -> list[Path]:
 
 def read_text(path: Path) -> str:
     """A UTF-8 file, with or without byte order mark. Raises InvalidInput."""
+    refuse_outside(path)
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from vlprobe import pictures, scoring
+from vlprobe.access import refuse_outside
 from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import pairwise
@@ -47,6 +48,7 @@ class Lgip(Probe):
         if not options["edits"]:
             return options
         path = Path(str(options["edits"])).resolve()
+        refuse_outside(path)
         try:
             return {**options, "edits": str(path), "edits_digest": pictures.digest(path.read_bytes())}
         except OSError as error:

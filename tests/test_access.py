@@ -1,0 +1,93 @@
+"""Who reaches a served dashboard can read its folders and nothing else, and where it is read-only, change nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import make_tiny
+from vlprobe import access, files, jobs, pictures, registry
+from vlprobe.errors import InvalidInput
+from vlprobe.runner import Request
+from vlprobe.store import Store
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that may be read, beside one that may not."""
+    for name in ("open", "closed"):
+        make_tiny(tmp_path / name)
+    for name, value in access.settings(False, [tmp_path / "open", tmp_path / "cache"]).items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+def test_without_folders_nothing_is_confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(access.ROOTS, raising=False)
+    assert access.settings(False, []) == {}
+    access.refuse_outside(Path("/etc/passwd"))
+    assert registry.load_dataset(make_tiny(tmp_path / "tiny"), tmp_path / "cache").items
+
+
+def test_a_dataset_in_a_named_folder_is_read(served: Path):
+    found = registry.load_dataset(f"csv:{served / 'open' / 'captions.csv'}", served / "cache")
+    assert len(found.items) == 6
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "csv:{root}/closed/captions.csv",
+        "csv:{root}/open/../closed/captions.csv",
+        "csv:{root}/open/nothing/../../closed/captions.csv",
+        "csv:{root}/closed/there-is-no-such-file.csv",
+        "csv:~/captions.csv",
+        "csv:../captions.csv",
+        "coco:/etc",
+        "folder:/",
+        "rococo:{root}/open/captions.csv@/etc",
+        "frames:/etc/passwd@{root}/open",
+        "queries:/etc/passwd+p2",
+    ],
+)
+def test_a_dataset_elsewhere_is_refused_whether_or_not_it_exists(served: Path, name: str):
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        registry.load_dataset(name.format(root=served), served / "cache")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["openclip:ViT-B-32@/etc/passwd", "openclip:local-dir:/etc", "hf:/etc", "st:../models", "openclip:ViT-B-32@~/w.pt"],
+)
+def test_a_model_elsewhere_is_refused(served: Path, name: str):
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        registry.load_model(name)
+
+
+def test_names_of_published_weights_are_no_paths(served: Path):
+    access.refuse_name("hf:openai/clip-vit-base-patch32")
+    access.refuse_name("openclip:ViT-B-32/openai")
+    assert registry.load_model("demo:weak").name == "demo:weak"
+
+
+def test_a_table_cannot_point_at_a_picture_elsewhere(served: Path):
+    table = served / "open" / "far.csv"
+    table.write_text("image,caption\n../closed/0.png,A red dog.\n")
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        registry.load_dataset(f"csv:{table}", served / "cache")
+
+
+def test_a_link_that_leads_out_is_refused(served: Path):
+    (served / "open" / "way-out.png").symlink_to(served / "closed" / "0.png")
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        pictures.read_bytes(served / "open" / "way-out.png")
+
+
+def test_where_it_is_read_only_nothing_is_run_or_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name, value in access.settings(True, []).items():
+        monkeypatch.setenv(name, value)
+    store = Store(tmp_path / "cache")
+    with pytest.raises(InvalidInput, match="read-only"):
+        jobs.start(Request(("demo:weak",), "demo", "lgip"), store)
+    with pytest.raises(InvalidInput, match="read-only"):
+        files.write_bytes(tmp_path / "anything", b"")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,69 @@
+"""What people who reach a served dashboard may do: read which folders, and whether to change anything.
+
+`vlprobe dashboard` sets this for its server; the jobs that the server starts inherit it. The command line of a person on
+the machine itself is not limited.
+
+    VLPROBE_READ_ONLY=1      nothing can be run, written or uploaded
+    VLPROBE_ROOTS=/a:/b      files of datasets and models are read from these folders and nowhere else
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput
+
+READ_ONLY = "VLPROBE_READ_ONLY"
+ROOTS = "VLPROBE_ROOTS"
+
+
+def settings(read_only: bool, roots: Sequence[Path]) -> dict[str, str]:
+    """The environment of a server that is limited in this way; no roots: not confined."""
+    found = {READ_ONLY: "1"} if read_only else {}
+    if roots:
+        found[ROOTS] = os.pathsep.join(str(root.resolve()) for root in roots)
+    return found
+
+
+def read_only() -> bool:
+    """Whether nothing may be run, written or uploaded here."""
+    return bool(os.environ.get(READ_ONLY))
+
+
+def refuse_writing() -> None:
+    """Raises InvalidInput where nothing may be changed."""
+    if read_only():
+        raise InvalidInput(
+            "This dashboard is read-only: nothing can be run, kept or changed here. Install vlprobe to run your own."
+        )
+
+
+def refuse_outside(path: Path) -> None:
+    """Raises InvalidInput where the file, with all links followed, is in none of the folders that may be read.
+
+    It says the same whether or not there is such a file.
+    """
+    given = os.environ.get(ROOTS)
+    if given is None:
+        return
+    roots = [Path(root) for root in given.split(os.pathsep) if root]
+    if not any(path.expanduser().resolve().is_relative_to(root) for root in roots):
+        raise InvalidInput(
+            f"'{path}' is outside of the folders that this dashboard may read ({', '.join(map(str, roots))}). "
+            "Put the files there, or ask whoever serves it to add a folder with --root."
+        )
+
+
+def refuse_name(name: str) -> None:
+    """Raises InvalidInput where the name of a dataset or a model has a path in it that may not be read.
+
+    What could be a path and is not there is no path: names of published weights have slashes, too.
+    """
+    if ROOTS not in os.environ:
+        return
+    rest = name.partition(":")[2]
+    for part in {rest, *re.split("[:@]", rest)}:
+        path = Path(part)
+        if part and (part[0] in "/~." or ".." in path.parts or path.exists()):
+            refuse_outside(path)
