@@ -91,3 +91,48 @@ def test_where_it_is_read_only_nothing_is_run_or_written(tmp_path: Path, monkeyp
     with pytest.raises(InvalidInput, match="read-only"):
         files.write_bytes(tmp_path / "anything", b"")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_it_is_read_only_no_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    for name in ("openclip:ViT-B-32@/etc/passwd", "hf:/etc", f"openclip:ViT-B-32@{tmp_path}"):
+        with pytest.raises(InvalidInput, match="read-only"):
+            registry.load_model(name)
+    assert registry.load_model("demo:weak").name == "demo:weak"
+
+
+def test_others_are_let_in_only_with_folders_named_or_nothing_to_change(tmp_path: Path):
+    from click.testing import CliRunner
+
+    from vlprobe.cli import main
+
+    found = CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", "--address", "0.0.0.0"])
+    assert found.exit_code == 1
+    assert found.stderr.count("\n") == 1
+    assert "--root FOLDER" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((), {}),
+        (("--read-only",), {access.READ_ONLY: "1"}),
+        (("--root", "{root}"), {access.ROOTS: "{root}:{cache}"}),
+    ],
+)
+def test_the_server_is_told_its_limits(given, expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from click.testing import CliRunner
+
+    from vlprobe import cli_serve
+    from vlprobe.cli import main
+
+    for name in (access.READ_ONLY, access.ROOTS):
+        monkeypatch.delenv(name, raising=False)
+    told = {}
+    monkeypatch.setattr(cli_serve.subprocess, "call", lambda command, cwd, env: told.update(env, command=command) or 0)
+    places = {"root": str(tmp_path), "cache": str(tmp_path / "cache")}
+    given = [word.format(**places) for word in given]
+    assert CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "dashboard", *given]).exit_code == 0
+    limits = {name: value for name, value in told.items() if name in (access.READ_ONLY, access.ROOTS)}
+    assert limits == {name: value.format(**places) for name, value in expected.items()}
+    assert told["command"][-2:] == ["--server.address", "127.0.0.1"]

@@ -1,7 +1,7 @@
 """What people who reach a served dashboard may do: read which folders, and whether to change anything.
 
-`vlprobe dashboard` sets this for its server; the jobs that the server starts inherit it. The command line of a person on
-the machine itself is not limited.
+`vlprobe dashboard` sets this for its server; the jobs that the server starts inherit it. The command line of a person
+on the machine itself is not limited.
 
     VLPROBE_READ_ONLY=1      nothing can be run, written or uploaded
     VLPROBE_ROOTS=/a:/b      files of datasets and models are read from these folders and nowhere else
@@ -60,10 +60,14 @@ def refuse_name(name: str) -> None:
 
     What could be a path and is not there is no path: names of published weights have slashes, too.
     """
-    if ROOTS not in os.environ:
+    if ROOTS not in os.environ and not read_only():
         return
     rest = name.partition(":")[2]
     for part in {rest, *re.split("[:@]", rest)}:
         path = Path(part)
         if part and (part[0] in "/~." or ".." in path.parts or path.exists()):
+            if ROOTS not in os.environ:
+                raise InvalidInput(
+                    f"'{name}' names a file, and this dashboard is read-only. Choose one that is listed."
+                )
             refuse_outside(path)

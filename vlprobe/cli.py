@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe import __version__
+from vlprobe.cli_serve import dashboard
 from vlprobe.errors import VlprobeError
 
 if TYPE_CHECKING:
@@ -349,17 +350,4 @@ def train_demo(loss: str, steps: int, seed: int, threads: int, output: Path) -> 
     click.echo(str(output))
 
 
-@main.command()
-@click.option("--port", default=8501, show_default=True)
-@click.pass_context
-def dashboard(ctx: click.Context, port: int) -> None:
-    """Open the dashboard in a browser."""
-    import os
-    import subprocess
-
-    app = Path(__file__).resolve().parent.parent / "app.py"
-    command = [sys.executable, "-m", "streamlit", "run", str(app), "--server.port", str(port)]
-    # Streamlit reads its settings, such as the address that it listens on, from the folder that it is started in.
-    raise SystemExit(
-        subprocess.call(command, cwd=app.parent, env=os.environ | {"VLPROBE_CACHE": str(_store(ctx).root)})
-    )
+main.add_command(dashboard)
