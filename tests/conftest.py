@@ -58,6 +58,32 @@ def every_probe(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store with lgip's answers of `control:random`, and of `guess`, which is the same answers dealt out anew."""
+    import numpy as np
+    import pyarrow as pa
+
+    from vlprobe.runner import Request, execute
+
+    folder = tmp_path_factory.mktemp("compared")
+    store = Store(folder / "cache")
+    manifest = execute(Request(("control:random",), make_tiny(folder / "tiny"), "lgip"), store)[0]
+    answered = store.run(manifest["key"])
+    tables = {name: answered.table(name) for name in ("scores", "estimates", "sums")}
+    table, key = tables["scores"], "f" * 16
+    kinds = np.array(table["kind"].to_pylist())
+    places = np.arange(len(kinds))
+    for kind in set(kinds):  # within a kind, so that no flip has two captions more than it should
+        places[kinds == kind] = np.random.default_rng(1).permutation(places[kinds == kind])
+    for name in ("scores", "text_scores", "margin"):
+        table = table.set_column(table.column_names.index(name), name, table[name].take(pa.array(places)))
+    tables["scores"] = table
+    facts = {name: value for name, value in manifest.items() if name not in ("schema", "files", "key", "run")}
+    store.run(key).finish(tables, facts | {"key": key, "run": manifest["run"] | {"model": "guess"}})
+    return store
+
+
 @pytest.fixture
 def tiny(tmp_path: Path) -> str:
     """The name of a dataset of six pictures and twelve captions."""

@@ -21,7 +21,7 @@ LAYERS = [
     ("datasets", "models"),
     ("probes",),
     ("store",),
-    ("doctor",),
+    ("doctor", "annotations"),
     ("runner", "views"),
     ("jobs", "charts"),
     ("ui", "cli"),

@@ -6,43 +6,23 @@ named by its case key. Each view takes a Store and plain values and returns a Da
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from vlprobe import doctor, registry
+from vlprobe import annotations, doctor, registry
 from vlprobe import published as tables
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.store import Store
 from vlprobe.types import Metric
+from vlprobe.views_filter import OUTCOMES, SORTS, Filter, condition
 
 RUN_COLUMNS = [
     *("key", "case_key", "model", "dataset", "probe", "limit", "seed", "options"),
     *("n_items", "n_cases", "spread", "seconds", "finished", "note"),
 ]
-SORTS = {
-    "worst": "margin ASC, case_number ASC",
-    "closest": "abs(margin) ASC, case_number ASC",
-    "best": "isnan(margin), margin DESC, case_number ASC",
-    "dataset": "case_number ASC",
-}
 TRADE_OFFS = {"lgip": ("invariance_error", ("positive_rate", "sensitivity_gap"))}  # low is good, high is good
-OUTCOMES = {"fooled": "margin <= 0", "tied": "margin = 0", "held": "margin > 0 AND NOT isnan(margin)", "all": "true"}
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which cases of one model to look at. Empty means any."""
-
-    model: str
-    kind: str = "flip"
-    subtype: str = ""
-    rule: str = ""
-    tag: str = ""  # name=value
-    contains: str = ""  # words in a caption
-    outcome: str = "fooled"
-    sort: str = "worst"
 
 
 def metrics(probe: str) -> dict[str, Metric]:
@@ -188,39 +168,26 @@ def tag_values(store: Store, case_key: str) -> list[str]:
     return [f"{by.removeprefix('tag:')}={value}" for by, value in rows]
 
 
-def _where(chosen: Filter) -> tuple[str, list[object]]:
-    for name, value, known in (("outcome", chosen.outcome, OUTCOMES), ("sort", chosen.sort, SORTS)):
-        if value not in known:
-            raise NotFound(name, value, known)
-    terms, values = [OUTCOMES[chosen.outcome]], []
-    for column in ("kind", "subtype", "rule"):
-        if getattr(chosen, column):
-            terms.append(f"{column} = ?")
-            values.append(getattr(chosen, column))
-    if chosen.tag:
-        name, equals, value = chosen.tag.partition("=")
-        if not equals:
-            raise InvalidInput(f"Tag '{chosen.tag}' is not NAME=VALUE, such as background=sea.")
-        terms.append("asked.tags[?] = ?")
-        values += [name, value]
-    if chosen.contains:
-        terms.append("contains(lower(array_to_string(asked.texts, chr(10))), lower(?))")
-        values.append(chosen.contains)
-    return " AND ".join(terms), values
-
-
 def _chosen(store: Store, case_key: str, chosen: Filter) -> tuple[str, str, list[object]]:
     """What to select a filter's cases from, the condition that they meet, and the values of both."""
-    own = runs_of(store, case_key)
-    mine = own[own["model"] == chosen.model]
-    if mine.empty:
-        raise NotFound("model in this question set", chosen.model, own["model"])
-    where, values = _where(chosen)
+    own = runs_of(store, case_key).set_index("model")["key"]
+    for name in filter(None, [chosen.model, chosen.other]):
+        if name not in own:
+            raise NotFound("model in this question set", name, own.index)
+    where, values = condition(chosen)
     joined = "read_parquet(?) AS answered"
-    files: list[object] = [store.files(mine["key"].tolist(), "scores")]
+    files: list[object] = [store.files([own[chosen.model]], "scores")]
+    if chosen.paired:
+        # row by row: both tables have every case in its order, and a join by number takes six times as long
+        joined += " POSITIONAL JOIN (SELECT margin AS other_margin FROM read_parquet(?)) AS beside"
+        files.append(store.files([own[chosen.other]], "scores"))
     if chosen.tag or chosen.contains:
         joined += ' JOIN (SELECT "case", tags, texts FROM read_parquet(?)) AS asked USING ("case")'
         files.append(store.files([case_key], "cases"))
+    if chosen.tagged:
+        said = annotations.read(store, case_key).said
+        where += ' AND "case" IN (SELECT unnest(?::BIGINT[]))'
+        values.append([one.case for one in said if chosen.tagged in one.tags])
     return joined, where, files + values
 
 
