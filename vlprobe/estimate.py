@@ -1,11 +1,13 @@
-"""Means and their intervals, made here for every metric in the same way.
+"""Means, their intervals, and differences between models, made here for every metric in the same way.
 
 A value is a weighted mean over cases. Its interval comes from resampling items, because five captions and ten edits of
 one image are not fifty observations. The same resampling serves every metric of a run and, since it depends on the
 number of items alone, every model on the same dataset: differences between models are paired.
 """
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +15,21 @@ from vlprobe.types import Estimate, Measure
 
 RESAMPLES = 1000
 LEVEL = 0.95
+EXCHANGES = 20_000  # so that the smallest p, 1 in 20,001, stays below .05 in a family of hundreds
+GROUPS = 1024  # more items than this are compared in so many random groups
 _CHUNK = 50  # resamples held in memory at once
+_EXCHANGED = 1000  # exchanges held in memory at once
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One model's mean minus another's on the same cases; unknown is NaN."""
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan  # two-sided
+    n_items: int = 0  # items that both models answered
 
 
 def macro(value: np.ndarray, weight: np.ndarray, group: np.ndarray, item: np.ndarray) -> Measure:
@@ -89,3 +105,122 @@ def estimates(measures: Sequence[Measure], n_items: int) -> list[Estimate]:
         low, high = np.quantile(own, [tail, 1 - tail]) if with_rows > 1 else (np.nan, np.nan)
         found.append(Estimate(float(sums[:, column].sum() / weight), float(low), float(high), with_rows))
     return found
+
+
+def differences(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Difference]:
+    """How much higher the first model of each pair scores than the second, and whether that may be chance.
+
+    The interval is the 95 % percentile interval of the difference over resampled items, the draws being those of
+    `estimates`. The p-value asks how often a difference at least as large, either way, comes about when each item
+    exchanges its two models' answers by a fair coin, as it might if the models were alike: the paired cluster bootstrap
+    with random signs and the null hypothesis imposed. It holds its level where few items tell the models apart (five
+    items for one and none for the other give 1/16, where resampled items give .01), and is McNemar's exact test where
+    each item has one right or wrong answer.
+
+    With more than GROUPS items, items are thrown together into GROUPS random groups, which are then resampled and
+    exchanged as one: a hundred thousand items cost no more than a thousand, in time or memory, and the estimated
+    standard error is off by some 2 % (1 / sqrt(2 GROUPS)).
+
+    Args:
+        pairs: Two models' measures of one metric; items have the same codes in both.
+        n_items: How many items were asked about, those without a case included.
+
+    Returns:
+        One Difference a pair; unknown where a model has no value, without interval and p with fewer than two items.
+
+    Source: Cameron, Gelbach and Miller 2008 (wild cluster bootstrap); Wolter, Introduction to Variance Estimation,
+    chapter 2 (random groups).
+    """
+    if not pairs:
+        return []
+    n_groups = min(n_items, GROUPS)
+    group = np.arange(n_items)
+    if n_items > GROUPS:
+        group = np.random.default_rng(n_items).permutation(n_items) % GROUPS
+    totals = [[np.bincount(group[m.item], m.weight * m.value, n_groups) for m in pair] for pair in pairs]
+    weights = [[np.bincount(group[m.item], m.weight, n_groups) for m in pair] for pair in pairs]
+    sums = np.array([totals, weights])
+    value = _difference(*sums.sum(axis=3))
+    low, high = _interval(sums)
+    p = _exchanged(sums, value)
+    found = []
+    for place, (first, second) in enumerate(pairs):
+        answered = [np.bincount(m.item, m.weight, n_items) > 0 for m in (first, second)]
+        both = int((answered[0] & answered[1]).sum())
+        if np.isnan(value[place]):
+            found.append(Difference())
+        elif both < 2:
+            found.append(Difference(float(value[place]), n_items=both))
+        else:
+            found.append(Difference(*(float(column[place]) for column in (value, low, high, p)), n_items=both))
+    return found
+
+
+def _difference(totals: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Shapes (..., pairs, 2) to (..., pairs): the first model's mean minus the second's, NaN where one has none."""
+    means = np.divide(totals, weights, out=np.full_like(totals, np.nan), where=weights > 0)
+    return means[..., 0] - means[..., 1]
+
+
+def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The middle 95 % of each pair's difference over resampled groups.
+
+    Args:
+        sums: Shape (2, pairs, 2, groups): weight times value, and weight, of each pair's two models in each group.
+    """
+    resampled = []
+    for first in range(0, RESAMPLES, _CHUNK):
+        counts = resample_counts(sums.shape[3], first, min(first + _CHUNK, RESAMPLES)).astype(np.float64)
+        drawn = counts @ sums.reshape(-1, sums.shape[3]).T
+        resampled.append(_difference(*drawn.reshape(len(counts), *sums.shape[:3]).swapaxes(0, 1)))
+    known = np.concatenate(resampled)
+    known[:, np.isnan(known).all(axis=0)] = 0.0  # unknown as a whole, and told so by the value
+    low, high = np.nanquantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return low, high
+
+
+def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The share of random exchanges, with the one that was seen, that make as large a difference as was seen."""
+    n_groups = sums.shape[3]
+    moved = (sums[:, :, 1] - sums[:, :, 0]).swapaxes(1, 2)  # what a group's exchange adds to the first model's sums
+    start, pooled = sums[:, None, :, 0].sum(axis=3), sums[:, None].sum(axis=(3, 4))
+    # Sums differ in their last digits by their order: what equals the seen difference but for these counts as equal.
+    seen = np.abs(value) - 1e-9 * np.abs(sums[0]).sum(axis=(1, 2)) / np.maximum(pooled[1, 0], 1e-300)
+    large = np.ones(len(value))
+    for first in range(0, EXCHANGES, _EXCHANGED):
+        size = min(_EXCHANGED, EXCHANGES - first)
+        coins = np.frombuffer(np.random.default_rng([n_groups, first]).bytes(size * -(-n_groups // 8)), np.uint8)
+        exchange = np.unpackbits(coins.reshape(size, -1), axis=1, count=n_groups).astype(np.float64)
+        own = start + exchange @ moved
+        large += (~(np.abs(_difference(*np.stack([own, pooled - own], axis=-1))) < seen)).sum(axis=0)  # so does NaN
+    return large / (EXCHANGES + 1)
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """How often a fair coin divides the cases that only one of two models gets wrong at least as unevenly as this.
+
+    Twice the lower tail of a binomial, at most 1. For independent cases only: one case an item.
+
+    Source: McNemar 1947, in its exact form.
+    """
+    n, fewer = only_first + only_second, min(only_first, only_second)
+    halves = n * math.log(2)
+    tail = sum(
+        math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - halves) for k in range(fewer + 1)
+    )
+    return min(1.0, 2 * tail)
+
+
+def holm(p: Sequence[float]) -> np.ndarray:
+    """P-values raised so that calling all below .05 real errs in any of them at most once in twenty times.
+
+    The k-th smallest of m is multiplied by m - k + 1, and is no smaller than the one before it. NaN stays NaN and is
+    not counted.
+
+    Source: Holm 1979.
+    """
+    given = np.asarray(p, dtype=np.float64)
+    order = np.argsort(given)[: int((~np.isnan(given)).sum())]  # NaN sorts last
+    raised = np.full(len(given), np.nan)
+    raised[order] = np.minimum(1.0, np.maximum.accumulate(given[order] * np.arange(len(order), 0, -1)))
+    return raised
