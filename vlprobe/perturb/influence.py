@@ -16,6 +16,7 @@ from vlprobe.types import Edit
 Encode = Callable[[Sequence[str]], np.ndarray]  # texts to float32 of shape (n, dim), rows of length 1
 EncodeImages = Callable[[Sequence[Image.Image]], np.ndarray]
 Span = tuple[int, int]
+Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels
 Scores = Mapping[int, Sequence[float]]  # where a word starts -> its EI score from each encoder, NaN where unknown
 
 
@@ -127,6 +128,27 @@ def source_words(edits: Iterable[Edit]) -> dict[str, int]:
     return dict(Counter(word for edit in edits for word in edit.source.lower().split(", ")).most_common())
 
 
+def parts(size: tuple[int, int], grid: int = 4) -> list[Box]:
+    """The cells of a grid over a picture of that width and height, row by row.
+
+    Raises:
+        InvalidInput: fewer pixels a side than cells.
+    """
+    width, height = size
+    if min(size) < grid:
+        raise InvalidInput(f"A picture of {width} x {height} pixels has no {grid} x {grid} cells. Use a larger one.")
+    xs = [round(cell * width / grid) for cell in range(grid + 1)]
+    ys = [round(cell * height / grid) for cell in range(grid + 1)]
+    return [(xs[column], ys[row], xs[column + 1], ys[row + 1]) for row in range(grid) for column in range(grid)]
+
+
+def without_part(image: Image.Image, part: Box) -> Image.Image:
+    """A copy of the picture with that part of it black."""
+    copy = image.copy()
+    copy.paste(0, part)
+    return copy
+
+
 def occlusion_map(image: Image.Image, encode_images: EncodeImages, grid: int = 4) -> np.ndarray:
     """What is left of a picture's embedding when one cell of a grid is black: low is a part that the model looks at.
 
@@ -143,17 +165,6 @@ def occlusion_map(image: Image.Image, encode_images: EncodeImages, grid: int = 4
     Raises:
         InvalidInput: a picture with fewer pixels a side than cells, or a wrong answer of the encoder.
     """
-    if min(image.size) < grid:
-        raise InvalidInput(
-            f"A picture of {image.width} x {image.height} pixels has no {grid} x {grid} cells. Use a larger one."
-        )
-    xs = [round(cell * image.width / grid) for cell in range(grid + 1)]
-    ys = [round(cell * image.height / grid) for cell in range(grid + 1)]
-    masked = []
-    for row in range(grid):
-        for column in range(grid):
-            copy = image.copy()
-            copy.paste(0, (xs[column], ys[row], xs[column + 1], ys[row + 1]))
-            masked.append(copy)
+    masked = [without_part(image, part) for part in parts(image.size, grid)]
     rows = _checked(encode_images([image, *masked]), len(masked) + 1)
     return (rows[1:] @ rows[0]).reshape(grid, grid).astype(np.float32)
