@@ -19,6 +19,7 @@ LAYERS = [
     ("metrics",),
     ("demo",),
     ("datasets", "models"),
+    ("training",),
     ("probes",),
     ("store",),
     ("doctor", "annotations"),

@@ -1,0 +1,164 @@
+"""Losses against hand-computed matrices and plain loops, and their gradients against finite differences."""
+
+import math
+
+import numpy as np
+import open_clip.loss
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from vlprobe.training import losses
+
+S = torch.tensor([[0.9, 0.4, 0.1], [0.2, 0.7, 0.3], [0.1, 0.0, 0.8]], dtype=torch.float64)
+
+
+def random(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def units(n: int, seed: int) -> torch.Tensor:
+    return normalize(random(n, 5, seed=seed), dim=-1)
+
+
+def same(found: torch.Tensor, expected: float) -> bool:
+    return found.shape == () and found.item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_contrastive_loss_is_the_mean_of_both_cross_entropies():
+    def entropy(rows: list[list[float]]) -> float:
+        return np.mean([math.log(sum(map(math.exp, row))) - row[i] for i, row in enumerate(rows)])
+
+    expected = (entropy(S.tolist()) + entropy(S.T.tolist())) / 2
+    assert same(losses.contrastive(S), expected)
+
+
+@pytest.mark.parametrize("n", [2, 7])
+def test_both_retrieval_losses_are_those_of_open_clip(n):
+    images, texts, scale, bias = units(n, 1), units(n, 2), torch.tensor(9.0), torch.tensor(-3.0)
+    cosines = images @ texts.T
+    assert same(losses.contrastive(scale * cosines), open_clip.loss.ClipLoss()(images, texts, scale).item())
+    theirs = open_clip.loss.SigLipLoss()(images, texts, scale, bias).item()
+    assert same(losses.sigmoid(scale * cosines + bias), theirs)
+
+
+def test_eqsim_of_two_pairs_is_what_one_gets_by_hand():
+    two = S[:2, :2]  # s11 .9, s12 .4, s21 .2, s22 .7
+    assert losses.eqsim_v1(two)[0, 1].item() == pytest.approx((0.4 - 0.2) ** 2)
+    text, image = (0.9 - 0.4) - (0.7 - 0.2), (0.9 - 0.2) - (0.7 - 0.4)
+    assert losses.eqsim_v2(two)[0, 1].item() == pytest.approx(text**2 + image**2)
+    assert same(losses.eqsim(two, k=2), text**2 + image**2)
+    assert same(losses.eqsim(two, k=0), 0.04)
+
+
+def test_the_margin_is_forgiven_to_each_pair_and_to_each_equation():
+    assert torch.allclose(losses.eqsim_v1(S, 0.05), torch.tensor([[0, 0, 0], [0, 0, 0.04], [0, 0.04, 0]]).double())
+    # text: (.5 - .5)^2 = 0, image: (.7 - .3)^2 = .16
+    assert losses.eqsim_v2(S, 0.06)[0, 1].item() == pytest.approx(0.10)
+    assert losses.eqsim_v2(S, 0.2)[0, 1].item() == 0
+
+
+def test_eqsim_is_symmetric_and_zero_beside_itself():
+    scores = random(6, 6)
+    for pairs in (losses.eqsim_v1(scores), losses.eqsim_v2(scores)):
+        assert torch.allclose(pairs, pairs.T)
+        assert not pairs.diagonal().any()
+
+
+def test_v2_asks_for_more_than_v1():
+    fair = torch.tensor([[0.9, 0.3], [0.3, 0.5]]).double()
+    assert not losses.eqsim_v1(fair).any()
+    assert losses.eqsim_v2(fair)[0, 1].item() == pytest.approx(2 * 0.4**2)
+    even = torch.tensor([[0.9, 0.3], [0.3, 0.9]]).double()
+    assert not losses.eqsim_v2(even).any()
+
+
+def test_the_close_pairs_are_the_nearest_texts_and_the_nearest_pictures():
+    # nearest other text of each picture: 1, 2, 0; nearest other picture of each text: 1, 0, 1
+    assert losses.close_pairs(S, 2).tolist() == [[False, True, True], [True, False, True], [True, True, False]]
+    apart = torch.tensor([[0, 9, 1, 0], [8, 0, 0, 0], [0, 0, 0, 7], [1, 0, 6, 0]]).double()
+    pairs = {(0, 1), (1, 0), (2, 3), (3, 2)}
+    assert {tuple(pair) for pair in losses.close_pairs(apart, 2).nonzero().tolist()} == pairs
+    assert {tuple(pair) for pair in losses.close_pairs(apart, 1).nonzero().tolist()} == pairs
+
+
+@pytest.mark.parametrize("k", [0, 1, 3, 8, 100])
+def test_the_hybrid_rule_is_v2_on_the_close_pairs_and_v1_on_the_rest(k):
+    scores, margin = random(9, 9, seed=3), 0.3
+    s = scores.numpy()
+    texts = {(i, int(j)) for i in range(9) for j in [j for j in np.argsort(-s[i]) if j != i][: (k + 1) // 2]}
+    pictures = {(i, int(j)) for i in range(9) for j in [j for j in np.argsort(-s[:, i]) if j != i][: k // 2]}
+    close, far = [], []
+    for i in range(9):
+        for j in range(i + 1, 9):
+            if {(i, j), (j, i)} & (texts | pictures):
+                text, image = (s[i, i] - s[i, j]) - (s[j, j] - s[j, i]), (s[i, i] - s[j, i]) - (s[j, j] - s[i, j])
+                close.append(max(text**2 - margin, 0) + max(image**2 - margin, 0))
+            else:
+                far.append(max((s[i, j] - s[j, i]) ** 2 - margin, 0))
+    expected = sum(np.mean(pairs) for pairs in (close, far) if pairs)
+    assert same(losses.eqsim(scores, k, margin), expected)
+
+
+def test_a_corrupted_caption_is_judged_beside_its_picture_and_beside_its_caption():
+    altered = torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+    images = torch.tensor([[0.0, 1.0], [0.6, 0.8]])
+    texts = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+    assert losses.corrupted(altered, images, texts).item() == pytest.approx(((0 + 0.8) / 2 + (1 + 0.8) / 2) / 2)
+
+
+def test_consistency_is_the_invariance_error():
+    images, texts, paraphrases = units(4, 1), units(4, 2), units(4, 3)
+    moved = [abs(float(i @ t) - float(i @ p)) for i, t, p in zip(images, texts, paraphrases, strict=True)]
+    assert same(losses.consistency(images, texts, paraphrases), np.mean(moved))
+    assert same(losses.consistency(images, texts, texts), 0)
+
+
+def test_a_flip_that_fits_as_well_costs_log_two_and_weights_choose_rows():
+    images, texts, flips, scale = units(3, 1), units(3, 2), units(3, 3), torch.tensor(7.0)
+    assert same(losses.discrimination(images, texts, texts, scale, torch.ones(3)), math.log(2))
+    gaps = ((images * texts).sum(1) - (images * flips).sum(1)).tolist()
+    expected = (math.log1p(math.exp(-7 * gaps[0])) + 3 * math.log1p(math.exp(-7 * gaps[2]))) / 4
+    assert same(losses.discrimination(images, texts, flips, scale, torch.tensor([1.0, 0.0, 3.0])), expected)
+
+
+def test_the_model_cannot_lower_the_flip_loss_by_its_scale():
+    scale = torch.tensor(7.0, requires_grad=True)
+    images = units(3, 1).requires_grad_()
+    losses.discrimination(images, units(3, 2), units(3, 3), scale, torch.ones(3)).backward()
+    assert images.grad.any()
+    assert scale.grad is None
+
+
+def test_strengths_are_half_the_prior_and_half_the_distance():
+    texts = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+    flips = torch.tensor([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]])
+    found = losses.strengths(np.array(["color", "number", "object"]), texts, flips)
+    assert found == pytest.approx([0.125, 0.5 * 0.55 + 0.5 * 0.4, 1.0])
+
+
+def test_the_curriculum_begins_with_the_weakest_flips_and_ends_with_all():
+    strength = np.array([0.5, 0.1, 0.9, 0.3, 0.7])
+    assert losses.curriculum(strength, 0).tolist() == [0, 1, 0, 1, 0]
+    assert losses.curriculum(strength, 0.25).tolist() == [1, 1, 0, 1, 0]
+    assert losses.curriculum(strength, 0.5).tolist() == losses.curriculum(strength, 1).tolist() == [1] * 5
+    counted = [losses.curriculum(strength, done).sum() for done in np.linspace(0, 1, 21)]
+    assert counted == sorted(counted)
+    assert losses.curriculum(np.array([0.4]), 0).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("loss", "shapes"),
+    [
+        (losses.contrastive, [(4, 4)]),
+        (losses.sigmoid, [(4, 4)]),
+        (lambda s: losses.eqsim(s, 3, 0.1), [(5, 5)]),
+        (lambda s: losses.eqsim(s.softmax(dim=1), 2, 0.001), [(5, 5)]),
+        (losses.corrupted, [(4, 3)] * 3),
+        (losses.consistency, [(4, 3)] * 3),
+        (lambda i, t, f: losses.discrimination(i, t, f, torch.tensor(3.0), torch.arange(4.0)), [(4, 3)] * 3),
+    ],
+)
+def test_gradients_are_those_of_finite_differences(loss, shapes):
+    given = [random(*shape, seed=seed + 5).requires_grad_() for seed, shape in enumerate(shapes)]
+    assert torch.autograd.gradcheck(loss, given)
