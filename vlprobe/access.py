@@ -5,6 +5,7 @@ on the machine itself is not limited.
 
     VLPROBE_READ_ONLY=1      nothing can be run, written or uploaded
     VLPROBE_ROOTS=/a:/b      files of datasets and models are read from these folders and nowhere else
+    VLPROBE_SIGN_IN=a@b,@c   who may look, after signing in: addresses, whole domains, or * for everybody who can
 """
 
 import os
@@ -16,11 +17,14 @@ from vlprobe.errors import InvalidInput
 
 READ_ONLY = "VLPROBE_READ_ONLY"
 ROOTS = "VLPROBE_ROOTS"
+SIGN_IN = "VLPROBE_SIGN_IN"
 
 
-def settings(read_only: bool, roots: Sequence[Path]) -> dict[str, str]:
-    """The environment of a server that is limited in this way; no roots: not confined."""
+def settings(read_only: bool, roots: Sequence[Path], people: Sequence[str] = ()) -> dict[str, str]:
+    """The environment of a server that is limited in this way; no roots: not confined; no people: no sign-in."""
     found = {READ_ONLY: "1"} if read_only else {}
+    if people:
+        found[SIGN_IN] = ",".join(people)
     if roots:
         found[ROOTS] = os.pathsep.join(str(root.resolve()) for root in roots)
     return found
@@ -29,6 +33,28 @@ def settings(read_only: bool, roots: Sequence[Path]) -> dict[str, str]:
 def read_only() -> bool:
     """Whether nothing may be run, written or uploaded here."""
     return bool(os.environ.get(READ_ONLY))
+
+
+def sign_in() -> bool:
+    """Whether people have to sign in."""
+    return bool(os.environ.get(SIGN_IN))
+
+
+def allowed(email: str, verified: bool) -> bool:
+    """Whether a person who signed in may look: everybody, unless people are named; then the address must be verified.
+
+    >>> os.environ[SIGN_IN] = "ada@example.org,@example.com"
+    >>> allowed("Ada@example.org", True), allowed("bob@example.com", True), allowed("bob@example.org", True)
+    (True, True, False)
+    >>> allowed("ada@example.org", False), allowed("", True)
+    (False, False)
+    >>> del os.environ[SIGN_IN]
+    """
+    named = [one.strip().lower() for one in os.environ.get(SIGN_IN, "*").split(",")]
+    if "*" in named:
+        return True
+    own = email.lower()
+    return verified and "@" in own and any(own == one or (one[:1] == "@" and own.endswith(one)) for one in named)
 
 
 def refuse_writing() -> None:

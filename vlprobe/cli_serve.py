@@ -24,8 +24,17 @@ from vlprobe.errors import InvalidInput
     help="A folder that datasets and models may be read from; may be given several times [everything].",
 )
 @click.option("--read-only", is_flag=True, help="For public demos: nothing can be run, written or uploaded.")
+@click.option(
+    "--sign-in",
+    "people",
+    multiple=True,
+    metavar="WHO",
+    help="Ask people to sign in (README, Security): an address, @domain, or * for all whom the provider lets in.",
+)
 @click.pass_context
-def dashboard(ctx: click.Context, port: int, address: str, roots: Sequence[Path], read_only: bool) -> None:
+def dashboard(
+    ctx: click.Context, port: int, address: str, roots: Sequence[Path], read_only: bool, people: Sequence[str]
+) -> None:
     """Open the dashboard in a browser."""
     from vlprobe.store import DEFAULT, Store
 
@@ -38,7 +47,7 @@ def dashboard(ctx: click.Context, port: int, address: str, roots: Sequence[Path]
     app = Path(__file__).resolve().parent.parent / "app.py"
     command = [sys.executable, "-m", "streamlit", "run", str(app)]
     command += ["--server.port", str(port), "--server.address", address]
-    limits = access.settings(read_only, [*roots, root] if roots else [])
+    limits = access.settings(read_only, [*roots, root] if roots else [], people)
     # Streamlit reads its settings from the folder that it is started in.
     environment = os.environ | limits | {"VLPROBE_CACHE": str(root)}
     raise SystemExit(subprocess.call(command, cwd=app.parent, env=environment))

@@ -11,8 +11,9 @@ import streamlit as st
 from vlprobe import __version__
 from vlprobe.errors import VlprobeError
 from vlprobe.types import Metric
+from vlprobe.ui_access import admit
 from vlprobe.ui_cards import cards, summary
-from vlprobe.ui_charts import by_subtype, chart, deviations, headline_figure, triplets
+from vlprobe.ui_charts import by_subtype, chart, deviations, triplets
 from vlprobe.ui_filters import filters
 from vlprobe.ui_jobs import demo_button, form, panel, past, probe_button, watched
 from vlprobe.ui_models import checks, erased, examined, passport, verdict
@@ -20,6 +21,7 @@ from vlprobe.ui_paper import paper
 from vlprobe.ui_state import Questions, choose, plain, questions, quiet, store, tag, view
 from vlprobe.ui_style import style
 from vlprobe.ui_tables import about, explain, headline, slices
+from vlprobe.ui_tradeoff import headline_figure, strength, trade_off, types, wordings
 from vlprobe.ui_words import HEADLINES, SENTENCES, by_words, named, order
 
 __all__ = [
@@ -42,10 +44,14 @@ __all__ = [
     "questions",
     "quiet",
     "slices",
+    "strength",
     "summary",
+    "trade_off",
     "triplets",
+    "types",
     "verdict",
     "view",
+    "wordings",
 ]
 
 PAGES = {  # no sections: Streamlit puts their names into the list in a way that screen readers stumble over
@@ -53,6 +59,7 @@ PAGES = {  # no sections: Streamlit puts their names into the list in a way that
     "run": ("Run", ":material/play_circle:"),
     "failures": ("Failures", ":material/image_search:"),
     "breakdown": ("Breakdown", ":material/bar_chart:"),
+    "tradeoff": ("Trade-off", ":material/balance:"),
     "retrieval": ("Retrieval", ":material/search:"),
     "pairs": ("Pairs", ":material/compare:"),
     "triplets": ("Triplets", ":material/change_history:"),
@@ -81,6 +88,7 @@ def main() -> None:
     page = st.navigation(pages)
     st.set_page_config(page_title=f"{page.title} · vlprobe")
     st.html(style(st.context.theme.type))
+    admit()
     st.sidebar.html(tag("p", f"vlprobe {__version__} · results in {store().root}", class_="vp-quiet"))
     token = _framed.set(True)
     try:

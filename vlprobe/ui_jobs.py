@@ -11,6 +11,7 @@ from vlprobe import jobs, registry
 from vlprobe.errors import VlprobeError
 from vlprobe.jobs import Job
 from vlprobe.runner import Request
+from vlprobe.ui_access import changes
 from vlprobe.ui_state import attempt, plain, quiet, store, tag, view
 
 DEMO = Request(models=("demo:softmax", "demo:sigmoid", "demo:weak"), dataset="demo", probe="lgip")
@@ -43,6 +44,8 @@ def begin(request: Request) -> None:
 
 def demo_button() -> None:
     """One press runs the three demo models on the demo scenes."""
+    if not changes("Nothing has been stored in it yet."):
+        return
     st.button(
         "Run the demo", type="primary", icon=":material/play_arrow:", key="demo", on_click=attempt, args=(begin, DEMO)
     )
@@ -50,6 +53,8 @@ def demo_button() -> None:
 
 def probe_button(probe: str) -> None:
     """One press asks the three demo models this probe's questions; and the same for a terminal."""
+    if not changes("These questions were not asked before it was opened."):
+        return
     request = Request(DEMO.models, registry.load_probe(probe).dataset, probe)
     icon = ":material/play_arrow:"
     st.button("Run it on the demo data", type="primary", icon=icon, key="demo", on_click=attempt, args=(begin, request))
@@ -93,7 +98,9 @@ def _panel(job_id: str, ended: bool) -> None:
         elif job.label:
             quiet(f"{job.label.rstrip('.')}, {_span(job.updated - job.created)} after it was started.")
         with st.container(horizontal=True):
-            if not job.ended:
+            if job.state != "done" and not changes("Jobs cannot be stopped or started here."):
+                pass
+            elif not job.ended:
                 asked = st.session_state.get("stopping") == job.id
                 word = "Stopping at the next batch" if asked else "Cancel"
                 icon = ":material/stop:"
@@ -154,6 +161,8 @@ def _results_link(job: Job) -> None:
 
 def form() -> None:
     """What to run: models, dataset, probe and its options; then one button."""
+    if not changes("What was run before is on the other pages. Install vlprobe to run your own models and pictures."):
+        return
     models = st.multiselect(
         "Models",
         _known("models"),
