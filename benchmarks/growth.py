@@ -1,0 +1,112 @@
+"""How a run's time and memory grow with its dataset; run as `python benchmarks/growth.py [--full]`.
+
+Each size is run in a process of its own on a made-up dataset: captions of drawn scenes, five a picture, and small
+pictures that differ in their bytes. A run of a model that costs almost nothing shows what everything around it costs.
+Printed are seconds, the largest memory of the process, that memory without what the libraries and the model take, and
+the exponents of growth between the first and the last size: 1 is in proportion, 0 is not at all.
+"""
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SIZES = (250, 1000, 4000)
+FULL = (1000, 4000, 10_000, 40_000)
+SCENES = 500  # drawn; further items show them again, with other bytes and their captions in another order
+
+
+def make(folder: Path, n: int) -> str:
+    """Writes the dataset of n pictures; returns its name."""
+    import io
+
+    from vlprobe.demo.captions import captions
+    from vlprobe.demo.renderer import render
+    from vlprobe.demo.scene import distinct
+
+    scenes = distinct("test", min(n, SCENES))
+    shown, written = [], [captions(scene, 5) for scene in scenes]
+    for scene in scenes[:50]:
+        buffer = io.BytesIO()
+        render(scene).resize((64, 64)).save(buffer, format="PNG")
+        shown.append(buffer.getvalue())
+    content: dict[str, list] = {"images": [], "annotations": []}
+    (folder / "images").mkdir(parents=True)
+    (folder / "annotations").mkdir()
+    for number in range(n):
+        name = f"{number:06d}.png"
+        (folder / "images" / name).write_bytes(shown[number % len(shown)] + number.to_bytes(8))  # after the last chunk
+        content["images"].append({"id": number, "file_name": name, "width": 64, "height": 64})
+        for place, caption in enumerate(written[number % len(written)]):
+            text = f"{caption.rstrip('.')} on day {number // len(written)}." if number >= len(written) else caption
+            content["annotations"].append({"id": 5 * number + place, "image_id": number, "caption": text})
+    (folder / "annotations" / "captions_made.json").write_text(json.dumps(content))
+    return f"coco:{folder}"
+
+
+def child(arguments: argparse.Namespace) -> None:
+    """One size, in this process; prints what it took as JSON."""
+    from vlprobe import registry
+    from vlprobe.runner import Request, execute
+    from vlprobe.store import Store
+
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        dataset = make(Path(folder) / "data", arguments.child)
+        registry.load_model(arguments.model)
+        before = _peak()
+        request = Request((arguments.model,), dataset, arguments.probe, examine=False)
+        started = time.perf_counter()
+        manifest = execute(request, Store(Path(folder) / "cache"))[0]
+        seconds = time.perf_counter() - started
+    print(json.dumps({"seconds": seconds, "cases": manifest["n_cases"], "before": before, "peak": _peak()}))
+
+
+def _peak() -> float:
+    """The largest memory of this process until now, MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    """Prints one line a size, then the exponents."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help=f"{FULL} items in place of {SIZES}")
+    parser.add_argument("--sizes", type=int, nargs="+", help="items, in rising order")
+    parser.add_argument("--model", default="control:random")
+    parser.add_argument("--probe", default="lgip")
+    parser.add_argument("--folder", default=tempfile.gettempdir(), help="where data is made for the time of the run")
+    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments)
+        return
+    sizes = arguments.sizes or (FULL if arguments.full else SIZES)
+    print(f"probe {arguments.probe}, model {arguments.model}")
+    print(f"{'items':>8} {'cases':>10} {'seconds':>9} {'cases/s':>9} {'peak MiB':>9} {'own MiB':>9}")
+    found = []
+    for size in sizes:
+        options = ["--model", arguments.model, "--probe", arguments.probe, "--folder", arguments.folder]
+        told = subprocess.run(
+            [sys.executable, __file__, "--child", str(size), *options], check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
+        one = json.loads(told.splitlines()[-1])
+        found.append((one["seconds"], one["peak"] - one["before"]))
+        rate = one["cases"] / one["seconds"]
+        print(
+            f"{size:8,} {one['cases']:10,} {one['seconds']:9.1f} {rate:9,.0f} {one['peak']:9,.0f} {found[-1][1]:9,.0f}",
+            flush=True,
+        )
+    if len(found) > 1:
+        spread = math.log(sizes[-1] / sizes[0])
+        time_grows, memory_grows = (
+            math.log(last / max(first, 1)) / spread for first, last in zip(found[0], found[-1], strict=True)
+        )
+        print(f"time grows as items^{time_grows:.2f}, own memory as items^{memory_grows:.2f}")
+
+
+if __name__ == "__main__":
+    main()
