@@ -80,6 +80,38 @@ STYLE = """<style>
 .vp-word small { display: block; font-size: .72rem; font-variant-numeric: tabular-nums; }
 .vp-ramp { display: inline-block; width: 8rem; max-width: 40%; height: .8em; vertical-align: baseline;
   border: 1px solid var(--vp-strong-line); }
+.vp-glance { display: grid; grid-template-columns: minmax(9rem, 15rem) 1fr; gap: .3rem 1rem; align-items: center;
+  padding: .35rem 0; border-top: 1px solid var(--vp-line); line-height: 1.3; }
+.vp-glance p { margin: 0; overflow-wrap: anywhere; }
+.vp-track { position: relative; height: 2.5rem; border-radius: .4rem; background: var(--vp-mat); }
+.vp-track b { position: absolute; left: 50%; top: 0; bottom: 0; width: 2px; margin-left: -1px; background: currentColor; }
+.vp-track i { position: absolute; transform: translate(-50%, -50%); font-style: normal; line-height: 1; cursor: default; }
+.vp-ends { display: flex; justify-content: space-between; margin: 0; font-size: .8rem; color: var(--vp-quiet); }
+.vp-play { border-collapse: collapse; width: 100%; font-size: .95rem; }
+.vp-play th, .vp-play td { padding: .45rem .8rem .45rem 0; text-align: left; vertical-align: top; font-weight: 400; }
+.vp-play thead th { font-weight: 500; vertical-align: bottom; border-bottom: 2px solid var(--vp-strong-line); }
+.vp-play tbody tr { border-top: 1px solid var(--vp-line); }
+.vp-play tbody tr.band { border-top: 1px solid var(--vp-strong-line); }
+.vp-play tbody tr.band th { padding-top: 1.1rem; }
+.vp-play tbody tr.band strong { font-size: 1.05rem; }
+.vp-play td { width: 9.5rem; min-width: 8rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.vp-play td small { white-space: normal; display: block; }
+.vp-play small { color: var(--vp-quiet); }
+.vp-gap { position: relative; display: block; height: .45rem; margin: .3rem 0 .2rem; border-radius: .2rem;
+  background: var(--vp-mat); }
+.vp-gap::after { content: ""; position: absolute; left: 50%; top: -.15rem; bottom: -.15rem; width: 1px;
+  background: var(--vp-quiet); }
+.vp-gap i { position: absolute; top: 0; bottom: 0; min-width: 2px; border-radius: .2rem; background: currentColor; }
+.st-key-play_picture img, .st-key-play_mix img { max-height: 20rem; object-fit: contain; background: var(--vp-mat); }
+@media (max-width: 640px) {
+  .vp-glance { grid-template-columns: 1fr; }
+  .vp-play thead { display: none; }
+  .vp-play tbody tr { display: flex; flex-wrap: wrap; gap: 0 .8rem; }
+  .vp-play tbody th { flex: 1 0 100%; padding-bottom: 0; }
+  .vp-play td { flex: 1 1 6rem; min-width: 6rem; width: auto; padding-right: 0; }
+  .vp-play td::before { content: attr(data-model); display: block; font-size: .8rem; color: var(--vp-quiet);
+    white-space: normal; overflow-wrap: anywhere; }
+}
 .vp-facts { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; margin: 0; font-size: .92rem; }
 .vp-facts dd { margin: 0; overflow-wrap: anywhere; }
 </style>"""
