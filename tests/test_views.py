@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 from pathlib import Path
 
 import pandas as pd
@@ -181,30 +180,6 @@ def test_answers_are_those_of_every_model(filled: Store, asked: str, rows: pd.Da
         own = rows.set_index("case").loc[case]
         assert table.loc[(case, RANDOM), "margin"] == own["margin"]
         assert list(table.loc[(case, RANDOM), "scores"]) == list(own["scores"])
-
-
-def test_the_trade_off_is_the_estimates_side_by_side(filled: Store, asked: str):
-    points = views.trade_off(filled, asked, "positive_rate").set_index("model")
-    table = views.estimates(filled, asked).set_index(["model", "metric"])
-    for model in points.index:
-        expected = table.loc[(model, "invariance_error"), "value"]
-        assert points.loc[model, "x"] == expected or (math.isnan(points.loc[model, "x"]) and math.isnan(expected))
-        assert points.loc[model, "y_low"] == table.loc[(model, "positive_rate"), "low"]
-        assert points.loc[model, "y_n"] == table.loc[(model, "positive_rate"), "n_items"]
-    with pytest.raises(NotFound, match="positive_rate"):
-        views.trade_off(filled, asked, "invariance_error")
-
-
-def test_a_metric_without_a_case_is_unknown_in_the_trade_off(filled: Store):
-    flips_only = views.question_sets(filled).query("n_items == 3")["case_key"].iloc[0]
-    points = views.trade_off(filled, flips_only, "positive_rate")
-    assert math.isnan(points["x"].iloc[0])
-    assert not points["front"].any()
-
-
-def test_the_front_holds_whom_nobody_beats():
-    points = pd.DataFrame({"x": [1, 2, 3, 1, 2], "y": [1, 3, 2, 1, 0.5]}, index=list("abcde"))
-    assert views.pareto(points, "x", "y").to_dict() == {"a": True, "b": True, "c": False, "d": True, "e": False}
 
 
 def test_an_export_holds_every_score(filled: Store, tmp_path: Path):

@@ -111,10 +111,3 @@ def test_guessing_an_overlap_depends_on_the_gallery(every_probe: Store):
     assert math.isnan(known["prsm_local_10"])  # there are no ten others
     assert known["prsm_global"] == 0
     assert views_paper.chances(every_probe, key_of(every_probe, "eqben"))["group_score"] == pytest.approx(1 / 6)
-
-
-def test_the_printed_trade_off_is_table_2():
-    found = views_paper.printed_trade_off("sensitivity_gap").set_index("model")
-    assert len(found) == 9
-    assert found.loc["CLIP ViT-B/16 (OpenAI)", ["x", "y"]].tolist() == [0.008, 0.024]
-    assert "suspect" in found.loc["SigLIP base-p16-224", "note"]

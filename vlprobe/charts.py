@@ -15,7 +15,6 @@ SYMBOLS = ("circle", "diamond", "square", "triangle-up", "star", "cross", "hexag
 QUIET = "#8a94a3"  # lines that are no data: readable on white and on near-black
 DASHES = ("solid", "dash", "dot", "dashdot")
 Looks = Mapping[str, tuple[str, str]]  # colour and shape of each model
-_LABELLED = 6  # models that still fit with their names beside their marks
 
 
 def unit_of(metric: Metric, unit: str) -> str:
@@ -52,78 +51,6 @@ def styles(models: Sequence[str]) -> Looks:
     return {model: (COLORS[place % len(COLORS)], SYMBOLS[place % len(SYMBOLS)]) for place, model in enumerate(models)}
 
 
-def trade_off(
-    points: pd.DataFrame,
-    down: Metric,
-    up: Metric,
-    unit: str,
-    looks: Looks,
-    printed: pd.DataFrame | None = None,
-) -> go.Figure:
-    """One mark a model: to the left is steadier under rewording, up is more alert to wrong captions.
-
-    Args:
-        points: What `views.trade_off` returns.
-        down: The metric on the x axis, lower is better.
-        up: The metric on the y axis, higher is better.
-        unit: "cosine" or "spread".
-        looks: What `styles` returns.
-        printed: What a paper prints of other models, as hollow marks: model, x, y, note.
-    """
-    known = points.dropna(subset=["x", "y"])
-    figure = go.Figure()
-    everything = known if printed is None else pd.concat([known, printed])
-    x_range, y_range = _x_range(everything), _y_range(everything, up)
-    if printed is not None:
-        _hollow(figure, printed, down, up, unit)
-    front = known[known["front"]].sort_values("x")
-    if len(front) > 1:
-        figure.add_scatter(
-            x=front["x"],
-            y=front["y"],
-            mode="lines",
-            line={"color": QUIET, "dash": "dash", "width": 1.5},
-            name="best trade-offs",
-            hoverinfo="skip",
-        )
-    near = _near(known, x_range, y_range)
-    direct = len(known) <= _LABELLED and max(map(len, near), default=0) < 2
-    for place, point in enumerate(known.itertuples()):
-        color, symbol = looks[point.model]
-        figure.add_scatter(
-            x=[point.x],
-            y=[point.y],
-            error_x=_bar([point.x], [point.x_low], [point.x_high], color),
-            error_y=_bar([point.y], [point.y_low], [point.y_high], color),
-            mode="markers+text" if direct else "markers",
-            marker={"color": color, "symbol": symbol, "size": 13, "line": {"width": 1.5, "color": "white"}},
-            text=[_wrapped(point.model, 20)],
-            textfont={"size": 13},
-            textposition=_beside(known, place, near[place], x_range),
-            cliponaxis=False,
-            name=point.model,
-            showlegend=not direct,
-            customdata=[point.model],
-            hovertemplate=_hover(point.model, ((down, point, "x"), (up, point, "y")), unit),
-        )
-    if not math.isnan(up.chance):
-        _chance(figure, "h", up.chance)
-    figure.add_annotation(
-        xref="paper",
-        yref="paper",
-        x=0.01,
-        y=0.99,
-        text="↖ <b>ideal</b>: steady and alert",
-        showarrow=False,
-        font={"size": 14},
-        xanchor="left",
-        yanchor="top",
-    )
-    figure.update_xaxes(title=_axis(down, unit), range=x_range, tickformat=_ticks(down), zeroline=False)
-    figure.update_yaxes(title=_axis(up, unit), range=y_range, tickformat=_ticks(up), zeroline=False)
-    return _finished(figure, 440)
-
-
 def dots(
     table: pd.DataFrame,
     metric: Metric,
@@ -146,8 +73,8 @@ def dots(
     if chances:
         _chances(figure, chances, list(slices))
     elif not math.isnan(metric.chance):
-        _chance(figure, "v", metric.chance)
-    figure.update_xaxes(title=_axis(metric, unit), tickformat=_ticks(metric))
+        guessing(figure, "v", metric.chance)
+    figure.update_xaxes(title=axis(metric, unit), tickformat=ticks(metric))
     return figure
 
 
@@ -191,9 +118,9 @@ def distribution(table: pd.DataFrame, metric: Metric, unit: str, looks: Looks) -
             name=model,
             hovertemplate=f"<b>{model}</b><br>from %{{x:.3f}}: %{{y:.1%}} of the cases<extra></extra>",
         )
-    figure.update_xaxes(title=_axis(metric, unit), rangemode="tozero", zeroline=False)
+    figure.update_xaxes(title=axis(metric, unit), rangemode="tozero", zeroline=False)
     figure.update_yaxes(title="Share of the cases", tickformat=".0%", rangemode="tozero", zeroline=False)
-    return _finished(figure, 380)
+    return finished(figure, 380)
 
 
 def _rows(
@@ -218,7 +145,7 @@ def _rows(
         figure.add_scatter(
             x=own["value"],
             y=own[key].map(rows).astype(float) + (place - (len(shown) - 1) / 2) * step,
-            error_x=_bar(own["value"], own["low"], own["high"], color),
+            error_x=arms(own["value"], own["low"], own["high"], color),
             mode="markers",
             marker={"color": color, "symbol": symbol, "size": 11},
             name=model,
@@ -229,13 +156,13 @@ def _rows(
         figure.add_hline(y=place - 0.5, line={"color": QUIET, "width": 0.5})
     figure.update_yaxes(
         tickvals=list(rows.values()),
-        ticktext=[_wrapped(text, 24) for text in names.values()],
+        ticktext=[wrapped(text, 24) for text in names.values()],
         range=[len(rows) - 0.5, -0.5],
         showgrid=False,
         zeroline=False,
     )
     figure.update_xaxes(zeroline=False)
-    return _finished(figure, 130 + len(rows) * (26 + 16 * len(shown)))
+    return finished(figure, 130 + len(rows) * (26 + 16 * len(shown)))
 
 
 def _chances(figure: go.Figure, chances: Mapping[str, float], rows: Sequence[str]) -> None:
@@ -252,25 +179,8 @@ def _chances(figure: go.Figure, chances: Mapping[str, float], rows: Sequence[str
         )
 
 
-def _hollow(figure: go.Figure, printed: pd.DataFrame, down: Metric, up: Metric, unit: str) -> None:
-    """Marks of numbers that this program did not measure."""
-    figure.add_scatter(
-        x=printed["x"],
-        y=printed["y"],
-        mode="markers",
-        marker={"symbol": "circle-open", "size": 11, "color": QUIET, "line": {"width": 2}},
-        name="published",
-        text=[
-            f"<b>{row.model}</b> (published)<br>{down.label}: {number(row.x, unit_of(down, unit))}<br>"
-            f"{up.label}: {number(row.y, unit_of(up, unit))}{'<br>' + _wrapped(row.note, 60) if row.note else ''}"
-            for row in printed.itertuples()
-        ],
-        hovertemplate="%{text}<extra></extra>",
-        cliponaxis=False,
-    )
-
-
-def _bar(value: Sequence[float], low: Sequence[float], high: Sequence[float], color: str) -> dict:
+def arms(value: Sequence[float], low: Sequence[float], high: Sequence[float], color: str) -> dict:
+    """95 % intervals as Plotly's error bars."""
     return {
         "type": "data",
         "symmetric": False,
@@ -282,49 +192,7 @@ def _bar(value: Sequence[float], low: Sequence[float], high: Sequence[float], co
     }
 
 
-def _x_range(points: pd.DataFrame) -> list[float]:
-    return [0.0, 1.18 * max(points[["x", "x_high"]].max(axis=None, skipna=True), 1e-6)] if len(points) else [0, 1]
-
-
-def _y_range(points: pd.DataFrame, up: Metric) -> list[float]:
-    low = points[["y", "y_low"]].min(axis=None) if len(points) else 0.0
-    high = points[["y", "y_high"]].max(axis=None) if len(points) else 1.0
-    if not math.isnan(up.chance):
-        low, high = min(low, up.chance), max(high, up.chance)
-    if up.unit == "rate":
-        high = 1.0
-    room = 0.1 * max(high - low, 1e-6)
-    return [low - room, high + room]
-
-
-def _near(points: pd.DataFrame, x_range: Sequence[float], y_range: Sequence[float]) -> list[list[int]]:
-    """For each mark, the places of the others that are so close that names beside them would collide."""
-    wide, high = 0.35 * (x_range[1] - x_range[0]), 0.09 * (y_range[1] - y_range[0])
-    marks = list(zip(points["x"], points["y"], strict=True))
-    return [
-        [other for other, (x, y) in enumerate(marks) if other != own and abs(x - u) < wide and abs(y - v) < high]
-        for own, (u, v) in enumerate(marks)
-    ]
-
-
-def _beside(points: pd.DataFrame, place: int, near: Sequence[int], x_range: Sequence[float]) -> str:
-    """Names go towards the middle of the plot; of two marks that are close, the lower one is named underneath."""
-    own = points.iloc[place]
-    lower = any(points.iloc[other]["y"] > own["y"] for other in near)
-    side = "right" if own["x"] < sum(x_range) / 2 else "left"
-    return f"{'bottom' if lower else 'top'} {side}"
-
-
-def _hover(model: str, sides: Sequence[tuple[Metric, object, str]], unit: str) -> str:
-    lines = [f"<b>{model}</b>"]
-    for metric, point, axis in sides:
-        value, low, high = (getattr(point, axis + end) for end in ("", "_low", "_high"))
-        own = unit_of(metric, unit)
-        lines.append(f"{metric.label}: {number(value, own)} ({interval(low, high, own)})")
-    return "<br>".join(lines) + "<extra></extra>"
-
-
-def _chance(figure: go.Figure, way: str, chance: float) -> None:
+def guessing(figure: go.Figure, way: str, chance: float) -> None:
     """The line on which a model lies that knows nothing."""
     line = {"color": QUIET, "dash": "dot", "width": 1.5}
     if way == "h":
@@ -333,17 +201,19 @@ def _chance(figure: go.Figure, way: str, chance: float) -> None:
         figure.add_vline(x=chance, line=line, annotation={"text": "guessing", "yanchor": "bottom"})
 
 
-def _axis(metric: Metric, unit: str) -> str:
+def axis(metric: Metric, unit: str) -> str:
+    """What an axis is called: the metric, its unit and which way is better."""
     told = {"cosine": " (cosine)", "spread": " (in spreads)"}.get(unit_of(metric, unit), "")
     way = {"up": "higher is better", "down": "lower is better", "none": ""}[metric.direction]
     return f"{metric.label}{told} · {way}" if way else f"{metric.label}{told}"
 
 
-def _ticks(metric: Metric) -> str:
+def ticks(metric: Metric) -> str:
+    """How an axis writes its numbers."""
     return ".0%" if metric.unit == "rate" else ""
 
 
-def _wrapped(text: str, width: int) -> str:
+def wrapped(text: str, width: int) -> str:
     """Breaks long names where people would: after a slash, a colon, a hyphen or a space."""
     spaced = text.replace("/", "/ ").replace(":", ": ").replace("@", "@ ") if len(text) > width else text
     lines = textwrap.wrap(spaced, width, break_long_words=False) or [""]
@@ -351,7 +221,8 @@ def _wrapped(text: str, width: int) -> str:
     return joined.replace("/ ", "/").replace(": ", ":").replace("@ ", "@") if len(text) > width else joined
 
 
-def _finished(figure: go.Figure, height: int) -> go.Figure:
+def finished(figure: go.Figure, height: int) -> go.Figure:
+    """The figure with the size, margins and legend that all have."""
     figure.update_layout(
         height=height,
         margin={"l": 10, "r": 10, "t": 30, "b": 10},

@@ -1,4 +1,4 @@
-"""Figures and what belongs beside them: pickers, how to read them, and links from a model to its cases."""
+"""Figures and what belongs beside them: how to read them, and links from a model to its cases."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -6,38 +6,34 @@ import streamlit as st
 
 from vlprobe import charts
 from vlprobe.types import Metric
-from vlprobe.ui_state import Questions, choose, plain, quiet, view
-from vlprobe.ui_tables import reading
+from vlprobe.ui_state import Questions, plain, quiet, view
 from vlprobe.ui_words import HEADLINES, named, order
-from vlprobe.views import TRADE_OFFS
-from vlprobe.views_paper import printed_trade_off
 
-HOW_TO_READ = (
-    "How to read it: left is steadier, up is more alert, so the top left corner is ideal. The arms are 95 % intervals: "
-    "where they overlap, the order may be chance. The dashed line joins the models that no other model beats on both "
-    "counts. On the dotted line a model only guesses."
-)
 ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
 GUESSING = "On the dotted line a model only guesses."
-PRINTED = {"hidden": "Hidden", "shown": "Shown"}
-FAR = 3.0  # printed values so many times larger would squeeze one's own into a corner
 WORDS_ALONE = "counting shared words"
 
 
-def chart(figure: go.Figure, key: str, alt: str) -> None:
-    """A figure in the page's theme, its letters dark enough to read; `alt` says it to those who cannot see it."""
+def chart(figure: go.Figure, key: str, alt: str, chosen: bool = False) -> list[dict]:
+    """A figure in the page's theme, its letters dark enough to read; `alt` says it to those who cannot see it.
+
+    Returns:
+        The points that were clicked, where they can be `chosen`.
+    """
     ink = "#d5dae2" if st.context.theme.type == "dark" else "#3a4454"
     figure.update_layout(font_color=ink, legend_font_color=ink)
     figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
     figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
-    st.plotly_chart(figure, key=key, alt=alt, config={"displayModeBar": False, "scrollZoom": False})
+    config = {"displayModeBar": False, "scrollZoom": False}
+    if not chosen:
+        st.plotly_chart(figure, key=key, alt=alt, config=config)
+        return []
+    event = st.plotly_chart(figure, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points")
+    return event["selection"]["points"]
 
 
-def headline_figure(asked: Questions, averaging: str, unit: str) -> None:
-    """The picture of the headline numbers: the trade-off where the probe has one, else a row a number."""
-    if asked.probe in TRADE_OFFS:
-        _trade_off(asked, averaging, unit)
-        return
+def headlines(asked: Questions, averaging: str, unit: str) -> None:
+    """The headline numbers, a row each."""
     table = view("estimates", asked.key, "all", averaging, unit).dropna(subset=["value"])
     there = set(table["metric"])
     metrics = {name: asked.metrics[name] for name in HEADLINES.get(asked.probe, ()) if name in there}
@@ -50,40 +46,6 @@ def headline_figure(asked: Questions, averaging: str, unit: str) -> None:
     with right:
         links(asked)
         quiet(ARMS + GUESSING)
-
-
-def _trade_off(asked: Questions, averaging: str, unit: str) -> None:
-    """The scatter of steady against alert, beside what it says."""
-    down, ups = TRADE_OFFS[asked.probe]
-    names = {name: asked.metrics[name].label for name in ups}
-    left, right = st.columns([5, 2], gap="medium")
-    with left:
-        with st.container(horizontal=True):
-            up = choose("Alert, measured by", "up", names, ups[0], segments=True)
-            points = view("trade_off", asked.key, up, averaging, unit)
-            printed = _printed(points, up, unit)
-        figure = charts.trade_off(points, asked.metrics[down], asked.metrics[up], unit, asked.looks, printed)
-        chart(figure, "trade_off", "A mark a model: invariance error against sensitivity. The table has the numbers.")
-    with right:
-        reading(points, asked.metrics[down], asked.metrics[up], unit)
-        links(asked)
-        quiet(HOW_TO_READ)
-        if printed is not None:
-            quiet("Hollow: as the paper prints it, on other pictures.")
-
-
-def _printed(points: pd.DataFrame, up: str, unit: str) -> pd.DataFrame | None:
-    """The paper's models, if they are to be shown; without a choice they are, where that leaves room for one's own."""
-    if unit != "cosine":
-        return None
-    printed = printed_trade_off(up)
-    near = all(
-        printed[axis].max() <= FAR * points[axis].max() and points[axis].max() <= FAR * printed[axis].max()
-        for axis in ("x", "y")
-    )
-    help_ = "What table 2 of the paper prints of nine models on COCO: other pictures, so a rough comparison only."
-    asked = choose("Published models", "printed", PRINTED, "shown" if near else "hidden", segments=True, help_=help_)
-    return printed if asked == "shown" else None
 
 
 def links(asked: Questions) -> None:

@@ -12,14 +12,14 @@ from typing import Any
 
 import streamlit as st
 
-from vlprobe import charts, views, views_paper
+from vlprobe import charts, views, views_paper, views_tradeoff
 from vlprobe import store as store_module
 from vlprobe.charts import Looks
 from vlprobe.errors import VlprobeError
 from vlprobe.store import Store
 from vlprobe.types import Metric
 
-VIEWS = (views, views_paper)  # where `view` looks for a name
+VIEWS = (views, views_paper, views_tradeoff)  # where `view` looks for a name
 
 
 def store() -> Store:

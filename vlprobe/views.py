@@ -22,7 +22,6 @@ RUN_COLUMNS = [
     *("key", "case_key", "model", "dataset", "probe", "limit", "seed", "options"),
     *("n_items", "n_cases", "spread", "seconds", "finished", "note"),
 ]
-TRADE_OFFS = {"lgip": ("invariance_error", ("positive_rate", "sensitivity_gap"))}  # low is good, high is good
 
 
 def metrics(probe: str) -> dict[str, Metric]:
@@ -251,43 +250,6 @@ def published(probe: str) -> pd.DataFrame:
     """What the probe's paper prints, one row a cell; see `vlprobe.published` for the columns."""
     table = tables.load()
     return table[table["paper"] == probe].reset_index(drop=True)
-
-
-def pareto(points: pd.DataFrame, down: str, up: str) -> pd.Series:
-    """Which models no other model beats on both: lower on `down` and higher on `up`. Ties stay on the front."""
-    keep = []
-    for _, own in points.iterrows():
-        better = (points[down] <= own[down]) & (points[up] >= own[up])
-        strictly = (points[down] < own[down]) | (points[up] > own[up])
-        keep.append(not (better & strictly).any())
-    return pd.Series(keep, index=points.index, dtype=bool)
-
-
-def trade_off(store: Store, case_key: str, up: str, averaging: str = "macro", unit: str = "cosine") -> pd.DataFrame:
-    """How steady each model is under rewording against how alert it is to wrong captions.
-
-    Args:
-        store: Where results are.
-        case_key: A question set of a probe that TRADE_OFFS names.
-        up: The metric that should be high.
-        averaging: "macro" or "micro".
-        unit: "cosine" or "spread".
-
-    Returns:
-        model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (no other model beats it on both), by model.
-    """
-    down, ups = TRADE_OFFS[runs_of(store, case_key)["probe"].iloc[0]]
-    if up not in ups:
-        raise NotFound("trade-off metric", up, ups)
-    table = estimates(store, case_key, "all", averaging, unit)
-    names = {"value": "", "low": "_low", "high": "_high", "n_items": "_n"}
-    sides = []
-    for axis, metric in (("x", down), ("y", up)):
-        own = table[table["metric"] == metric].set_index("model")[list(names)]
-        sides.append(own.rename(columns={name: axis + end for name, end in names.items()}))
-    points = sides[0].join(sides[1], how="outer").reset_index()
-    front = pareto(points.dropna(subset=["x", "y"]), "x", "y")
-    return points.assign(front=front.reindex(points.index, fill_value=False))
 
 
 def export(store: Store, output: Path) -> int:

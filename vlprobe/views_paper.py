@@ -279,17 +279,6 @@ def _printed(probe: str, table: PaperTable) -> list[tuple]:
     return rows
 
 
-def printed_trade_off(up: str) -> pd.DataFrame:
-    """What LGIP's table 2 prints of its models: model, x (invariance error), y, note; cosines and shares."""
-    known = views.published("lgip")
-    known = known[known["table"] == 2]
-    values = known.pivot(index="model", columns="metric", values="value")
-    notes = known[known["metric"].isin(["invariance_error", up])].groupby("model")["note"]
-    found = pd.DataFrame({"x": values["invariance_error"], "y": values[up]})
-    found["note"] = notes.agg(lambda own: "; ".join(dict.fromkeys(note for note in own if note)))
-    return found.reindex(known["model"].unique()).reset_index()
-
-
 def deviations(store: Store, case_key: str, unit: str = "cosine", bins: int = 40) -> pd.DataFrame:
     """How EqBen's equivariance deviation is spread over the pairs, in bins that all models share.
 

@@ -1,0 +1,46 @@
+"""The Trade-off page on a small store: its numbers, its links, and what a click opens."""
+
+from functools import partial
+
+import pytest
+
+from tests.test_pages import open_page
+from vlprobe import ui_tradeoff, views
+from vlprobe.store import Store
+from vlprobe.ui_state import Questions
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
+    return partial(open_page, monkeypatch, every_probe, "tradeoff")
+
+
+@pytest.fixture
+def key(every_probe: Store) -> str:
+    return views.question_sets(every_probe).set_index("probe").loc["lgip", "case_key"]
+
+
+@pytest.mark.parametrize("given", [{}, {"unit": "spread", "up": "sensitivity_gap"}, {"printed": "shown"}])
+def test_every_part_is_there_and_nothing_breaks(shown, key, given):
+    at = shown(set=key, **given)
+    assert not at.error and not at.exception
+    charts = [element.key for element in at.get("plotly_chart")]
+    assert charts[0] == "trade_off" and {"type_color", "type_combined", "strength", "wordings"} <= set(charts)
+
+
+def test_a_panel_s_links_lead_to_the_failures_of_that_type():
+    asked = Questions("k", "lgip", ("a", "b"), {})
+    assert ui_tradeoff._failures(asked, "a", "") == {"set": "k", "model": "a"}
+    assert ui_tradeoff._failures(asked, "a", "color") == {"set": "k", "model": "a", "type": "color"}
+    assert ui_tradeoff._failures(asked, "b", "combined") == {"set": "k", "model": "b", "kind": "combined"}
+
+
+def test_a_click_opens_the_failures_of_the_model_and_a_printed_mark_opens_nothing(monkeypatch):
+    opened = []
+    monkeypatch.setattr(ui_tradeoff.st, "switch_page", lambda page, query_params: opened.append((page, query_params)))
+    asked = Questions("k", "lgip", ("a", "b"), {})
+    ui_tradeoff._opens([], asked)
+    ui_tradeoff._opens([{"curve_number": 0, "x": 1.0}], asked)
+    assert not opened
+    ui_tradeoff._opens([{"curve_number": 1, "customdata": ["b"]}], asked, "number")
+    assert opened == [("pages/failures.py", {"set": "k", "model": "b", "type": "number"})]
