@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import filelock
 
@@ -13,8 +14,9 @@ from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput
 
 
-def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
-    """The file appears whole or not at all, whoever else writes it; where `durable`, it is on the disk by then.
+@contextlib.contextmanager
+def writing(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
+    """A handle to write to; the file appears whole or not at all; where `durable`, it is on the disk by then.
 
     Raises:
         InvalidInput: it cannot or may not be written; an earlier file of that name is as it was.
@@ -24,7 +26,7 @@ def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as handle:
-            handle.write(data)
+            yield handle
             if durable:
                 handle.flush()
                 os.fsync(handle.fileno())
@@ -37,6 +39,12 @@ def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
+    """The file appears whole or not at all, whoever else writes it. Raises InvalidInput, as `writing` does."""
+    with writing(path, durable) as handle:
+        handle.write(data)
 
 
 @contextlib.contextmanager

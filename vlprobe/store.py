@@ -11,14 +11,16 @@ parts in `parts/`. Readers take the list of files from the manifests. There is n
 process write or several read, and a dashboard and a job are two processes. Nothing is migrated, nothing expires.
 """
 
+import bisect
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,20 +28,53 @@ import pyarrow.parquet as pq
 
 from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.files import write_bytes, write_json
+from vlprobe.files import write_json, writing
 
 SCHEMA = 2
+GROUP_ROWS = 122_880  # of a row group: what one thread of DuckDB reads at a time
+GROUP_BYTES = 64 << 20  # and what is in memory while it is written or read
 DEFAULT = Path(os.environ.get("VLPROBE_CACHE", "cache"))
 
 
-def _parquet(table: pa.Table) -> bytes:
-    strings = [field.name for field in table.schema if pa.types.is_string(field.type)]
-    buffer = pa.BufferOutputStream()
-    pq.write_table(table, buffer, compression="zstd", use_dictionary=strings, row_group_size=122_880)
-    data = buffer.getvalue()
-    if pq.read_metadata(pa.BufferReader(data)).num_rows != table.num_rows:
-        raise InvalidInput("A result file did not read back as written. Check the memory and the disk of this machine.")
-    return data.to_pybytes()
+def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
+    """One Parquet file of all the tables, written as they come; returns its line in a manifest."""
+    rows = 0
+    with writing(path) as handle:
+        with contextlib.ExitStack() as stack:
+            writer = None
+            for group in _row_groups(tables):
+                if writer is None:
+                    strings = [field.name for field in group.schema if pa.types.is_string(field.type)]
+                    writer = pq.ParquetWriter(handle, group.schema, compression="zstd", use_dictionary=strings)
+                    stack.enter_context(writer)
+                writer.write_table(group, row_group_size=max(1, group.num_rows))
+                rows += group.num_rows
+        handle.flush()
+        written = Path(handle.name)
+        if pq.read_metadata(written).num_rows != rows:
+            raise InvalidInput(
+                "A result file did not read back as written. Check the memory and the disk of this machine."
+            )
+        return {"name": path.name, "rows": rows, "bytes": written.stat().st_size, "sha256": _sha256(written)}
+
+
+def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of about GROUP_ROWS, or of about GROUP_BYTES where that is less."""
+    held, size = [], 0
+    for table in tables:
+        for start in range(0, table.num_rows, GROUP_ROWS) or [0]:
+            held.append(table.slice(start, GROUP_ROWS))
+            size += held[-1].nbytes
+            if size >= GROUP_BYTES or sum(one.num_rows for one in held) >= GROUP_ROWS:
+                yield pa.concat_tables(held)
+                held, size = [], 0
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 class Entry:
@@ -72,29 +107,53 @@ class Entry:
 
     def write_part(self, name: str, table: pa.Table) -> None:
         """Keeps a part; the same name always holds the same rows."""
-        write_bytes(self.folder / "parts" / f"{name}.parquet", _parquet(table))
+        _write(self.folder / "parts" / f"{name}.parquet", [table])
 
-    def finish(self, tables: Mapping[str, pa.Table], facts: Mapping[str, object]) -> None:
-        """Writes each table as one file, then the manifest, and only then drops the parts."""
-        files = []
-        for name, table in tables.items():
-            data = _parquet(table)
-            write_bytes(self.folder / f"{name}.parquet", data)
-            digest = hashlib.sha256(data).hexdigest()
-            files.append({"name": f"{name}.parquet", "rows": table.num_rows, "bytes": len(data), "sha256": digest})
+    def write(self, name: str, tables: Iterable[pa.Table]) -> dict:
+        """Writes a table of the entry, row groups as they come, and returns its line for the manifest."""
+        return _write(self.folder / f"{name}.parquet", tables)
+
+    def finish(self, tables: Mapping[str, pa.Table], facts: Mapping[str, object], files: Sequence[dict] = ()) -> None:
+        """Writes each table as one file, then the manifest with the lines of all `files`, only then drops the parts."""
+        files = [*files, *(self.write(name, [table]) for name, table in tables.items())]
         write_json(self.folder / "manifest.json", {"schema": SCHEMA, "files": files, **facts})
         shutil.rmtree(self.folder / "parts", ignore_errors=True)
 
-    def table(self, name: str) -> pa.Table:
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """A complete entry's table. Raises InvalidInput where its bytes are not those that were written."""
+        return pq.read_table(self._whole(name), columns=columns)
+
+    def slices(
+        self, name: str, ranges: Sequence[tuple[int, int]], columns: Sequence[str] | None = None
+    ) -> Iterator[pa.Table]:
+        """The rows from first to last of each range, in rising order; one row group is in memory at a time.
+
+        Raises InvalidInput as `table` does.
+        """
+        with pq.ParquetFile(self._whole(name)) as file:
+            sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+            starts = list(itertools.accumulate(sizes, initial=0))
+            number, group = -1, None
+            for first, last in ranges:
+                found = []
+                wanted = bisect.bisect_right(starts, first) - 1
+                while wanted < len(sizes) and starts[wanted] < last:
+                    if wanted != number:
+                        number, group = wanted, None  # let go of the last one before the next is read
+                        group = file.read_row_group(number, columns=columns)
+                    start = max(first - starts[number], 0)
+                    found.append(group.slice(start, last - starts[number] - start))
+                    wanted += 1
+                yield pa.concat_tables(found)
+
+    def _whole(self, name: str) -> Path:
         known = {file["name"]: file for file in self.manifest()["files"]}[f"{name}.parquet"]
         path = self.folder / known["name"]
-        data = path.read_bytes()
-        if hashlib.sha256(data).hexdigest() != known["sha256"]:
+        if _sha256(path) != known["sha256"]:
             raise InvalidInput(
                 f"'{path}' is not what was written (its checksum differs). Delete '{self.folder}', run again."
             )
-        return pq.read_table(pa.BufferReader(data))
+        return path
 
 
 class Store:
