@@ -24,7 +24,9 @@ LAYERS = [
     ("store",),
     ("doctor", "annotations"),
     ("runner", "views"),
-    ("jobs", "charts"),
+    ("jobs", "charts", "ui_words", "ui_style"),
+    ("markup",),
+    ("report",),
     ("ui", "cli"),
     ("__main__",),
 ]

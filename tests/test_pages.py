@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
-from vlprobe import charts, jobs, ui_cards, ui_cases, views
+from vlprobe import charts, jobs, markup_cards, markup_cases, ui_cards, views
 from vlprobe.runner import Request, execute
 from vlprobe.store import Store
 
@@ -270,7 +270,7 @@ def test_a_finished_job_links_to_its_results_and_a_failed_one_can_go_on(shown, t
     ],
 )
 def test_changed_words_are_marked_and_everything_is_escaped(before, after, shown_before, shown_after):
-    found = ui_cases.diff(before, after)
+    found = markup_cases.diff(before, after)
     plain = [re.sub(r"</?(del|ins)>", "", side) for side in found]
     assert plain == [html.escape(before), html.escape(after)]
     if "two" not in before:
@@ -282,7 +282,7 @@ def test_changed_words_are_marked_and_everything_is_escaped(before, after, shown
     [("flip", -0.1, "Fooled"), ("flip", 0.0, "Tied"), ("flip", 0.1, "Held"), ("paraphrase", -0.2, "Moved")],
 )
 def test_a_verdict_is_a_word_and_not_a_colour_alone(kind: str, margin: float, word: str):
-    assert word in ui_cards.verdict(kind, margin)
+    assert word in markup_cards.verdict(kind, margin)
 
 
 def test_what_was_left_out_stands_beside_the_numbers(shown, filled: Store):

@@ -3,49 +3,23 @@
 Captions are data: they are escaped and never go through Markdown. Pictures are only those that the store names.
 """
 
-import base64
 import functools
-import io
-import math
-import shlex
-from collections.abc import Sequence
 from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
 
-from vlprobe import pictures, ui_cases, views
+from vlprobe import markup_cards, markup_cases
 from vlprobe.errors import VlprobeError
+from vlprobe.markup import tag
+from vlprobe.markup_cases import Shot
 from vlprobe.types import Picture
-from vlprobe.ui_cases import Shot
 from vlprobe.ui_filters import sorting
-from vlprobe.ui_state import Questions, plain, quiet, tag, turn, view
-from vlprobe.ui_tables import breakable, mark
-from vlprobe.ui_words import MOVED, named
+from vlprobe.ui_state import Questions, plain, quiet, turn, view
 from vlprobe.views import Filter
 
 SIZE = 12  # cards on a page
 WIDE = 340  # of cards with several pictures; pixels
-LEGENDS = {
-    "ranking": "Pictures from rank 1 to 5. Solid frame: the query's own picture. Dashed: not among the first five of "
-    "the first wording.",
-    "pair": "The matrix has the scores of the chosen model. Each picture should prefer its own caption (right of each "
-    "row), and each caption its own picture (under each column).",
-}
-# How often a model is fooled, as a sentence: what was asked, by kind; i2t of a probe that ranks is another question
-ASKED = {
-    "flip": "The caption was changed so that it no longer fits the picture: the true one should score higher.",
-    "combined": "The caption was reworded and made wrong: the true one should score higher.",
-    "search": "A picture looks for its captions while altered captions are among the candidates: one of its own should "
-    "score higher than all of these.",
-    "t2i": "A caption looks for its picture while mixed pictures are among the candidates: the right one should score "
-    "higher than all of these.",
-    "pair": "Each of two pictures has its own caption: all four comparisons should hold.",
-    "foil": "A picture should prefer its caption to one that is false.",
-    "t2t": "Two captions mean the same: they should be closer to each other than either is to the third.",
-    "i2t": "A picture should prefer both true captions to the false one.",
-    "i2t-pair": "A picture should prefer its caption to one that is false.",
-}
 
 
 def cards(asked: Questions, chosen: Filter) -> None:
@@ -65,8 +39,8 @@ def cards(asked: Questions, chosen: Filter) -> None:
         return
     said = view("answers", asked.key, tuple(int(case) for case in table["case"]))
     rows = list(table.itertuples())
-    if chosen.kind in LEGENDS:
-        quiet(LEGENDS[chosen.kind])
+    if chosen.kind in markup_cards.LEGENDS:
+        quiet(markup_cards.LEGENDS[chosen.kind])
     grid = st.grid(
         min_column_width=WIDE if chosen.kind in ("pair", "t2i", "ranking") else 245,
         border=True,
@@ -105,23 +79,14 @@ def _details(rows: list, said: pd.DataFrame, asked: Questions, chosen: Filter) -
     with st.container(key="bigger"):
         _pictures(row, _mine(own, chosen.model), 1000)
     st.html(_card(row, own, asked, chosen.model, everything=True))
-    question = views.kinds(asked.probe).get(row.kind, row.kind)
-    facts = {"Question": f"{question} · {named(row.subtype)}" if row.subtype else question, "Rule": row.rule}
-    if row.source or row.target:
-        facts["Words"] = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
-    facts |= {"Case": row.id} | ({"Pictures": ", ".join(row.images)} if len(row.images) else {})
-    facts |= {f"Tag {name}": value for name, value in dict(row.tags).items() if value}
-    lines = "".join(f"{tag('dt', name)}<dd>{breakable(value)}</dd>" for name, value in facts.items())
-    st.html(f'<dl class="vp-facts">{lines}</dl>')
+    st.html(markup_cards.about(row, asked.probe))
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
-    st.code(_command(row, asked, chosen), language="bash", wrap_lines=True)
+    st.code(markup_cards.command(_run(asked, chosen.model), row), language="bash", wrap_lines=True)
 
 
-def _command(row: object, asked: Questions, chosen: Filter) -> str:
+def _run(asked: Questions, model: str) -> str:
     stored = view("runs")
-    own = stored[(stored["case_key"] == asked.key) & (stored["model"] == chosen.model)]
-    words = ["vlprobe", "failures", own["key"].iloc[0][:8], "--kind", row.kind, "--rule", row.rule]
-    return shlex.join([*words, "--outcome", "all", "--contains", row.texts[min(1, len(row.texts) - 1)]])
+    return stored[(stored["case_key"] == asked.key) & (stored["model"] == model)]["key"].iloc[0]
 
 
 def _mine(said: pd.DataFrame, model: str) -> pd.Series:
@@ -130,7 +95,7 @@ def _mine(said: pd.DataFrame, model: str) -> pd.Series:
 
 def _pictures(row: object, mine: pd.Series, side: int) -> None:
     """The case's pictures, or a line that says why one cannot be shown."""
-    found = ui_cases.shots(row, mine)
+    found = markup_cases.shots(row, mine)
     places = st.columns(len(found), gap="small") if len(found) > 1 else [st.container()]
     for shot, place in zip(found, places, strict=len(found) > 0):
         if shot.label:
@@ -154,75 +119,29 @@ def _changed(picture: Picture) -> int:
     return picture.path.stat().st_mtime_ns if picture.path.exists() else 0
 
 
-def _source(name: str, side: int) -> str:
-    """A small picture as what an <img> shows; nothing where it cannot be read."""
-    try:
-        data = _thumbnail(name, _changed(Picture.named(name)), side)
-    except VlprobeError:
-        return ""
-    return "data:image/jpeg;base64," + base64.b64encode(data).decode()
-
-
 @st.cache_data(max_entries=400, show_spinner=False)
 def _thumbnail(name: str, changed: int, side: int) -> bytes:
     """A JPEG of at most this many pixels a side; `changed`, the file's time, makes a new one of a changed file."""
-    image = pictures.open_picture(Picture.named(name))
-    image.thumbnail((side, side))
-    buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=88)
-    return buffer.getvalue()
+    return markup_cards.jpeg(name, side)
 
 
 def _card(row: object, said: pd.DataFrame, asked: Questions, model: str, everything: bool = False) -> str:
     """Verdict, texts and scores of one case as HTML."""
-    mine = _mine(said, model)
-    source = functools.partial(_source, side=280 if everything else 112)
-    parts = [verdict(row.kind, float(mine["margin"])), *ui_cases.body(row, mine, source, everything)]
     others = [name for name in asked.models if name != model]
     names = [model, *others] if everything else [model, *others[:4]]
-    parts.append(_scores(row, said.set_index("model"), names, asked))
+    source = functools.partial(_source, side=280 if everything else 112)
+    parts = [markup_cards.card(row, said, names, asked.looks, source, everything)]
     if len(names) < len(asked.models):
         parts.append(tag("p", f"{len(asked.models) - len(names)} more models in the details.", class_="vp-quiet"))
     return f'<div class="vp-card">{"".join(parts)}</div>'
 
 
-def _scores(row: object, said: pd.DataFrame, names: Sequence[str], asked: Questions) -> str:
-    """A line a model: what its kind of case has to tell, and the margin."""
-    columns = ui_cases.columns(row, said.loc[names[0]])
-    moved = row.kind in MOVED
-    titles = ["Scores" if columns else "Model", *columns, "moved" if moved else "margin"]
-    head = "".join(tag("th", title, scope="col") for title in titles)
-    lines = []
-    for name in names:
-        answer = said.loc[name]
-        icon, word, css = judged(row.kind, float(answer["margin"]))
-        cells = "".join(tag("td", told(answer)) for told in columns.values())
-        margin = abs(answer["margin"]) if moved or not answer["margin"] else answer["margin"]
-        sign = "" if moved or not margin else "+"
-        margin = tag("td", icon if math.isnan(margin) else f"{icon} {margin:{sign}.3f}", class_=f"vp-{css}", title=word)
-        lines.append(f'<tr><th scope="row">{mark(asked.looks[name])} {breakable(name)}</th>{cells}{margin}</tr>')
-    return f'<table class="vp-scores"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
-
-
-def judged(kind: str, margin: float) -> tuple[str, str, str]:
-    """Icon, word and colour class of an outcome: what is only reworded moves or stays, what is wrong fools or not."""
-    if math.isnan(margin):
-        return "?", "Unknown", "tied"
-    if kind in MOVED:
-        return ("↕", "Moved", "tied") if margin else ("=", "Stayed", "held")
-    if margin > 0:
-        return "✓", "Held", "held"
-    return ("✗", "Fooled", "fooled") if margin < 0 else ("=", "Tied", "tied")
-
-
-def verdict(kind: str, margin: float) -> str:
-    """The headline of a card."""
-    icon, word, css = judged(kind, margin)
-    if math.isnan(margin):
-        by = "the model cannot tell the candidates apart"
-    else:
-        by = f"by {abs(margin):.3f}" if margin else "not at all" if kind in MOVED else "equal scores"
-    return f'<p class="vp-verdict vp-{css}"><strong>{icon} {word}</strong> <small>{by}</small></p>'
+def _source(name: str, side: int) -> str:
+    """A small picture as what an <img> shows; nothing where it cannot be read."""
+    try:
+        return markup_cards.inline(_thumbnail(name, _changed(Picture.named(name)), side))
+    except VlprobeError:
+        return ""
 
 
 def summary(asked: Questions, chosen: Filter) -> None:
@@ -243,10 +162,9 @@ def summary(asked: Questions, chosen: Filter) -> None:
     elif counts["all"]:
         share = f"{100 * counts['fooled'] / counts['all']:.1f} %"
         ties = f", {counts['tied']:,} of them by a tie" if counts["tied"] else ""
-        ranked = chosen.kind == "i2t" and asked.probe == "rococo"
-        several = chosen.kind in ("pair", "t2t", "i2t") and not ranked
+        several = chosen.kind in ("pair", "t2t") or (chosen.kind == "i2t" and asked.probe != "rococo")
         st.markdown(
-            f"{ASKED['search' if ranked else chosen.kind]} {model} was fooled **{counts['fooled']:,}** times of "
+            f"{markup_cards.asked(asked.probe, chosen.kind)} {model} was fooled **{counts['fooled']:,}** times of "
             f"**{counts['all']:,}** ({share}){ties}. "
             "The margin is the score of what should win minus the score of what should lose"
             f"{', at the comparison that comes out worst' if several else ''}."

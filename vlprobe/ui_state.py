@@ -3,19 +3,19 @@
 The URL is the only truth of a picker: what it does not name has its default. So a link reopens exactly what was seen.
 """
 
-import html
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from vlprobe import charts, views, views_paper, views_tradeoff
+from vlprobe import charts, markup_tables, views, views_paper, views_tradeoff
 from vlprobe import store as store_module
 from vlprobe.charts import Looks
 from vlprobe.errors import VlprobeError
+from vlprobe.markup import ordered, tag
 from vlprobe.store import Store
 from vlprobe.types import Metric
 
@@ -44,12 +44,6 @@ def plain(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()#+!|<>$~:&-])", r"\\\1", text)
 
 
-def tag(name: str, text: str, **attributes: str) -> str:
-    """One HTML element with its text escaped."""
-    given = "".join(f' {key.rstrip("_")}="{html.escape(value)}"' for key, value in attributes.items())
-    return f"<{name}{given}>{html.escape(text)}</{name}>"
-
-
 def quiet(text: str) -> None:
     """A remark in smaller, greyer letters that still meet the contrast that eyes need."""
     st.html(tag("p", text, class_="vp-quiet vp-small"))
@@ -67,15 +61,7 @@ class Questions:
     @property
     def metrics(self) -> dict[str, Metric]:
         """The probe's metrics by name; where two share a label, it says which kind of question is meant."""
-        known = views.metrics(self.probe)
-        labels = [metric.label for metric in known.values()]
-        words = views.kinds(self.probe)
-        return {
-            name: replace(metric, label=f"{words[metric.kinds[0]].partition(':')[0]}: {metric.label}")
-            if labels.count(metric.label) > 1
-            else metric
-            for name, metric in known.items()
-        }
+        return markup_tables.metrics(self.probe)
 
 
 def questions(probe: str = "") -> Questions:
@@ -95,13 +81,8 @@ def questions(probe: str = "") -> Questions:
     key = choose("Question set", "set", options, kept if kept in options else next(iter(options)), always=True)
     st.session_state["kept_set"] = key
     own = rows[key]
-    looks = charts.styles(_ordered(view("runs")["model"].unique()))
-    return Questions(key, own.probe, tuple(_ordered(own.models)), looks)
-
-
-def _ordered(models: Iterable[str]) -> list[str]:
-    """By name, controls last."""
-    return sorted(models, key=lambda name: (name.startswith("control:"), name))
+    looks = charts.styles(ordered(view("runs")["model"].unique()))
+    return Questions(key, own.probe, tuple(ordered(own.models)), looks)
 
 
 def choose(

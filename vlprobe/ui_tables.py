@@ -2,19 +2,16 @@
 
 import html
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
 
-from vlprobe import charts
+from vlprobe import charts, markup, markup_tables
 from vlprobe.charts import Looks
+from vlprobe.markup import breakable, mark, tag
 from vlprobe.types import Metric
-from vlprobe.ui_state import quiet, tag
-from vlprobe.ui_words import MOVED
-
-ARROWS = {"up": "↑ higher is better", "down": "↓ lower is better", "none": ""}
+from vlprobe.ui_state import quiet
 
 
 def headline(
@@ -29,23 +26,8 @@ def headline(
         models: Columns, in order.
         looks: What `charts.styles` returns.
     """
-    cells = {(row.model, row.metric): row for row in table.itertuples()}
-    head = tag("th", "Metric", scope="col")
-    head += "".join(f'<th scope="col">{mark(looks[model])} {breakable(model)}</th>' for model in models)
-    rows, unasked = [], []
-    for name, metric in metrics.items():
-        if not table.loc[table["metric"] == name, "n_items"].any():
-            unasked.append(metric.label)
-            continue
-        told = {"rate": "", "spread": "in spreads"}.get(charts.unit_of(metric, unit), charts.unit_of(metric, unit))
-        way = " · ".join(text for text in (told, ARROWS[metric.direction]) if text)
-        first = f"{tag('span', metric.label)}<br>{tag('small', way)}<br>{tag('small', metric.help)}"
-        best = _best(table[table["metric"] == name], metric)
-        own = charts.unit_of(metric, unit)
-        tells = not set(metric.kinds) <= set(MOVED)
-        row = "".join(_cell(cells.get((model, name)), own, model == best, tells) for model in models)
-        rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{row}</tr>')
-    show("Headline numbers of each model", head, rows)
+    shown, unasked = markup_tables.headline(table, metrics, unit, models, looks)
+    st.html(shown)
     if unasked:
         quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}.")
 
@@ -81,43 +63,9 @@ def slices(
     show(f"{metric.label} by {what.lower()}", head, rows)
 
 
-def mark(look: tuple[str, str]) -> str:
-    """A model's colour and shape, as in the charts."""
-    color, symbol = look
-    shape = dict(zip(charts.SYMBOLS, "●◆■▲★✚⬢▼", strict=True))[symbol]
-    return f'<span aria-hidden="true" style="color:{color}">{shape}</span>'
-
-
-def breakable(name: str) -> str:
-    """A long name as HTML that may be broken after its slashes, colons and hyphens."""
-    return re.sub(r"([/:@_-])", r"\1<wbr>", html.escape(name, quote=False))
-
-
-def _best(own: pd.DataFrame, metric: Metric) -> str:
-    known = own.dropna(subset=["value"])
-    if known["value"].nunique() < 2 or metric.direction == "none":
-        return ""
-    place = known["value"].idxmin() if metric.direction == "down" else known["value"].idxmax()
-    return str(known.loc[place, "model"])
-
-
-def _cell(found: object | None, unit: str, best: bool, tells: bool) -> str:
-    if found is None or math.isnan(found.value):
-        return f"<td>-<br><small>n = {found.n_items if found else 0:,}</small></td>"
-    value = tag("strong" if best else "span", charts.number(found.value, unit), class_="value")
-    around = charts.interval(found.low, found.high, unit)
-    counted = f"n = {found.n_items:,}" + (f" · {found.ties:,} tied" if found.ties and tells else "")
-    small = f"{around}<br>{counted}" if around else counted
-    return f"<td>{value}<br><small>{small}</small></td>"
-
-
 def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:
     """A table with a name for those who do not see it; narrow screens scroll it."""
-    st.html(
-        f'<div class="vp-scroll" role="region" tabindex="0" aria-label="{html.escape(name)}">'
-        f'<table class="{f"vp-table {css}".strip()}">'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    st.html(markup.table(name, head, rows, css))
 
 
 def reading(points: pd.DataFrame, down: Metric, up: Metric, unit: str) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vlprobe.ui_state import tag
+from vlprobe.markup import tag
 from vlprobe.ui_words import named
 
 EDITED = {"flip": "Made wrong", "combined": "Reworded and made wrong", "paraphrase": "Reworded"}

@@ -1,0 +1,46 @@
+"""Pieces of HTML that the dashboard and the report share. Names, captions and notes are data: always escaped."""
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+
+from vlprobe import charts
+
+SHAPES = dict(zip(charts.SYMBOLS, "●◆■▲★✚⬢▼", strict=True))
+
+
+def tag(name: str, text: str, **attributes: str) -> str:
+    """One HTML element with its text escaped."""
+    given = "".join(f' {key.rstrip("_")}="{html.escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{given}>{html.escape(text)}</{name}>"
+
+
+def mark(look: tuple[str, str]) -> str:
+    """A model's colour and shape, as in the charts."""
+    color, symbol = look
+    return f'<span aria-hidden="true" style="color:{color}">{SHAPES[symbol]}</span>'
+
+
+def breakable(name: str) -> str:
+    """A long name as HTML that may be broken after its slashes, colons and hyphens."""
+    return re.sub(r"([/:@_-])", r"\1<wbr>", html.escape(name, quote=False))
+
+
+def table(name: str, head: str, rows: Sequence[str], css: str = "") -> str:
+    """A table with a name for those who do not see it; narrow screens scroll it."""
+    return (
+        f'<div class="vp-scroll" role="region" tabindex="0" aria-label="{html.escape(name)}">'
+        f'<table class="{f"vp-table {css}".strip()}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def facts(known: dict[str, str]) -> str:
+    """Names and what is known of them, a line each."""
+    lines = "".join(f"{tag('dt', name)}<dd>{breakable(value)}</dd>" for name, value in known.items())
+    return f'<dl class="vp-facts">{lines}</dl>'
+
+
+def ordered(models: Iterable[str]) -> list[str]:
+    """Models by name, controls last."""
+    return sorted(models, key=lambda name: (name.startswith("control:"), name))

@@ -1,0 +1,77 @@
+"""The tables of numbers as HTML: sizes that suit numbers with intervals, readable by screen readers."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from vlprobe import charts, views
+from vlprobe.charts import Looks
+from vlprobe.markup import breakable, mark, table, tag
+from vlprobe.types import Metric
+from vlprobe.ui_words import MOVED
+
+ARROWS = {"up": "↑ higher is better", "down": "↓ lower is better", "none": ""}
+
+
+def metrics(probe: str) -> dict[str, Metric]:
+    """The probe's metrics by name; where two share a label, it says which kind of question is meant."""
+    known = views.metrics(probe)
+    labels = [metric.label for metric in known.values()]
+    words = views.kinds(probe)
+    return {
+        name: replace(metric, label=f"{words[metric.kinds[0]].partition(':')[0]}: {metric.label}")
+        if labels.count(metric.label) > 1
+        else metric
+        for name, metric in known.items()
+    }
+
+
+def headline(
+    numbers: pd.DataFrame, metrics: Mapping[str, Metric], unit: str, models: Sequence[str], looks: Looks
+) -> tuple[str, list[str]]:
+    """A row a metric, a column a model: the value, its 95 % interval, n, and ties; and what nobody was asked.
+
+    Args:
+        numbers: What `views.estimates` returns for the whole question set.
+        metrics: The probe's metrics by name, in order.
+        unit: "cosine" or "spread".
+        models: Columns, in order.
+        looks: What `charts.styles` returns.
+    """
+    cells = {(row.model, row.metric): row for row in numbers.itertuples()}
+    head = tag("th", "Metric", scope="col")
+    head += "".join(f'<th scope="col">{mark(looks[model])} {breakable(model)}</th>' for model in models)
+    rows, unasked = [], []
+    for name, metric in metrics.items():
+        if not numbers.loc[numbers["metric"] == name, "n_items"].any():
+            unasked.append(metric.label)
+            continue
+        own = charts.unit_of(metric, unit)
+        told = {"rate": "", "spread": "in spreads"}.get(own, own)
+        way = " · ".join(text for text in (told, ARROWS[metric.direction]) if text)
+        first = f"{tag('span', metric.label)}<br>{tag('small', way)}<br>{tag('small', metric.help)}"
+        best = _best(numbers[numbers["metric"] == name], metric)
+        tells = not set(metric.kinds) <= set(MOVED)
+        row = "".join(_cell(cells.get((model, name)), own, model == best, tells) for model in models)
+        rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{row}</tr>')
+    return table("Headline numbers of each model", head, rows), unasked
+
+
+def _best(own: pd.DataFrame, metric: Metric) -> str:
+    known = own.dropna(subset=["value"])
+    if known["value"].nunique() < 2 or metric.direction == "none":
+        return ""
+    place = known["value"].idxmin() if metric.direction == "down" else known["value"].idxmax()
+    return str(known.loc[place, "model"])
+
+
+def _cell(found: object | None, unit: str, best: bool, tells: bool) -> str:
+    if found is None or math.isnan(found.value):
+        return f"<td>-<br><small>n = {found.n_items if found else 0:,}</small></td>"
+    value = tag("strong" if best else "span", charts.number(found.value, unit), class_="value")
+    around = charts.interval(found.low, found.high, unit)
+    counted = f"n = {found.n_items:,}" + (f" · {found.ties:,} tied" if found.ties and tells else "")
+    small = f"{around}<br>{counted}" if around else counted
+    return f"<td>{value}<br><small>{small}</small></td>"
