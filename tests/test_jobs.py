@@ -23,7 +23,7 @@ def wait(store, job_id: str, states: tuple[str, ...] = jobs.ENDED) -> jobs.Job:
 
 
 def request(tiny: str, **changes) -> Request:
-    return Request(**{"models": ("control:random",), "dataset": tiny, "probe": "lgip"} | changes)
+    return Request(**{"models": ("control:random",), "dataset": tiny, "probe": "lgip", "device": "cpu"} | changes)
 
 
 def test_a_job_runs_to_its_end_and_names_its_runs(tiny, store):
@@ -43,7 +43,7 @@ def test_a_waiting_job_can_be_cancelled_and_resumed(tiny, store):
     import filelock
 
     (store.root / "jobs").mkdir(parents=True)
-    turn = filelock.FileLock(store.root / "jobs" / ".auto.lock")
+    turn = filelock.FileLock(store.root / "jobs" / ".cpu.lock")
     with turn:
         job_id = jobs.start(request(tiny), store)
         with pytest.raises(InvalidInput, match="still going"):
@@ -58,7 +58,7 @@ def test_a_killed_job_is_never_shown_as_running(tiny, store):
     import filelock
 
     (store.root / "jobs").mkdir(parents=True)
-    with filelock.FileLock(store.root / "jobs" / ".auto.lock"):
+    with filelock.FileLock(store.root / "jobs" / ".cpu.lock"):
         job_id = jobs.start(request(tiny), store)
         process = json.loads((store.root / "jobs" / job_id / "process.json").read_bytes())
         os.kill(process["pid"], signal.SIGKILL)

@@ -13,9 +13,20 @@ do. Every other exception is a bug and keeps its traceback.
 import difflib
 from collections.abc import Iterable
 
+LONGEST = 1500  # letters of a message
+
 
 class VlprobeError(Exception):
-    """One line for a person; never a traceback."""
+    """One line for a person; never a traceback.
+
+    What a file or a link puts into it is data: what does not print is written as Python writes it, so that it neither
+    breaks the line nor steers a terminal, and what is endless loses its middle.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        if len(message) > LONGEST:
+            message = f"{message[: LONGEST - 400]} ... {message[-400:]}"
+        super().__init__("".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in message))
 
 
 class NotFound(VlprobeError):
@@ -23,7 +34,7 @@ class NotFound(VlprobeError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
         known = list(known)
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        close = difflib.get_close_matches(name[:100], known, n=1, cutoff=0.5)
         guess = f" Did you mean '{close[0]}'?" if close else ""
         shown = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
         super().__init__(f"No {kind} named '{name}'.{guess} Known: {shown or 'none'}.{' ' + hint if hint else ''}")

@@ -2,13 +2,16 @@
 
     cache/jobs/<id>/request.json    what was asked
                     status.json     how far it is, replaced whole
+                    process.json    the number of its process
                     cancel          exists: stop at the next batch
                     log.txt         what the process printed
 
-A job waits its turn for its device. A process that is gone while its status says running was killed: that is told from
-the process's start time, so a reused number is not mistaken for it.
+Jobs for one device take turns, first come, first served. A process that is gone while its status says running was
+killed. It is known by the job's id on its command line: a process that got its number later has another, and no clock
+that is set anew can make two of one.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -17,6 +20,7 @@ import sys
 import time
 import traceback
 import uuid
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,11 +28,14 @@ import psutil
 
 from vlprobe.errors import InvalidInput, JobFailed, NotFound, VlprobeError
 from vlprobe.files import turn, write_bytes, write_json
+from vlprobe.models.frozen import pick_device
 from vlprobe.runner import Progress, Request, execute
 from vlprobe.store import Store
 
 ENDED = ("done", "failed", "cancelled", "dead")
 _WRITE_EVERY = 0.3  # seconds between two writes of the status
+_LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
+_SPAWNED = 10  # seconds in which a process that was started has said so
 _children: dict[int, subprocess.Popen] = {}
 
 
@@ -43,8 +50,10 @@ class Job:
     done: float = 0.0
     total: float = 1.0
     created: float = 0.0
-    started: float = 0.0
+    queued: float = 0.0  # when it last took its place in the queue
+    started: float = 0.0  # when what the label says began
     updated: float = 0.0
+    device: str = ""  # whose turn it waits for or has; "": not known yet
     error: str = ""
     keys: tuple[str, ...] = ()
 
@@ -65,7 +74,7 @@ class Cancelled(VlprobeError):
 
 def _folder(store: Store, job_id: str) -> Path:
     folder = store.root / "jobs" / job_id
-    if not job_id.isalnum() or not (folder / "request.json").exists():
+    if not re.fullmatch("[0-9a-f]{1,40}", job_id) or not (folder / "request.json").exists():
         known = sorted(path.parent.name for path in store.root.glob("jobs/*/request.json"))
         raise NotFound("job", job_id, known)
     return folder
@@ -76,7 +85,6 @@ def start(request: Request, store: Store) -> str:
     store.writable()
     job_id = f"{int(time.time()):x}{uuid.uuid4().hex[:6]}"
     folder = store.root / "jobs" / job_id
-    folder.mkdir(parents=True)
     write_json(folder / "request.json", asdict(request) | {"created": time.time()})
     _spawn(store, job_id)
     return job_id
@@ -86,28 +94,33 @@ def resume(store: Store, job_id: str) -> None:
     """Starts a stopped job again; what it had finished is not done twice. Raises InvalidInput while it runs."""
     store.writable()
     folder = _folder(store, job_id)
-    if not read(store, job_id).ended:
-        raise InvalidInput(f"Job '{job_id}' is still going. Cancel it first, or wait.")
-    (folder / "cancel").unlink(missing_ok=True)
-    _spawn(store, job_id)
+    with turn(folder / ".lock", lambda: None):  # of two people who press at once, one is told that it is going
+        if not read(store, job_id).ended:
+            raise InvalidInput(f"Job '{job_id}' is still going. Cancel it first, or wait.")
+        (folder / "cancel").unlink(missing_ok=True)
+        _spawn(store, job_id)
 
 
 def _spawn(store: Store, job_id: str) -> None:
     folder = store.root / "jobs" / job_id
     (folder / "process.json").unlink(missing_ok=True)  # of an earlier try
-    write_json(
-        folder / "status.json", {"state": "queued", "label": "Waiting for a free device", "updated": time.time()}
-    )
-    with (folder / "log.txt").open("ab") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "vlprobe.jobs", str(store.root), job_id],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+    now = time.time()
+    write_json(folder / "status.json", {"state": "queued", "label": "Starting", "queued": now, "updated": now})
+    try:
+        with (folder / "log.txt").open("ab") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "vlprobe.jobs", str(store.root), job_id],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise InvalidInput(
+            f"Job '{job_id}' cannot be started ({error.strerror}). Free some memory or disk, then resume it."
+        ) from None
     _children[child.pid] = child
-    write_json(folder / "process.json", {"pid": child.pid, "started": psutil.Process(child.pid).create_time()})
+    write_json(folder / "process.json", {"pid": child.pid})
 
 
 def cancel(store: Store, job_id: str) -> None:
@@ -123,9 +136,9 @@ def read(store: Store, job_id: str) -> Job:
         if child.poll() is not None:  # an ended child would stay visible until somebody asks
             _children.pop(pid, None)
     request, created = _asked(folder)
-    status = json.loads((folder / "status.json").read_bytes())
+    status = _status(folder)
     if status["state"] not in ENDED and not _alive(folder):
-        status = json.loads((folder / "status.json").read_bytes())  # it may have ended between the two looks
+        status = _status(folder)  # it may have ended between the two looks
         if status["state"] not in ENDED:
             status |= {"state": "dead", "error": "Its process is gone: killed, or the machine restarted. Resume it."}
     return Job(id=job_id, request=request, created=created, **status | {"keys": tuple(status.get("keys", ()))})
@@ -133,27 +146,50 @@ def read(store: Store, job_id: str) -> Job:
 
 def _asked(folder: Path) -> tuple[Request, float]:
     """What the job was asked, and when."""
-    given = json.loads((folder / "request.json").read_bytes())
-    created = given.pop("created")
-    return Request(**given | {"models": tuple(given["models"])}), created
+    try:
+        given = json.loads((folder / "request.json").read_bytes())
+        created = given.pop("created")
+        return Request(**given | {"models": tuple(given["models"])}), created
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise InvalidInput(f"'{folder}/request.json' is damaged. Delete the folder, start the run anew.") from None
+
+
+def _status(folder: Path) -> dict:
+    """What the job last said of itself; one whose word is lost counts as gone."""
+    try:
+        status = json.loads((folder / "status.json").read_bytes())
+        Job(id="", request=None, **status)
+    except FileNotFoundError:  # its maker was killed before it was started
+        return {"state": "dead", "error": "It was never started. Resume it."}
+    except (ValueError, TypeError):
+        return {"state": "dead", "error": "What it said of itself is damaged. Resume it."}
+    return status
 
 
 def _alive(folder: Path) -> bool:
     try:
-        process = json.loads((folder / "process.json").read_bytes())
-    except FileNotFoundError:  # written right after the process was started
-        return time.time() - (folder / "status.json").stat().st_mtime < 10
-    try:
-        found = psutil.Process(process["pid"])
-        return abs(found.create_time() - process["started"]) < 1 and found.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
+        pid = json.loads((folder / "process.json").read_bytes())["pid"]
+        return folder.name in psutil.Process(pid).cmdline()
+    except (FileNotFoundError, ValueError):  # written right after the process was started
+        age = time.time() - (folder / "status.json").stat().st_mtime
+        return abs(age) < _SPAWNED
+    except (psutil.NoSuchProcess, psutil.AccessDenied):  # a zombie is none such; another's process is not ours
         return False
 
 
 def jobs(store: Store) -> list[Job]:
-    """All jobs, newest first."""
-    ids = sorted((path.parent.name for path in store.root.glob("jobs/*/status.json")), reverse=True)
-    return [read(store, job_id) for job_id in ids]
+    """All jobs whose request can be read, latest first by the clock at which they were made."""
+    found = []
+    for path in store.root.glob("jobs/*/request.json"):
+        with contextlib.suppress(InvalidInput):
+            found.append(read(store, path.parent.name))
+    return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
+
+
+def before(store: Store, job: Job) -> list[Job]:
+    """The jobs that have their turn on the same device before this one, those that run among them."""
+    others = [other for other in jobs(store) if not other.ended and other.device == job.device and other.id != job.id]
+    return [one for one in others if one.state == "running" or (one.queued, one.id) < (job.queued, job.id)]
 
 
 def log(store: Store, job_id: str, lines: int = 40) -> str:
@@ -167,39 +203,33 @@ class _Report(Progress):
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.last, self.label, self.started = folder, 0.0, "", time.time()
+        self.queued, self.device = _status(folder).get("queued", self.started), ""
 
     def update(self, label: str, done: float, total: float) -> None:
         if (self.folder / "cancel").exists():
             raise Cancelled("Cancelled; what was finished is kept.")
-        now = time.time()
+        now = time.monotonic()  # a clock that is set back must not silence the job
         if label != self.label and done == 0:
-            self.started = now
+            self.started = time.time()
         if label != self.label or now - self.last > _WRITE_EVERY:
             self.last, self.label = now, label
             self.write("running", label=label, done=done, total=total)
 
     def write(self, state: str, **facts: object) -> None:
-        write_json(
-            self.folder / "status.json", {"state": state, "started": self.started, "updated": time.time()} | facts
-        )
+        own = {"queued": self.queued, "device": self.device, "started": self.started, "updated": time.time()}
+        write_json(self.folder / "status.json", {"state": state} | own | facts)
 
 
 def work(root: str, job_id: str) -> int:
     """What the child process does: waits for the device, runs the request, leaves its end in the status."""
     store = Store(Path(root))
     folder = _folder(store, job_id)
-    request, _ = _asked(folder)
+    write_json(folder / "process.json", {"pid": os.getpid()})  # whoever started it may have been killed since
     report = _Report(folder)
-    device = re.sub(r"[^A-Za-z0-9]", "-", request.device)
-    lock = store.root / "jobs" / f".{device}.lock"
-
-    def wait() -> None:
-        report.write("queued", label="Waiting for a free device")
-        if (folder / "cancel").exists():
-            raise Cancelled("Cancelled before it began.")
-
     try:
-        with turn(lock, wait):
+        request, _ = _asked(folder)
+        report.device = _device(request.device)
+        with _turn(store, job_id, report):
             manifests = execute(request, store, report)
         report.write("done", label="Done", done=1.0, total=1.0, keys=[manifest["key"] for manifest in manifests])
         return 0
@@ -213,6 +243,34 @@ def work(root: str, job_id: str) -> int:
         traceback.print_exc()
         report.write("failed", error=str(JobFailed(f"{type(error).__name__}: {error}. Its log has the details.")))
         return 1
+
+
+def _device(asked: str) -> str:
+    """One name for each device, whatever it was called: two jobs on one card wait for each other."""
+    found = asked if asked == "cpu" else pick_device(asked)  # "cpu" needs no torch to be known
+    return "cuda:0" if found == "cuda" else found
+
+
+@contextlib.contextmanager
+def _turn(store: Store, job_id: str, report: _Report) -> Iterator[None]:
+    """Holds the device while the block runs; says meanwhile how many jobs come first."""
+
+    def wait() -> None:
+        if (report.folder / "cancel").exists():
+            raise Cancelled("Cancelled before it began.")
+        first = len(before(store, read(store, job_id)))
+        jobs_first = f", {first} job{'s' if first > 1 else ''} before this one" if first else ""
+        label = f"Waiting for {report.device}{jobs_first}"
+        if label != report.label:
+            report.label = label
+            report.write("queued", label=label)
+
+    wait()
+    while before(store, read(store, job_id)):
+        time.sleep(_LOOK_EVERY)
+        wait()
+    with turn(store.root / "jobs" / f".{re.sub('[^a-z0-9]', '-', report.device)}.lock", wait):
+        yield
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def _overall(job: Job) -> float:
 
 
 def _pace(job: Job) -> str:
-    parts = [f"{_span(max(time.time() - job.created, 0))} since it was started"]
+    parts = [f"{_span(time.time() - job.created)} since it was started"]
     spent = job.updated - job.started
     if job.state == "running" and job.done > 0 and spent > 0.5:
         rate = job.done / spent
@@ -143,6 +143,7 @@ def _pace(job: Job) -> str:
 
 
 def _span(seconds: float) -> str:
+    seconds = max(seconds, 0)  # a clock may have been set back
     if seconds < 60:
         return f"{seconds:.0f} s"
     if seconds < 3600:
