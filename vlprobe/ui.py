@@ -14,13 +14,16 @@ from vlprobe.types import Metric
 from vlprobe.ui_access import admit
 from vlprobe.ui_cards import cards, summary
 from vlprobe.ui_charts import by_subtype, chart, deviations, triplets
+from vlprobe.ui_compare import compared, differences, in_words, margins
 from vlprobe.ui_filters import filters
 from vlprobe.ui_jobs import demo_button, form, panel, past, probe_button, watched
 from vlprobe.ui_models import checks, erased, examined, passport, verdict
 from vlprobe.ui_paper import paper
+from vlprobe.ui_playground import playground
 from vlprobe.ui_state import Questions, choose, plain, questions, quiet, store, tag, view
 from vlprobe.ui_style import style
 from vlprobe.ui_tables import about, explain, headline, slices
+from vlprobe.ui_tour import tour
 from vlprobe.ui_tradeoff import headline_figure, strength, trade_off, types, wordings
 from vlprobe.ui_words import HEADLINES, SENTENCES, by_words, named, order
 
@@ -30,7 +33,9 @@ __all__ = [
     "cards",
     "chart",
     "checks",
+    "compared",
     "deviations",
+    "differences",
     "erased",
     "examined",
     "explain",
@@ -38,9 +43,12 @@ __all__ = [
     "form",
     "headline",
     "headline_figure",
+    "in_words",
+    "margins",
     "paper",
     "passport",
     "past",
+    "playground",
     "questions",
     "quiet",
     "slices",
@@ -58,6 +66,8 @@ PAGES = {  # no sections: Streamlit puts their names into the list in a way that
     "overview": ("Overview", ":material/scatter_plot:"),
     "run": ("Run", ":material/play_circle:"),
     "failures": ("Failures", ":material/image_search:"),
+    "playground": ("Playground", ":material/draw:"),
+    "compare": ("Compare", ":material/compare_arrows:"),
     "breakdown": ("Breakdown", ":material/bar_chart:"),
     "tradeoff": ("Trade-off", ":material/balance:"),
     "retrieval": ("Retrieval", ":material/search:"),
@@ -118,7 +128,9 @@ def first_start() -> None:
             st.html(WELCOME)
             demo_button()
             st.page_link("pages/run.py", label="Or run your own models and pictures", icon=":material/tune:")
+            tour(open_=True)
         st.stop()
+    tour()
 
 
 def begin(probe: str) -> Questions:
