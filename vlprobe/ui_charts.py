@@ -20,16 +20,22 @@ def chart(figure: go.Figure, key: str, alt: str, chosen: bool = False) -> list[d
     Returns:
         The points that were clicked, where they can be `chosen`.
     """
-    ink = "#d5dae2" if st.context.theme.type == "dark" else "#3a4454"
-    figure.update_layout(font_color=ink, legend_font_color=ink)
-    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
-    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
+    inked(figure)
     config = {"displayModeBar": False, "scrollZoom": False}
     if not chosen:
         st.plotly_chart(figure, key=key, alt=alt, config=config)
         return []
     event = st.plotly_chart(figure, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points")
     return event["selection"]["points"]
+
+
+def inked(figure: go.Figure) -> go.Figure:
+    """The figure with letters dark enough to read in the page's theme."""
+    ink = "#d5dae2" if st.context.theme.type == "dark" else "#3a4454"
+    figure.update_layout(font_color=ink, legend_font_color=ink)
+    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
+    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
+    return figure
 
 
 def headlines(asked: Questions, averaging: str, unit: str) -> None:

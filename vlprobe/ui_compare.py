@@ -1,0 +1,196 @@
+"""Two to four models on the same cases: pickers, sentences and numbers, and the cases on which they part.
+
+The URL names the models (`base`, `with`), the marked area of the scatter (`area`, its corners) and the bucket, so that
+a link reopens the same cards.
+"""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe import charts_compare, markup_compare, views
+from vlprobe.ui_charts import inked
+from vlprobe.ui_state import Questions, choose, plain, quiet, view
+from vlprobe.ui_words import HEADLINES, MOVED, named
+from vlprobe.views import Filter
+from vlprobe.views_compare import REAL, Outcomes, bucket
+from vlprobe.views_tradeoff import TRADE_OFFS
+
+MOST = 3  # models beside the baseline
+BETWEEN = "|"  # names in the URL
+CORNERS = 40  # of a lasso: as many as a link can bear
+TOOLS = {"box": "Box", "lasso": "Lasso"}
+HOW_TO_READ = (
+    "How to read it: a mark is a case. Right of the vertical line {first} is right, above the horizontal line {second} "
+    "is. So the top left has what only {first} gets wrong, the bottom right what only {second} does. Drag over marks "
+    "to see their cases below."
+)
+HOW_TO_READ_MOVED = (
+    "How to read it: a mark is a case, and its margin is how far the model moved: 0 is best, and nobody is fooled. "
+    "Drag over marks to see their cases below."
+)
+
+
+def compared(asked: Questions) -> tuple[str, ...]:
+    """Pickers for the baseline and up to three models beside it. With one model there is nothing to compare: stops."""
+    if len(asked.models) < 2:
+        st.info("One model was asked these questions; to compare takes two.", icon=":material/info:")
+        st.page_link("pages/run.py", label="Ask another model", icon=":material/play_circle:")
+        st.stop()
+    left, right = st.columns([1, 2])
+    with left:
+        names = {name: name for name in asked.models}
+        base = choose("Baseline", "base", names, asked.models[0], always=True)
+    others = [name for name in asked.models if name != base]
+    given = st.query_params.get("with", "").split(BETWEEN)
+    chosen = [name for name in others if name in given][:MOST] or others[:MOST]
+    st.query_params["with"] = BETWEEN.join(chosen)
+    st.session_state["with"] = chosen
+    with right:
+        st.multiselect("Compared with it", others, key="with", max_selections=MOST, on_change=_models)
+    return (base, *chosen)
+
+
+def _models() -> None:
+    st.query_params["with"] = BETWEEN.join(st.session_state["with"])
+    for name in ("area", "bucket", "page"):
+        st.query_params.pop(name, None)
+
+
+def in_words(asked: Questions, table: pd.DataFrame, unit: str) -> None:
+    """What the comparison says, for people who do not read tables of p-values."""
+    down, ups = TRADE_OFFS.get(asked.probe, ("", ()))
+    main = HEADLINES.get(asked.probe, (*ups, down))
+    if table["verdict"].eq("").all():
+        st.info("Nothing is known of these models on the same questions, so nothing can be compared.")
+        return
+    st.html(markup_compare.in_words(table, asked.metrics, unit, asked.looks, main))
+
+
+def differences(asked: Questions, table: pd.DataFrame, unit: str) -> None:
+    """Every metric with its paired differences; what p means, below."""
+    body, unknown = markup_compare.differences(table, asked.metrics, unit, asked.looks)
+    st.html(body)
+    tests = int(table["p"].notna().sum())
+    quiet(
+        "Below each value: how far it is from the baseline, with the 95 % interval of that difference from resampling "
+        "pictures. p: how often a difference as large comes about if the models are alike and each picture's two "
+        f"answers are exchanged by a coin, raised (Holm) because {tests:,} comparisons are made at once. "
+        "From p = .05 up, these are tied."
+    )
+    if unknown:
+        quiet(f"Not asked here, or unknown for these models: {', '.join(unknown)}.")
+
+
+def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
+    """The scatter of two models' margins, who is fooled, and the filter of the cases that are marked."""
+    base, *others = models
+    known = set(view("choices", asked.key)["kind"])
+    kinds = {kind: words for kind, words in views.kinds(asked.probe).items() if kind in known}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        other = others[0]
+        if len(others) > 1:
+            other = choose(f"{base} against", "other", {name: name for name in others}, others[0])
+        kind = choose("Kind of question", "kind", kinds, next(iter(kinds)))
+    moved = kind in MOVED
+    area = corners(st.query_params.get("area", ""))
+    chosen = Filter(base, kind, outcome="all", sort=_order(kind), other=other, within=area)
+    points, total = view("scatter", asked.key, base, other, kind)
+    if not moved:
+        st.markdown(_fooled(view("who_is_fooled", asked.key, base, other, kind), base, other))
+    left, right = st.columns([5, 2], gap="medium")
+    with right:
+        tool = choose("Mark an area with a", "tool", TOOLS, "box", segments=True)
+        quiet((HOW_TO_READ_MOVED if moved else HOW_TO_READ).format(first=base, second=other))
+        if total > len(points):
+            quiet(f"Drawn: {len(points):,} of {total:,} cases, chosen by lot. An area finds all cases inside it.")
+        if area:
+            inside = view("buckets", asked.key, chosen)["all"]
+            st.html(f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the marked area.</p>')
+            st.button("Take the area away", key="unmark", icon=":material/ink_eraser:", on_click=_unmark)
+    with left:
+        words = {name: named(name) for name in points["subtype"].unique()}
+        figure = charts_compare.margins(points, base, other, asked.looks, words, area, tool, moved)
+        # A new key for each area: what is drawn is the area of the URL, and no other is left over from the mouse.
+        key = BETWEEN.join([base, other, kind, tool, st.query_params.get("area", "")])
+        with st.container(key="margins"):
+            st.plotly_chart(
+                inked(figure),
+                key=key,
+                alt=f"Margins of {base} against {other}, a mark a case. The choice below leads to the same cases.",
+                config={"displayModeBar": False, "scrollZoom": False},
+                on_select=lambda: _mark(key),
+                selection_mode=("box", "lasso"),
+            )
+    return chosen if moved else bucket(chosen, _bucket(asked, chosen))
+
+
+def _order(kind: str) -> str:
+    given = st.query_params.get("sort", "")
+    return given if given in views.SORTS else "difference"
+
+
+def _fooled(found: Outcomes, first: str, second: str) -> str:
+    """How often only one of the two is fooled, and whether that may be chance."""
+    one, other = found.counts["only_first"], found.counts["only_second"]
+    if math.isnan(found.p):
+        return ""
+    who = f"{plain(second if one < other else first)} is fooled more often, and hardly by chance"
+    word = "These are tied: a split as uneven may be chance" if found.p >= REAL else who
+    how = "McNemar's exact test" if found.independent else "each picture's answers exchanged as a whole"
+    ties = [f"{plain(name)} {n:,}" for name, n in ((first, found.tied_first), (second, found.tied_second)) if n]
+    told = f" Ties, which count as fooled: {', '.join(ties)}." if ties else ""
+    told += f" Unknown, and in none of these counts: {found.unknown:,}." if found.unknown else ""
+    return (
+        f"**{one:,}** cases fool only {plain(first)}, **{other:,}** only {plain(second)}, "
+        f"{found.counts['both_fooled']:,} both and {found.counts['both_held']:,} neither. "
+        f"**{word}** ({charts_compare.chance(found.p)}; {how}).{told}"
+    )
+
+
+def _bucket(asked: Questions, chosen: Filter) -> str:
+    counts = view("buckets", asked.key, chosen)
+    options = {
+        "all": f"All {counts['all']:,}",
+        "only_first": f"Only {chosen.model} fooled {counts['only_first']:,}",
+        "only_second": f"Only {chosen.other} fooled {counts['only_second']:,}",
+        "both_fooled": f"Both fooled {counts['both_fooled']:,}",
+        "both_held": f"Both right {counts['both_held']:,}",
+    }
+    help_ = "Fooled: what is wrong scores at least as high as what is right; a tie counts as fooled."
+    first = next(name for name in ("only_first", "only_second", "all") if counts[name] or name == "all")
+    return choose("Cases", "bucket", options, "all" if chosen.within else first, segments=True, help_=help_)
+
+
+def corners(text: str) -> tuple[tuple[float, float], ...]:
+    """The corners that a URL names: x,y;x,y;... Nothing where it is not that."""
+    try:
+        found = tuple((float(x), float(y)) for x, y in (pair.split(",") for pair in text.split(";") if pair))
+    except ValueError:
+        return ()
+    fine = 3 <= len(found) <= CORNERS + 1 and all(math.isfinite(number) for pair in found for number in pair)
+    return found if fine else ()
+
+
+def _mark(key: str) -> None:
+    """The area that was drawn goes into the URL: a box by its corners, a lasso by so many of its points."""
+    drawn = st.session_state[key]["selection"]
+    if drawn["lasso"]:
+        xs, ys = drawn["lasso"][-1]["x"], drawn["lasso"][-1]["y"]
+        step = -(-len(xs) // CORNERS)
+        found = list(zip(xs[::step], ys[::step], strict=True))
+    elif drawn["box"]:
+        (x, to_x), (y, to_y) = drawn["box"][-1]["x"], drawn["box"][-1]["y"]
+        found = [(x, y), (to_x, y), (to_x, to_y), (x, to_y)]
+    else:
+        _unmark()
+        return
+    st.query_params["area"] = ";".join(f"{x:.5f},{y:.5f}" for x, y in found)
+    for name in ("bucket", "page"):
+        st.query_params.pop(name, None)
+
+
+def _unmark() -> None:
+    for name in ("area", "page"):
+        st.query_params.pop(name, None)
