@@ -80,10 +80,9 @@ STYLE = """<style>
 .vp-word small { display: block; font-size: .72rem; font-variant-numeric: tabular-nums; }
 .vp-ramp { display: inline-block; width: 8rem; max-width: 40%; height: .8em; vertical-align: baseline;
   border: 1px solid var(--vp-strong-line); }
-.vp-glance { display: grid; grid-template-columns: minmax(9rem, 15rem) 1fr; gap: .3rem 1rem; align-items: center;
-  padding: .35rem 0; border-top: 1px solid var(--vp-line); line-height: 1.3; }
-.vp-glance p { margin: 0; overflow-wrap: anywhere; }
-.vp-track { position: relative; height: 2.5rem; border-radius: .4rem; background: var(--vp-mat); }
+.vp-glance { margin: 0 0 .5rem; line-height: 1.3; }
+.vp-glance p { margin: 0 0 .25rem; overflow-wrap: anywhere; }
+.vp-track { position: relative; height: 3.4rem; border-radius: .4rem; background: var(--vp-mat); }
 .vp-track b { position: absolute; left: 50%; top: 0; bottom: 0; width: 2px; margin-left: -1px; background: currentColor; }
 .vp-track i { position: absolute; transform: translate(-50%, -50%); font-style: normal; line-height: 1; cursor: default; }
 .vp-ends { display: flex; justify-content: space-between; margin: 0; font-size: .8rem; color: var(--vp-quiet); }
@@ -104,7 +103,6 @@ STYLE = """<style>
 .vp-gap i { position: absolute; top: 0; bottom: 0; min-width: 2px; border-radius: .2rem; background: currentColor; }
 .st-key-play_picture img, .st-key-play_mix img { max-height: 20rem; object-fit: contain; background: var(--vp-mat); }
 @media (max-width: 640px) {
-  .vp-glance { grid-template-columns: 1fr; }
   .vp-play thead { display: none; }
   .vp-play tbody tr { display: flex; flex-wrap: wrap; gap: 0 .8rem; }
   .vp-play tbody th { flex: 1 0 100%; padding-bottom: 0; }

@@ -1,0 +1,13 @@
+"""Playground: what do the models make of a picture and a caption of one's own?"""
+
+import streamlit as st
+
+from vlprobe import ui
+
+ui.enter()
+st.title("Playground")
+st.markdown(
+    "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in every way it knows, and each "
+    "model says how well the picture fits: live, while you type."
+)
+ui.playground()

@@ -1,0 +1,120 @@
+"""The Playground below the table of edits: which words and parts count, mixed pictures, what is kept, and the link."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+
+import numpy as np
+import streamlit as st
+
+from vlprobe import play
+from vlprobe.charts import Looks
+from vlprobe.errors import VlprobeError
+from vlprobe.markup_playground import mixed
+from vlprobe.perturb.influence import word_spans
+from vlprobe.play import Canvas, Exhibit, Player
+from vlprobe.ui_access import changes
+from vlprobe.ui_influence import coloured_words, heat, legend, worded
+from vlprobe.ui_state import choose, plain, quiet, store
+
+MAPS = {"shown": "Shown", "hidden": "Hidden"}
+KINDS = {"mix": "Mix", "patch": "Patch"}
+
+
+def why(players: Sequence[Player], canvas: Canvas, caption: str) -> None:
+    """What one model's score rests on: words of the caption, parts of the picture."""
+    st.subheader("What it looks at")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        names = {player.name: player.name for player in players}
+        name = choose("Model", "for", names, players[0].name)
+        shown = choose("Parts of the picture", "map", MAPS, "shown", segments=True)
+    player = next(player for player in players if player.name == name)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.markdown("**Words.** How much the caption's meaning changes, to this model, when the word is left out.")
+        if player.embeds_texts:
+            scores = {
+                start: found[0] for start, found in play.influences([player], caption, word_spans(caption)).items()
+            }
+            st.html(coloured_words(*worded(caption, scores)))
+            quiet("A wrong word goes unnoticed most easily where the number is small.")
+        else:
+            quiet("This model looks at a picture and a text together and has no meaning of a text alone: unknown.")
+    if shown == "hidden":
+        return
+    with right:
+        st.markdown("**Parts.** How much your caption's score falls when that part of the picture is black.")
+        if not player.sees:
+            quiet("This model sees no pictures.")
+            return
+        values = play.parts_that_matter(player, canvas, caption)
+        row, column = np.unravel_index(np.argmax(values), values.shape)
+        alt = f"The score falls most, by {values.max():.3f}, without row {row + 1}, column {column + 1}."
+        with st.container(key="play_heat"):
+            st.image(heat(canvas.draw(), values), width="stretch", alt=alt)
+        st.html(legend(values))
+
+
+@st.fragment
+def mixing(
+    players: Sequence[Player], canvas: Canvas, caption: str, shelf: Mapping[str, Exhibit], item: str, looks: Looks
+) -> None:
+    """The picture with another one mixed in, and what it scores with both captions; the slider runs this alone."""
+    st.subheader("Mix in another picture")
+    st.markdown(
+        "Your caption should prefer your picture to a mixed one. Where the mixed picture scores as high or higher, it "
+        "**fools** the model."
+    )
+    others = {key: exhibit.captions[0] for key, exhibit in shelf.items() if key != item}
+    if not others:
+        quiet("There is no other picture to mix with.")
+        return
+    left, right = st.columns([2, 3], gap="large")
+    with right:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            partner = shelf[choose("Other picture", "with", others, next(iter(others)))]
+            kind = choose("Edit", "edit", KINDS, "mix", segments=True)
+        stays = st.slider("How much of your picture stays", 5, 95, 80, 5, "%d %%", key="lam", bind="query-params")
+        other = opened(partner, "play_other")
+        made = play.edited(canvas, other, kind, stays / 100)
+        captions = (caption, partner.captions[0])
+        scores = {player.name: player.scores([canvas, made, other], captions) for player in players}
+        st.html(mixed(captions, scores, looks))
+    with left, st.container(key="play_mix"):
+        st.image(made.draw(), width="stretch", alt=f"Your picture; {100 - stays} % is of another: {captions[1]}")
+
+
+def opened(exhibit: Exhibit, slot: str) -> Canvas:
+    """A picture of the shelf, opened when it is picked and not at every key; each slot of the session holds one."""
+    kept = st.session_state.get(slot)
+    if kept is None or kept[0] != exhibit:
+        kept = st.session_state[slot] = (exhibit, play.canvas(exhibit.open()))
+    return kept[1]
+
+
+def keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
+    """Stores picture and caption as a dataset when that is asked for, and says where it is and how to run it."""
+    st.subheader("Keep it")
+    if not changes("Nothing can be kept."):
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input("Name of the dataset", "playground", max_chars=60, key="play_name")
+        asked = st.button("Keep as a dataset", icon=":material/save:", key="play_keep")
+    quiet("Keep more pictures under the same name, and they become one dataset. The camera's notes are not kept.")
+    if not asked:
+        return
+    try:
+        folder = play.keep(canvas, caption, name, store().root).resolve()
+    except VlprobeError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
+    st.success(f"Kept in {plain(str(folder))}. Ask all questions about it in a terminal:", icon=":material/check:")
+    named = [word for model in models for word in ("--model", model)]
+    st.code(shlex.join(["vlprobe", "run", *named, "--dataset", f"folder:{folder}"]), language="bash", wrap_lines=True)
+
+
+def link(complete: bool) -> None:
+    """The address of what is seen."""
+    with st.popover("Link", icon=":material/link:"):
+        quiet("Opens this caption, these models and this picture." if complete else "Holds all but your own picture.")
+        st.code(f"{st.context.url or ''}?{urlencode(st.query_params.to_dict())}", language=None, wrap_lines=True)
