@@ -5,8 +5,9 @@ one image are not fifty observations. The same resampling serves every metric of
 number of items alone, every model on the same dataset: differences between models are paired.
 """
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ LEVEL = 0.95
 EXCHANGES = 20_000  # so that the smallest p, 1 in 20,001, stays below .05 in a family of hundreds
 GROUPS = 1024  # more items than this are compared in so many random groups
 _CHUNK = 50  # resamples held in memory at once
+_ITEMS = 1024  # items whose draws are multiplied at once
 _EXCHANGED = 1000  # exchanges held in memory at once
 
 
@@ -69,42 +71,89 @@ def resample_counts(n_items: int, first: int, last: int) -> np.ndarray:
     return counts
 
 
+class Sums:
+    """What many means and their intervals rest on, from blocks of items that come one after another.
+
+    It grows with the number of items by RESAMPLES bytes each, and not with the number of cases.
+    """
+
+    def __init__(self, n_items: int) -> None:
+        self.n_items = n_items
+        self._sums: dict[Hashable, _Sum] = {}
+
+    @functools.cached_property
+    def _counts(self) -> np.ndarray:
+        """How often each item is drawn in each resample, shape (n_items, RESAMPLES); never more than 255 times."""
+        counts = np.empty((self.n_items, RESAMPLES), dtype=np.uint8)
+        for first in range(0, RESAMPLES, _CHUNK):
+            last = min(first + _CHUNK, RESAMPLES)
+            counts[:, first:last] = resample_counts(self.n_items, first, last).T
+        return counts
+
+    def add(self, names: Sequence[Hashable], total: np.ndarray, weight: np.ndarray, item: np.ndarray) -> None:
+        """Adds to the measures of these names what a block of items has of them.
+
+        Args:
+            names: Of the measures, each once.
+            total: Weight times value, summed within each item, shape (len(names), items in the block).
+            weight: The same of the weight.
+            item: The codes of the items, each once in a block; an item may come again in a later one.
+        """
+        drawn = np.zeros((2 * len(names), RESAMPLES))
+        both = np.concatenate([total, weight])
+        for start in range(0, len(item), _ITEMS):
+            own = slice(start, start + _ITEMS)
+            drawn += both[:, own] @ self._counts[item[own]].astype(np.float64)
+        for row, name in enumerate(names):
+            known = self._sums.get(name) or self._sums.setdefault(name, _Sum(self.n_items))
+            known.pooled += total[row].sum(), weight[row].sum()
+            known.drawn += drawn[row], drawn[len(names) + row]
+            there = item[weight[row] > 0]
+            np.bitwise_or.at(known.there, there >> 3, (1 << (there & 7)).astype(np.uint8))
+
+    def drop(self, name: Hashable) -> None:
+        """Forgets a measure."""
+        self._sums.pop(name, None)
+
+    def estimate(self, name: Hashable) -> Estimate:
+        """The weighted mean of a measure, with a 95 % percentile interval clustered on the item.
+
+        A measure without any weight is unknown: NaN with n_items 0. With fewer than two items the interval is NaN.
+        """
+        known = self._sums.get(name)
+        if known is None or known.pooled[1] == 0:
+            return Estimate()
+        n_items = int(np.bitwise_count(known.there).sum())
+        top, bottom = known.drawn
+        means = top[bottom > 0] / bottom[bottom > 0]
+        tail = (1 - LEVEL) / 2
+        low, high = np.quantile(means, [tail, 1 - tail]) if n_items > 1 else (math.nan, math.nan)
+        return Estimate(float(known.pooled[0] / known.pooled[1]), float(low), float(high), n_items)
+
+
+class _Sum:
+    """Totals of a measure: of weight times value, and of weight; as they are and in every resample."""
+
+    __slots__ = ("drawn", "pooled", "there")
+
+    def __init__(self, n_items: int) -> None:
+        self.pooled, self.drawn = np.zeros(2), np.zeros((2, RESAMPLES))
+        self.there = np.zeros(n_items // 8 + 1, dtype=np.uint8)  # a bit an item: whether it has any weight
+
+
 def estimates(measures: Sequence[Measure], n_items: int) -> list[Estimate]:
-    """The weighted mean of each measure, with a 95 % percentile interval clustered on the item.
+    """The estimate of each measure; see `Sums.estimate`.
 
     Args:
-        measures: What to average; a measure without any weight is unknown: NaN with n_items 0.
+        measures: What to average.
         n_items: How many items were asked about, those without a case included.
-
-    Returns:
-        One Estimate a measure. With fewer than two items the interval is NaN.
     """
-    if not measures:
-        return []
-    weights = np.stack([np.bincount(m.item, m.weight, n_items) for m in measures], axis=1)
-    sums = np.stack([np.bincount(m.item, m.weight * m.value, n_items) for m in measures], axis=1)
-    both = np.concatenate([sums, weights], axis=1)
-    resampled = np.concatenate(
-        [
-            resample_counts(n_items, first, min(first + _CHUNK, RESAMPLES)).astype(np.float64) @ both
-            for first in range(0, RESAMPLES, _CHUNK)
-        ]
-    )
-    top, bottom = resampled[:, : len(measures)], resampled[:, len(measures) :]
-    means = np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
-    tail = (1 - LEVEL) / 2
-    found = []
-    for column in range(len(measures)):
-        weight = weights[:, column].sum()
-        if weight == 0:
-            found.append(Estimate())
-            continue
-        own = means[:, column]
-        own = own[~np.isnan(own)]
-        with_rows = int((weights[:, column] > 0).sum())
-        low, high = np.quantile(own, [tail, 1 - tail]) if with_rows > 1 else (np.nan, np.nan)
-        found.append(Estimate(float(sums[:, column].sum() / weight), float(low), float(high), with_rows))
-    return found
+    sums, names = Sums(n_items), range(len(measures))
+    if measures:
+        weight = np.stack([np.bincount(m.item, m.weight, n_items) for m in measures])
+        total = np.stack([np.bincount(m.item, m.weight * m.value, n_items) for m in measures])
+        sums.add(names, total, weight, np.arange(n_items))
+    return [sums.estimate(name) for name in names]
 
 
 def differences(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Difference]:
