@@ -23,7 +23,7 @@ LAYERS = [
     ("probes",),
     ("store",),
     ("doctor", "annotations"),
-    ("runner", "views"),
+    ("runner", "views", "play"),
     ("jobs", "charts", "ui_words", "ui_style"),
     ("markup",),
     ("report",),
