@@ -22,22 +22,34 @@ class Gallery:
     """Candidates as embeddings, float32 of shape (n, dim)."""
 
     def __init__(self, vectors: np.ndarray) -> None:
-        rows = np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.shape[1] * 4))).ravel()
-        _, self.first, which = np.unique(rows, return_index=True, return_inverse=True)
-        self.vectors, self.which = vectors[self.first], which.ravel()
+        self.first, self.which = _distinct(vectors)
+        self.vectors = vectors if len(self.first) == len(vectors) else vectors[self.first]
+
+    @property
+    def block(self) -> int:
+        """How many queries are asked at once."""
+        return max(1, BLOCK_BYTES // (4 * max(len(self.first), 1)))
 
     def similarities(self, queries: np.ndarray, match: Match | None = None) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of queries and their similarities to every candidate, of shape (block, n).
 
-        Float32 cosines, or with `match` what `reranked` makes of them.
+        Float32 cosines, or with `match` what `reranked` makes of them. Equal queries have equal rows, to the bit.
         """
-        step = max(1, BLOCK_BYTES // (4 * max(len(self.which), 1)))
-        for start in range(0, len(queries), step):
-            block = slice(start, min(start + step, len(queries)))
-            found = products(queries[block], self.vectors)
+        for start in range(0, len(queries), self.block):
+            block = slice(start, min(start + self.block, len(queries)))
+            asked = queries[block]
+            first, which = _distinct(asked)
+            found = products(asked[first], self.vectors)[which]
             if match:
                 found = reranked(found, lambda query, column, start=start: match(start + query, self.first[column]))
             yield block, found[:, self.which]
+
+
+def _distinct(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
+    """Where each distinct row stands first, and which of these each row is; no two equal: every row, as it stands."""
+    rows = np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.shape[1] * 4))).ravel()
+    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    return (first, which.ravel()) if len(first) < len(vectors) else (np.arange(len(vectors)), slice(None))
 
 
 def products(left: np.ndarray, right: np.ndarray) -> np.ndarray:

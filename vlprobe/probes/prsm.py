@@ -6,7 +6,8 @@ A case is one query in several versions, P1: any paraphrases (the captions of on
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.gallery import Gallery
 from vlprobe.metrics import ranking
 from vlprobe.perturb import lgip
-from vlprobe.types import Case, Edit, Item, Probe, Run
+from vlprobe.types import Case, Edit, Item, Picture, Probe, Run
 
 PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-of")
 SHOWN = 5  # pictures of each version's ranking that are kept to look at
@@ -85,19 +86,20 @@ class Prsm(Probe):
         def score(cases: pa.Table) -> pa.Table:
             texts = cases["texts"].to_pylist()
             encoder.texts([text for versions in texts for text in versions], keep=True)
-            found, tops = [], []
-            for item, versions in zip(cases["item"].to_pylist(), texts, strict=True):
-                if own[item] not in galleries:
-                    raise InvalidInput(
-                        f"No picture of the gallery has {group} '{own[item]}', which item '{item}' asks of."
-                    )
-                numbers, gallery = galleries[own[item]]
-                match = scoring.matcher(encoder, [pictures[number] for number in numbers], versions, asked="texts")
-                asked = gallery.similarities(encoder.texts(versions), match)
-                values = np.concatenate([block for _, block in asked])
-                found.append(ranking.measures(values) | {"gallery_size": len(numbers)})
-                best = np.argsort(-values, axis=1, kind="stable")[:, :SHOWN]
-                tops.append(json.dumps([[candidates[numbers[one]].image.name for one in row] for row in best]))
+            asked = [own[item] for item in cases["item"].to_pylist()]
+            if lost := [row for row, value in enumerate(asked) if value not in galleries]:
+                raise InvalidInput(
+                    f"No picture of the gallery has {group} '{asked[lost[0]]}', "
+                    f"which item '{cases['item'][lost[0]]}' asks of."
+                )
+            found, tops = [{}] * len(texts), [""] * len(texts)
+            for value, (numbers, gallery) in galleries.items():
+                rows = [row for row, one in enumerate(asked) if one == value]
+                shown = [pictures[number] for number in numbers]
+                ranked = _rankings(encoder, gallery, shown, [texts[row] for row in rows])
+                for row, (measured, best) in zip(rows, ranked, strict=True):
+                    found[row] = measured | {"gallery_size": len(numbers)}
+                    tops[row] = json.dumps([[shown[place].name for place in version] for version in best])
             table = pd.DataFrame(found).astype(np.float64)
             kept = table["local_100"].fillna(table["local_10"]).fillna(table["global"])
             columns = {"margin": pa.array((kept - 1).astype(np.float32)), "top": pa.array(tops)}
@@ -106,6 +108,40 @@ class Prsm(Probe):
             return pa.table({"scores": nothing, "text_scores": nothing, **columns})
 
         return score
+
+
+def _rankings(
+    encoder: Encoder, gallery: Gallery, shown: Sequence[Picture], queries: Sequence[Sequence[str]]
+) -> Iterator[tuple[dict[str, float], list[list[int]]]]:
+    """The measures of each query, and what each of its versions ranks first; as many queries at once as a block has."""
+    with ThreadPoolExecutor(encoder.workers) as pool:
+        for block in _blocks(queries, gallery.block):
+            texts = [text for versions in block for text in versions]
+            match = scoring.matcher(encoder, shown, texts, asked="texts")
+            values = np.concatenate([part for _, part in gallery.similarities(encoder.texts(texts), match)])
+            ends = np.cumsum([len(versions) for versions in block])
+            yield from pool.map(_ranked, np.split(values, ends[:-1]))
+
+
+def _ranked(values: np.ndarray) -> tuple[dict[str, float], list[list[int]]]:
+    rankings = ranking.Rankings(values)
+    return ranking.measures(rankings), rankings.order[:, :SHOWN].tolist()
+
+
+def _blocks(queries: Sequence[Sequence[str]], most: int) -> Iterator[list[Sequence[str]]]:
+    """Queries in groups of at most so many versions, or of one query that has more.
+
+    >>> list(_blocks(["abc", "def", "gh"], 6))
+    [['abc', 'def'], ['gh']]
+    """
+    block: list[Sequence[str]] = []
+    for versions in queries:
+        if block and sum(map(len, block)) + len(versions) > most:
+            yield block
+            block = []
+        block.append(versions)
+    if block:
+        yield block
 
 
 def _sets(item: Item, seed: int) -> dict[str, list[str]]:
