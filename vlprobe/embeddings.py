@@ -2,15 +2,19 @@
 
 A text is known by its tokens, a picture by its bytes and its edit: what the model cannot tell apart is one thing, so
 that an edit which a tokenizer undoes is an exact tie. Embeddings that will be asked for again (`keep`) go to
-`cache/embeddings/<model digest>/`, in files written once and never changed.
+`cache/embeddings/<model digest>/`, in files written once and never changed, whose names are the digests of their bytes.
 """
 
+import functools
 import hashlib
 import io
+import logging
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +26,17 @@ from vlprobe.types import DualEncoder, PairScorer, Picture, TextEncoder
 Progress = Callable[[str, int, int], None]  # stage, done, total
 SEEN_BYTES = 1 << 30  # of looked-at pictures that are kept for the next pairs
 SPREAD_PAIRS = 1000  # mismatched pairs that give the spread of a model that scores pairs
+NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")  # CUDA, MPS, CPU, cuBLAS
+_log = logging.getLogger(__name__)
+
+
+def intact(file: Path) -> bool:
+    """Whether an embedding file holds the bytes that were written."""
+    return _digest(file.read_bytes()) == file.stem
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 class Vectors:
@@ -31,16 +46,16 @@ class Vectors:
         self.dim, self.folder = dim, folder
         self._row = np.dtype([("key", "V16"), ("vector", "<f4", (dim,))])
         self._where: dict[bytes, tuple[np.ndarray, int]] = {}
-        for file in sorted(folder.glob("*.npy")) if folder and folder.is_dir() else []:
+        for file in sorted(folder.glob(f"{'?' * 32}.npy")) if folder and folder.is_dir() else []:
+            if not intact(file):
+                raise InvalidInput(
+                    f"Embedding file '{file}' is damaged: its checksum differs. Run `vlprobe verify --repair`, "
+                    "then this again."
+                )
             self._index(self._open(file))
 
     def _open(self, file: Path) -> np.ndarray:
-        try:
-            block = np.load(file, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError):
-            raise InvalidInput(
-                f"Embedding file '{file}' is damaged. Delete it; its embeddings are made again."
-            ) from None
+        block = np.load(file, mmap_mode="r", allow_pickle=False)
         if block.dtype != self._row:
             raise InvalidInput(f"Embedding file '{file}' is not of dimension {self.dim}. Delete it.")
         return block
@@ -73,11 +88,11 @@ class Vectors:
         block = np.empty(len(keys), dtype=self._row)
         block["key"], block["vector"] = np.array(keys, dtype="V16"), vectors
         if self.folder:
-            name = hashlib.blake2b(b"".join(keys), digest_size=12).hexdigest()
             buffer = io.BytesIO()
             np.save(buffer, block, allow_pickle=False)
-            write_bytes(self.folder / f"{name}.npy", buffer.getvalue())
-            block = self._open(self.folder / f"{name}.npy")
+            file = self.folder / f"{_digest(buffer.getvalue())}.npy"
+            write_bytes(file, buffer.getvalue())
+            block = self._open(file)
         self._index(block)
 
 
@@ -88,6 +103,7 @@ class Encoder:
         model: What encodes.
         folder: Where kept embeddings live; None keeps them in memory only.
         batch_size: Images at once; texts go four times as many at once. Changes speed, and scores by less than 1e-6.
+            Where the memory of the device is too small for it, half as many are tried, and so on.
         workers: Threads that read and preprocess pictures.
         progress: Called with (stage, done, total) after each batch; may raise to stop.
     """
@@ -112,6 +128,7 @@ class Encoder:
         self._texts = Vectors(self._dim, place / "texts" if place else None)
         self._seen: OrderedDict[bytes, object] = OrderedDict()
         self._content: dict[Picture, bytes] = {}
+        self._most: dict[str, int] = {}  # at once, as far as the memory was found to reach
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
         """Embeddings of the texts, float32 of shape (len(texts), dim), rows l2-normalised."""
@@ -126,9 +143,8 @@ class Encoder:
         step = 4 * self.batch_size
         for start in range(0, len(missing), step):
             rows = missing[start : start + step]
-            vectors[start : start + step] = self._checked(
-                self.model.encode_texts(tokens[rows]), (len(rows), self._dim), "texts"
-            )
+            encoded = np.concatenate(self._fitting("texts", self.model.encode_texts, tokens[rows]))
+            vectors[start : start + step] = self._checked(encoded, (len(rows), self._dim), "texts")
             self.progress("texts", min(start + step, len(missing)), len(missing))
         fresh = {keys[row]: number for number, row in enumerate(missing)}
         if keep:
@@ -154,7 +170,7 @@ class Encoder:
                     pixels = list(
                         pool.map(self._pixels, [batch[row] for row in missing], [data[row] for row in missing])
                     )
-                    vectors = self.model.encode_images(np.stack(pixels))
+                    vectors = np.concatenate(self._fitting("images", self.model.encode_images, np.stack(pixels)))
                     vectors = self._checked(vectors, (len(missing), self._image_dim), "images")
                     self._images.put([named[row] for row in missing], vectors)
                 keys += named
@@ -201,7 +217,8 @@ class Encoder:
             batch = order[start : start + self.batch_size]
             seen = self._look({key[0]: shown[asked[key][0]] for key in batch})
             rows = [asked[key][1] for key in batch]
-            scores = self.model.match([seen[key[0]] for key in batch], tokens[rows], logits=logits)
+            match = functools.partial(self.model.match, logits=logits)
+            scores = np.concatenate(self._fitting("pairs", match, [seen[key[0]] for key in batch], tokens[rows]))
             found |= zip(batch, self._checked(scores, (len(batch),), "scores").tolist(), strict=True)
             self.progress("pairs", start + len(batch), len(order))
         return np.array([found[key] for key in keys], dtype=np.float32)
@@ -219,7 +236,8 @@ class Encoder:
             with ThreadPoolExecutor(self.workers) as pool:
                 asked = [wanted[key] for key in fresh]
                 pixels = list(pool.map(self._pixels, asked, pool.map(pictures.read, asked)))
-            self._seen |= zip(fresh, self.model.look(pixels), strict=True)
+            looked = [one for part in self._fitting("pictures", self.model.look, pixels) for one in part]
+            self._seen |= zip(fresh, looked, strict=True)
         found = {key: self._seen[key] for key in wanted}
         for key in wanted:
             self._seen.move_to_end(key)
@@ -227,6 +245,37 @@ class Encoder:
         while size > SEEN_BYTES:
             size -= self._seen.popitem(last=False)[1].nbytes
         return found
+
+    def _fitting(self, what: str, ask: Callable, *batch: Sequence) -> list:
+        """The model's answers to a batch, in as many pieces as the memory of the device asks for."""
+        found, start = [], 0
+        while start < len(batch[0]):
+            most = self._most.get(what, len(batch[0]))
+            answered = self._tried(ask, *(part[start : start + most] for part in batch))
+            if answered is not None:
+                found.append(answered)
+                start += most
+                continue
+            size = min(most, len(batch[0]) - start)
+            if size == 1:
+                raise InvalidInput(
+                    f"Model '{self.model.name}' finds no memory on its device for {what}, not even one at a time. "
+                    "Close what else uses it, or choose --device cpu or --precision fp16."
+                )
+            self._most[what] = size // 2
+            _log.warning("Out of memory with %d %s at once: %d at once from here on.", size, what, size // 2)
+        return found
+
+    def _tried(self, ask: Callable, *batch: Sequence) -> Any | None:
+        """What the model answers, or None where its device has not the memory for it."""
+        try:
+            return ask(*batch)
+        except (MemoryError, RuntimeError) as error:
+            if not isinstance(error, MemoryError) and not any(words in str(error) for words in NO_MEMORY):
+                raise
+        if "torch" in sys.modules:  # what the failed try held goes back before the next
+            sys.modules["torch"].cuda.empty_cache()
+        return None
 
     def _checked(self, vectors: np.ndarray, expected: tuple[int, ...], what: str) -> np.ndarray:
         if vectors.shape != expected or vectors.dtype != np.float32:

@@ -17,9 +17,11 @@ import functools
 import hashlib
 import itertools
 import json
+import logging
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -33,6 +35,7 @@ from vlprobe.files import write_json, writing
 SCHEMA = 2
 GROUP_ROWS = 122_880  # of a row group: what one thread of DuckDB reads at a time
 GROUP_BYTES = 64 << 20  # and what is in memory while it is written or read
+REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
 DEFAULT = Path(os.environ.get("VLPROBE_CACHE", "cache"))
 
 
@@ -77,6 +80,42 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
+def _seal(manifest: Mapping[str, object]) -> str:
+    """The checksum of all that a manifest says."""
+    said = {name: value for name, value in manifest.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def part_intact(path: Path) -> bool:
+    """Whether a part holds the bytes that were written."""
+    try:
+        return json.loads(path.with_suffix(".json").read_bytes())["sha256"] == _sha256(path)
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+def whole(path: Path) -> None:
+    """Raises InvalidInput where a table of a complete entry is gone, or its bytes are not those that were written.
+
+    A file is read for this once in a process, and again when its size or its time has changed.
+    """
+    try:
+        status = path.stat()
+        _compared(path, status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        raise InvalidInput(f"'{path}' cannot be read ({error.strerror}). {REPAIR}") from None
+
+
+@functools.lru_cache(maxsize=10_000)
+def _compared(path: Path, size: int, time_ns: int) -> None:
+    for pause in (0.5, 0):  # a second look, in case that a process is between writing the table and the manifest
+        known = {file["name"]: file["sha256"] for file in Entry(path.parent).manifest()["files"]}
+        if known.get(path.name) == _sha256(path):
+            return
+        time.sleep(pause)
+    raise InvalidInput(f"'{path}' is not what was written: its checksum differs. {REPAIR}")
+
+
 class Entry:
     """One folder of the store: parts while it grows, one file a table and a manifest when it is complete."""
 
@@ -89,25 +128,34 @@ class Entry:
         return (self.folder / "manifest.json").exists() and self.manifest()["schema"] == SCHEMA
 
     def manifest(self) -> dict:
-        """What was written and how it came about."""
-        return json.loads((self.folder / "manifest.json").read_bytes())
+        """What was written and how it came about. Raises InvalidInput where it is not what was written."""
+        path = self.folder / "manifest.json"
+        try:
+            found = json.loads(path.read_bytes())
+            if found.get("sha256") in (None, _seal(found)) and {"schema", "files"} <= set(found):
+                return found
+        except (ValueError, AttributeError):  # not JSON, or not an object
+            pass
+        raise InvalidInput(f"'{path}' is damaged. {REPAIR}")
 
     def part(self, name: str) -> pa.Table | None:
         """A finished part, or None. A damaged part counts as not there and is made again."""
-        try:
-            return pq.read_table(self.folder / "parts" / f"{name}.parquet")
-        except FileNotFoundError:
+        path = self.folder / "parts" / f"{name}.parquet"
+        if not self.has_part(name):
             return None
-        except (pa.ArrowInvalid, OSError):
-            return None
+        if part_intact(path):
+            return pq.read_table(path)
+        logging.getLogger(__name__).warning("'%s' is damaged and is made again.", path)
+        return None
 
     def has_part(self, name: str) -> bool:
-        """Whether the part is finished; renaming came last, so existing is enough."""
-        return (self.folder / "parts" / f"{name}.parquet").exists()
+        """Whether the part is finished; its line is written last, so existing is enough."""
+        return (self.folder / "parts" / f"{name}.json").exists()
 
     def write_part(self, name: str, table: pa.Table) -> None:
         """Keeps a part; the same name always holds the same rows."""
-        _write(self.folder / "parts" / f"{name}.parquet", [table])
+        path = self.folder / "parts" / f"{name}.parquet"
+        write_json(path.with_suffix(".json"), _write(path, [table]))
 
     def write(self, name: str, tables: Iterable[pa.Table]) -> dict:
         """Writes a table of the entry, row groups as they come, and returns its line for the manifest."""
@@ -116,7 +164,8 @@ class Entry:
     def finish(self, tables: Mapping[str, pa.Table], facts: Mapping[str, object], files: Sequence[dict] = ()) -> None:
         """Writes each table as one file, then the manifest with the lines of all `files`, only then drops the parts."""
         files = [*files, *(self.write(name, [table]) for name, table in tables.items())]
-        write_json(self.folder / "manifest.json", {"schema": SCHEMA, "files": files, **facts})
+        manifest = {**facts, "schema": SCHEMA, "files": files}
+        write_json(self.folder / "manifest.json", manifest | {"sha256": _seal(manifest)})
         shutil.rmtree(self.folder / "parts", ignore_errors=True)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -147,12 +196,8 @@ class Entry:
                 yield pa.concat_tables(found)
 
     def _whole(self, name: str) -> Path:
-        known = {file["name"]: file for file in self.manifest()["files"]}[f"{name}.parquet"]
-        path = self.folder / known["name"]
-        if _sha256(path) != known["sha256"]:
-            raise InvalidInput(
-                f"'{path}' is not what was written (its checksum differs). Delete '{self.folder}', run again."
-            )
+        path = self.folder / f"{name}.parquet"
+        whole(path)
         return path
 
 
@@ -186,7 +231,7 @@ class Store:
         """Manifests of all complete runs, oldest first; each has `key`."""
         found = []
         for path in (self.root / "runs").glob("*/manifest.json"):
-            manifest = json.loads(path.read_bytes())
+            manifest = Entry(path.parent).manifest()
             if manifest["schema"] == SCHEMA:
                 found.append(manifest)
         return sorted(found, key=lambda manifest: (manifest["finished"], manifest["key"]))
@@ -213,16 +258,26 @@ class Store:
         return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:16]
 
     def files(self, keys: Sequence[str], table: str) -> list[str]:
-        """Paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums` (runs) or `cases`."""
+        """Paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums` (runs) or `cases`.
+
+        Raises InvalidInput where one of them is not what was written.
+        """
         folder = "cases" if table == "cases" else "runs"
-        return [str(self.root / folder / key / f"{table}.parquet") for key in keys]
+        paths = [self.root / folder / key / f"{table}.parquet" for key in keys]
+        for path in paths:
+            whole(path)
+        return list(map(str, paths))
 
     @contextlib.contextmanager
     def cursor(self) -> Iterator["object"]:
-        """A DuckDB cursor that can read this folder and nothing else."""
+        """A DuckDB cursor that can read this folder and nothing else. Raises InvalidInput where a file is gone."""
+        import duckdb
+
         cursor = _connection(str(self.root)).cursor()
         try:
             yield cursor
+        except duckdb.IOException as error:
+            raise InvalidInput(f"A stored result cannot be read ({error}). {REPAIR}") from None
         finally:
             cursor.close()
 
