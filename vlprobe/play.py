@@ -262,7 +262,7 @@ def edits(
         altered, lost = substitution.alter([caption], _ITEM, policy, k=k, seed=seed, influence=votes)
         found += [Edited("substitution", one.text, one.edit) for one in altered if one]
         dropped |= {f"{policy}: {reason}": count for reason, count in lost.items()}
-    for which in substitution.DELETIONS:
+    for which in reversed(substitution.DELETIONS):  # where two take the same word, what is known of it is said
         if which == "random" or votes:
             altered, lost = substitution.delete([caption], _ITEM, which, seed=seed, influence=votes)
             found += [Edited("deletion", one.text, one.edit) for one in altered if one]
