@@ -23,7 +23,7 @@ LAYERS = [
     ("probes",),
     ("store",),
     ("doctor", "annotations"),
-    ("runner", "views", "play"),
+    ("runner", "views", "verify", "play"),
     ("jobs", "charts", "ui_words", "ui_style"),
     ("markup",),
     ("report",),

@@ -12,6 +12,7 @@ import click
 
 from vlprobe import __version__
 from vlprobe.cli_serve import dashboard
+from vlprobe.cli_verify import verify
 from vlprobe.errors import VlprobeError
 
 if TYPE_CHECKING:
@@ -351,3 +352,4 @@ def train_demo(loss: str, steps: int, seed: int, threads: int, output: Path) -> 
 
 
 main.add_command(dashboard)
+main.add_command(verify)

@@ -20,7 +20,7 @@ from vlprobe.doctor_erased import Erased, erased
 from vlprobe.doctor_passport import Model
 from vlprobe.errors import InvalidInput
 from vlprobe.files import write_json
-from vlprobe.store import Store
+from vlprobe.store import REPAIR, Store
 from vlprobe.types import Dataset, Item
 
 SCHEMA = 1
@@ -139,13 +139,23 @@ def load(store: Store, digest: str = "*") -> list[Examination]:
     """The stored examinations of the model with this digest, or of all models, latest first."""
     found = []
     for path in (store.root / "models").glob(f"{digest}-*.json"):
-        content = json.loads(path.read_bytes())
-        if content.pop("schema") == SCHEMA:
-            content["passport"] = dict(content["passport"])
-            content["checks"] = tuple(Check(**check) for check in content["checks"])
-            content["erased"] = tuple(Erased(**row) for row in content["erased"])
-            found.append(Examination(**content))
+        if own := read(path):
+            found.append(own)
     return sorted(found, key=lambda one: (one.finished, one.dataset), reverse=True)
+
+
+def read(path: Path) -> Examination | None:
+    """The examination in a file; None where it was stored in another form. Raises InvalidInput."""
+    try:
+        content = json.loads(path.read_bytes())
+        if content.pop("schema") != SCHEMA:
+            return None
+        content["passport"] = dict(content["passport"])
+        content["checks"] = tuple(Check(**check) for check in content["checks"])
+        content["erased"] = tuple(Erased(**row) for row in content["erased"])
+        return Examination(**content)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise InvalidInput(f"'{path}' is damaged. {REPAIR}") from None
 
 
 def warnings(store: Store, model_digest: str) -> list[str]:
