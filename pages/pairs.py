@@ -9,6 +9,9 @@ st.title("Pairs")
 asked = ui.begin("eqben")
 table = ui.paper(asked)
 
+st.header("Which differences are seen")
+ui.subsets(asked)
+
 st.header("Does the score change evenly")
 st.markdown(
     "When picture and caption both change, the score should change by as much one way as the other. The deviation "

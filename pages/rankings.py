@@ -18,6 +18,8 @@ ui.quiet(
     "Share of the first pictures that two wordings of a query have in common. Arms are 95 % intervals; on the dotted "
     "line the pictures are drawn by lot from the gallery."
 )
+st.header("How deep do the rankings agree")
+ui.depths(asked)
 ui.notes(asked)
 ui.about(ui.view("facts", asked.key))
 ui.download(ui.view("remade", asked.key, table.number), "rankings")

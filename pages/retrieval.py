@@ -19,6 +19,14 @@ ui.quiet(
     "Drop rate: the share of what was found first in the clean gallery that is no longer. Altered on top (RSMS): how "
     "often something altered comes first. Arms are 95 % intervals."
 )
+st.header("How strong must an alteration be")
+ui.severity(asked)
+
+st.header("Which words decide")
+ui.word_influence(asked)
+
+st.header("Which parts of a picture decide")
+ui.occlusion(asked)
 ui.notes(asked)
 ui.about(ui.view("facts", asked.key))
 ui.download(ui.view("remade", asked.key, table.number), "retrieval")

@@ -11,6 +11,7 @@ table = ui.paper(asked)
 
 st.header("Meaning or looks")
 ui.triplets(asked)
+ui.lexical(asked)
 ui.notes(asked)
 ui.about(ui.view("facts", asked.key))
 ui.download(ui.view("remade", asked.key, table.number), "triplets")

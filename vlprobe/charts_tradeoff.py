@@ -117,8 +117,8 @@ def panel(
     figure.update_xaxes(
         title=down.label, title_standoff=6, range=ranges[0], tickformat=ticks(down), zeroline=False, nticks=4
     )
-    figure.update_yaxes(title=up.label, range=ranges[1], tickformat=ticks(up), zeroline=False)
-    return finished(figure, 300).update_layout(showlegend=False)
+    figure.update_yaxes(range=ranges[1], tickformat=ticks(up), zeroline=False)
+    return finished(figure, 270).update_layout(showlegend=False, margin_t=5)
 
 
 def shared(points: pd.DataFrame, up: Metric) -> Ranges:
@@ -214,7 +214,7 @@ def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], told: 
     own = printed[printed["slice"].isin(rows)]
     figure.add_scatter(
         x=own["value"],
-        y=[rows.index(name) + 0.44 for name in own["slice"]],
+        y=[rows.index(name) + 0.41 for name in own["slice"]],
         mode="markers",
         marker={"symbol": "circle-open", "size": 9, "color": QUIET, "line": {"width": 1.5}},
         name="published",

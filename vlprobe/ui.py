@@ -13,8 +13,10 @@ from vlprobe.errors import VlprobeError
 from vlprobe.types import Metric
 from vlprobe.ui_access import admit
 from vlprobe.ui_cards import cards, summary
-from vlprobe.ui_charts import by_subtype, chart, deviations, triplets
+from vlprobe.ui_charts import by_subtype, chart, triplets
 from vlprobe.ui_compare import compared, differences, in_words, margins
+from vlprobe.ui_figures import depths, deviations, lexical, occlusion, severity, subsets, word_influence
+from vlprobe.ui_export import report_button, shelf
 from vlprobe.ui_filters import filters
 from vlprobe.ui_jobs import demo_button, form, panel, past, probe_button, watched
 from vlprobe.ui_models import checks, erased, examined, passport, verdict
@@ -34,6 +36,7 @@ __all__ = [
     "chart",
     "checks",
     "compared",
+    "depths",
     "deviations",
     "differences",
     "erased",
@@ -44,21 +47,28 @@ __all__ = [
     "headline",
     "headline_figure",
     "in_words",
+    "lexical",
     "margins",
+    "occlusion",
     "paper",
     "passport",
     "past",
     "playground",
     "questions",
     "quiet",
+    "report_button",
+    "shelf",
+    "severity",
     "slices",
     "strength",
+    "subsets",
     "summary",
     "trade_off",
     "triplets",
     "types",
     "verdict",
     "view",
+    "word_influence",
     "wordings",
 ]
 

@@ -106,17 +106,3 @@ def triplets(asked: Questions) -> None:
         ARMS + GUESSING + " The grey cross needs no model: it takes the two texts that share most words to mean the "
         "same. A model has to beat it."
     )
-
-
-def deviations(asked: Questions, unit: str) -> None:
-    """EqBen's equivariance deviation, spread over the pairs."""
-    metric = asked.metrics["equivariance_deviation"]
-    table = view("deviations", asked.key, unit)
-    if table.empty:
-        quiet("No case here has two pictures.")
-        return
-    chart(charts.distribution(table, metric, unit, asked.looks), "deviations", f"{metric.label}, shares of the pairs.")
-    quiet(
-        "A model that answers equally to equal changes piles up at 0; the last step has all beyond. Compare models in "
-        "spreads: one that uses a wider range of cosines deviates more in cosines for that reason alone."
-    )

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from vlprobe import charts, markup_tables, views, views_compare, views_paper, views_tradeoff
+from vlprobe import charts, markup_tables, views, views_compare, views_figures, views_paper, views_tradeoff
 from vlprobe import store as store_module
 from vlprobe.charts import Looks
 from vlprobe.errors import VlprobeError
@@ -19,7 +19,7 @@ from vlprobe.markup import ordered, tag
 from vlprobe.store import Store
 from vlprobe.types import Metric
 
-VIEWS = (views, views_paper, views_tradeoff, views_compare)  # where `view` looks for a name
+VIEWS = (views, views_paper, views_tradeoff, views_compare, views_figures)  # where `view` looks for a name
 
 
 def store() -> Store:

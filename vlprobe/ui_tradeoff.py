@@ -4,9 +4,10 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import charts, charts_tradeoff
+from vlprobe.markup import breakable, mark
 from vlprobe.ui_charts import ARMS, chart, headlines, links
 from vlprobe.ui_state import Questions, choose, plain, quiet, view
-from vlprobe.ui_tables import breakable, mark, reading
+from vlprobe.ui_tables import reading
 from vlprobe.ui_words import named
 from vlprobe.views_tradeoff import COMBINED, TRADE_OFFS, TYPES, printed, printed_by_type, printed_trade_off
 
@@ -90,7 +91,7 @@ def types(asked: Questions, up: str, averaging: str, unit: str, hollow: bool) ->
     paper = printed_by_type(up) if hollow else None
     everything = points if paper is None else pd.concat([points, paper])
     ranges = charts_tradeoff.shared(everything, asked.metrics[up])
-    st.html(f'<p class="vp-small">{_legend(asked)}</p>')
+    mentioned(asked, "hollow: published" if hollow else "")
     shown = [kind for kind in KINDS if kind in set(points["type"])]
     for place, kind in zip(st.columns(len(shown)), shown, strict=True):
         with place:
@@ -105,13 +106,16 @@ def types(asked: Questions, up: str, averaging: str, unit: str, hollow: bool) ->
                     to = _failures(asked, model, kind)
                     st.page_link("pages/failures.py", label=plain(model), query_params=to)
     quiet(
-        "How to read it: the same axes in every panel, so a type whose marks lie lower is harder. How steady a model "
-        "is does not depend on the type of flip, so marks move up and down only."
+        f"How to read it: up is the {asked.metrics[up].label.lower()}, on the same axes in every panel, so a type "
+        "whose marks lie lower is harder. How steady a model is does not depend on the type of flip: marks only move "
+        "up and down."
     )
 
 
-def _legend(asked: Questions) -> str:
-    return " &emsp; ".join(f"{mark(asked.looks[model])} {breakable(model)}" for model in asked.models)
+def mentioned(asked: Questions, more: str = "") -> None:
+    """Which mark is which model, once for several small figures."""
+    names = [f"{mark(asked.looks[model])} {breakable(model)}" for model in asked.models]
+    st.html(f'<p class="vp-small">{" &emsp; ".join([*names, more])}</p>')
 
 
 def strength(asked: Questions, up: str, averaging: str, unit: str, hollow: bool) -> None:

@@ -279,8 +279,10 @@ def _printed(probe: str, table: PaperTable) -> list[tuple]:
     return rows
 
 
-def deviations(store: Store, case_key: str, unit: str = "cosine", bins: int = 40) -> pd.DataFrame:
-    """How EqBen's equivariance deviation is spread over the pairs, in bins that all models share.
+def deviations(
+    store: Store, case_key: str, unit: str = "cosine", subset: str = "", bins: int = 40
+) -> pd.DataFrame:
+    """How EqBen's equivariance deviation is spread over the pairs (of a subset), in bins that all models share.
 
     Returns:
         model, left, right, share (of the model's pairs; the last bin has all beyond); empty without two pictures.
@@ -290,8 +292,8 @@ def deviations(store: Store, case_key: str, unit: str = "cosine", bins: int = 40
         with store.cursor() as cursor:
             rows = cursor.execute(
                 "SELECT scores[1] AS score_0, scores[2] AS score_1, scores[3] AS score_2, scores[4] AS score_3 "
-                "FROM read_parquet(?) WHERE kind = 'pair'",
-                [store.files([run.key], "scores")],
+                "FROM read_parquet(?) WHERE kind = 'pair' AND (? = '' OR subtype = ?)",
+                [store.files([run.key], "scores"), subset, subset],
             ).df()
         values = pairs.equivariance_deviation(rows) / ((run.spread or math.nan) if unit == "spread" else 1.0)
         found[run.model] = values[~np.isnan(values)]

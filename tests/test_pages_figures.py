@@ -1,0 +1,106 @@
+"""The papers' figures on their pages, on a small store that holds all five probes."""
+
+import re
+from functools import partial
+
+import pytest
+
+from tests.test_pages import open_page
+from vlprobe import access, jobs, ui_figures, views
+from vlprobe.errors import NotFound
+from vlprobe.store import Store
+
+RANDOM, CONSTANT = "control:random", "control:constant"
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
+    return partial(open_page, monkeypatch, every_probe)
+
+
+@pytest.fixture
+def key(every_probe: Store) -> dict[str, str]:
+    return dict(views.question_sets(every_probe).set_index("probe")["case_key"])
+
+
+def bodies(at) -> str:
+    return " ".join(element.proto.body for element in at.get("html") if "<style>" not in element.proto.body)
+
+
+def drawn(at) -> set[str]:
+    return {element.key for element in at.get("plotly_chart")}
+
+
+@pytest.mark.parametrize(
+    ("page", "probe", "figures"),
+    [
+        ("retrieval", "rococo", {"severity"}),
+        ("pairs", "eqben", {"subsets", "deviations"}),
+        ("triplets", "visla", {"triplets", "distances", "lures"}),
+    ],
+)
+def test_a_page_draws_its_paper_s_figures(shown, key, page: str, probe: str, figures: set[str]):
+    at = shown(page, set=key[probe])
+    assert not at.error and not at.exception
+    assert figures <= drawn(at)
+
+
+def test_a_gallery_too_small_for_an_overlap_is_said(shown, key):
+    at = shown("rankings", set=key["prsm"])
+    assert not at.exception
+    assert not any(name.startswith("depth") for name in drawn(at)) and "too small for an overlap" in bodies(at)
+
+
+def test_words_of_captions_have_their_numbers_and_a_legend(shown, key):
+    text = bodies(shown("retrieval", set=key["rococo"], reader=RANDOM))
+    assert text.count('class="vp-words"') == ui_figures.CAPTIONS
+    numbers = [float(number) for number in re.findall(r'vp-word".*?<small>([\d.]+)</small>', text)]
+    assert len(numbers) > 2 * ui_figures.CAPTIONS and max(numbers) > 0
+    assert "Least telling noun" in text and "does most" in text
+
+
+def test_a_failure_s_parts_are_shown_beside_what_came_first_instead(shown, key):
+    at = shown("retrieval", set=key["rococo"], looker=RANDOM)
+    titles = [element.value for element in at.markdown]
+    assert "**The right picture**" in titles and "**What came first instead**" in titles
+    assert bodies(at).count("Strongest in row") == 2
+
+
+def test_the_missing_strengths_are_asked_as_a_job_that_differs_in_nothing_else(shown, key, monkeypatch):
+    asked = []
+    monkeypatch.setattr(jobs, "start", lambda request, store: asked.append(request) or "0")
+    at = shown("retrieval", set=key["rococo"], edit="mix")
+    assert "Stored of this alteration: 10 %. Not asked yet: 20 %, 30 %, 40 %" in bodies(at)
+    at.button(key="ask_severity").click().run()
+    (request,) = asked
+    assert request.options["pictures"] == ["mix:0.8", "mix:0.7", "mix:0.6"] and request.options["policies"] == []
+    assert request.options["picture_seeds"] == [1] and set(request.models) == {RANDOM, CONSTANT}
+
+
+def test_a_read_only_dashboard_offers_no_run(shown, key, monkeypatch):
+    monkeypatch.setattr(access, "read_only", lambda: True)
+    at = shown("retrieval", set=key["rococo"])
+    assert "ask_severity" not in {button.key for button in at.button}
+
+
+def test_a_model_that_cannot_be_loaded_is_one_line(shown, key, monkeypatch):
+    def missing(name: str):
+        raise NotFound("model", name, ["demo:softmax"])
+
+    monkeypatch.setattr(ui_figures, "_loaded", missing)
+    at = shown("retrieval", set=key["rococo"])
+    assert not at.exception and bodies(at).count("control:random") >= 1
+    assert "vp-word" not in bodies(at)
+
+
+@pytest.mark.parametrize("given", [{"edit": "danger", "measure": "rsms"}, {"edit": "nonsense"}])
+def test_every_alteration_can_be_picked(shown, key, given):
+    at = shown("retrieval", set=key["rococo"], **given)
+    assert not at.exception and "severity" in drawn(at)
+
+
+def test_the_deviation_of_one_subset_names_its_group_scores(shown, every_probe, key):
+    table = views.estimates(every_probe, key["eqben"], "subtype").query("metric == 'group_score'")
+    own = table[table["model"] == RANDOM].iloc[0]
+    at = shown("pairs", set=key["eqben"], subset=own["slice"])
+    assert f"{RANDOM} {100 * own['value']:.1f} %" in bodies(at)
