@@ -184,7 +184,6 @@ def _mark(key: str) -> None:
         (x, to_x), (y, to_y) = drawn["box"][-1]["x"], drawn["box"][-1]["y"]
         found = [(x, y), (to_x, y), (to_x, to_y), (x, to_y)]
     else:
-        _unmark()
         return
     st.query_params["area"] = ";".join(f"{x:.5f},{y:.5f}" for x, y in found)
     for name in ("bucket", "page"):

@@ -1,0 +1,237 @@
+"""The Compare page, without a browser: words, numbers, the scatter and the cases that it leads to."""
+
+import html
+import json
+import math
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import make_tiny
+from tests.test_pages import open_page, words
+from tests.test_views_compare import MODELS, filled, key  # noqa: F401 (fixtures)
+from vlprobe import charts, charts_compare, markup_compare, ui_cards, ui_compare, views, views_compare
+from vlprobe.runner import Request, execute
+from vlprobe.store import Store
+
+AREA = ((-0.1, -0.1), (0.3, -0.1), (0.3, 0.05), (-0.1, 0.05))
+IN_URL = ";".join(f"{x:.5f},{y:.5f}" for x, y in AREA)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, filled: Store):  # noqa: F811
+    return partial(open_page, monkeypatch, filled, "compare")
+
+
+def figure(at: AppTest) -> dict:
+    return json.loads(at.get("plotly_chart")[0].proto.spec)
+
+
+def shown_cases(at: AppTest) -> list[str]:
+    return [button.key for button in at.button if button.label == "Details"]
+
+
+def expected_cases(store: Store, key: str, chosen: views.Filter) -> list[str]:  # noqa: F811
+    table, _ = views.failures(store, key, chosen, 1, ui_cards.SIZE)
+    return [f"open_{case}" for case in table["case"]]
+
+
+def mark(at: AppTest, box: list | None = None, lasso: list | None = None) -> AppTest:
+    """What dragging over the scatter does."""
+    element = at.get("plotly_chart")[0]
+    states = at._tree.get_widget_states()
+    widget = states.widgets.add()
+    widget.id = element.proto.id
+    drawn = {"points": [], "point_indices": [], "box": box or [], "lasso": lasso or []}
+    widget.string_value = json.dumps({"selection": drawn})
+    return at._run(states)
+
+
+def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
+    store = Store(tmp_path / "cache")
+    execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1, examine=False), store)
+    at = open_page(monkeypatch, store, "compare")
+    assert "takes two" in at.info[0].value
+    assert [link.proto.label for link in at.get("page_link")] == ["Ask another model"]
+    assert not at.get("plotly_chart")
+
+
+@pytest.mark.parametrize(("average", "unit"), [("macro", "cosine"), ("micro", "spread")])
+def test_the_table_has_the_numbers_of_the_view(shown, filled: Store, key: str, average: str, unit: str):  # noqa: F811
+    at = shown(average=average, unit=unit)
+    assert not at.error
+    text = words(at)
+    for row in views_compare.compare(filled, key, MODELS, average, unit).itertuples():
+        own = charts.unit_of(views.metrics("lgip")[row.metric], unit)
+        size = f"{charts_compare.signed(row.difference, own)} ({charts_compare.between(row.low, row.high, own)})"
+        told = f"{charts.number(row.value, own)} {markup_compare.WORDS[row.verdict]}{size}"
+        assert told + charts_compare.chance(row.p_holm) in text
+
+
+def test_the_url_says_who_is_compared_with_whom(shown, filled: Store, key: str):  # noqa: F811
+    at = shown(base=MODELS[2], **{"with": MODELS[0]}, area=IN_URL)
+    assert at.selectbox(key="base").value == MODELS[2]
+    assert at.multiselect(key="with").value == [MODELS[0]]
+    assert f"● {MODELS[0]} against ■ {MODELS[2]}" in words(at)
+    assert f"{MODELS[1]} against" not in words(at)
+    at.multiselect(key="with").set_value([MODELS[0], MODELS[1]]).run()
+    assert at.query_params["with"] == "|".join(MODELS[:2])
+    assert "area" not in at.query_params  # it was drawn for other models
+    at.selectbox(key="other").set_value(MODELS[1]).run()
+    title = figure(at)["layout"]["yaxis"]["title"]["text"]
+    assert MODELS[1] in title
+
+
+def test_nonsense_in_the_url_falls_back_to_what_there_is(shown):
+    at = shown(base="x", **{"with": "y|z"}, area="nan,1;2,3;4,5", bucket="?", kind="!", tool=":", other="-", sort="up")
+    assert not at.error
+    assert at.selectbox(key="base").value == MODELS[0]
+    assert at.multiselect(key="with").value == list(MODELS[1:])
+    assert "shapes" not in figure(at)["layout"]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        *[(IN_URL, 4), ("", 0), ("1,2;3,4", 0), ("1,2;3,4;5,inf", 0), ("1,2;3,4;5", 0), ("a,b;c,d;e,f", 0)],
+        *[(";".join(["1,2"] * 42), 0), (";".join(["1,2"] * 41), 41)],
+    ],
+)
+def test_corners_are_read_from_a_url_or_not_at_all(text: str, count: int):
+    assert len(ui_compare.corners(text)) == count
+
+
+def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
+    at = shown()
+    counts = views_compare.who_is_fooled(filled, key, *MODELS[:2], "flip").counts
+    traces = {trace["name"]: trace["x"] for trace in figure(at)["data"]}
+    points, total = views_compare.scatter(filled, key, *MODELS[:2], "flip")
+    assert list(traces) == ["both right", "both fooled", f"only {MODELS[0]} fooled", f"only {MODELS[1]} fooled"]
+    sentence = next(text.value for text in at.markdown if "cases fool only" in text.value)
+    assert f"**{counts['only_first']}** cases fool only" in sentence
+    assert f"**{counts['only_second']}** only" in sentence
+    assert f"{counts['both_fooled']} both and {counts['both_held']} neither" in sentence
+    assert len(points) == total
+    assert f"Drawn: {len(points)}" not in words(at)
+
+
+def test_only_a_share_of_many_cases_is_drawn_and_it_says_so(shown, monkeypatch):
+    monkeypatch.setattr(views_compare, "scatter", partial(views_compare.scatter, most=20))
+    at = shown(kind="combined")
+    assert "Drawn: 20 of" in words(at)
+
+
+def test_a_marked_box_fills_the_gallery_with_every_case_inside(shown, filled: Store, key: str):  # noqa: F811
+    at = mark(shown(), box=[{"xref": "x", "yref": "y", "x": [-0.1, 0.3], "y": [-0.1, 0.05]}])
+    assert at.query_params["area"] == IN_URL
+    chosen = views.Filter(MODELS[0], "flip", outcome="all", sort="difference", other=MODELS[1], within=AREA)
+    counts = views_compare.buckets(filled, key, chosen)
+    assert 0 < counts["all"] < views_compare.scatter(filled, key, *MODELS[:2], "flip")[1]
+    assert f"{counts['all']} of" in words(at)
+    assert shown_cases(at) == expected_cases(filled, key, chosen)
+    assert figure(at)["layout"]["shapes"][0]["path"].startswith("M -0.1,-0.1 L 0.3,-0.1")
+    at.button(key="unmark").click().run()
+    assert "area" not in at.query_params
+    assert "shapes" not in figure(at)["layout"]
+
+
+def test_a_lasso_is_thinned_until_a_link_can_bear_it(shown):
+    turns = [2 * math.pi * step / 300 for step in range(300)]
+    lasso = {"x": [0.3 * math.cos(turn) for turn in turns], "y": [0.3 * math.sin(turn) for turn in turns]}
+    at = mark(shown(tool="lasso", page="2", bucket="both_fooled"), lasso=[lasso])
+    corners = ui_compare.corners(at.query_params["area"])
+    assert 30 <= len(corners) <= ui_compare.CORNERS
+    assert all(math.hypot(*corner) == pytest.approx(0.3, abs=1e-4) for corner in corners)
+    assert not {"page", "bucket"} & set(at.query_params)
+    assert figure(at)["layout"]["dragmode"] == "lasso"
+
+
+def test_a_link_to_a_bucket_shows_the_cases_of_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
+    at = shown(bucket="only_second", area=IN_URL)
+    turned = tuple((y, x) for x, y in AREA)
+    chosen = views.Filter(
+        MODELS[1], "flip", sort="difference", other=MODELS[0], other_outcome="held", within=turned, outcome="fooled"
+    )
+    assert expected_cases(filled, key, chosen)
+    assert shown_cases(at) == expected_cases(filled, key, chosen)
+
+
+@pytest.mark.parametrize(
+    ("probe", "kind"),
+    [("lgip", "paraphrase"), ("rococo", "t2i"), ("visla", "t2t"), ("prsm", "ranking")],
+)
+def test_the_page_answers_for_every_probe(monkeypatch, every_probe: Store, probe: str, kind: str):
+    keys = views.question_sets(every_probe).set_index("probe")["case_key"]
+    at = open_page(monkeypatch, every_probe, "compare", set=keys[probe], kind=kind)
+    assert not at.error
+    assert "nan" not in words(at)
+    there = {element.key for element in at.get("button_group")}
+    assert ("bucket" in there) == (kind not in ("paraphrase", "ranking"))
+
+
+def row(metric: str, base: float, value: float, low: float, high: float, p: float, verdict: str) -> dict:
+    given = {"metric": metric, "averaging": "macro", "baseline": "<b>a", "model": "m&n", "base": base, "value": value}
+    return given | {
+        **{"difference": value - base, "low": low, "high": high},
+        **{"p": p, "p_holm": p, "verdict": verdict, "n_items": 9},
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            row("positive_rate", 0.845, 0.883, 0.021, 0.055, 0.0001, "better"),
+            "m&n is better than <b>a at Positive rate: 88.3 % against 84.5 %, a difference of 3.8 points "
+            "(95 % interval 2.1 to 5.5).",
+        ),
+        (
+            row("invariance_error", 0.01, 0.015, 0.004, 0.006, 0.01, "worse"),
+            "<b>a is better than m&n at Invariance error: 0.0100 against 0.0150, a difference of 0.0050 "
+            "(95 % interval 0.0040 to 0.0060).",
+        ),
+        (
+            row("positive_rate", 0.9, 0.8, -0.15, -0.05, 0.01, "worse"),
+            "<b>a is better than m&n at Positive rate: 90.0 % against 80.0 %, a difference of 10.0 points "
+            "(95 % interval 5.0 to 15.0).",
+        ),
+        (
+            row("positive_rate", 0.9, 0.89, -0.03, 0.01, 0.62, "tied"),
+            "At Positive rate these are tied: 89.0 % against 90.0 %. A difference of 1.0 points may be chance "
+            "(p = .62).",
+        ),
+    ],
+)
+def test_a_sentence_names_the_better_one_first_and_escapes_names(given: dict, told: str):
+    metrics, looks = views.metrics("lgip"), charts.styles(["<b>a", "m&n"])
+    table = pd.DataFrame([given])
+    body = markup_compare.in_words(table, metrics, "cosine", looks, [given["metric"]])
+    assert "<b>a" not in body
+    at = AppTest.from_function(_said, args=(body,)).run()
+    assert told in words(at)
+    word = {"tied": "tied at 1"}.get(given["verdict"], f"{given['verdict']} at 1")
+    assert f"Of 1 numbers, m&n is {word}." in html.unescape(body)
+
+
+def _said(body: str):
+    import streamlit as st
+
+    st.html(body)
+
+
+def test_ties_lie_with_the_fooled():
+    points = pd.DataFrame(
+        {"case": range(4), "margin": [0.0, 0.1, 0.0, 0.1], "other_margin": [0.1, 0.0, 0.0, 0.1]}
+        | {"subtype": "color", "source": ["<red>", "", "", ""], "target": ["blue", "", "", ""]}
+    )
+    drawn = charts_compare.margins(points, "a", "b", charts.styles(["a", "b"]), {"color": "Colour"})
+    assert {trace.name: len(trace.x) for trace in drawn.data} == {
+        **{"both right": 1, "both fooled": 1, "only a fooled": 1, "only b fooled": 1}
+    }
+    assert drawn.data[2].text[0] == "Colour: &lt;red&gt; → blue"
+    assert drawn.data[2].marker.symbol != drawn.data[3].marker.symbol
+    moved = charts_compare.margins(points, "a", "b", charts.styles(["a", "b"]), {}, moved=True)
+    assert [len(trace.x) for trace in moved.data] == [4]
