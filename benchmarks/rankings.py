@@ -1,0 +1,130 @@
+"""PRSM's rank correlation in a gallery of 170,832 pictures against scipy: `python benchmarks/rankings.py`.
+
+A query has three versions, and its number is the mean Spearman correlation of the three rankings of the gallery. The
+embeddings are made up (float32, 512 dimensions, random directions; the versions of a query lie near each other), the
+similarities are made by `gallery.Gallery` as the probe makes them. In rounds of 20 queries these take turns, on the
+same similarities:
+
+    scipy, 3 columns     scipy.stats.spearmanr on the three columns at once, one call a query (what the ratio is with)
+    scipy, 3 pairs       scipy.stats.spearmanr on two columns, three calls a query
+    vlprobe, 1 thread    ranking.rank_correlation(ranking.Rankings(...)) for one query after the other
+    vlprobe, threads     the same for several queries at once, as the probe does
+    all measures         ranking.measures: that correlation, the top 10, 100 and 1000, and the correlation of the lists
+
+Printed are milliseconds a query (median over rounds), the ratios, the largest difference from scipy, and the most
+memory that similarities and rankings take at a time beside the embeddings, in a round of its own without the clock.
+"""
+
+import argparse
+import os
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
+
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads are those of the pool
+
+import numpy as np
+from scipy import stats
+
+from vlprobe.gallery import Gallery
+from vlprobe.metrics import ranking
+
+VERSIONS = 3
+ROUND = 20  # queries
+DIM = 512
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Rows of length 1."""
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def correlation(values: np.ndarray) -> float:
+    """What vlprobe makes of a query."""
+    return ranking.rank_correlation(ranking.Rankings(values))
+
+
+def measures(values: np.ndarray) -> dict[str, float]:
+    """All that the probe stores of a query."""
+    return ranking.measures(ranking.Rankings(values))
+
+
+def by_columns(values: np.ndarray) -> float:
+    """Scipy, one call."""
+    return float(stats.spearmanr(values.T).statistic[np.triu_indices(VERSIONS, 1)].mean())
+
+
+def by_pairs(values: np.ndarray) -> float:
+    """Scipy, a call for each pair."""
+    return float(
+        np.mean([stats.spearmanr(values[i], values[j]).statistic for i, j in combinations(range(VERSIONS), 2)])
+    )
+
+
+def timed(task: Callable[[], list]) -> tuple[float, list]:
+    """Milliseconds a query, and what came out."""
+    started = time.perf_counter()
+    found = task()
+    return 1000 * (time.perf_counter() - started) / ROUND, found
+
+
+def memory(gallery: Gallery, queries: np.ndarray, pool: ThreadPoolExecutor) -> float:
+    """The most that is held at a time while queries are asked and ranked a block after the other, in MiB."""
+    tracemalloc.start()
+    for _, block in gallery.similarities(queries):
+        whole = len(block) // VERSIONS
+        list(pool.map(measures, block[: whole * VERSIONS].reshape(whole, VERSIONS, -1)))
+    return tracemalloc.get_traced_memory()[1] / 2**20
+
+
+def main() -> None:
+    """Prints a line a way."""
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("--queries", type=int, default=400)
+    asked.add_argument("--candidates", type=int, default=170_832)
+    asked.add_argument("--threads", type=int, default=2)
+    given = asked.parse_args()
+    rng = np.random.default_rng(0)
+    gallery = Gallery(unit(rng.standard_normal((given.candidates, DIM), dtype=np.float32)))
+    spent: dict[str, list[float]] = {}
+    furthest = 0.0
+    with ThreadPoolExecutor(given.threads) as pool:
+        for _ in range(max(1, given.queries // ROUND)):
+            meant = rng.standard_normal((ROUND, 1, DIM), dtype=np.float32)
+            queries = meant + 0.5 * rng.standard_normal((ROUND, VERSIONS, DIM), dtype=np.float32)
+            made, blocks = timed(lambda queries=queries: list(gallery.similarities(unit(queries.reshape(-1, DIM)))))
+            values = np.concatenate([block for _, block in blocks]).reshape(ROUND, VERSIONS, -1)
+            ways: dict[str, Callable[[], list]] = {
+                f"vlprobe, {given.threads} threads": lambda values=values: list(pool.map(correlation, values)),
+                "vlprobe, 1 thread": lambda values=values: list(map(correlation, values)),
+                f"all measures, {given.threads} threads": lambda values=values: list(pool.map(measures, values)),
+                "scipy, 3 columns": lambda values=values: list(map(by_columns, values)),
+                "scipy, 3 pairs": lambda values=values: list(map(by_pairs, values)),
+            }
+            found = {}
+            for name, task in ways.items():
+                took, found[name] = timed(task)
+                spent.setdefault(name, []).append(took)
+            spent.setdefault("similarities", []).append(made)
+            theirs = np.array(found["scipy, 3 columns"])
+            for name in list(ways)[:2]:
+                furthest = max(furthest, float(np.abs(np.array(found[name]) - theirs).max()))
+        del blocks, values, ways
+        most = memory(gallery, np.tile(queries.reshape(-1, DIM), (10, 1)), pool)
+    medians = {name: statistics.median(times) for name, times in spent.items()}
+    rounds = len(spent["similarities"])
+    print(f"{given.candidates:,} candidates, {VERSIONS} versions, {rounds} rounds of {ROUND} queries")
+    print(f"{'':26}{'ms a query':>11}{'scipy, 3 columns =':>20}{'scipy, 3 pairs =':>18}")
+    for name, took in medians.items():
+        ratios = [medians[base] / took for base in ("scipy, 3 columns", "scipy, 3 pairs")]
+        print(f"{name:26}{took:11.2f}{ratios[0]:18.1f} x{ratios[1]:16.1f} x")
+    print(f"largest difference from scipy: {furthest:.1e}")
+    print(f"memory beside the embeddings of the gallery: {most:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
