@@ -8,11 +8,12 @@ import copy
 import dataclasses
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlprobe.demo.words import vocabulary
+from vlprobe.files import write_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -67,13 +68,24 @@ def build(made: dict) -> "torch.nn.Module":
 
 def save(path: Path, model: "torch.nn.Module", loss: str, training: dict) -> None:
     """Writes a model in training (its token table has the rows of `token_ids` alone) in half precision."""
-    import torch
-    from safetensors.torch import save_file
+    _write(path, model.state_dict(), token_ids(), config(loss), training)
 
-    state = {key: value.half() if value.is_floating_point() else value for key, value in model.state_dict().items()}
-    state["token_ids"] = torch.tensor(token_ids(), dtype=torch.int32)
-    described = {"config": json.dumps(config(loss)), "training": json.dumps(training)}
-    save_file({key: value.contiguous() for key, value in state.items()}, path, metadata=described)
+
+def save_whole(path: Path, model: "torch.nn.Module", made: dict, training: dict) -> None:
+    """Writes a model with the whole token table, of that config, in half precision: the rows that are not zero."""
+    state = model.state_dict()
+    ids = state[_ROWS].any(dim=1).nonzero()[:, 0].tolist()
+    _write(path, state | {_ROWS: state[_ROWS][ids]}, ids, made, training)
+
+
+def _write(path: Path, state: dict, ids: Sequence[int], made: dict, training: dict) -> None:
+    import torch
+    from safetensors.torch import save as packed
+
+    state = {key: value.half() if value.is_floating_point() else value for key, value in state.items()}
+    state["token_ids"] = torch.tensor(ids, dtype=torch.int32)
+    described = {"config": json.dumps(made), "training": json.dumps(training)}
+    write_bytes(path, packed({key: value.contiguous().cpu() for key, value in state.items()}, metadata=described))
 
 
 def config_of(path: Path) -> dict:

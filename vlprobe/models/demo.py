@@ -1,10 +1,14 @@
 """The demo world's own models: tiny CLIPs trained on drawn scenes, shipped with the package. Toys with real scores."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from vlprobe.errors import NotFound
+from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
+
+if TYPE_CHECKING:
+    import torch
 
 PREFIX = "demo"
 _NAMES = ("softmax", "sigmoid", "weak")
@@ -16,14 +20,24 @@ def names() -> list[str]:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEncoder:
-    """The shipped model of that name. Raises NotFound or InvalidInput."""
-    from vlprobe.demo.checkpoints import config_of, load_checkpoint
+    """The shipped model of that name or, as demo:NAME@CHECKPOINT, what it was fine-tuned to.
 
-    path = _path(name)
-    device = pick_device(device)
+    Raises NotFound or InvalidInput.
+    """
+    from vlprobe.demo.checkpoints import load_checkpoint
+
+    path, device = _path(name), pick_device(device)
+    config = _config(path)
     model, preprocess, tokenizer = load_checkpoint(path)
-    digest = model_digest(model, config_of(path), tokenizer, precision)
+    digest = model_digest(model, config, tokenizer, precision)
     return OpenClipEncoder(name, model, preprocess, tokenizer, digest, device, precision)
+
+
+def save_tuned(name: str, model: "torch.nn.Module", path: Path, described: dict) -> None:
+    """Writes what the model of that name was fine-tuned to: `demo:NAME@PATH`."""
+    from vlprobe.demo.checkpoints import save_whole
+
+    save_whole(path, model, _config(_path(name)), described)
 
 
 def export_local_dir(name: str, folder: Path) -> None:
@@ -33,10 +47,23 @@ def export_local_dir(name: str, folder: Path) -> None:
     checkpoints.export_local_dir(_path(name), folder)
 
 
+def _config(path: Path) -> dict:
+    from safetensors import SafetensorError
+
+    from vlprobe.demo.checkpoints import config_of
+
+    try:
+        return config_of(path)
+    except (OSError, SafetensorError, KeyError, TypeError) as error:
+        raise InvalidInput(
+            f"'{path}' is no checkpoint of a demo model ({error}). Expected a file that `vlprobe train` wrote from one."
+        ) from None
+
+
 def _path(name: str) -> Path:
     from vlprobe.demo.checkpoints import FOLDER
 
-    short = name.partition(":")[2]
+    short, _, checkpoint = name.partition(":")[2].partition("@")
     if short not in _NAMES:
         raise NotFound("model", name, names())
-    return FOLDER / f"{short}.safetensors"
+    return Path(checkpoint) if checkpoint else FOLDER / f"{short}.safetensors"

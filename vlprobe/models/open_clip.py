@@ -5,6 +5,7 @@ openclip:NAME/TAG               OpenCLIP's published weights, downloaded once by
 openclip:NAME/TAG@CHECKPOINT    the same weights from a local file, with TAG's preprocessing and activation
 openclip:NAME@CHECKPOINT        one's own weights, with OpenCLIP's default preprocessing and NAME's activation
 openclip:local-dir:FOLDER       OpenCLIP's own folder layout: open_clip_config.json beside the weights
+openclip:local-dir:FOLDER@CHECKPOINT    the same with other weights, such as FOLDER's model was fine-tuned to
 """
 
 import contextlib
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
+from vlprobe.files import write_bytes
 from vlprobe.models.checkpoint import load_weights
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
@@ -49,7 +51,8 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     """The model of that name (see the top of this file). Raises NotFound, InvalidInput or MissingDependency."""
     what = name.removeprefix(f"{PREFIX}:")
     if what.startswith("local-dir:"):
-        return load_folder(name, Path(what.removeprefix("local-dir:")), device, precision)
+        folder, _, checkpoint = what.removeprefix("local-dir:").partition("@")
+        return load_folder(name, Path(folder), device, precision, weights=Path(checkpoint) if checkpoint else None)
     before, _, checkpoint = what.partition("@")
     architecture, _, tag = before.partition("/")
     import open_clip
@@ -79,10 +82,23 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     return _assemble(name, architecture, config, weights, device, precision, "; ".join(notes), tag_config)
 
 
+def save_tuned(name: str, model: "torch.nn.Module", path: Path, described: dict) -> None:
+    """Writes what the model of that name was fine-tuned to: the name without its checkpoint, and @PATH, loads it."""
+    from safetensors.torch import save
+
+    state = {key: value.detach().cpu().clone().contiguous() for key, value in model.state_dict().items()}
+    write_bytes(path, save(state, metadata={"training": json.dumps(described)}))
+
+
 def load_folder(
-    name: str, folder: Path, device: str = "auto", precision: str = "fp32", note: str = ""
+    name: str,
+    folder: Path,
+    device: str = "auto",
+    precision: str = "fp32",
+    note: str = "",
+    weights: Path | None = None,
 ) -> OpenClipEncoder:
-    """A model in OpenCLIP's folder layout: open_clip_config.json beside one of FOLDER_WEIGHTS.
+    """A model in OpenCLIP's folder layout: open_clip_config.json beside one of FOLDER_WEIGHTS, or with `weights`.
 
     Raises InvalidInput where the folder, its config or its weights are not as expected.
     """
@@ -102,7 +118,7 @@ def load_folder(
             f"'{path}' has no 'model_cfg' with embed_dim, vision_cfg and text_cfg. Save the model with OpenCLIP."
         )
     config.setdefault("quick_gelu", False)
-    weights = next((folder / file for file in FOLDER_WEIGHTS if (folder / file).is_file()), None)
+    weights = weights or next((folder / file for file in FOLDER_WEIGHTS if (folder / file).is_file()), None)
     if weights is None:
         raise InvalidInput(f"'{folder}' holds no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}.")
     return _assemble(name, f"local-dir:{folder}", config, weights, device, precision, note, {})

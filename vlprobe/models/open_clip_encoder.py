@@ -61,6 +61,11 @@ class OpenClipEncoder:
             self.cuts_columns = bool(np.abs(each_cut - whole).max() <= frozen.CUT_TOLERANCE)
         self.precision = precision
 
+    @property
+    def module(self) -> "torch.nn.Module":
+        """The model as OpenCLIP built it, on the device; frozen, until somebody trains it."""
+        return self._model
+
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """An RGB PIL image to float32 of shape (3, height, width)."""
         return self._transform(image).numpy()

@@ -1,0 +1,137 @@
+import copy
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from vlprobe.errors import InvalidInput
+from vlprobe.training.batches import Batch
+from vlprobe.training.learner import Learner, keep_scale, optimizer, schedule
+from vlprobe.training.objective import PARTS, Settings
+
+EVERYTHING = {"clip": 1.0, "eqsim": 0.5, "sc": 0.3, "vc": 0.2, "consistency": 2.0, "flip": 0.7}
+
+
+@pytest.fixture
+def batch() -> Batch:
+    """Six rows with everything that a loss can ask for."""
+    rng = np.random.default_rng(0)
+    mixed, corrupted, reworded, flipped = (np.array(rows) for rows in ([0, 2, 5], range(6), [1, 2, 3, 4], [0, 4]))
+    tokens = np.zeros((6 + 6 + 4 + 2, 32), np.int64)
+    tokens[:, :5] = rng.integers(1, 400, (18, 5))
+    tokens[:, 5] = 49407
+    pixels = rng.normal(size=(6 + 3, 3, 16, 16)).astype(np.float32)
+    return Batch(6, pixels, tokens, mixed, corrupted, reworded, flipped, np.array(["color", "object"], dtype=object))
+
+
+def learner(model, weights=EVERYTHING, **options) -> Learner:
+    return Learner(
+        copy.deepcopy(model), weights, Settings(), **{"rate": 0.01, "decay": 0.1, "warm_up": 0, "steps": 9} | options
+    )
+
+
+def moved(small, batch, steps=2, **options) -> dict[str, torch.Tensor]:
+    made = learner(small, **options)
+    for step in range(steps):
+        made.learn(batch, step)
+    return {name: value.detach().clone() for name, value in made.model.named_parameters()}
+
+
+def test_a_step_moves_every_weight_that_has_a_part_in_the_loss(small, batch):
+    after = moved(small, batch, 1)
+    for name, before in small.named_parameters():
+        assert not torch.equal(before, after[name]), name
+
+
+@pytest.mark.parametrize("piece", [1, 4, 7])
+def test_pieces_give_the_gradients_of_the_whole_batch(small, batch, piece):
+    whole, pieces = learner(small), learner(small, piece=piece)
+    told = [one.learn(batch, 0) for one in (whole, pieces)]
+    assert told[0] == pytest.approx(told[1], rel=1e-5)
+    for (name, one), other in zip(whole.model.named_parameters(), pieces.model.parameters(), strict=True):
+        assert torch.allclose(one.grad, other.grad, rtol=1e-3, atol=1e-6), name
+
+
+@pytest.mark.parametrize("piece", [0, 4])
+@pytest.mark.parametrize("tower", ["image", "text"])
+def test_a_frozen_tower_stays_as_it_is_and_the_other_learns(small, batch, tower, piece):
+    after = moved(small, batch, freeze=tower, piece=piece)
+    for name, before in small.named_parameters():
+        own = "image" if name.startswith("visual.") else "text"
+        assert torch.equal(before, after[name]) == (own == tower and not name.startswith("logit_")), name
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+def test_learning_lowers_the_loss_in_every_precision(small, batch, precision):
+    made = learner(small, {"clip": 1.0}, rate=0.003, steps=25, precision=precision)
+    told = [made.learn(batch, step)["loss"] for step in range(25)]
+    assert told[0] > 1.5
+    assert told[-1] < 0.4
+    assert all(value.dtype == torch.float32 for value in made.model.parameters())
+
+
+def test_the_loss_is_the_weighted_sum_of_its_parts(small, batch):
+    told = learner(small).learn(batch, 0)
+    assert told["loss"] == pytest.approx(sum(weight * told[name] for name, weight in EVERYTHING.items()), rel=1e-5)
+    assert set(told) == {*EVERYTHING, "loss", "rate"}
+
+
+def test_judging_tells_every_part_and_changes_nothing(small, batch):
+    made = learner(small, {"clip": 1.0})
+    found = made.judge(batch, PARTS.keys())
+    assert set(found) == set(EVERYTHING)
+    assert all(torch.equal(one, other) for one, other in zip(small.parameters(), made.model.parameters(), strict=True))
+
+
+def test_dropout_and_batchnorm_do_not_act_while_learning(small, batch):
+    made = learner(small)
+    made.learn(batch, 0)
+    assert not any(part.training for part in made.model.modules())
+
+
+def test_a_loss_that_is_no_number_is_told_and_not_learned(small, batch):
+    batch.pixels[0] = np.nan
+    made = learner(small)
+    with pytest.raises(InvalidInput, match="nan at step 3"):
+        made.learn(batch, 3)
+    assert all(torch.equal(one, other) for one, other in zip(small.parameters(), made.model.parameters(), strict=True))
+
+
+def test_the_sigmoid_loss_needs_a_bias(small):
+    with pytest.raises(InvalidInput, match="no logit bias"):
+        learner(small, {"sigmoid": 1.0})
+
+
+def test_the_rate_warms_up_and_falls_along_half_a_cosine():
+    rates = [schedule(step, 100, 10) for step in range(101)]
+    assert rates[:10] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert rates[55] == pytest.approx(0.5)
+    assert rates[100] == pytest.approx(0)
+    assert schedule(0, 5, 0) == 1
+
+
+def test_the_rate_of_a_step_is_told_and_used(small, batch):
+    made = learner(small, {"clip": 1.0}, steps=8)
+    told = made.learn(batch, 4)["rate"]
+    assert told == pytest.approx(0.005)
+    assert {group["lr"] for group in made.optimizer.param_groups} == {told}
+
+
+def test_tables_decay_and_biases_gains_and_the_scale_do_not(small):
+    decays, does_not = optimizer(small, 1e-3, 0.1).param_groups
+    assert (decays["weight_decay"], does_not["weight_decay"]) == (0.1, 0)
+    assert min(value.ndim for value in decays["params"]) == 2
+    assert any(value is small.logit_scale for value in does_not["params"])
+    assert len(decays["params"]) + len(does_not["params"]) == len(list(small.parameters()))
+
+
+def test_the_scale_stays_below_a_hundred_unless_it_began_above(small, batch):
+    scale = torch.nn.Parameter(torch.tensor(9.0))
+    keep_scale(scale, 100)
+    assert scale.item() == pytest.approx(math.log(100))
+    small.logit_scale.data.fill_(math.log(117))
+    made = learner(small, {"clip": 1.0}, rate=1e-9)
+    made.learn(batch, 0)
+    assert made.model.logit_scale.exp().item() == pytest.approx(117, rel=1e-3)

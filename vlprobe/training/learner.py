@@ -1,0 +1,171 @@
+"""One step of learning: a batch through both towers, the parts of its loss, and the weights moved a little."""
+
+import math
+from collections.abc import Mapping, Set
+from typing import TYPE_CHECKING
+
+from vlprobe.errors import InvalidInput
+from vlprobe.training import objective
+from vlprobe.training.batches import Batch
+from vlprobe.training.objective import Settings
+
+if TYPE_CHECKING:
+    import torch
+
+HIGHEST_SCALE = 100  # CLIP keeps its logit scale below; a model that starts above may stay where it is
+_BETAS = (0.9, 0.98)
+
+
+def optimizer(model: "torch.nn.Module", rate: float, decay: float) -> "torch.optim.AdamW":
+    """AdamW over what is not frozen; biases, gains and the logit scale do not decay."""
+    import torch
+
+    learned = [value for value in model.parameters() if value.requires_grad]
+    groups = [
+        {"params": [value for value in learned if value.ndim >= 2], "weight_decay": decay},
+        {"params": [value for value in learned if value.ndim < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=rate, betas=_BETAS)
+
+
+def schedule(step: int, of: int, warm_up: int) -> float:
+    """Share of the learning rate at a step, 0 and up: a linear warm-up, then half a cosine down to zero at `of`."""
+    if step < warm_up:
+        return (step + 1) / warm_up
+    return 0.5 * (1 + math.cos(math.pi * (step - warm_up) / max(1, of - warm_up)))
+
+
+def keep_scale(scale: "torch.Tensor", highest: float) -> None:
+    """Clamps a logit scale, which is learned as its logarithm, between 1 and the highest, as CLIP's paper does."""
+    import torch
+
+    with torch.no_grad():
+        scale.clamp_(0, math.log(highest))
+
+
+class Learner:
+    """A model in training.
+
+    Args:
+        model: Of OpenCLIP, frozen or not, on its device. It learns in place.
+        weights: Of each part of the loss.
+        settings: What the parts leave open.
+        rate: The highest learning rate.
+        decay: Weight decay.
+        warm_up, steps: Of the schedule.
+        freeze: image or text: the tower that stays as it is; "": none.
+        precision: fp32, or fp16 or bf16 for autocast; embeddings are normalised and losses computed in float32.
+        piece: Pictures or texts that go through a tower at once; 0: all.
+
+    Raises:
+        InvalidInput: the sigmoid loss for a model without a logit bias.
+    """
+
+    def __init__(
+        self,
+        model: "torch.nn.Module",
+        weights: Mapping[str, float],
+        settings: Settings,
+        *,
+        rate: float,
+        decay: float,
+        warm_up: int,
+        steps: int,
+        freeze: str = "",
+        precision: str = "fp32",
+        piece: int = 0,
+    ) -> None:
+        import torch
+
+        if "sigmoid" in weights and getattr(model, "logit_bias", None) is None:
+            raise InvalidInput("This model has no logit bias, which the loss 'sigmoid' needs. Train it with 'clip'.")
+        self.model = model.eval().requires_grad_(True)
+        for name, value in model.named_parameters():
+            tower = "image" if name.startswith("visual.") else "" if name.startswith("logit_") else "text"
+            if freeze and tower == freeze:
+                value.requires_grad_(False)
+        self.optimizer = optimizer(model, rate, decay)
+        self._device = model.logit_scale.device
+        self._dtype = {"fp32": None, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
+        self.scaler = torch.amp.GradScaler(self._device.type, enabled=precision == "fp16")
+        self._weights, self._settings, self._piece = weights, settings, piece
+        self._rate, self._warm_up, self._steps = rate, warm_up, steps
+        self._highest = max(HIGHEST_SCALE, float(model.logit_scale.detach().exp()))
+
+    def learn(self, batch: Batch, step: int) -> dict[str, float]:
+        """Moves the weights by one step, 0 and up.
+
+        With pieces, both towers run twice: first without gradients, to have the embeddings of the whole batch, whose
+        loss gives each embedding its gradient; then piece by piece, to hand that down. Every row is so compared with
+        the whole batch, and the result is that of the batch in one.
+
+        Returns:
+            The loss, each part of it before its weight, and the rate.
+
+        Raises:
+            InvalidInput: the loss is not finite.
+        """
+        import torch
+
+        rate = self._rate * schedule(step, self._steps, self._warm_up)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad()
+        inputs = self._inputs(batch)
+        piece = self._piece or max(map(len, inputs))
+        whole = piece >= max(map(len, inputs))
+        with torch.set_grad_enabled(whole):
+            embedded = [self._embed(side, piece) for side in inputs]
+        if not whole:
+            embedded = [one.requires_grad_() for one in embedded]
+        parts = self._parts(batch, self._weights.keys(), embedded, step / self._steps)
+        total = sum(self._weights[name] * value for name, value in parts.items())
+        if not math.isfinite(total.item()):
+            raise InvalidInput(
+                f"The training loss is {total.item()} at step {step}. Expected a number; try a lower --rate, or fp32."
+            )
+        self.scaler.scale(total).backward()
+        if not whole:
+            for side, known in zip(inputs, embedded, strict=True):
+                self._hand_down(side, known.grad, piece)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        keep_scale(self.model.logit_scale, self._highest)
+        return {"loss": total.item(), **{name: value.item() for name, value in parts.items()}, "rate": rate}
+
+    def judge(self, batch: Batch, parts: Set[str]) -> dict[str, float]:
+        """Parts of the loss on a batch that is not learned from; all flips count."""
+        import torch
+
+        with torch.no_grad():
+            inputs = self._inputs(batch)
+            embedded = [self._embed(side, self._piece or len(side)) for side in inputs]
+            return {name: value.item() for name, value in self._parts(batch, parts, embedded, 1.0).items()}
+
+    def _inputs(self, batch: Batch) -> list["torch.Tensor"]:
+        import torch
+
+        # Channels last: convolutions on a CPU take two thirds of the time.
+        pixels = torch.from_numpy(batch.pixels).to(self._device, memory_format=torch.channels_last)
+        return [pixels, torch.from_numpy(batch.tokens).to(self._device)]
+
+    def _embed(self, side: "torch.Tensor", piece: int) -> "torch.Tensor":
+        import torch
+
+        encode = self.model.encode_image if side.ndim > 2 else self.model.encode_text
+        found = []
+        for rows in side.split(piece):
+            with torch.autocast(self._device.type, dtype=self._dtype, enabled=self._dtype is not None):
+                embeddings = encode(rows)
+            found.append(torch.nn.functional.normalize(embeddings.float(), dim=-1))
+        return torch.cat(found)
+
+    def _hand_down(self, side: "torch.Tensor", gradient: "torch.Tensor", piece: int) -> None:
+        for rows, own in zip(side.split(piece), gradient.split(piece), strict=True):
+            embeddings = self._embed(rows, piece)
+            if embeddings.requires_grad:  # not where the tower is frozen
+                embeddings.backward(own)
+
+    def _parts(self, batch: Batch, wanted: Set[str], embedded: list["torch.Tensor"], done: float) -> Mapping:
+        scale, bias = self.model.logit_scale.exp(), getattr(self.model, "logit_bias", None)
+        return objective.parts(batch, wanted, *embedded, scale, bias, self._settings, done)

@@ -1,0 +1,126 @@
+"""From "clip+0.5*eqsim" to the parts of a loss: which there are, and what each makes of the embeddings of a batch."""
+
+import math
+import re
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vlprobe.errors import InvalidInput
+from vlprobe.training import losses
+from vlprobe.training.batches import Batch
+
+if TYPE_CHECKING:
+    import torch
+
+RETRIEVAL = ("clip", "sigmoid")  # one of them is always there
+PARTS = {
+    "clip": "symmetric contrastive loss",
+    "sigmoid": "SigLIP's loss",
+    "eqsim": "EqSim: the similarity moves as evenly as the meaning",
+    "sc": "semantic contrastive loss: away from corrupted captions",
+    "vc": "visual contrastive loss: away from mixed pictures",
+    "consistency": "a reworded caption keeps its score",
+    "flip": "a caption with a word made wrong scores less",
+}
+SCORES = ("cosine", "softmax")
+_TERM = re.compile(r"(?:([0-9]*\.?[0-9]+)\s*\*\s*)?([a-z]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the parts leave open."""
+
+    close: int = 8  # EqSim's k
+    margin: float = 0.0  # EqSim's alpha, in squared units of its scores
+    scores: str = "cosine"  # what EqSim compares: cosine or softmax
+    curriculum: bool = False  # flips: the weakest first
+
+
+def weights(formula: str) -> dict[str, float]:
+    """The weight of each part of a loss that is written as "clip+0.5*eqsim".
+
+    Raises:
+        InvalidInput: a part that is not known or named twice, a weight of 0, or not exactly one of RETRIEVAL.
+
+    >>> weights("clip + 0.5*eqsim")
+    {'clip': 1.0, 'eqsim': 0.5}
+    """
+    found: dict[str, float] = {}
+    for term in formula.split("+"):
+        match = _TERM.fullmatch(term.strip())
+        if not match or match[2] not in PARTS or match[2] in found or not float(match[1] or 1):
+            raise InvalidInput(
+                f"'{term.strip()}' in the loss '{formula}' is not understood. Expected parts, each once, joined by +, "
+                f"a weight before them: clip+0.5*eqsim. Known: {', '.join(PARTS)}."
+            )
+        found[match[2]] = float(match[1] or 1)
+    if sum(name in found for name in RETRIEVAL) != 1:
+        raise InvalidInput(
+            f"The loss '{formula}' needs clip or sigmoid, and not both: the others alone would forget what fits what. "
+            "Write it as clip+0.5*eqsim."
+        )
+    return found
+
+
+def check(settings: Settings) -> None:
+    """Raises InvalidInput where a setting cannot be."""
+    if settings.scores not in SCORES:
+        raise InvalidInput(f"Scores '{settings.scores}' are not known. Expected one of: {', '.join(SCORES)}.")
+    if settings.close < 0 or not (math.isfinite(settings.margin) and settings.margin >= 0):
+        raise InvalidInput(
+            f"close is {settings.close} and margin {settings.margin}. Expected 0 or more for both, such as 8 and 0.04."
+        )
+
+
+def parts(
+    batch: Batch,
+    wanted: Set[str],
+    images: "torch.Tensor",
+    texts: "torch.Tensor",
+    scale: "torch.Tensor",
+    bias: "torch.Tensor | None",
+    settings: Settings,
+    done: float,
+) -> "Mapping[str, torch.Tensor]":
+    """The parts of the loss, each of shape (); one that the batch has no rows for is absent, not 0.
+
+    Args:
+        batch: What was embedded.
+        wanted: Of PARTS.
+        images: Of `batch.pixels`, float32, unit length.
+        texts: Of `batch.tokens`, float32, unit length.
+        scale: The model's logit scale, shape ().
+        bias: The model's logit bias, shape (); None where it has none; "sigmoid" is then absent.
+        settings: What the parts leave open.
+        done: Share of the training that is done, for the curriculum.
+    """
+    import torch
+
+    n = batch.n
+    own_images, mixed = images[:n], images[n:]
+    lengths = [n, len(batch.corrupted), len(batch.reworded), len(batch.flipped)]
+    own_texts, corrupted, reworded, flipped = torch.split(texts, lengths)
+    cosines = own_images @ own_texts.T
+    found = {}
+    if "clip" in wanted:
+        found["clip"] = losses.contrastive(scale * cosines)
+    if "sigmoid" in wanted and bias is not None:
+        found["sigmoid"] = losses.sigmoid(scale * cosines + bias)
+    if "eqsim" in wanted and n > 1:
+        scores = cosines if settings.scores == "cosine" else (scale * cosines).softmax(dim=1)
+        found["eqsim"] = losses.eqsim(scores, settings.close, settings.margin)
+    if "sc" in wanted and len(corrupted):
+        found["sc"] = losses.corrupted(corrupted, own_images[batch.corrupted], own_texts[batch.corrupted])
+    if "vc" in wanted and len(mixed):
+        found["vc"] = losses.corrupted(mixed, own_images[batch.mixed], own_texts[batch.mixed])
+    if "consistency" in wanted and len(reworded):
+        found["consistency"] = losses.consistency(own_images[batch.reworded], own_texts[batch.reworded], reworded)
+    if "flip" in wanted and len(flipped):
+        theirs = own_images[batch.flipped], own_texts[batch.flipped], flipped
+        counts = torch.ones(len(flipped), device=texts.device)
+        if settings.curriculum:
+            strength = losses.strengths(batch.kinds, theirs[1], flipped)
+            counts = torch.from_numpy(losses.curriculum(strength, done)).to(texts.device)
+        found["flip"] = losses.discrimination(*theirs, scale, counts)
+    return found

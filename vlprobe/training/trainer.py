@@ -1,0 +1,319 @@
+"""Fine-tunes an OpenCLIP model, resumably, and writes a checkpoint that can be probed like any other model.
+
+    FILE.safetensors    the weights; START@FILE is the model's name, START being what it was tuned from
+    FILE.json           the card: how the weights were made
+    FILE.jsonl          a line for each step: its loss and the parts of it; lines with `held_out` for validations
+    FILE.state.pt       what the same request goes on from after a stop; gone at the end
+
+The model runs as it does when it is probed: no dropout, and the statistics of its BatchNorm stay as they are, so that
+altered pictures do not move them and a batch may be taken in pieces without another result.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.files import turn, write_bytes, write_json
+from vlprobe.models import demo, open_clip
+from vlprobe.models.checkpoint import DAMAGED
+from vlprobe.models.frozen import PRECISIONS
+from vlprobe.models.open_clip_encoder import OpenClipEncoder
+from vlprobe.training import alter, objective
+from vlprobe.training.batches import Batches, rows, split
+from vlprobe.training.learner import Learner
+from vlprobe.training.objective import PARTS, Settings
+from vlprobe.types import Item
+
+Progress = Callable[[str, float, float], None]  # what is being done, done, of how many; may raise to stop
+_FAMILIES = {"demo": demo, "openclip": open_clip}  # whose models can be tuned
+_SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost at most when a training is killed
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """What a person asks for: names and numbers, nothing loaded yet."""
+
+    model: str
+    datasets: tuple[str, ...]
+    output: str  # the .safetensors file
+    loss: str = "clip"
+    steps: int = 240
+    batch_size: int = 128
+    piece: int = (
+        0  # pictures or texts that go through a tower at once; 0: all. The result is the same, with less memory
+    )
+    rate: float = 1e-4  # the highest learning rate: after the warm-up, before the cosine to zero
+    warm_up: int = 20  # steps
+    decay: float = 0.1  # of weights; biases, gains and the logit scale do not decay
+    freeze: str = ""  # image or text: the tower that stays as it is
+    close: int = 8  # EqSim's k
+    margin: float = 0.0  # EqSim's alpha
+    scores: str = "cosine"  # what EqSim compares: cosine or softmax
+    curriculum: bool = False  # flips: the weakest first
+    seed: int = 0
+    validate_every: int = 40  # steps
+    device: str = "auto"
+    precision: str = "fp32"
+    workers: int = 2
+    threads: int = 0  # of torch; 0 leaves them to torch
+
+    @property
+    def path(self) -> Path:
+        """The file of the weights."""
+        return Path(self.output)
+
+    @property
+    def tuned(self) -> str:
+        """The name of the model that is made."""
+        return f"{self.model.partition('@')[0]}@{self.output}"
+
+
+def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: None) -> dict:
+    """Fine-tunes as asked; the same request again goes on where it was stopped, or answers at once.
+
+    Args:
+        request: On one CPU thread the same request gives the same weights, however often it was stopped.
+        cache: Where drawn pictures and the digests of files are kept.
+        progress: Called before the work and after every step. If it raises, the state is saved first.
+
+    Returns:
+        The card: the request, `tuned` (the name to probe), `digest` (of the tuned model), `start_digest`, `data` (name,
+        digest and number of items of each dataset), `held_out` (how many items, and their losses before and after),
+        `seconds`.
+
+    Raises:
+        InvalidInput: something in the request cannot be, the file holds another training, or a loss is not finite.
+        NotFound: no such model or dataset.
+    """
+    _check(request)
+    with turn(request.path.with_suffix(".lock"), lambda: progress("Waiting for another process", 0, 1)):
+        progress(f"Loading {request.model}", 0, 1)
+        encoder = registry.load_model(request.model, request.device)
+        if not isinstance(encoder, OpenClipEncoder):
+            raise InvalidInput(f"'{request.model}' cannot be trained. Expected a demo: or an openclip: model.")
+        progress("Reading the data", 0, 1)
+        datasets = [registry.load_dataset(name, cache) for name in request.datasets]
+        data = [{"name": one.name, "digest": one.digest, "items": len(one.items)} for one in datasets]
+        pinned = _pinned(request, encoder, data)
+        card = _finished(request.path, pinned)
+        if card is None:
+            items = [item for one in datasets for item in one.items]
+            with _threads(request.threads):
+                card = _Training(request, encoder, items, pinned, progress).run()
+            card = {**asdict(request), "start_digest": encoder.digest, "data": data, "pinned": pinned, **card}
+            card["tuned"] = request.tuned
+            _FAMILIES[request.model.partition(":")[0]].save_tuned(request.model, encoder.module, request.path, card)
+            progress("Reading the weights again", 1, 1)
+            card["digest"] = registry.load_model(request.tuned, "cpu").digest
+            write_json(request.path.with_suffix(".json"), card)
+            request.path.with_suffix(".state.pt").unlink(missing_ok=True)
+        return card
+
+
+def settings(request: TrainRequest) -> Settings:
+    """What the request says of the parts of the loss."""
+    return Settings(**{field.name: getattr(request, field.name) for field in fields(Settings)})
+
+
+class _Training:
+    """From a model and items to tuned weights: what is held out, the steps, the log, and the state after a stop."""
+
+    def __init__(
+        self, request: TrainRequest, encoder: OpenClipEncoder, items: list[Item], pinned: str, progress: Progress
+    ) -> None:
+        self._request, self._pinned, self._progress = request, pinned, progress
+        self._state, self._log = (request.path.with_suffix(suffix) for suffix in (".state.pt", ".jsonl"))
+        weights = objective.weights(request.loss)
+        learned, held_out = split(items)
+        words = alter.vocabulary(caption for item in learned for row in rows(item) for caption in row.captions)
+        normal = encoder.module.visual.preprocess_cfg
+        self._batches = Batches(
+            learned,
+            encoder,
+            request.batch_size,
+            request.seed,
+            weights.keys(),
+            words,
+            tuple(np.array(normal[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std")),
+            request.workers,
+        )
+        size = min(request.batch_size, sum(len(rows(item)) for item in held_out))
+        self._held_out = list(Batches(held_out, encoder, size, 0, PARTS.keys(), words).epoch())
+        self._n_held_out = len(held_out)
+        names = ("rate", "decay", "warm_up", "steps", "freeze", "precision", "piece")
+        options = {name: getattr(request, name) for name in names}
+        self._learner = Learner(encoder.module, weights, settings(request), **options)
+
+    def run(self) -> dict:
+        """Takes the steps that are left; returns what the card says of them."""
+        request = self._request
+        done, spent = self._resume()
+        started = saved = time.monotonic()
+        with ThreadPoolExecutor(1) as ahead:
+            coming = ahead.submit(self._batches.batch, done)
+            while done < request.steps:
+                batch = coming.result()
+                if done + 1 < request.steps:
+                    coming = ahead.submit(self._batches.batch, done + 1)
+                found = self._learner.learn(batch, done)
+                done += 1
+                seconds = round(spent + time.monotonic() - started, 2)
+                self._note({"step": done, **found, "seconds": seconds})
+                if done % request.validate_every == 0 or done == request.steps:
+                    self._validate(done)
+                stop = done == request.steps
+                try:
+                    self._progress(f"Training {request.model}", done, request.steps)
+                except BaseException:
+                    stop = True
+                    raise
+                finally:
+                    if stop or time.monotonic() - saved > _SAVE_EVERY:
+                        self._save(done, seconds)
+                        saved = time.monotonic()
+        judged = [line["held_out"] for line in log(request.path) if "held_out" in line]
+        held_out = {"items": self._n_held_out, "before": judged[0], "after": judged[-1]}
+        return {"held_out": held_out, "seconds": round(spent + time.monotonic() - started, 1)}
+
+    def _validate(self, step: int) -> None:
+        """Notes the mean of every part of the loss over the held-out items, whichever parts are trained."""
+        found = [self._learner.judge(batch, PARTS.keys()) for batch in self._held_out]
+        known = {name: [one[name] for one in found if name in one] for name in PARTS}
+        self._note({"step": step, "held_out": {name: float(np.mean(of)) for name, of in known.items() if of}})
+
+    def _note(self, line: dict) -> None:
+        with self._log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def _save(self, done: int, seconds: float) -> None:
+        import torch
+
+        learner, buffer = self._learner, io.BytesIO()
+        state = {
+            "pinned": self._pinned,
+            "done": done,
+            "seconds": seconds,
+            "model": learner.model.state_dict(),
+            "optimizer": learner.optimizer.state_dict(),
+            "scaler": learner.scaler.state_dict(),
+        }
+        torch.save(state, buffer)
+        write_bytes(self._state, buffer.getvalue())
+
+    def _resume(self) -> tuple[int, float]:
+        """Where the same request was stopped, in steps and seconds, everything put back as it was then; or a start."""
+        import torch
+
+        if not self._state.exists():
+            write_bytes(self._log, b"")
+            self._validate(0)
+            return 0, 0.0
+        try:
+            state = torch.load(self._state, map_location="cpu", weights_only=True)
+        except DAMAGED as error:
+            raise InvalidInput(
+                f"'{self._state}' cannot be read ({type(error).__name__}). Delete it to begin anew."
+            ) from None
+        if state["pinned"] != self._pinned:
+            raise InvalidInput(
+                f"'{self._state}' is of another training that was stopped. "
+                "Repeat that request to go on with it, delete the file, or name another output."
+            )
+        self._learner.model.load_state_dict(state["model"])
+        self._learner.optimizer.load_state_dict(state["optimizer"])
+        self._learner.scaler.load_state_dict(state["scaler"])
+        kept = [line for line in log(self._request.path) if line["step"] <= state["done"]]
+        write_bytes(self._log, "".join(json.dumps(line) + "\n" for line in kept).encode())
+        return state["done"], state["seconds"]
+
+
+def log(path: Path) -> list[dict]:
+    """The lines of the log beside the file of weights, as far as they are whole; none where there is no log yet."""
+    try:
+        lines = path.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    found = []
+    for line in lines:
+        try:
+            found.append(json.loads(line))
+        except ValueError:  # being written just now, or cut off when the process was killed
+            break
+    return found
+
+
+def _pinned(request: TrainRequest, encoder: OpenClipEncoder, data: list[dict]) -> str:
+    """Names everything that can change the weights."""
+    asked = asdict(request)
+    for name in ("model", "datasets", "output", "device", "workers", "validate_every"):
+        del asked[name]
+    named = [asked, encoder.digest, [one["digest"] for one in data]]
+    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _finished(path: Path, pinned: str) -> dict | None:
+    """The card of the same training, if it has ended. Raises InvalidInput where the file holds something else."""
+    if not path.exists():
+        return None
+    try:
+        card = json.loads(path.with_suffix(".json").read_bytes())
+    except (FileNotFoundError, ValueError):
+        card = {}
+    if card.get("pinned") != pinned:
+        raise InvalidInput(f"'{path}' is there already, from another training. Name another output, or delete it.")
+    return card
+
+
+@contextlib.contextmanager
+def _threads(count: int) -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    if count:
+        torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _check(request: TrainRequest) -> None:
+    objective.weights(request.loss)
+    objective.check(settings(request))
+    if request.model.partition(":")[0] not in _FAMILIES:
+        raise InvalidInput(
+            f"'{request.model}' cannot be trained. Expected a demo: or an openclip: model, and no preset of one."
+        )
+    asked_about = [
+        name for name in request.datasets if name.partition(":")[0] in ("demo", "demo-pairs", "demo-triplets")
+    ]
+    if asked_about or not request.datasets:
+        raise InvalidInput(
+            f"'{asked_about[0] if asked_about else 'nothing'}' is no data to train on: the probes ask about it, or it "
+            "is kept to choose settings on. Expected demo-train, demo-train:pairs, or data of your own."
+        )
+    if request.path.suffix != ".safetensors":
+        raise InvalidInput(
+            f"The output '{request.output}' is not a .safetensors file. Name one, such as tuned.safetensors."
+        )
+    if request.freeze not in ("", "image", "text") or request.precision not in PRECISIONS:
+        raise InvalidInput(
+            f"freeze is '{request.freeze}' and precision '{request.precision}'. Expected image, text or nothing to "
+            f"freeze, and one of {', '.join(PRECISIONS)}."
+        )
+    low = {"steps": 1, "batch_size": 2, "piece": 0, "warm_up": 0, "validate_every": 1, "workers": 1, "threads": 0}
+    for name, least in low.items():
+        if getattr(request, name) < least:
+            raise InvalidInput(f"{name} is {getattr(request, name)}. Expected {least} or more.")
+    if not (0 < request.rate < 1 and 0 <= request.decay < 1 / request.rate):
+        raise InvalidInput(f"rate is {request.rate} and decay {request.decay}. Expected such as 1e-4 and 0.1.")
