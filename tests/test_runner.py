@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vlprobe import registry, runner, views
+from vlprobe import registry, runner, runner_answers, views
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.runner import Progress, Request, execute
 from vlprobe.store import Store
@@ -98,7 +98,7 @@ def test_the_same_request_again_does_no_work(tiny, store, monkeypatch):
 
 @pytest.mark.parametrize("step", [3, 5, 7, 9, 12])
 def test_a_run_stopped_anywhere_resumes_to_the_same_bytes(tiny, tmp_path, monkeypatch, step):
-    monkeypatch.setattr(runner, "PART_CASES", 16)
+    monkeypatch.setattr(runner_answers, "PART_CASES", 16)
     whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
     execute(request(tiny), whole)
     with pytest.raises(KeyboardInterrupt):
@@ -109,7 +109,7 @@ def test_a_run_stopped_anywhere_resumes_to_the_same_bytes(tiny, tmp_path, monkey
 
 
 def test_a_damaged_part_is_made_again_on_resume(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "PART_CASES", 16)
+    monkeypatch.setattr(runner_answers, "PART_CASES", 16)
     whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
     execute(request(tiny), whole)
     with pytest.raises(KeyboardInterrupt):
@@ -166,8 +166,8 @@ def test_what_is_finished_stays_when_a_later_model_fails(tiny, store):
 
 
 def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kept(tiny, store, monkeypatch):
-    monkeypatch.setattr(runner, "PART_CASES", 16)
-    monkeypatch.setattr(runner, "SPREAD_ITEMS", 1)
+    monkeypatch.setattr(runner_answers, "PART_CASES", 16)
+    monkeypatch.setattr(runner_answers, "SPREAD_ITEMS", 1)
     path = Path(tiny.removeprefix("csv:")).parent / "5.png"
     data = path.read_bytes()
     path.write_bytes(data[:-40])
@@ -272,7 +272,7 @@ def test_a_model_is_examined_later_if_it_was_not_at_first(tiny, store):
 def test_two_processes_on_one_run_do_its_work_once(tiny, store, monkeypatch):
     from concurrent.futures import ThreadPoolExecutor
 
-    monkeypatch.setattr(runner, "PART_CASES", 16)
+    monkeypatch.setattr(runner_answers, "PART_CASES", 16)
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda _: execute(request(tiny, examine=False), store), range(2)))
     assert found[0] == found[1]

@@ -1,80 +1,124 @@
-"""From scored cases to estimates: every metric, as a whole and in slices, macro and micro."""
+"""From scored cases to estimates: every metric, as a whole and in slices, macro and micro, a block of cases at a time."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
 from vlprobe import estimate
-from vlprobe.types import Measure, Metric
+from vlprobe.types import Metric
 
 MAX_SLICES = 60  # a tag with more values than this is an identifier, not something to slice by
 
 
-def judge(
-    rows: pd.DataFrame, metrics: Sequence[Metric], n_items: int, tags: Sequence[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+class Judge:
     """Means and intervals of every metric over a run's cases and over each slice of them, and what they rest on.
 
     Args:
-        rows: One row a case with `item_code`, `group_code` (integers), `kind`, `subtype`, `rule`, `margin`, what the
-            metrics ask for, and one column `tag:NAME` for each of `tags`. A margin of NaN is a case that the model
-            cannot answer: it counts for no metric.
         metrics: What to compute; each on the rows of its own kinds.
         n_items: Items that were asked about, those without any case included.
         tags: Names of tags to slice by.
-
-    Returns:
-        Estimates, one row for each metric, averaging and slice: `metric`, `averaging`, `by`, `slice`, `value`, `low`,
-        `high`, `n_items`, `n_cases`, `ties` (cases with a margin of exactly 0, unless 0 is the aim). And sums, one row
-        for each metric, averaging and item that counts: `metric`, `averaging`, `item_code`, `total` (of weight times
-        value), `weight`; the value of a metric is the sum of totals over the sum of weights, so that two models on the
-        same questions can be compared item by item.
     """
-    labels, measures, sums = [], [], []
-    for metric in metrics:
-        own = rows[rows["kind"].isin(metric.kinds)]
-        value = metric.value(own) if len(own) else np.empty(0)
-        value = np.where(own["margin"].isna(), np.nan, value)
-        weight = metric.weight(own) if metric.weight and len(own) else np.ones(len(own))
-        item, group = own["item_code"].to_numpy(), own["group_code"].to_numpy()
-        zero = metric.ties & (own["margin"].to_numpy() == 0)
-        for by, name, mask in _slices(own, tags):
+
+    def __init__(self, metrics: Sequence[Metric], n_items: int, tags: Sequence[str]) -> None:
+        self.metrics, self.n_items = metrics, n_items
+        self._columns = ["subtype", "rule", "strength_bin", *(f"tag:{tag}" for tag in tags)]
+        self._sums = estimate.Sums(n_items)
+        # Of each metric, what it is sliced by, and the number of cases and of ties in each slice.
+        self._slices = [defaultdict(dict, {"all": {"": np.zeros(2, dtype=np.int64)}}) for _ in metrics]
+        self._by_item = {
+            (metric.name, averaging): np.zeros((2, n_items)) for metric in metrics for averaging in metric.averaging
+        }
+
+    def add(self, rows: pd.DataFrame) -> None:
+        """Judges a block of cases.
+
+        Args:
+            rows: One row a case with `item_code`, `group_code` (integers, which may be others in another block),
+                `kind`, `subtype`, `rule`, `margin`, what the metrics ask for, and one column `tag:NAME` for each tag.
+                A margin of NaN is a case that the model cannot answer: it counts for no metric. All cases of a group
+                are in one block.
+        """
+        for metric, slices in zip(self.metrics, self._slices, strict=True):
+            own = rows[rows["kind"].isin(metric.kinds)]
+            if len(own):
+                self._add(metric, slices, own)
+
+    def _add(self, metric: Metric, slices: dict[str, dict], own: pd.DataFrame) -> None:
+        value = np.where(own["margin"].isna(), np.nan, metric.value(own))
+        weight = metric.weight(own) if metric.weight else np.ones(len(own))
+        tie = metric.ties & (own["margin"].to_numpy() == 0)
+        items, item = np.unique(own["item_code"].to_numpy(), return_inverse=True)
+        groups = pd.factorize(own["group_code"])[0]
+        n_items, n_groups = len(items), int(groups.max()) + 1
+        for by, code, names in self._sliced(metric, slices, own):
+            in_slice = code >= 0
+            code = code[in_slice]
+            for name, *more in zip(names, np.bincount(code), np.bincount(code, tie[in_slice]), strict=True):
+                slices[by][name] = slices[by].get(name, 0) + np.array(more, dtype=np.int64)
+            cell = code * n_items + item[in_slice]  # of a table of slices by items
             for averaging in metric.averaging:
-                labels.append((metric.name, averaging, by, name, int(mask.sum()), int(zero[mask].sum())))
-                measures.append(_measure(averaging, value[mask], weight[mask], group[mask], item[mask]))
+                measure = (
+                    estimate.micro(value[in_slice], weight[in_slice], cell)
+                    if averaging == "micro"
+                    else estimate.macro(value[in_slice], weight[in_slice], code * n_groups + groups[in_slice], cell)
+                )
+                total, weighed = (
+                    np.bincount(measure.item, column, len(names) * n_items).reshape(len(names), n_items)
+                    for column in (measure.weight * measure.value, measure.weight)
+                )
+                self._sums.add([(metric.name, averaging, by, name) for name in names], total, weighed, items)
                 if by == "all":
-                    sums.append(_sums(metric.name, averaging, measures[-1], n_items))
-    columns = ["metric", "averaging", "by", "slice", "n_cases", "ties"]
-    table = pd.DataFrame(labels, columns=columns)
-    found = pd.DataFrame(
-        [(e.value, e.low, e.high, e.n_items) for e in estimate.estimates(measures, n_items)],
-        columns=["value", "low", "high", "n_items"],
-    )
-    return pd.concat([table[columns[:4]], found, table[columns[4:]]], axis=1), pd.concat(sums, ignore_index=True)
+                    self._by_item[metric.name, averaging][:, items] += total[0], weighed[0]
 
+    def _sliced(
+        self, metric: Metric, slices: dict[str, dict], rows: pd.DataFrame
+    ) -> Iterator[tuple[str, np.ndarray, list]]:
+        """What to slice by, the code of each row's slice in this block (-1: none), and the names of these slices."""
+        yield "all", np.zeros(len(rows), dtype=np.int64), [""]
+        for by in self._columns:
+            if by not in rows or len(slices[by]) > MAX_SLICES:
+                continue
+            code, names = pd.factorize(rows[by])
+            fresh = {name: np.zeros(2, dtype=np.int64) for name in names if name not in slices[by]}
+            if len(slices[by]) + len(fresh) <= MAX_SLICES:
+                yield by, code, list(names)
+                continue
+            for name in slices[by]:
+                for averaging in metric.averaging:
+                    self._sums.drop((metric.name, averaging, by, name))
+            slices[by] |= fresh
 
-def _sums(metric: str, averaging: str, measure: Measure, n_items: int) -> pd.DataFrame:
-    weight = np.bincount(measure.item, measure.weight, n_items)
-    total = np.bincount(measure.item, measure.weight * measure.value, n_items)
-    there = np.flatnonzero(weight > 0).astype(np.int32)
-    columns = {"item_code": there, "total": total[there], "weight": weight[there]}
-    return pd.DataFrame({"metric": metric, "averaging": averaging, **columns})
+    def estimates(self) -> pd.DataFrame:
+        """One row for each metric, averaging and slice.
 
+        Returns:
+            `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`, `n_items`, `n_cases`, `ties` (cases with a
+            margin of exactly 0, unless 0 is the aim).
+        """
+        found = []
+        for metric, slices in zip(self.metrics, self._slices, strict=True):
+            for by in ["all", *self._columns]:
+                names = slices[by] if len(slices[by]) <= MAX_SLICES else []
+                for name in sorted(name for name in names if name != "" or by == "all"):
+                    for averaging in metric.averaging:
+                        e = self._sums.estimate((metric.name, averaging, by, name))
+                        label = (metric.name, averaging, by, str(name))
+                        found.append((*label, e.value, e.low, e.high, e.n_items, *slices[by][name].tolist()))
+        columns = ["metric", "averaging", "by", "slice", "value", "low", "high", "n_items", "n_cases", "ties"]
+        return pd.DataFrame(found, columns=columns)
 
-def _measure(averaging: str, value: np.ndarray, weight: np.ndarray, group: np.ndarray, item: np.ndarray) -> Measure:
-    if averaging == "micro":
-        return estimate.micro(value, weight, item)
-    return estimate.macro(value, weight, np.unique(group, return_inverse=True)[1], item)
+    def sums(self) -> pd.DataFrame:
+        """One row for each metric, averaging and item that counts, so that models can be compared item by item.
 
-
-def _slices(rows: pd.DataFrame, tags: Sequence[str]) -> Iterator[tuple[str, str, np.ndarray]]:
-    yield "all", "", np.ones(len(rows), dtype=bool)
-    for by in ["subtype", "rule", "strength_bin", *(f"tag:{tag}" for tag in tags)]:
-        if by not in rows:
-            continue
-        codes, names = pd.factorize(rows[by], sort=True)
-        if len(names) <= MAX_SLICES:
-            for code, name in enumerate(names):
-                if name != "":
-                    yield by, str(name), codes == code
+        Returns:
+            `metric`, `averaging`, `item_code`, `total` (of weight times value), `weight`; the value of a metric is the
+            sum of totals over the sum of weights.
+        """
+        found = []
+        for (metric, averaging), (total, weight) in self._by_item.items():
+            there = np.flatnonzero(weight > 0).astype(np.int32)
+            columns = {"item_code": there, "total": total[there], "weight": weight[there]}
+            found.append(pd.DataFrame({"metric": metric, "averaging": averaging, **columns}))
+        return pd.concat(found, ignore_index=True)

@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vlprobe.embeddings import Encoder
 
 Role = Literal["original", "same", "different"]
+Reader = Callable[[Sequence[str]], "Iterator[pa.Table]"]  # names of columns to these columns, a block of rows at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,15 +200,19 @@ class Probe(ABC):
 
     @abstractmethod
     def scorer(
-        self, encoder: "Encoder", run: Run, items: Sequence[Item], cases: "pa.Table", cache: Path
+        self, encoder: "Encoder", run: Run, items: Sequence[Item], cases: "Reader", cache: Path
     ) -> "Callable[[pa.Table], pa.Table]":
         """What turns a slice of the run's cases into `scores`, `text_scores`, `margin` and columns of its own.
 
-        The margin is what should win minus what should lose: 0 is a tie and a failure.
+        The margin is what should win minus what should lose: 0 is a tie and a failure. `cases` reads all of them.
         """
 
-    def prepare(self, rows: "pd.DataFrame") -> "pd.DataFrame":
-        """All scored cases of a run, with the columns added that can only be known from all of them."""
+    def survey(self, blocks: "Iterable[pd.DataFrame]") -> Mapping[str, object]:
+        """What can only be known from all scored cases of a run, which come a block at a time."""
+        return {}
+
+    def prepare(self, rows: "pd.DataFrame", known: Mapping[str, object]) -> "pd.DataFrame":
+        """A block of scored cases with the columns added that need what the survey found."""
         return rows
 
 

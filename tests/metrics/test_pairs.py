@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vlprobe import judge
+from vlprobe.judge import Judge
 from vlprobe.metrics import pairs
 
 
@@ -49,11 +49,17 @@ def test_a_blind_model_gets_the_chance_that_is_declared():
         assert metric.value(rows).mean() == pytest.approx(metric.chance, abs=0.01)
 
 
+def estimates(rows: pd.DataFrame, n_items: int) -> pd.DataFrame:
+    judge = Judge(pairs.METRICS, n_items, [])
+    judge.add(pairs.prepare(rows, pairs.survey([rows])))
+    return judge.estimates()
+
+
 def test_the_average_counts_every_subset_alike():
     rows = samples([[3, 1, 2, 4]] * 9 + [[1, 3, 4, 2]]).assign(
         kind="pair", subtype=["a"] * 9 + ["b"], rule="", margin=1.0, item_code=range(10), group_code=range(10)
     )
-    found = judge.judge(rows, pairs.METRICS, 10, [])[0]
+    found = estimates(rows, 10)
     line = found.query("metric == 'average_score' and by == 'all'").iloc[0]
     assert line["value"] == pytest.approx(0.5)
     assert found.query("metric == 'group_score' and by == 'all' and averaging == 'micro'").iloc[0]["value"] == 0.9
@@ -74,7 +80,7 @@ FOILS = pd.DataFrame(
 
 
 def judged(rows: pd.DataFrame) -> pd.Series:
-    found = judge.judge(rows, pairs.METRICS, 4, [])[0].query("by == 'all' and averaging == 'micro'")
+    found = estimates(rows, 4).query("by == 'all' and averaging == 'micro'")
     return found.set_index("metric")["value"]
 
 
@@ -112,7 +118,7 @@ def test_matching_in_both_orders_needs_each_and_a_tie_fails():
 def test_a_case_that_the_model_cannot_answer_counts_for_nothing():
     found = judged(FOILS.assign(margin=[0.8, 0.1, math.nan, math.nan]))
     assert found["foil_accuracy"] == 1.0
-    line = judge.judge(FOILS.assign(margin=math.nan), pairs.METRICS, 4, [])[0].query("metric == 'foil_accuracy'")
+    line = estimates(FOILS.assign(margin=math.nan), 4).query("metric == 'foil_accuracy'")
     assert line["value"].isna().all() and (line["n_items"] == 0).all() and (line["ties"] == 0).all()
 
 

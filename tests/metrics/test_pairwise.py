@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vlprobe import judge
+from vlprobe.judge import Judge
 from vlprobe.metrics import pairwise
 
 
@@ -17,7 +17,13 @@ def rows(*cases) -> pd.DataFrame:
     flips = (table["kind"] == "flip").to_numpy()
     strength = np.full(len(table), np.nan)
     strength[flips] = pairwise.strength(table["subtype"].to_numpy()[flips], table["text_similarity"].to_numpy()[flips])
-    return table.assign(strength=strength, strength_bin=pairwise.strength_bins(strength))
+    return table.assign(strength=strength, strength_bin=pairwise.strength_bins(strength, *pairwise.quartiles(strength)))
+
+
+def judged(rows: pd.DataFrame, n_items: int = 3, tags: tuple[str, ...] = ()) -> Judge:
+    judge = Judge(pairwise.METRICS, n_items, tags)
+    judge.add(rows)
+    return judge
 
 
 def value(found: pd.DataFrame, metric: str, averaging: str = "macro", by: str = "all", name: str = "") -> pd.Series:
@@ -35,7 +41,7 @@ CASES = rows(
     (1, 2, "flip", "number", 0.30, 0.7),
     (1, 2, "combined", "number", -0.01, 0.7),
 )
-FOUND = judge.judge(CASES, pairwise.METRICS, 3, [])[0]
+FOUND = judged(CASES).estimates()
 
 
 def test_invariance_error_is_the_mean_distance_moved():
@@ -69,7 +75,8 @@ def test_strength_blends_the_prior_of_the_type_with_the_distance_of_the_texts():
 
 
 def test_strength_bins_are_split_at_the_quartiles_and_leave_the_unknown_out():
-    names = pairwise.strength_bins(np.array([0.1, 0.2, 0.3, 0.4, 0.5, np.nan]))
+    strengths = np.array([0.1, 0.2, 0.3, 0.4, 0.5, np.nan])
+    names = pairwise.strength_bins(strengths, *pairwise.quartiles(strengths))
     assert names.tolist() == ["weak", "weak", "medium", "medium", "strong", ""]
 
 
@@ -87,7 +94,7 @@ def test_combined_edits_are_judged_apart_from_plain_flips():
 
 
 def test_a_kind_that_is_absent_is_unknown():
-    found = judge.judge(CASES[CASES["kind"] == "flip"], pairwise.METRICS, 3, [])[0]
+    found = judged(CASES[CASES["kind"] == "flip"]).estimates()
     line = value(found, "invariance_error")
     assert math.isnan(line["value"])
     assert line["n_items"] == 0
@@ -97,7 +104,7 @@ def test_a_tag_with_a_value_for_every_item_is_not_sliced_by():
     many = pd.concat(
         [CASES.iloc[[2]].assign(**{"item_code": i, "tag:id": str(i), "tag:place": "sea"}) for i in range(99)]
     )
-    found = judge.judge(many, pairwise.METRICS, 99, ["id", "place"])[0]
+    found = judged(many, 99, ("id", "place")).estimates()
     assert set(found["by"]) == {"all", "subtype", "rule", "strength_bin", "tag:place"}
 
 
@@ -112,7 +119,7 @@ def test_every_metric_says_what_a_reader_needs(metric):
 
 @pytest.mark.parametrize("averaging", ["macro", "micro"])
 def test_the_sums_of_the_items_give_back_every_mean(averaging: str):
-    found, sums = judge.judge(CASES, pairwise.METRICS, 3, [])
+    found, sums = judged(CASES).estimates(), judged(CASES).sums()
     whole = found[(found["by"] == "all") & (found["averaging"] == averaging)].set_index("metric")
     own = sums[sums["averaging"] == averaging].groupby("metric")[["total", "weight"]].sum()
     assert len(own)

@@ -7,7 +7,8 @@ asked in either order, NaN of any other model.
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -68,7 +69,7 @@ def _average(rows: pd.DataFrame) -> np.ndarray:
 
 
 def _evenly_over_subsets(rows: pd.DataFrame) -> np.ndarray:
-    return (1 / rows.groupby("subtype")["subtype"].transform("size")).to_numpy(np.float64)
+    return 1 / rows["subset_size"].to_numpy(np.float64)
 
 
 def _of_probabilities(rows: pd.DataFrame, value: np.ndarray) -> np.ndarray:
@@ -97,12 +98,11 @@ def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
 
 
 def weaker_side(rows: pd.DataFrame) -> np.ndarray:
-    """p_c or p_f, whichever is lower over all rows: min(p_c, p_f). Source: VALSE; EqBen table 2.
+    """p_c or p_f, whichever is lower over all cases of a run: min(p_c, p_f). Source: VALSE; EqBen table 2.
 
     It is the same side in every slice, so that a slice can be above its own minimum.
     """
-    sides = caption_accepted(rows), foil_rejected(rows)
-    return min(sides, key=lambda side: np.nansum(side))
+    return np.where(rows["captions_are_weaker"], caption_accepted(rows), foil_rejected(rows))
 
 
 def matched(rows: pd.DataFrame, *orders: str) -> np.ndarray:
@@ -150,6 +150,24 @@ def boundary_accuracy(
         return dict.fromkeys(thresholds, math.nan)
     distance = np.abs(predicted - true)
     return {threshold: float((distance <= threshold).mean()) for threshold in thresholds}
+
+
+def survey(blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
+    """What the metrics must know of all cases of a run: how many pairs a subset has, which side of a foil is weaker."""
+    sizes, accepted, rejected = Counter(), 0.0, 0.0
+    for rows in blocks:
+        sizes.update(rows.loc[rows["kind"] == "pair", "subtype"])
+        foils = rows[rows["kind"] == "foil"]
+        if len(foils):
+            accepted += float(np.nansum(caption_accepted(foils)))
+            rejected += float(np.nansum(foil_rejected(foils)))
+    return {"subset_sizes": sizes, "captions_are_weaker": accepted <= rejected}
+
+
+def prepare(rows: pd.DataFrame, known: Mapping[str, object]) -> pd.DataFrame:
+    """A block of cases with what the survey found: `subset_size` and `captions_are_weaker`."""
+    sizes = rows["subtype"].map(known["subset_sizes"])
+    return rows.assign(subset_size=sizes, captions_are_weaker=known["captions_are_weaker"])
 
 
 def _metric(

@@ -58,15 +58,19 @@ def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
     return np.clip(0.5 * prior + 0.5 * np.clip(1 - text_similarity.astype(np.float64), 0, 1), 0, 1)
 
 
-def strength_bins(values: np.ndarray) -> np.ndarray:
-    """Weak (up to the first quartile of that model's flips), medium, strong (above the third); "" where unknown."""
+def quartiles(values: np.ndarray) -> tuple[float, float]:
+    """The first and the third, of what is known; NaN where nothing is."""
     known = values[~np.isnan(values)]
+    low, high = np.quantile(known, [0.25, 0.75]) if len(known) else (math.nan, math.nan)
+    return float(low), float(high)
+
+
+def strength_bins(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Weak (up to the first quartile of that model's flips), medium, strong (above the third); "" where unknown."""
     names = np.full(len(values), "", dtype=object)
-    if len(known):
-        low, high = np.quantile(known, [0.25, 0.75])
-        names[values <= low] = "weak"
-        names[(values > low) & (values <= high)] = "medium"
-        names[values > high] = "strong"
+    names[values <= low] = "weak"
+    names[(values > low) & (values <= high)] = "medium"
+    names[values > high] = "strong"
     return names
 
 

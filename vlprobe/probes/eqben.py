@@ -3,7 +3,7 @@
 A case is a sample (I1, I2; T1, T2), or a picture with a caption and a foil where there is no second picture.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow as pa
 from vlprobe import pictures, scoring
 from vlprobe.embeddings import Encoder
 from vlprobe.metrics import pairs
-from vlprobe.types import Case, Edit, Item, Picture, Probe, Run
+from vlprobe.types import Case, Edit, Item, Picture, Probe, Reader, Run
 
 
 class EqBen(Probe):
@@ -54,7 +54,7 @@ class EqBen(Probe):
         images = (item.image, item.other)
         return [Case(item.id, item.id, item.id, images, texts, ("original", "different"), edit)], {}
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
         """The smallest of the differences that should be positive; what a generative model says of both orders."""
         scoring.refuse_unfit(encoder.model, self)
         score = scoring.case_scorer(encoder, _margins)
@@ -67,6 +67,14 @@ class EqBen(Probe):
             return table
 
         return scored
+
+    def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
+        """How large each subset is, and which side of a pair of caption and foil is the weaker one."""
+        return pairs.survey(blocks)
+
+    def prepare(self, rows: pd.DataFrame, known: Mapping[str, object]) -> pd.DataFrame:
+        """Adds both."""
+        return pairs.prepare(rows, known)
 
 
 def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:

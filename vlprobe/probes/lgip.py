@@ -5,12 +5,11 @@ that was flipped; the margin is still taken against the original caption, as in 
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from vlprobe import pictures, scoring
 from vlprobe.access import refuse_outside
@@ -18,7 +17,7 @@ from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import pairwise
 from vlprobe.perturb import lgip, lgip_format
-from vlprobe.types import Case, Item, Probe, Run
+from vlprobe.types import Case, Item, Probe, Reader, Run
 
 
 class Lgip(Probe):
@@ -72,17 +71,22 @@ class Lgip(Probe):
                 found.append(Case(f"{group}/{position}", item.id, group, (item.image,), texts, roles, edit))
         return found, made.dropped
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
         """Similarity of the original minus that of the edit; for a paraphrase, minus how far it moved."""
         scoring.refuse_unfit(encoder.model, self)
         return scoring.case_scorer(encoder, _margins)
 
-    def prepare(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
+        """The quartiles of the strengths of all flips, as this model sees them."""
+        strengths = [_strengths(rows[rows["kind"] == "flip"]) for rows in blocks]
+        return {"quartiles": pairwise.quartiles(np.concatenate(strengths))}
+
+    def prepare(self, rows: pd.DataFrame, known: Mapping[str, object]) -> pd.DataFrame:
         """Adds the strength of each flip and its bin among all flips of this model."""
         flips = (rows["kind"] == "flip").to_numpy()
         strength = np.full(len(rows), np.nan)
-        strength[flips] = pairwise.strength(rows["subtype"].to_numpy()[flips], rows["text_01"].to_numpy()[flips])
-        return rows.assign(strength=strength, strength_bin=pairwise.strength_bins(strength))
+        strength[flips] = _strengths(rows[flips])
+        return rows.assign(strength=strength, strength_bin=pairwise.strength_bins(strength, *known["quartiles"]))
 
 
 def _made(item: Item, options: Mapping[str, object], seed: int) -> lgip.CaptionEdits:
@@ -110,6 +114,10 @@ def _file(path: str) -> dict[str, lgip_format.ImageEdits]:
             return {Path(image.image_path).name: image for image in lgip_format.read(lines, path)}
     except UnicodeDecodeError as error:
         raise InvalidInput(f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+
+
+def _strengths(flips: pd.DataFrame) -> np.ndarray:
+    return pairwise.strength(flips["subtype"].to_numpy(), flips["text_01"].to_numpy())
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:

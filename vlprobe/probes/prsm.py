@@ -20,7 +20,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.gallery import Gallery
 from vlprobe.metrics import ranking
 from vlprobe.perturb import lgip
-from vlprobe.types import Case, Edit, Item, Picture, Probe, Run
+from vlprobe.types import Case, Edit, Item, Picture, Probe, Reader, Run
 
 PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-of")
 SHOWN = 5  # pictures of each version's ranking that are kept to look at
@@ -59,7 +59,7 @@ class Prsm(Probe):
             )
         return made, dropped
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
         """Measures of each query's rankings; the margin is how far the top overlap stays below 1.
 
         In a gallery too small for an overlap it is how far the rank correlation does.

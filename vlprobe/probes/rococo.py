@@ -22,7 +22,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.gallery import Found, Gallery, retrieve
 from vlprobe.metrics import retrieval
 from vlprobe.perturb import influence, mix, substitution
-from vlprobe.types import Case, DualEncoder, Edit, Item, Picture, Probe, Run
+from vlprobe.types import Case, DualEncoder, Edit, Item, Picture, Probe, Reader, Run
 
 RELEASED = "released"
 
@@ -81,7 +81,7 @@ class Rococo(Probe):
                     made.append(Case(f"{group}/{rule}", item.id, group, (item.image,), (caption,), ("original",), edit))
         return made, dropped
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
         """Ranks in both galleries; the margin is the right candidate's similarity minus the best altered one's."""
         scoring.refuse_unfit(encoder.model, self)
         shown = [item for item in items if item.image]
@@ -122,15 +122,15 @@ _COLUMNS = ("best_own", "best_altered", "top_altered", "rank_clean", "rank", "to
 class _TextGalleries:
     """All captions once, and for each policy the altered ones."""
 
-    def __init__(self, encoder: Encoder, cases: pa.Table, code: Mapping[str, int], normalise: bool) -> None:
+    def __init__(self, encoder: Encoder, cases: Reader, code: Mapping[str, int], normalise: bool) -> None:
         self.encoder, self.normalise = encoder, normalise
         self.rows: dict[str, dict[str, list]] = {}
-        asked = cases.filter(pa.compute.equal(cases["kind"], "i2t"))
-        for row in asked.select(["subtype", "item", "texts", "roles"]).to_pylist():
-            own = self.rows.setdefault(row["subtype"], {"text": [], "owner": [], "altered": []})
-            own["text"] += row["texts"]
-            own["owner"] += [code[row["item"]]] * len(row["texts"])
-            own["altered"] += [role == "different" for role in row["roles"]]
+        for block in cases(["kind", "subtype", "item", "texts", "roles"]):
+            for row in block.filter(pa.compute.equal(block["kind"], "i2t")).to_pylist():
+                own = self.rows.setdefault(row["subtype"], {"text": [], "owner": [], "altered": []})
+                own["text"] += row["texts"]
+                own["owner"] += [code[row["item"]]] * len(row["texts"])
+                own["altered"] += [role == "different" for role in row["roles"]]
         self.built: dict[str, tuple[Gallery, np.ndarray, np.ndarray, list[str]]] = {}
 
     def search(self, queries: Sequence[Picture], query_item: np.ndarray, policy: str) -> tuple[Found, list[str]]:

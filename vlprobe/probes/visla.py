@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from rapidfuzz.distance import Levenshtein
 
 from vlprobe import scoring
 from vlprobe.embeddings import Encoder
 from vlprobe.metrics import triplets
-from vlprobe.types import Case, Edit, Item, Probe, Role, Run
+from vlprobe.types import Case, Edit, Item, Probe, Reader, Role, Run
 
 WORD = re.compile(r"\w+")
 
@@ -52,7 +51,7 @@ class Visla(Probe):
             made.append(_case(item, "i2t", subset, images, texts, roles))
         return made, {}
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: pa.Table, cache: Path) -> scoring.Scorer:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
         """The smaller of the two differences that should be positive; also how many words the texts share."""
         score = scoring.case_scorer(encoder, _margins)
 

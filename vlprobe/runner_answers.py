@@ -1,0 +1,166 @@
+"""One model's answers to the questions of a run: scored part by part, then judged block by block."""
+
+import datetime
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from vlprobe import __version__, runner_questions, scoring
+from vlprobe.embeddings import Encoder, similarity_spread
+from vlprobe.judge import Judge
+from vlprobe.scoring import Scorer
+from vlprobe.store import Entry, Store
+from vlprobe.types import DualEncoder, Item, Probe, Run
+
+if TYPE_CHECKING:
+    from vlprobe.runner import Progress, Request
+
+PART_CASES = 4096  # at least, in a part: what is lost at most when a run is killed
+FAST_PART_CASES = 65_536  # where a part of the size above takes a second
+JUDGED_CASES = 65_536  # at least, in a block that is judged at once
+SPREAD_ITEMS = 1000  # items whose mismatched pairs give a model's similarity spread
+JUDGED = ("case", "item", "item_code", "group", "kind", "subtype", "rule")  # columns of the cases
+
+
+def answer(
+    run: Run,
+    items: Sequence[Item],
+    probe: Probe,
+    model: DualEncoder,
+    request: "Request",
+    store: Store,
+    progress: "Progress",
+) -> None:
+    """Scores every case with the model and writes scores, estimates and the manifest of the run."""
+    started = time.monotonic()
+    cases, entry = store.cases(run.case_key), store.run(run.key)
+    asked = cases.manifest()
+    total = asked["n_cases"]
+    label = f"{run.model} on {run.dataset}"
+    encoder = Encoder(
+        model,
+        store.root / "embeddings" if request.keep_embeddings else None,
+        request.batch_size,
+        request.workers,
+        lambda stage, done, of: progress.update(f"{label}: similarity spread ({stage})", 0, total),
+    )
+    sample = sorted(items, key=lambda item: hashlib.sha256(f"{run.seed}/spread/{item.id}".encode()).digest())
+    sample = list({item.image: item for item in sample if item.image}.values())[:SPREAD_ITEMS]
+    spread = similarity_spread(encoder, [item.image for item in sample], [item.captions for item in sample])
+    score = probe.scorer(encoder, run, items, lambda columns: cases.blocks("cases", columns), store.root)
+    fast = str(getattr(model, "device", "cpu")).startswith("cuda")
+    parts = runner_questions.parts(cases, FAST_PART_CASES if fast else PART_CASES)
+    missing = [part for part in parts if not entry.has_part(_name(part))]
+    for part, own in zip(missing, cases.slices("cases", missing), strict=True):
+        encoder.progress = _share(progress, label, *part, total)
+        entry.write_part(_name(part), score(own))
+        progress.update(label, part[1], total)
+    progress.update(f"{label}: intervals", total, total)
+    answers = _Answers(run, items, cases, entry, parts, score)
+    judge = Judge(probe.metrics, answers.n_units, answers.tags)
+    erased: Counter[str] = Counter()
+    written = entry.write("scores", answers.judged(probe, judge, erased))
+    tables = {"estimates": judge.estimates(), "sums": judge.sums()}
+    facts = {
+        **{"key": run.key, "case_key": run.case_key, "run": asdict(run)},
+        **{name: asked[name] for name in ("n_items", "n_cases", "dropped", "findings", "notes")},
+        "n_units": answers.n_units,
+        "spread": spread,
+        "note": getattr(model, "note", ""),
+        "score_type": scoring.score_type(model, probe),
+        "erased": erased,
+        "version": __version__,
+        "seconds": round(time.monotonic() - started, 3),
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+    tables = {name: pa.Table.from_pandas(own.assign(run=run.key), preserve_index=False) for name, own in tables.items()}
+    entry.finish(tables, facts, [written])
+
+
+def _name(part: tuple[int, int]) -> str:
+    return "{:09d}-{:09d}".format(*part)
+
+
+def _share(progress: "Progress", label: str, first: int, last: int, total: int) -> Callable[[str, int, int], None]:
+    """Progress within a part: pictures are taken for its first half, texts for its second."""
+
+    def update(stage: str, done: int, of: int) -> None:
+        half = 0.5 * done / max(of, 1) + (0.5 if stage == "texts" else 0.0)
+        progress.update(label, first + half * (last - first), total)
+
+    return update
+
+
+class _Answers:
+    """The scored parts of a run, read back a block at a time with what the metrics need to know of their cases."""
+
+    def __init__(
+        self,
+        run: Run,
+        items: Sequence[Item],
+        cases: Entry,
+        entry: Entry,
+        parts: Sequence[tuple[int, int]],
+        score: Scorer,
+    ) -> None:
+        self.run, self.cases, self.entry, self.parts, self.score = run, cases, entry, parts, score
+        names = {name for item in items for name in item.tags}
+        self.tags = sorted(names - {"picture"})
+        self._tags = {name: pd.Categorical([item.tags.get(name, "") for item in items]) for name in self.tags}
+        # Rows of a triplet file that share a picture are one observation: the picture is what is resampled.
+        self._units = pd.factorize(np.array([item.tags.get("picture", item.id) for item in items], dtype=object))[0]
+        self.n_units = int(self._units.max()) + 1
+
+    def judged(self, probe: Probe, judge: Judge, erased: Counter[str]) -> Iterator[pa.Table]:
+        """Blocks of the table of scores; on its way each block is judged, and its erased edits are counted by kind."""
+        known = probe.survey(rows for _, _, rows in self._blocks())
+        for cases, scores, rows in self._blocks():
+            rows = probe.prepare(rows, known)
+            judge.add(rows)
+            if "erased" in rows:
+                erased.update(rows["kind"][rows["erased"]].tolist())
+            bins = rows["strength_bin"].tolist() if "strength_bin" in rows else [""] * len(rows)
+            yield pa.table(
+                {
+                    "run": pa.repeat(self.run.key, len(rows)),
+                    **{name: cases[name] for name in ("case", "item", "kind", "subtype", "rule")},
+                    "strength_bin": pa.array(bins, pa.string()),
+                    **{name: scores[name] for name in scores.column_names},
+                }
+            )
+
+    def _blocks(self) -> Iterator[tuple[pa.Table, pa.Table, pd.DataFrame]]:
+        blocks: list[list[tuple[int, int]]] = [[]]
+        for part in self.parts:
+            if blocks[-1] and part[0] - blocks[-1][0][0] >= JUDGED_CASES:
+                blocks.append([])
+            blocks[-1].append(part)
+        ranges = [(block[0][0], block[-1][1]) for block in blocks]
+        for block, cases in zip(blocks, self.cases.slices("cases", ranges, JUDGED), strict=True):
+            scores = pa.concat_tables([self._part(part) for part in block])
+            yield cases, scores, self._rows(cases, scores)
+
+    def _part(self, part: tuple[int, int]) -> pa.Table:
+        """A scored part, always as it is read from the disk; one damaged since it was written is made again."""
+        found = self.entry.part(_name(part))
+        if found is None:
+            self.entry.write_part(_name(part), self.score(next(self.cases.slices("cases", [part]))))
+            found = self.entry.part(_name(part))
+        return found
+
+    def _rows(self, cases: pa.Table, scores: pa.Table) -> pd.DataFrame:
+        """What the metrics see: codes for item and group, one column a tag."""
+        code = cases["item_code"].to_numpy()
+        named = {name: cases[name].combine_chunks().dictionary_encode() for name in ("kind", "subtype", "rule")}
+        rows = pd.DataFrame({name: column.to_pandas() for name, column in named.items()})
+        rows["item_code"] = self._units[code]
+        rows["group_code"] = cases["group"].combine_chunks().dictionary_encode().indices.to_numpy()
+        rows = rows.assign(**scoring.columns(scores))
+        return rows.assign(**{f"tag:{name}": values[code] for name, values in self._tags.items()})
