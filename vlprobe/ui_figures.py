@@ -37,6 +37,7 @@ KUBRIC = {"location": "location", "counting": "number", "attribute": "color"}
 SCORES = ("text_score", "image_score", "group_score")
 AT_HAND = ("demo:", "control:")  # models that load in a moment
 CAPTIONS = 5  # coloured at once
+FEW = 5  # triplets; of fewer no accuracy is drawn
 SIDE = 480  # pixels of a picture with its parts
 
 
@@ -50,7 +51,7 @@ def severity(asked: Questions) -> None:
     table = view("severity", asked.key, metric.name)
     table = table[table["slice"].isin(steps)]
     paper = printed_severity(edit, metric.name)
-    across = "Share of the picture that is another" if edit in PICTURES else "Words exchanged in a caption"
+    across = "Share of the picture taken from another" if edit in PICTURES else "Words exchanged in a caption"
     figure = charts_tradeoff.curves(table, metric, "cosine", asked.looks, steps, across, paper)
     chart(figure, "severity", f"{metric.label} over how much was altered, a line a model.")
     hollow = " Hollow and grey: as the paper prints its models on COCO." if len(paper) else ""
@@ -77,7 +78,7 @@ def _missing(asked: Questions, edit: str, steps: dict[str, str], stored: set[str
         asked.models, how["dataset"], asked.probe, how["options"] | lists, seed=how["seed"], limit=how["limit"]
     )
     icon = ":material/play_arrow:"
-    st.button(f"Ask {told} {unit}", icon=icon, key="ask_severity", on_click=attempt, args=(begin, request))
+    st.button(f"Run it with {told} {unit}", icon=icon, key="ask_severity", on_click=attempt, args=(begin, request))
 
 
 def deviations(asked: Questions, unit: str) -> None:
@@ -134,8 +135,8 @@ def lexical(asked: Questions) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How alike the captions look**")
-        subset = choose("Subset", "subset", {"": "All", **parts}, "spatial" if "spatial" in parts else "")
-        table = view("edit_distances", asked.key, subset)
+        subset = choose("Subset", "subset", {"all": "All", **parts}, "spatial" if "spatial" in parts else "all")
+        table = view("edit_distances", asked.key, "" if subset == "all" else subset)
         if table.empty:
             quiet("No triplet of texts here.")
             return
@@ -149,16 +150,19 @@ def lexical(asked: Questions) -> None:
     with right:
         st.markdown("**What shared words do to accuracy**")
         found = view("lures", asked.key)
+        found = found[found["n_cases"] >= FEW]
         metric = asked.metrics["t2t_accuracy"]
         steps = {name: words for name, words in lure_steps().items() if name in set(found["slice"])}
-        across = "Words shared with the false caption, more than the true ones share"
+        across = "How much shared words mislead (lure)"
         figure = charts_tradeoff.curves(found, metric, "cosine", asked.looks, steps, across)
         if (first := "0.00 to 0.25") in steps and next(iter(steps)) != first:
             charts_paper.turning_point(figure, steps, first, "words mislead")
         chart(figure, "lures", "Text-to-text accuracy over how much the words mislead, a line a model.")
         quiet(
-            "How to read it: left of the line, whoever counts shared words is right, right of it wrong. A model that "
-            f"reads stays level; one that counts words falls there. {ARMS}{GUESSING}"
+            "How to read it: the lure is the share of words that the false caption has in common with a true one, "
+            "minus that of the two true ones. Left of the line, whoever counts shared words is right, right of it "
+            "wrong: a model that reads stays level, one that counts words falls there. Steps with fewer than "
+            f"{FEW} triplets are left out. {ARMS}{GUESSING}"
         )
 
 
@@ -210,7 +214,8 @@ def word_influence(asked: Questions) -> None:
     for caption, own in zip(shown, scores, strict=True):
         nouns = {caption[noun.start : noun.end]: own[noun.start] for noun in substitution.sources(caption)}
         least = min(nouns, key=nouns.__getitem__, default="")
-        rows += [line(*worded(caption, own), most), tag("p", f"Least telling noun: {least or '-'}", class_="vp-quiet")]
+        told = tag("p", f"Noun that does least: {least or '-'}", class_="vp-quiet vp-small")
+        rows.append(f'<div class="vp-card">{line(*worded(caption, own), most)}{told}</div>')
     st.html("".join(rows) + legend([0.0, most], "does nothing", "does most"))
     quiet(
         "How to read it: the number is how far the caption's embedding moves when the word is taken out (1 - cosine). "

@@ -17,6 +17,7 @@ TINTS = {True: ((244, 162, 97), (138, 60, 0)), False: ((127, 184, 224), (11, 79,
 INK = ((28, 35, 48), (242, 244, 248))  # letters on them, light and dark
 OVERLAY = {True: (213, 94, 0), False: (0, 114, 178)}  # over pictures, which have no theme
 VEIL = 0.65  # how much of a picture the strongest tint hides
+ROOM = 50  # pixels of a cell that can hold its number
 
 
 def worded(caption: str, scores: Mapping[int, float]) -> tuple[list[str], list[float]]:
@@ -80,7 +81,9 @@ def legend(values: Sequence[float] | np.ndarray, less: str = "less", more: str =
 
 
 def heat(image: Image.Image, values: np.ndarray) -> Image.Image:
-    """A picture with every cell of a grid tinted by its number, and a frame around the one furthest from 0.
+    """A picture in grey with every cell of a grid tinted by its number, and a frame around the one furthest from 0.
+
+    The number stands in its cell where there is room for it.
 
     Args:
         image: RGB.
@@ -104,11 +107,15 @@ def heat(image: Image.Image, values: np.ndarray) -> Image.Image:
         if not math.isnan(value):
             draw.rectangle(box, fill=(*OVERLAY[bool(value >= 0)], round(255 * VEIL * _strength(value, most))))
             frame = box if frame is None and most and abs(value) == most else frame
+            if (room := min(box[2] - box[0], box[3] - box[1])) >= ROOM:
+                place = (box[0] + room / 10, box[1] + room / 10)
+                look = {"fill": (255, 255, 255, 255), "stroke_width": 2, "stroke_fill": (0, 0, 0, 255)}
+                draw.text(place, f"{value:.2f}", font_size=room / 5, **look)
     if frame is not None:
         width = max(round(min(image.size) / 120), 1)
         draw.rectangle(frame, outline=(255, 255, 255, 255), width=2 * width)
         draw.rectangle(frame, outline=(0, 0, 0, 255), width=width)
-    return Image.alpha_composite(image.convert("RGBA"), veil).convert("RGB")
+    return Image.alpha_composite(image.convert("L").convert("RGBA"), veil).convert("RGB")
 
 
 def strongest(values: Sequence[float] | np.ndarray) -> float:

@@ -180,5 +180,4 @@ def lures(store: Store, case_key: str) -> pd.DataFrame:
 
 def lure_steps() -> dict[str, str]:
     """The bins of `lures` from left to right, and what they are called."""
-    names = [f"{low:.2f} to {high:.2f}" for low, high in itertools.pairwise(_EDGES)]
-    return {name: name for name in names}
+    return {f"{low:.2f} to {high:.2f}": f"{low:g} to<br>{high:g}" for low, high in itertools.pairwise(_EDGES)}
