@@ -23,7 +23,9 @@ ui.quiet(
 )
 ui.notes(asked)
 ui.about(ui.view("facts", asked.key))
-ui.download(table, "overview")
+with st.container(horizontal=True):
+    ui.download(table, "overview")
+    ui.report_button(asked)
 if asked.probe == "lgip":
     st.header("Beside the paper")
     ui.paper(asked)

@@ -22,7 +22,7 @@ LAYERS = [
     ("training",),
     ("probes",),
     ("store",),
-    ("doctor", "annotations"),
+    ("doctor", "annotations", "bookmarks"),
     ("runner", "views", "verify", "play"),
     ("jobs", "charts", "ui_words", "ui_style"),
     ("markup",),

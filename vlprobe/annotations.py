@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from vlprobe import files
+from vlprobe import access, files
 from vlprobe.errors import InvalidInput
 from vlprobe.store import Store
 
@@ -67,8 +67,9 @@ def write(store: Store, case_key: str, said: Annotation) -> Annotation:
     """Keeps what is said of a case in place of what was said before; returns it as it is kept.
 
     Raises:
-        InvalidInput: too long, too many, or not text.
+        InvalidInput: too long, too many, or nothing may be kept here.
     """
+    access.refuse_writing()
     kept = Annotation(said.case, said.id, _tags(said.tags), _note(said.note))
     path = _path(store, case_key)
     with files.turn(path.with_suffix(".lock"), lambda: None):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe import __version__
+from vlprobe.cli_report import report
 from vlprobe.cli_serve import dashboard
 from vlprobe.cli_verify import verify
 from vlprobe.errors import VlprobeError
@@ -352,4 +353,5 @@ def train_demo(loss: str, steps: int, seed: int, threads: int, output: Path) -> 
 
 
 main.add_command(dashboard)
+main.add_command(report)
 main.add_command(verify)

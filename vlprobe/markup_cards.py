@@ -5,7 +5,8 @@ import html
 import io
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -118,7 +119,7 @@ def _scores(row: object, said: pd.DataFrame, names: Sequence[str], looks: Looks,
     return f'<table class="vp-scores"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
 
 
-def about(row: object, probe: str) -> str:
+def about(row: object, probe: str, more: Mapping[str, str] = MappingProxyType({})) -> str:
     """What is known of a case beside its texts: the question, the rule, the words, the pictures, the tags."""
     question = views.kinds(probe).get(row.kind, row.kind)
     known = {"Question": f"{question} · {named(row.subtype)}" if row.subtype else question, "Rule": row.rule}
@@ -126,7 +127,14 @@ def about(row: object, probe: str) -> str:
         known["Words"] = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
     known |= {"Case": row.id} | ({"Pictures": ", ".join(row.images)} if len(row.images) else {})
     known |= {f"Tag {name}": value for name, value in dict(row.tags).items() if value}
-    return facts(known)
+    return facts({**known, **more})
+
+
+def chips(tags: Sequence[str], note: str) -> str:
+    """What people said of a case: tags, and a note below them."""
+    shown = "".join(tag("span", name, class_="vp-chip") for name in tags)
+    parts = [f'<p class="vp-chips">{shown}</p>' if shown else "", tag("p", note, class_="vp-note") if note else ""]
+    return "".join(parts)
 
 
 def command(run_key: str, row: object) -> str:
@@ -162,9 +170,17 @@ def shots(row: object, mine: pd.Series, side: int) -> str:
     found = []
     for shot in markup_cases.shots(row, mine):
         data = source(shot.name, side)
-        missing = f"The picture {Picture.named(shot.name).path.name} is missing or damaged."
         label = shot.label or row.texts[0]
-        image = f'<img src="{data}" alt="{html.escape(label)}">' if data else tag("div", missing, class_="vp-missing")
+        image = (
+            f'<img src="{data}" alt="{html.escape(label)}">'
+            if data
+            else tag("div", missing(shot.name), class_="vp-missing")
+        )
         told = tag("figcaption", shot.label, class_="vp-label") if shot.label else ""
         found.append(f"<figure{' class=vp-wrong' if shot.wrong else ''}>{told}{image}</figure>")
     return f'<div class="vp-shots">{"".join(found)}</div>' if found else ""
+
+
+def missing(name: str) -> str:
+    """What to say in place of a picture that cannot be shown."""
+    return f"The picture {Picture.named(name).path.name} is missing or damaged."

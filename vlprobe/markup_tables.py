@@ -75,3 +75,24 @@ def _cell(found: object | None, unit: str, best: bool, tells: bool) -> str:
     counted = f"n = {found.n_items:,}" + (f" · {found.ties:,} tied" if found.ties and tells else "")
     small = f"{around}<br>{counted}" if around else counted
     return f"<td>{value}<br><small>{small}</small></td>"
+
+
+def facts(known: Mapping[str, object]) -> str:
+    """What is known of the questions themselves: which edits were left out and why, what the data gets wrong, notes.
+
+    Args:
+        known: What `views.facts` returns.
+    """
+    dropped = sorted(known["dropped"].items(), key=lambda pair: -pair[1])
+    wrong = [(one["meaning"], f"{one['count']:,} of {one['of']:,}") for one in known["findings"]]
+    parts = [
+        _counts("Left out, because it would not be a fair question", [(why, f"{count:,}") for why, count in dropped]),
+        _counts("Found in the data, and to be kept in mind beside every score", wrong),
+    ]
+    return "".join([*parts, *(tag("p", note) for note in known["notes"])])
+
+
+def _counts(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    body = [f"<tr>{tag('th', text, scope='row')}{tag('td', count)}</tr>" for text, count in rows]
+    head = tag("th", title, scope="col") + tag("th", "Times", scope="col")
+    return table(title, head, body or ["<tr><td>Nothing</td></tr>"])

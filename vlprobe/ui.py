@@ -15,8 +15,8 @@ from vlprobe.ui_access import admit
 from vlprobe.ui_cards import cards, summary
 from vlprobe.ui_charts import by_subtype, chart, triplets
 from vlprobe.ui_compare import compared, differences, in_words, margins
-from vlprobe.ui_figures import depths, deviations, lexical, occlusion, severity, subsets, word_influence
 from vlprobe.ui_export import report_button, shelf
+from vlprobe.ui_figures import depths, deviations, lexical, occlusion, severity, subsets, word_influence
 from vlprobe.ui_filters import filters
 from vlprobe.ui_jobs import demo_button, form, panel, past, probe_button, watched
 from vlprobe.ui_models import checks, erased, examined, passport, verdict
@@ -57,8 +57,8 @@ __all__ = [
     "questions",
     "quiet",
     "report_button",
-    "shelf",
     "severity",
+    "shelf",
     "slices",
     "strength",
     "subsets",

@@ -11,13 +11,14 @@ from typing import Any
 
 import streamlit as st
 
-from vlprobe import charts, markup_tables, views, views_compare, views_figures, views_paper, views_tradeoff
+from vlprobe import annotations, charts, markup_tables, views, views_compare, views_figures, views_paper, views_tradeoff
 from vlprobe import store as store_module
 from vlprobe.charts import Looks
 from vlprobe.errors import VlprobeError
 from vlprobe.markup import ordered, tag
 from vlprobe.store import Store
 from vlprobe.types import Metric
+from vlprobe.views import Filter
 
 VIEWS = (views, views_paper, views_tradeoff, views_compare, views_figures)  # where `view` looks for a name
 
@@ -28,9 +29,11 @@ def store() -> Store:
 
 
 def view(name: str, *given: Any) -> Any:
-    """What a view of that name answers, kept until a run is completed or removed. Arguments are small values."""
+    """What a view of that name answers, kept until a run is completed or removed, or what it asks for is tagged."""
     there = store()
-    return _kept(str(there.root), there.version(), name, given)
+    tagged = any(isinstance(value, Filter) and value.tagged for value in given)
+    version = there.version() + (annotations.version(there, given[0]) if tagged else "")
+    return _kept(str(there.root), version, name, given)
 
 
 @st.cache_data(max_entries=500, show_spinner=False)
@@ -138,10 +141,14 @@ def search(label: str, name: str, placeholder: str) -> str:
 
 def turn(total: int, size: int, name: str = "page") -> int:
     """Page numbers that the URL names; returns the page, 1 or more."""
-    pages = max(1, -(-total // size))
+    st.session_state[name] = turned(total, size, name)
+    return st.pagination(max(1, -(-total // size)), key=name, on_change=_write, args=(name, 1))
+
+
+def turned(total: int, size: int, name: str = "page") -> int:
+    """The page that the URL names, within those that there are."""
     given = st.query_params.get(name, "1")
-    st.session_state[name] = min(max(int(given), 1), pages) if given.isdecimal() and len(given) < 9 else 1
-    return st.pagination(pages, key=name, on_change=_write, args=(name, 1))
+    return min(max(int(given), 1), max(1, -(-total // size))) if given.isdecimal() and len(given) < 9 else 1
 
 
 def _write(name: str, default: object) -> None:

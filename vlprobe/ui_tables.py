@@ -99,14 +99,4 @@ def about(facts: Mapping[str, object]) -> None:
         facts: What `views.facts` returns.
     """
     with st.expander(f"About the questions: {facts['n_items']:,} pictures, {facts['n_cases']:,} cases"):
-        dropped = sorted(facts["dropped"].items(), key=lambda pair: -pair[1])
-        _counts("Left out, because it would not be a fair question", [(why, f"{count:,}") for why, count in dropped])
-        wrong = [(one["meaning"], f"{one['count']:,} of {one['of']:,}") for one in facts["findings"]]
-        _counts("Found in the data, and to be kept in mind beside every score", wrong)
-        for note in facts["notes"]:
-            st.html(tag("p", note))
-
-
-def _counts(title: str, rows: Sequence[tuple[str, str]]) -> None:
-    body = [f"<tr>{tag('th', text, scope='row')}{tag('td', count)}</tr>" for text, count in rows]
-    show(title, tag("th", title, scope="col") + tag("th", "Times", scope="col"), body or ["<tr><td>Nothing</td></tr>"])
+        st.html(markup_tables.facts(facts))

@@ -198,7 +198,6 @@ def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: i
         Ties count as failures.
     """
     joined, where, given = _chosen(store, case_key, chosen)
-    asked = store.files([case_key], "cases")
     with store.cursor() as cursor:
         total = cursor.execute(f"SELECT count(*) FROM {joined} WHERE {where}", given).fetchall()[0][0]
         found = cursor.execute(
@@ -206,13 +205,27 @@ def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: i
             f"ORDER BY {SORTS[chosen.sort]} LIMIT ? OFFSET ?",
             [*given, size, max(page - 1, 0) * size],
         ).df()
-        numbers = found["case_number"].tolist()
-        texts = cursor.execute(
-            'SELECT "case" AS case_number, id, item, kind, subtype, rule, source, target, images, texts, roles, tags '
-            'FROM read_parquet(?) WHERE list_contains(?::BIGINT[], "case")',
-            [asked, numbers],
+    found = found.rename(columns={"case_number": "case"})
+    return found.merge(questions(store, case_key, found["case"].tolist()), on="case"), total
+
+
+def questions(store: Store, case_key: str, cases: Sequence[int]) -> pd.DataFrame:
+    """Of these cases: case, id, item, kind, subtype, rule, source, target, images, texts, roles, tags."""
+    with store.cursor() as cursor:
+        return cursor.execute(
+            'SELECT "case", id, item, kind, subtype, rule, source, target, images, texts, roles, tags '
+            'FROM read_parquet(?) WHERE "case" IN (SELECT unnest(?::BIGINT[]))',
+            [store.files([case_key], "cases"), [int(case) for case in cases]],
         ).df()
-    return found.merge(texts, on="case_number").rename(columns={"case_number": "case"}), total
+
+
+def numbered(store: Store, case_key: str, case_id: str) -> int | None:
+    """The number of the case with this id; None where there is none."""
+    with store.cursor() as cursor:
+        found = cursor.execute(
+            'SELECT "case" FROM read_parquet(?) WHERE id = ? LIMIT 1', [store.files([case_key], "cases"), case_id]
+        ).fetchall()
+    return found[0][0] if found else None
 
 
 def outcomes(store: Store, case_key: str, chosen: Filter) -> dict[str, int]:
@@ -230,7 +243,7 @@ def answers(store: Store, case_key: str, cases: Sequence[int]) -> pd.DataFrame:
     with store.cursor() as cursor:
         table = cursor.execute(
             "SELECT run AS key, * EXCLUDE (run, item, kind, subtype, rule, strength_bin) FROM read_parquet(?) "
-            'WHERE list_contains(?::BIGINT[], "case")',
+            'WHERE "case" IN (SELECT unnest(?::BIGINT[]))',
             [store.files(own["key"].tolist(), "scores"), [int(case) for case in cases]],
         ).df()
     return table.merge(own[["key", "model"]], on="key").drop(columns="key").sort_values(["case", "model"])
