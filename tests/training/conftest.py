@@ -1,34 +1,80 @@
 """A model that is trained in milliseconds: OpenCLIP's classes, one narrow layer, in a folder as OpenCLIP writes it."""
 
 import json
+from dataclasses import dataclass
+from pathlib import Path
 
 import open_clip
 import pytest
 import torch
+from open_clip.tokenizer import SimpleTokenizer
 from safetensors.torch import save_file
+
+from tests.conftest import make_tiny
+from vlprobe.models import open_clip as family
+from vlprobe.training.trainer import TrainRequest, train
 
 CONFIG = {
     "embed_dim": 8,
     "vision_cfg": {"image_size": 16, "layers": 1, "width": 16, "head_width": 8, "patch_size": 8},
     "text_cfg": {"context_length": 32, "vocab_size": 49408, "width": 8, "heads": 2, "layers": 1},
 }
+EVERYTHING = "clip+0.5*eqsim+0.2*sc+0.2*vc+consistency+flip"
+
+
+def built(words: int) -> torch.nn.Module:
+    """The model for a vocabulary of that size, its weights always the same."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        return open_clip.model.CLIP(**{**CONFIG, "text_cfg": {**CONFIG["text_cfg"], "vocab_size": words}})
 
 
 @pytest.fixture
 def small() -> torch.nn.Module:
-    """The model, its weights always the same."""
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(0)
-        return open_clip.model.CLIP(**CONFIG)
+    """A model of 512 tokens, the last of which ends a text."""
+    return built(512)
 
 
-@pytest.fixture
-def folder(small, tmp_path) -> str:
-    """Its name: openclip:local-dir:FOLDER."""
-    place = tmp_path / "small"
+@dataclass(frozen=True)
+class Straight:
+    """A training that nothing stopped: what was asked, the card, and the folder of its data and its files."""
+
+    request: TrainRequest
+    card: dict
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def one_tokenizer():
+    """OpenCLIP's tokenizer built once: it takes longer than all steps of a training here."""
+    with pytest.MonkeyPatch.context() as patch:
+        made = SimpleTokenizer(context_length=32)
+        patch.setattr(family, "_tokenizer", lambda *_: made)
+        yield
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory, one_tokenizer) -> Straight:
+    """Four steps with every loss, on four of six pictures."""
+    folder = tmp_path_factory.mktemp("straight")
+    place = folder / "small"
     place.mkdir()
     preprocess = {"size": 16, "mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.4]}
     described = {"model_cfg": CONFIG, "preprocess_cfg": preprocess}
     (place / "open_clip_config.json").write_text(json.dumps(described))
-    save_file(small.state_dict(), place / "open_clip_model.safetensors")
-    return f"openclip:local-dir:{place}"
+    save_file(built(49408).state_dict(), place / "open_clip_model.safetensors")
+    request = TrainRequest(
+        f"openclip:local-dir:{place}",
+        (make_tiny(folder / "tiny"),),
+        str(folder / "tuned.safetensors"),
+        loss=EVERYTHING,
+        steps=4,
+        batch_size=4,
+        rate=0.003,
+        warm_up=2,
+        curriculum=True,
+        validate_every=2,
+        device="cpu",
+        threads=1,
+    )
+    return Straight(request, train(request, folder), folder)

@@ -20,7 +20,7 @@ def batch() -> Batch:
     mixed, corrupted, reworded, flipped = (np.array(rows) for rows in ([0, 2, 5], range(6), [1, 2, 3, 4], [0, 4]))
     tokens = np.zeros((6 + 6 + 4 + 2, 32), np.int64)
     tokens[:, :5] = rng.integers(1, 400, (18, 5))
-    tokens[:, 5] = 49407
+    tokens[:, 5] = 511
     pixels = rng.normal(size=(6 + 3, 3, 16, 16)).astype(np.float32)
     return Batch(6, pixels, tokens, mixed, corrupted, reworded, flipped, np.array(["color", "object"], dtype=object))
 
@@ -64,10 +64,10 @@ def test_a_frozen_tower_stays_as_it_is_and_the_other_learns(small, batch, tower,
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_learning_lowers_the_loss_in_every_precision(small, batch, precision):
-    made = learner(small, {"clip": 1.0}, rate=0.003, steps=25, precision=precision)
-    told = [made.learn(batch, step)["loss"] for step in range(25)]
+    made = learner(small, {"clip": 1.0}, rate=0.003, steps=40, precision=precision)
+    told = [made.learn(batch, step)["loss"] for step in range(40)]
     assert told[0] > 1.5
-    assert told[-1] < 0.4
+    assert told[-1] < 0.5
     assert all(value.dtype == torch.float32 for value in made.model.parameters())
 
 

@@ -9,179 +9,143 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.training import trainer
 from vlprobe.training.learner import Learner
-from vlprobe.training.trainer import TrainRequest, train
-
-EVERYTHING = "clip+0.5*eqsim+0.2*sc+0.2*vc+consistency+flip"
+from vlprobe.training.trainer import train
 
 
 class Stopped(Exception):
     pass
 
 
-@pytest.fixture
-def request_(folder, tiny, tmp_path) -> TrainRequest:
-    return TrainRequest(
-        folder,
-        (tiny,),
-        str(tmp_path / "tuned.safetensors"),
-        loss=EVERYTHING,
-        steps=6,
-        batch_size=4,
-        rate=0.003,
-        warm_up=2,
-        curriculum=True,
-        validate_every=2,
-        device="cpu",
-        threads=1,
-    )
+def stop_at(step: int):
+    def progress(label, done, of):
+        if label.startswith("Training") and done == step:
+            raise Stopped
+
+    return progress
 
 
-def weights(path) -> dict[str, torch.Tensor]:
-    return load_file(path)
-
-
-def equal(one, other) -> bool:
+def same_weights(one, other) -> bool:
+    one, other = load_file(one.path), load_file(other.path)
     return all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_a_stopped_training_goes_on_to_the_same_weights(request_, tmp_path):
-    def stop(label, done, of):
-        if label.startswith("Training") and done == 3:
-            raise Stopped
+def other(straight, tmp_path, **changed):
+    return replace(straight.request, output=str(tmp_path / "other.safetensors"), **changed)
 
-    train(request_, tmp_path)
-    other = replace(request_, output=str(tmp_path / "stopped.safetensors"))
+
+def test_a_stopped_training_goes_on_to_the_same_weights(straight, tmp_path):
+    request = other(straight, tmp_path)
     with pytest.raises(Stopped):
-        train(other, tmp_path, stop)
-    assert not other.path.exists()
+        train(request, straight.folder, stop_at(3))
+    assert not request.path.exists()
     told = []
-    train(other, tmp_path, lambda *now: told.append(now))
-    assert [done for label, done, _ in told if label.startswith("Training")] == [4, 5, 6]
-    assert equal(weights(request_.path), weights(other.path))
-    assert not (tmp_path / "stopped.state.pt").exists()
+    train(request, straight.folder, lambda *now: told.append(now))
+    assert [done for label, done, _ in told if label.startswith("Training")] == [4]
+    assert same_weights(straight.request, request)
+    assert not request.path.with_suffix(".state.pt").exists()
 
 
-def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_log(request_, tmp_path, monkeypatch):
-    straight = train(request_, tmp_path)
-    other = replace(request_, output=str(tmp_path / "killed.safetensors"))
-    learn = Learner.learn
+def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_log(straight, tmp_path, monkeypatch):
+    request, learn = other(straight, tmp_path), Learner.learn
+
+    def killed(self, batch, step):
+        monkeypatch.setattr(trainer, "_SAVE_EVERY", 0 if step == 1 else 1e9)  # the state of step 2 alone is saved
+        if step == 3:
+            raise Stopped
+        return learn(self, batch, step)
+
     with monkeypatch.context() as patch:
-        patch.setattr(trainer, "_SAVE_EVERY", 0)
-
-        def killed(self, batch, step):
-            if step == 2:
-                patch.setattr(trainer, "_SAVE_EVERY", 1e9)
-            if step == 5:
-                raise Stopped
-            return learn(self, batch, step)
-
         patch.setattr(Learner, "learn", killed)
         with pytest.raises(Stopped):
-            train(other, tmp_path)
-    assert [line["step"] for line in trainer.log(other.path)] == [0, 1, 2, 2, 3, 4, 4, 5]
-    with (tmp_path / "killed.jsonl").open("a") as file:
-        file.write('{"step": 6, "lo')  # cut off when the process was killed
-    card = train(other, tmp_path)
-    assert equal(weights(request_.path), weights(other.path))
-    for one, two in zip(trainer.log(request_.path), trainer.log(other.path), strict=True):
+            train(request, straight.folder)
+    assert [line["step"] for line in trainer.log(request.path)] == [0, 1, 2, 2, 3]
+    with request.path.with_suffix(".jsonl").open("a") as file:
+        file.write('{"step": 4, "lo')  # cut off when the process was killed
+    steps = []
+    monkeypatch.setattr(Learner, "learn", lambda self, batch, step: steps.append(step) or learn(self, batch, step))
+    card = train(request, straight.folder)
+    assert steps == [2, 3]
+    assert same_weights(straight.request, request)
+    for one, two in zip(trainer.log(straight.request.path), trainer.log(request.path), strict=True):
         assert {**one, "seconds": 0} == {**two, "seconds": 0}
-    assert card["digest"] == straight["digest"]
-    assert card["held_out"] == straight["held_out"]
+    assert (card["digest"], card["held_out"]) == (straight.card["digest"], straight.card["held_out"])
 
 
-def test_the_tuned_model_is_probed_under_a_name_of_its_own(request_, tmp_path):
-    card = train(request_, tmp_path)
-    tuned, start = registry.load_model(card["tuned"], "cpu"), registry.load_model(request_.model, "cpu")
-    assert card["tuned"] == f"{request_.model}@{request_.path}"
+def test_the_tuned_model_is_probed_under_a_name_of_its_own(straight):
+    card, asked = straight.card, straight.request
+    tuned, start = registry.load_model(card["tuned"], "cpu"), registry.load_model(asked.model, "cpu")
+    assert card["tuned"] == f"{asked.model}@{asked.path}"
     assert (tuned.digest, start.digest) == (card["digest"], card["start_digest"])
     assert tuned.digest != start.digest
     for name, before in start.module.state_dict().items():
         assert not torch.equal(before, tuned.module.state_dict()[name]), name
 
 
-def test_a_tuned_model_can_be_tuned_again(request_, tmp_path):
-    first = train(request_, tmp_path)
-    again = train(replace(request_, model=first["tuned"], output=str(tmp_path / "again.safetensors")), tmp_path)
-    assert again["start_digest"] == first["digest"]
-    assert again["tuned"] == f"{request_.model}@{tmp_path / 'again.safetensors'}"
+def test_a_tuned_model_can_be_tuned_again(straight, tmp_path):
+    again = train(other(straight, tmp_path, model=straight.card["tuned"], steps=1), straight.folder)
+    assert again["start_digest"] == straight.card["digest"]
+    assert again["tuned"] == f"{straight.request.model}@{tmp_path / 'other.safetensors'}"
 
 
-def test_the_card_says_how_the_weights_were_made(request_, tiny, tmp_path):
-    card = train(request_, tmp_path)
-    assert json.loads(request_.path.with_suffix(".json").read_text()) == json.loads(json.dumps(card))
-    assert {**card, **json.loads(json.dumps(asdict(request_)))} == {**card, "datasets": [tiny]}
-    data = registry.load_dataset(tiny, tmp_path)
-    assert card["data"] == [{"name": tiny, "digest": data.digest, "items": 6}]
+def test_the_card_says_how_the_weights_were_made(straight):
+    card, asked = straight.card, json.loads(json.dumps(asdict(straight.request)))
+    assert json.loads(straight.request.path.with_suffix(".json").read_text()) == json.loads(json.dumps(card))
+    assert json.loads(json.dumps(card)).items() >= asked.items()
+    data = registry.load_dataset(straight.request.datasets[0], straight.folder)
+    assert card["data"] == [{"name": data.name, "digest": data.digest, "items": 6}]
     assert card["held_out"]["items"] == 2
 
 
-def test_the_log_has_every_step_and_the_held_out_losses(request_, tmp_path):
-    card = train(request_, tmp_path)
-    lines = trainer.log(request_.path)
+def test_the_log_has_every_step_and_the_held_out_losses(straight):
+    lines = trainer.log(straight.request.path)
     steps = [line for line in lines if "held_out" not in line]
-    assert [line["step"] for line in steps] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in steps] == [1, 2, 3, 4]
     assert {"loss", "rate", "seconds", "clip", "eqsim", "sc", "consistency"} <= set(steps[0])
     judged = [line for line in lines if "held_out" in line]
-    assert [line["step"] for line in judged] == [0, 2, 4, 6]
-    assert (judged[0]["held_out"], judged[-1]["held_out"]) == (card["held_out"]["before"], card["held_out"]["after"])
+    assert [line["step"] for line in judged] == [0, 2, 4]
+    before, after = straight.card["held_out"]["before"], straight.card["held_out"]["after"]
+    assert (judged[0]["held_out"], judged[-1]["held_out"]) == (before, after)
 
 
-def test_what_is_held_out_is_judged_alike_whatever_is_trained(request_, tmp_path):
-    plain = replace(request_, output=str(tmp_path / "plain.safetensors"), loss="clip", seed=5)
-    cards = [train(one, tmp_path) for one in (request_, plain)]
-    assert cards[0]["held_out"]["before"] == cards[1]["held_out"]["before"]
-    assert set(cards[1]["held_out"]["after"]) >= {"clip", "eqsim", "sc", "consistency"}
-
-
-def test_the_same_request_again_answers_at_once(request_, tmp_path, monkeypatch):
-    card = train(request_, tmp_path)
-    monkeypatch.setattr(Learner, "learn", lambda *_: pytest.fail("trained again"))
-    assert train(request_, tmp_path) == json.loads(json.dumps(card))
-
-
-def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_state(request_, tmp_path):
-    train(request_, tmp_path)
-    with pytest.raises(InvalidInput, match="from another training"):
-        train(replace(request_, seed=1), tmp_path)
-
-    def stop(label, done, of):
-        if done == 2:
-            raise Stopped
-
-    other = replace(request_, output=str(tmp_path / "other.safetensors"))
-    with pytest.raises(Stopped):
-        train(other, tmp_path, stop)
-    with pytest.raises(InvalidInput, match="another training that was stopped"):
-        train(replace(other, rate=0.001), tmp_path)
-    (tmp_path / "other.state.pt").write_bytes(b"damaged")
-    with pytest.raises(InvalidInput, match="Delete it"):
-        train(other, tmp_path)
-
-
-def test_the_seed_changes_the_weights(request_, tmp_path):
-    train(request_, tmp_path)
-    other = replace(request_, seed=1, output=str(tmp_path / "other.safetensors"))
-    train(other, tmp_path)
-    assert not equal(weights(request_.path), weights(other.path))
-
-
-def test_training_leaves_the_threads_and_the_random_numbers_of_others_alone(request_, tmp_path):
+def test_another_loss_and_seed_make_other_weights_that_are_judged_alike(straight, tmp_path):
     state, threads = torch.get_rng_state(), torch.get_num_threads()
-    train(request_, tmp_path)
+    request = other(straight, tmp_path, loss="clip", seed=5)
+    card = train(request, straight.folder)
+    assert card["held_out"]["before"] == straight.card["held_out"]["before"]
+    assert card["held_out"]["after"].keys() == straight.card["held_out"]["after"].keys()
+    assert not same_weights(straight.request, request)
     assert torch.equal(state, torch.get_rng_state())
     assert torch.get_num_threads() == threads
 
 
-def test_a_demo_model_is_tuned_to_a_small_file_that_the_demo_family_loads(request_, tmp_path):
-    demo = replace(request_, model="demo:softmax", steps=2)
-    card = train(demo, tmp_path)
-    assert card["tuned"] == f"demo:softmax@{demo.path}"
-    assert demo.path.stat().st_size < 3_400_000
-    start, tuned = (registry.load_model(name, "cpu").module for name in ("demo:softmax", card["tuned"]))
-    assert not torch.equal(start.text_projection, tuned.text_projection)
-    assert torch.equal(start.visual.bn1.running_mean, tuned.visual.bn1.running_mean)
-    unknown = registry.load_model("demo:softmax", "cpu").tokenize(["zebra"])[0, 1]
-    assert not tuned.token_embedding.weight[unknown].any()
+def test_the_same_request_again_answers_at_once(straight, monkeypatch):
+    monkeypatch.setattr(Learner, "learn", lambda *_: pytest.fail("trained again"))
+    assert train(straight.request, straight.folder) == json.loads(json.dumps(straight.card))
+
+
+def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_state(straight, tmp_path):
+    with pytest.raises(InvalidInput, match="from another training"):
+        train(replace(straight.request, seed=1), straight.folder)
+    request = other(straight, tmp_path)
+    with pytest.raises(Stopped):
+        train(request, straight.folder, stop_at(1))
+    with pytest.raises(InvalidInput, match="another training that was stopped"):
+        train(replace(request, rate=0.001), straight.folder)
+    request.path.with_suffix(".state.pt").write_bytes(b"damaged")
+    with pytest.raises(InvalidInput, match="Delete it"):
+        train(request, straight.folder)
+
+
+def test_a_demo_model_is_tuned_to_a_small_file_that_the_demo_family_loads(straight, tmp_path):
+    request = other(straight, tmp_path, model="demo:softmax", steps=1)
+    card = train(request, straight.folder)
+    assert card["tuned"] == f"demo:softmax@{request.path}"
+    assert request.path.stat().st_size < 3_400_000
+    start, tuned = (registry.load_model(name, "cpu") for name in ("demo:softmax", card["tuned"]))
+    assert not torch.equal(start.module.text_projection, tuned.module.text_projection)
+    assert torch.equal(start.module.visual.bn1.running_mean, tuned.module.visual.bn1.running_mean)
+    unknown = start.tokenize(["zebra"])[0, 1]
+    assert not tuned.module.token_embedding.weight[unknown].any()
 
 
 def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
@@ -212,8 +176,8 @@ def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
         ({"margin": -1.0}, "margin -1.0"),
     ],
 )
-def test_what_cannot_be_trained_is_refused_in_one_line(request_, tmp_path, wrong, said):
+def test_what_cannot_be_trained_is_refused_in_one_line(straight, tmp_path, wrong, said):
     with pytest.raises(InvalidInput) as error:
-        train(replace(request_, **wrong), tmp_path)
+        train(replace(other(straight, tmp_path), **wrong), straight.folder)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
