@@ -54,15 +54,21 @@ def turn(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     Args:
         path: The lock file; its folder is made.
         waiting: Called twice a second while another process holds it; may raise to give up.
+
+    Raises:
+        InvalidInput: the lock file cannot be made.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(path)
-    while True:
+    while not lock.is_locked:
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0.5)
-            break
         except filelock.Timeout:
             waiting()
+        except OSError as error:
+            raise InvalidInput(
+                f"Cannot write '{path}' ({error.strerror}). Free space or choose another folder with --cache."
+            ) from None
     try:
         yield
     finally:

@@ -1,0 +1,42 @@
+"""Four runs and a reader on one cache at once."""
+
+from pathlib import Path
+
+from tests.faults import forks
+from vlprobe.store import Store
+
+PAIRS = (("control:random", "control:constant"), ("control:constant", "control:random"))
+
+
+def crowd(folder: Path, probe: str) -> dict[str, object]:
+    """Two processes ask both controls, two in the other order, while one reads; the results are those of one alone."""
+    asked = [forks.request(folder, probe, *models) for models in PAIRS * 2]
+    forks.run(asked[0], folder / "alone")
+    cache = folder / "crowd"
+    cache.mkdir()
+    reader = forks.forked(lambda: _read(cache, folder / "reads"))
+    runners = [forks.forked(lambda own=own: forks.run(own, cache)) for own in asked]
+    codes = [forks.ended(pid) for pid in runners]
+    (folder / "reads.stop").touch()
+    read = forks.ended(reader)
+    lines = (folder / "reads").read_text().splitlines()
+    same = forks.results(cache) == forks.results(folder / "alone")
+    return {"codes": codes, "reader": read, "reads": len(lines), "seen": sorted(set(lines)), "same": same}
+
+
+def _read(cache: Path, out: Path) -> None:
+    """Looks at everything that is there, again and again; any error ends it with exit code 1."""
+    from vlprobe import views
+
+    store = Store(cache)
+    with out.open("w") as handle:
+        while True:
+            last = out.with_suffix(".stop").exists()
+            stored = views.runs(store)
+            for key in stored["case_key"].unique():
+                views.estimates(store, key)
+                for model in views.runs_of(store, key)["model"]:
+                    views.failures(store, key, views.Filter(model=model, kind="", outcome="all"))
+            handle.write(f"{len(stored)}\n")
+            if last:
+                return

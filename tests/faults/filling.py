@@ -1,0 +1,74 @@
+"""A disk that is full at each write of a run in turn, and files that may not grow."""
+
+import errno
+import os
+import resource
+import shutil
+from pathlib import Path
+
+from tests.faults import forks
+from vlprobe.errors import InvalidInput
+from vlprobe.runner import Request
+
+
+def full() -> None:
+    """What the system says when nothing fits any more."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def fill(folder: Path, asked: Request) -> dict[str, object]:
+    """Runs with a disk that is full from the n-th write on, for every n, and once more with room.
+
+    Says where something else than one line was said, a temporary file was left, or the resumed results differ.
+    """
+    forks.run(asked, folder / "whole")
+    whole = forks.results(folder / "whole")
+    growing = ("open", "fsync", "replace", "mkdir")  # removing needs no room
+    faulty, resumed, at = [], set(), 0
+    while True:
+        cache = folder / f"full-{at}"
+        cache.mkdir()
+        with forks.Operations(at, full, lasting=True, names=growing) as operations:
+            said = _said(asked, cache)
+        if said is None and operations.count <= at:
+            return {"operations": at, "states": len(resumed), "faulty": faulty}
+        if said is None or "No space left" not in said or "\n" in said or list(cache.rglob("*.tmp")):
+            faulty.append(f"write {at}: {said}")
+        left = forks.state(cache)
+        if left not in resumed:
+            resumed.add(left)
+            forks.run(asked, cache)
+            if forks.results(cache) != whole:
+                faulty.append(f"write {at}: other results after it")
+        shutil.rmtree(cache)
+        at += 1
+
+
+def limit(folder: Path, asked: Request) -> dict[str, object]:
+    """Runs in processes whose files may not grow beyond a size (RLIMIT_FSIZE), from 0 bytes to the largest file."""
+    forks.run(asked, folder / "whole")
+    whole = forks.results(folder / "whole")
+    sizes = sorted({path.stat().st_size for path in (folder / "whole").rglob("*") if path.is_file()})
+    faulty = []
+    for size in sizes[:-1]:
+        cache = folder / f"limit-{size}"
+
+        def bounded(cache: Path = cache, size: int = size) -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # Python ignores SIGXFSZ
+            said = _said(asked, cache)
+            os._exit(3 if said and "too large" in said and "\n" not in said else 4)
+
+        code = forks.ended(forks.forked(bounded))
+        forks.run(asked, cache)
+        if code != 3 or list(cache.rglob("*.tmp")) or forks.results(cache) != whole:
+            faulty.append(f"{size} bytes: exit code {code}")
+        shutil.rmtree(cache)
+    return {"sizes": len(sizes) - 1, "faulty": faulty}
+
+
+def _said(asked: Request, cache: Path) -> str | None:
+    try:
+        forks.run(asked, cache)
+    except InvalidInput as error:
+        return str(error)
+    return None
