@@ -66,7 +66,23 @@ def test_a_tinted_picture_moves_towards_the_colour_by_the_cells_number():
     assert (np.asarray(grey) == 100).all()
 
 
-def test_a_picture_without_any_number_stays_as_it_was():
+def test_a_grey_picture_without_any_number_stays_as_it_was():
     image = Image.effect_noise((12, 9), 50).convert("RGB")
     assert np.array_equal(np.asarray(heat(image, np.full((3, 3), math.nan))), np.asarray(image))
     assert np.array_equal(np.asarray(heat(image, np.zeros((3, 3)))), np.asarray(image))
+
+
+def test_a_tint_that_begins_higher_tells_large_numbers_apart_and_the_legend_says_where():
+    grey = Image.new("RGB", (30, 10), (100, 100, 100))
+    seen = np.asarray(heat(grey, np.array([[0.3, 0.4, 0.5]]), 0.3)).astype(int)
+    reds = [seen[5, place][0] for place in (5, 15, 25)]
+    assert reds[0] == 100 and reds[1] - reds[0] == pytest.approx(reds[2] - reds[1], abs=1) and reds[2] > 160
+    told = legend([0.3, 0.5], "least", "most", 0.3)
+    assert "least 0.300" in told and "most 0.500" in told and told.index("/ 0.000") < told.index("/ 1.000")
+
+
+def test_a_cell_with_room_carries_its_number():
+    grey = Image.new("RGB", (120, 60), (100, 100, 100))
+    plain = np.asarray(heat(grey, np.array([[0.0, 0.0]])))
+    assert (plain == 255).any() and (plain == 0).any()
+    assert (np.asarray(heat(grey, np.zeros((3, 6)))) == 100).all()

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import streamlit as st
+from PIL import ImageOps
 
 from vlprobe import charts, charts_paper, charts_tradeoff, pictures, registry
 from vlprobe.errors import VlprobeError
@@ -215,7 +216,7 @@ def word_influence(asked: Questions) -> None:
         nouns = {caption[noun.start : noun.end]: own[noun.start] for noun in substitution.sources(caption)}
         least = min(nouns, key=nouns.__getitem__, default="")
         told = tag("p", f"Noun that does least: {least or '-'}", class_="vp-quiet vp-small")
-        rows.append(f'<div class="vp-card">{line(*worded(caption, own), most)}{told}</div>')
+        rows.append(f"{line(*worded(caption, own), most)}{told}<br>")
     st.html("".join(rows) + legend([0.0, most], "does nothing", "does most"))
     quiet(
         "How to read it: the number is how far the caption's embedding moves when the word is taken out (1 - cosine). "
@@ -264,9 +265,12 @@ def _part(title: str, picture: str, name: str) -> None:
         return
     row, column = np.unravel_index(np.nanargmax(values), values.shape)
     told = f"strongest in row {row + 1}, column {column + 1}: {values[row, column]:.3f}"
-    image.thumbnail((SIDE, SIDE))
-    st.image(heat(image, values), width="stretch", alt=f"{title}, {told}")
-    st.html(legend(values, "moves nothing", "moves most") + tag("p", told.capitalize(), class_="vp-quiet vp-small"))
+    least = float(np.nanmin(values))
+    large = heat(ImageOps.contain(image, (SIDE, SIDE)), values, least)
+    st.image(large, width="stretch", alt=f"{title}, {told}")
+    st.html(
+        legend(values, "moves least", "moves most", least) + tag("p", told.capitalize(), class_="vp-quiet vp-small")
+    )
 
 
 def _encoder(name: str, does: str, what: str) -> DualEncoder | None:

@@ -64,23 +64,24 @@ def line(words: Sequence[str], values: Sequence[float], most: float) -> str:
     return f'<p class="vp-words">{" ".join(spans)}</p>'
 
 
-def legend(values: Sequence[float] | np.ndarray, less: str = "less", more: str = "more") -> str:
+def legend(values: Sequence[float] | np.ndarray, less: str = "less", more: str = "more", least: float = 0.0) -> str:
     """A bar of the colours from the lowest to the highest that `values` need, with numbers and words at its ends.
 
     Args:
         values: What is coloured.
         less: What is said at the left end.
         more: What is said at the right end.
+        least: As of `heat`.
     """
     most = strongest(values)
-    low = -most if (np.asarray(values, dtype=float) < 0).any() else 0.0
-    stops = ", ".join(_tint(low + (most - low) * step / 4, most) for step in range(5))
+    low = -most if (np.asarray(values, dtype=float) < 0).any() else least
+    stops = ", ".join(_tint(low + (most - low) * step / 4, most, least) for step in range(5))
     ends = [html.escape(f"{name} {value:.3f}") for name, value in ((less, low), (more, most))]
     bar = f'<span class="vp-ramp" aria-hidden="true" style="background:linear-gradient(to right, {stops})"></span>'
     return f'<p class="vp-quiet vp-small">{ends[0]} {bar} {ends[1]}</p>'
 
 
-def heat(image: Image.Image, values: np.ndarray) -> Image.Image:
+def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Image:
     """A picture in grey with every cell of a grid tinted by its number, and a frame around the one furthest from 0.
 
     The number stands in its cell where there is room for it.
@@ -88,6 +89,7 @@ def heat(image: Image.Image, values: np.ndarray) -> Image.Image:
     Args:
         image: RGB.
         values: Shape (rows, columns), above or below 0; NaN is not tinted.
+        least: Where the tint begins; above 0 to tell apart numbers that are all large.
 
     Returns:
         A new picture of the same size.
@@ -105,7 +107,7 @@ def heat(image: Image.Image, values: np.ndarray) -> Image.Image:
             round((row + 1) * image.height / rows) - 1,
         )
         if not math.isnan(value):
-            draw.rectangle(box, fill=(*OVERLAY[bool(value >= 0)], round(255 * VEIL * _strength(value, most))))
+            draw.rectangle(box, fill=(*OVERLAY[bool(value >= 0)], round(255 * VEIL * _strength(value, most, least))))
             frame = box if frame is None and most and abs(value) == most else frame
             if (room := min(box[2] - box[0], box[3] - box[1])) >= ROOM:
                 place = (box[0] + room / 10, box[1] + room / 10)
@@ -124,11 +126,11 @@ def strongest(values: Sequence[float] | np.ndarray) -> float:
     return float(known[~np.isnan(known)].max(initial=0.0))
 
 
-def _strength(value: float, most: float) -> float:
-    return min(abs(value) / most, 1.0) if most else 0.0
+def _strength(value: float, most: float, least: float = 0.0) -> float:
+    return min(max(abs(value) - least, 0.0) / (most - least), 1.0) if most > least else 0.0
 
 
-def _tint(value: float, most: float) -> str:
-    share = _strength(value, most)
+def _tint(value: float, most: float, least: float = 0.0) -> str:
+    share = _strength(value, most, least)
     light, dark = (f"rgb({red} {green} {blue} / {share:.3f})" for red, green, blue in TINTS[value >= 0])
     return f"light-dark({light}, {dark})"

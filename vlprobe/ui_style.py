@@ -35,6 +35,10 @@ STYLE = """<style>
 .vp-paper sup { line-height: 0; margin-left: .1em; }
 .vp-notes { margin: 0; padding-left: 1.6rem; font-size: .9rem; line-height: 1.45; }
 
+.vp-compared { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); gap: 0 2rem; }
+.vp-compared ul { margin: 0 0 .4rem; padding-left: 1.2rem; }
+.vp-compared p { margin: 0 0 .4rem; }
+
 .vp-reading p { margin: 0 0 .8rem; }
 .vp-reading strong { overflow-wrap: anywhere; }
 .vp-welcome { max-width: 44rem; }
@@ -82,7 +86,7 @@ STYLE = """<style>
 .vp-words { line-height: 1.25; margin: 0 0 .4rem; }
 .vp-word { display: inline-block; text-align: center; padding: .1rem .3rem; border-radius: .2rem;
   vertical-align: top; overflow-wrap: anywhere; color: light-dark(#1c2330, #f2f4f8); }
-.vp-word small { display: block; font-size: .72rem; font-variant-numeric: tabular-nums; }
+.vp-word small { display: block; color: inherit; font-size: .72rem; font-variant-numeric: tabular-nums; }
 .vp-ramp { display: inline-block; width: 8rem; max-width: 40%; height: .8em; vertical-align: baseline;
   border: 1px solid var(--vp-strong-line); }
 .vp-glance { margin: 0 0 .5rem; line-height: 1.3; }
