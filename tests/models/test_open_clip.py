@@ -11,8 +11,6 @@ import open_clip
 import pytest
 import safetensors.torch
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PIL import Image
 
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
@@ -298,16 +296,3 @@ def test_a_tokenizer_from_the_hub_needs_transformers_and_says_so(monkeypatch: py
         MissingDependency, match=r"tokenizer of 'openclip:ViT-B-16-SigLIP' needs .*pip install transformers"
     ):
         family.load("openclip:ViT-B-16-SigLIP", "cpu")
-
-
-@given(text=st.text(alphabet=st.characters(codec="ascii") | st.sampled_from("é…“&;<\x1b\u0301"), max_size=60))
-@settings(max_examples=300, deadline=None)
-def test_texts_are_cleaned_as_openclip_cleans_them(text: str):
-    from types import SimpleNamespace
-
-    from open_clip.tokenizer import get_clean_fn
-
-    from vlprobe.models.open_clip_encoder import quick
-
-    clean = get_clean_fn("lower")
-    assert quick(SimpleNamespace(clean_fn=clean)).clean_fn(text) == clean(text)
