@@ -16,7 +16,7 @@ from vlprobe.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 PROBES = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}
-PAGES = ["overview", "run", "failures", "breakdown", *PROBES]
+PAGES = ["overview", "run", "failures", "compare", "breakdown", *PROBES]
 RANDOM, CONSTANT = "control:random", "control:constant"
 
 

@@ -82,7 +82,7 @@ def margins(
     other_color, other_symbol = looks[second]
     groups = [
         (np.ones(len(x), dtype=bool), "a case", QUIET, "circle"),
-        ((x > 0) & (y > 0), "both right", QUIET, "circle"),
+        ((x > 0) & (y > 0), "both held", QUIET, "circle"),
         ((x <= 0) & (y <= 0), "both fooled", BOTH_FOOLED, "x"),
         ((x <= 0) & (y > 0), f"only {first} fooled", color, symbol),
         ((x > 0) & (y <= 0), f"only {second} fooled", other_color, other_symbol),

@@ -35,8 +35,9 @@ def in_words(
         own = rows.set_index("metric")
         lines = [_sentence(own.loc[name], metrics[name], unit, model, base) for name in main if name in own.index]
         body = "".join(f"<li>{line}</li>" for line in lines)
-        parts.append(f"<p>{title}</p><ul>{body}</ul><p>{html.escape(_count(rows, model))}</p>")
-    return f'<div class="vp-words">{"".join(parts)}</div>'
+        told = f"<ul>{body}</ul>" if lines else ""
+        parts.append(f"<section><p>{title}</p>{told}<p>{html.escape(_count(rows, model))}</p></section>")
+    return f'<div class="vp-compared">{"".join(parts)}</div>'
 
 
 def _sentence(row: pd.Series, metric: Metric, unit: str, model: str, base: str) -> str:

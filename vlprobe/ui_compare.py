@@ -11,6 +11,7 @@ import streamlit as st
 
 from vlprobe import charts_compare, markup_compare, views
 from vlprobe.ui_charts import inked
+from vlprobe.ui_filters import buckets, ordered
 from vlprobe.ui_state import Questions, choose, plain, quiet, view
 from vlprobe.ui_words import HEADLINES, MOVED, named
 from vlprobe.views import Filter
@@ -95,7 +96,7 @@ def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
         kind = choose("Kind of question", "kind", kinds, next(iter(kinds)))
     moved = kind in MOVED
     area = corners(st.query_params.get("area", ""))
-    chosen = Filter(base, kind, outcome="all", sort=_order(kind), other=other, within=area)
+    chosen = ordered(Filter(base, kind, outcome="all", other=other, within=area))
     points, total = view("scatter", asked.key, base, other, kind)
     if not moved:
         st.markdown(_fooled(view("who_is_fooled", asked.key, base, other, kind), base, other))
@@ -123,12 +124,7 @@ def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
                 on_select=lambda: _mark(key),
                 selection_mode=("box", "lasso"),
             )
-    return chosen if moved else bucket(chosen, _bucket(asked, chosen))
-
-
-def _order(kind: str) -> str:
-    given = st.query_params.get("sort", "")
-    return given if given in views.SORTS else "difference"
+    return chosen if moved else bucket(chosen, buckets(asked, chosen))
 
 
 def _fooled(found: Outcomes, first: str, second: str) -> str:
@@ -147,20 +143,6 @@ def _fooled(found: Outcomes, first: str, second: str) -> str:
         f"{found.counts['both_fooled']:,} both and {found.counts['both_held']:,} neither. "
         f"**{word}** ({charts_compare.chance(found.p)}; {how}).{told}"
     )
-
-
-def _bucket(asked: Questions, chosen: Filter) -> str:
-    counts = view("buckets", asked.key, chosen)
-    options = {
-        "all": f"All {counts['all']:,}",
-        "only_first": f"Only {chosen.model} fooled {counts['only_first']:,}",
-        "only_second": f"Only {chosen.other} fooled {counts['only_second']:,}",
-        "both_fooled": f"Both fooled {counts['both_fooled']:,}",
-        "both_held": f"Both right {counts['both_held']:,}",
-    }
-    help_ = "Fooled: what is wrong scores at least as high as what is right; a tie counts as fooled."
-    first = next(name for name in ("only_first", "only_second", "all") if counts[name] or name == "all")
-    return choose("Cases", "bucket", options, "all" if chosen.within else first, segments=True, help_=help_)
 
 
 def corners(text: str) -> tuple[tuple[float, float], ...]:

@@ -40,6 +40,11 @@ def filters(asked: Questions) -> Filter:
         chosen = _more(asked, Filter(model, kind, outcome="all", other=other), own)
     if kind not in MOVED:
         chosen = bucket(chosen, buckets(asked, chosen)) if other else replace(chosen, outcome=_outcome(asked, chosen))
+    return ordered(chosen)
+
+
+def ordered(chosen: Filter) -> Filter:
+    """The filter with the order that the URL names."""
     orders = _orders(chosen)
     order = st.query_params.get("sort", "")
     return replace(chosen, sort=order if order in orders else next(iter(orders)))

@@ -82,7 +82,7 @@ STYLE = """<style>
 .vp-chip { border: 1px solid var(--vp-strong-line); border-radius: 1rem; padding: 0 .6em; font-size: .82rem; }
 .vp-note { border-left: 3px solid var(--vp-strong-line); padding-left: .6rem; margin: .4rem 0; font-size: .9rem;
   white-space: pre-line; overflow-wrap: anywhere; }
-.vp-scores tr.vp-gap > * { border-top: 1px solid var(--vp-line); font-weight: 600; }
+.vp-scores tr.vp-apart > * { border-top: 1px solid var(--vp-line); font-weight: 600; }
 .vp-words { line-height: 1.25; margin: 0 0 .4rem; }
 .vp-word { display: inline-block; text-align: center; padding: .1rem .3rem; border-radius: .2rem;
   vertical-align: top; overflow-wrap: anywhere; color: light-dark(#1c2330, #f2f4f8); }

@@ -69,11 +69,8 @@ def compare(
     rows, pairs = [], []
     for name, metric in known.items():
         scale = own["spread"] if unit == "spread" and metric.unit == "cosine" else dict.fromkeys(models, 1.0)
-        sides = [
-            Measure(one.value / scale[model], one.weight, one.item)
-            for model in models
-            for one in [measures.get((own.loc[model, "key"], name), _NOTHING)]
-        ]
+        answered = [measures[own.loc[model, "key"], name] for model in models]
+        sides = [Measure(m.value / scale[model], m.weight, m.item) for m, model in zip(answered, models, strict=True)]
         for model, side in zip(models[1:], sides[1:], strict=True):
             rows.append((name, by[name], models[0], model, _mean(sides[0]), _mean(side)))
             pairs.append((side, sides[0]))
@@ -84,9 +81,6 @@ def compare(
     table["p_holm"] = estimate.holm(table["p"])
     table["verdict"] = [_verdict(known[row.metric], row.difference, row.p_holm) for row in table.itertuples()]
     return table[COMPARED]
-
-
-_NOTHING = Measure(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64))
 
 
 def _runs(store: Store, case_key: str, models: tuple[str, ...]) -> pd.DataFrame:
@@ -101,20 +95,18 @@ def _runs(store: Store, case_key: str, models: tuple[str, ...]) -> pd.DataFrame:
 
 def _measures(store: Store, own: pd.DataFrame, by: dict[str, str]) -> dict[tuple[str, str], Measure]:
     """What each run's means rest on, a row an item, by run and metric."""
+    measures = {}
     with store.cursor() as cursor:
-        table = cursor.execute(
-            "SELECT run, metric, averaging, item_code, total, weight FROM read_parquet(?)",
-            [store.files(own["key"].tolist(), "sums")],
-        ).df()
-    table = table[table["averaging"] == table["metric"].map(by)]
-    return {
-        name: Measure(
-            rows["total"].to_numpy() / rows["weight"].to_numpy(),
-            rows["weight"].to_numpy(),
-            rows["item_code"].to_numpy(),
-        )
-        for name, rows in table.groupby(["run", "metric"])
-    }
+        for run in own["key"]:
+            files = store.files([run], "sums")
+            for metric, averaging in by.items():  # one at a time: the names would be read for millions of rows
+                found = cursor.execute(
+                    "SELECT total / weight AS mean, weight, item_code FROM read_parquet(?) "
+                    "WHERE metric = ? AND averaging = ?",
+                    [files, metric, averaging],
+                ).fetchnumpy()
+                measures[run, metric] = Measure(found["mean"], found["weight"], found["item_code"])
+    return measures
 
 
 def _mean(measure: Measure) -> float:
