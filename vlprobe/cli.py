@@ -3,7 +3,6 @@
 Heavy modules are imported inside the commands, so that `vlprobe --help` answers at once.
 """
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,17 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe import __version__
+from vlprobe.cli_out import FORMATS, Bar, print_table
 from vlprobe.cli_report import report
 from vlprobe.cli_serve import dashboard
+from vlprobe.cli_train import train, train_demo
 from vlprobe.cli_verify import verify
 from vlprobe.errors import VlprobeError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from vlprobe.store import Store
-
-FORMATS = click.Choice(["table", "csv", "json"])
 
 
 class _Commands(click.Group):
@@ -53,17 +50,6 @@ def _store(ctx: click.Context) -> "Store":
     return Store(ctx.obj or DEFAULT)
 
 
-def _print(table: "pd.DataFrame", how: str) -> None:
-    if how == "csv":
-        click.echo(table.to_csv(index=False), nl=False)
-    elif how == "json":
-        click.echo(table.to_json(orient="records", indent=1))
-    elif table.empty:
-        click.echo("Nothing to show yet.", err=True)
-    else:
-        click.echo(table.to_string(index=False, na_rep="-", float_format=lambda value: f"{value:.4f}"))
-
-
 def _options(pairs: Sequence[str]) -> dict[str, object]:
     """`name=value` pairs to options; a comma makes a list. The probe says which types it expects."""
     found: dict[str, object] = {}
@@ -90,9 +76,11 @@ def list_(what: str, how: str) -> None:
             for probe in registry.names("probes")
             for metric in views.metrics(probe).values()
         ]
-        _print(pd.DataFrame(rows, columns=["metric", "probe", "unit", "better", "chance", "source", "meaning"]), how)
+        print_table(
+            pd.DataFrame(rows, columns=["metric", "probe", "unit", "better", "chance", "source", "meaning"]), how
+        )
     else:
-        _print(pd.DataFrame({what.removesuffix("s"): registry.names(what)}), how)
+        print_table(pd.DataFrame({what.removesuffix("s"): registry.names(what)}), how)
 
 
 @main.command()
@@ -125,12 +113,12 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **gi
     keep, examine = not given.pop("no_embedding_cache"), not given.pop("no_doctor")
     request = Request(options=_options(options), keep_embeddings=keep, examine=examine, **given)
     store = _store(ctx)
-    with _Bar() as bar:
+    with Bar() as bar:
         manifests = execute(request, store, bar)
     found = views.estimates(store, manifests[0]["case_key"])
     keys = [manifest["key"] for manifest in manifests]
     shown = pd.concat([found[found["key"] == key] for key in dict.fromkeys(keys)])
-    _print(shown.drop(columns=["slice"]), how)
+    print_table(shown.drop(columns=["slice"]), how)
     stored = views.runs(store)
     for row in stored[stored["key"].isin(keys) & (stored["note"] != "")].itertuples():
         click.echo(f"Note on {row.model}: {row.note}", err=True)
@@ -138,30 +126,6 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **gi
         click.echo(f"Note on the data: {note}", err=True)
     for finding in manifests[0]["findings"]:
         click.echo(f"Defect {finding['name']}: {finding['count']} of {finding['of']}. {finding['meaning']}", err=True)
-
-
-class _Bar:
-    """A progress line on stderr, rewritten in place on a terminal, a line a stage elsewhere."""
-
-    def __init__(self) -> None:
-        self.label, self.width = "", 0
-
-    def update(self, label: str, done: float, total: float) -> None:
-        if sys.stderr.isatty():
-            line = f"{label}  {100 * done / max(total, 1):5.1f} %"
-            sys.stderr.write("\r" + line.ljust(self.width))
-            self.width = len(line)
-        elif label != self.label:
-            sys.stderr.write(label + "\n")
-        self.label = label
-        sys.stderr.flush()
-
-    def __enter__(self) -> "_Bar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.width:
-            sys.stderr.write("\r" + " " * self.width + "\r")
 
 
 @main.command()
@@ -177,9 +141,9 @@ def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str
 
     store = _store(ctx)
     if key is None:
-        _print(views.runs(store), how)
+        print_table(views.runs(store), how)
     else:
-        _print(views.estimates(store, store.find(key)["case_key"], by, averaging, unit), how)
+        print_table(views.estimates(store, store.find(key)["case_key"], by, averaging, unit), how)
 
 
 @main.command()
@@ -208,7 +172,7 @@ def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **cho
         table[name] = [own[place] if len(own) > place else "" for own in table[column]]
     click.echo(f"{total} cases; page {page} of {max(1, -(-total // size))}", err=True)
     columns = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
-    _print(table[columns], how)
+    print_table(table[columns], how)
 
 
 @main.command()
@@ -256,7 +220,7 @@ def check(ctx: click.Context, dataset: str, how: str) -> None:
     root = _store(ctx).root
     found = check.check(registry.load_dataset(dataset, root), root)
     rows = [(f.name, f.count, f.of, ", ".join(f.examples), f.meaning) for f in found]
-    _print(pd.DataFrame(rows, columns=["defect", "count", "of", "examples", "meaning"]), how)
+    print_table(pd.DataFrame(rows, columns=["defect", "count", "of", "examples", "meaning"]), how)
 
 
 @main.command()
@@ -276,7 +240,7 @@ def doctor(ctx: click.Context, model: str, dataset: str, device: str, precision:
     from vlprobe import doctor, registry
 
     root = _store(ctx).root
-    with _Bar() as bar:
+    with Bar() as bar:
         data = registry.load_dataset(dataset, root)
         found = doctor.examine(registry.load_model(model, device, precision), data, root, bar.update)
     if how == "json":
@@ -286,7 +250,7 @@ def doctor(ctx: click.Context, model: str, dataset: str, device: str, precision:
         click.echo(f"{subject}: {words or '-'}", err=True)
     words = {True: "passed", False: "FAILED", None: "not judged"}
     rows = [(c.name, words[c.passed], f"{c.value:.3g}", f"{c.limit:.3g}", c.detail) for c in found.checks]
-    _print(pd.DataFrame(rows, columns=["check", "outcome", "value", "limit", "detail"]), how)
+    print_table(pd.DataFrame(rows, columns=["check", "outcome", "value", "limit", "detail"]), how)
     for row in found.erased:
         click.echo(f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}", err=True)
 
@@ -323,7 +287,7 @@ def jobs(ctx: click.Context, cancel_id: str | None, resume_id: str | None, log_i
             )
             for job in jobs.jobs(store)
         ]
-        _print(pd.DataFrame(rows, columns=["id", "state", "models", "dataset", "probe", "done", "error"]), how)
+        print_table(pd.DataFrame(rows, columns=["id", "state", "models", "dataset", "probe", "done", "error"]), how)
 
 
 @main.command()
@@ -337,21 +301,8 @@ def export(ctx: click.Context, output: Path) -> None:
     click.echo(f"{output}: {rows:,} scores", err=True)
 
 
-@main.command("train-demo")
-@click.option("--loss", type=click.Choice(["softmax", "sigmoid"]), default="softmax", show_default=True)
-@click.option("--steps", default=900, show_default=True)
-@click.option("--seed", default=0, show_default=True)
-@click.option("--threads", default=2, show_default=True)
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), required=True)
-def train_demo(loss: str, steps: int, seed: int, threads: int, output: Path) -> None:
-    """Train one of the tiny demo models on the demo world's training scenes."""
-    from vlprobe.demo import train
-
-    with _Bar() as bar:
-        train.train(loss, steps, seed, threads, output, bar.update)
-    click.echo(str(output))
-
-
 main.add_command(dashboard)
 main.add_command(report)
+main.add_command(train)
+main.add_command(train_demo)
 main.add_command(verify)

@@ -16,7 +16,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
@@ -32,50 +32,12 @@ from vlprobe.training import alter, objective
 from vlprobe.training.batches import Batches, rows, split
 from vlprobe.training.learner import Learner
 from vlprobe.training.objective import PARTS, Settings
+from vlprobe.training.request import TrainRequest
 from vlprobe.types import Item
 
 Progress = Callable[[str, float, float], None]  # what is being done, done, of how many; may raise to stop
 _FAMILIES = {"demo": demo, "openclip": open_clip}  # whose models can be tuned
 _SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost at most when a training is killed
-
-
-@dataclass(frozen=True)
-class TrainRequest:
-    """What a person asks for: names and numbers, nothing loaded yet."""
-
-    model: str
-    datasets: tuple[str, ...]
-    output: str  # the .safetensors file
-    loss: str = "clip"
-    steps: int = 240
-    batch_size: int = 128
-    piece: int = (
-        0  # pictures or texts that go through a tower at once; 0: all. The result is the same, with less memory
-    )
-    rate: float = 1e-4  # the highest learning rate: after the warm-up, before the cosine to zero
-    warm_up: int = 20  # steps
-    decay: float = 0.1  # of weights; biases, gains and the logit scale do not decay
-    freeze: str = ""  # image or text: the tower that stays as it is
-    close: int = 8  # EqSim's k
-    margin: float = 0.0  # EqSim's alpha
-    scores: str = "cosine"  # what EqSim compares: cosine or softmax
-    curriculum: bool = False  # flips: the weakest first
-    seed: int = 0
-    validate_every: int = 40  # steps
-    device: str = "auto"
-    precision: str = "fp32"
-    workers: int = 2
-    threads: int = 0  # of torch; 0 leaves them to torch
-
-    @property
-    def path(self) -> Path:
-        """The file of the weights."""
-        return Path(self.output)
-
-    @property
-    def tuned(self) -> str:
-        """The name of the model that is made."""
-        return f"{self.model.partition('@')[0]}@{self.output}"
 
 
 def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: None) -> dict:

@@ -1,0 +1,42 @@
+import json
+
+import click
+from click.testing import CliRunner
+
+from vlprobe import cli
+
+
+def words(straight) -> list[str]:
+    asked = straight.request
+    found = ["--cache", str(straight.folder), "train", "--model", asked.model, "--dataset", asked.datasets[0]]
+    found += ["--output", asked.output, "--loss", asked.loss, "--steps", "4", "--batch-size", "4", "--rate", "0.003"]
+    return [*found, "--warm-up", "2", "--curriculum", "--device", "cpu", "--threads", "1", "--format", "json"]
+
+
+def test_the_command_prints_what_was_held_out_before_and_after_and_the_name_to_probe(straight):
+    result = CliRunner().invoke(cli.main, words(straight))
+    assert result.exit_code == 0, result.output
+    rows = {row["part"]: row for row in json.loads(result.stdout)}
+    for name, after in straight.card["held_out"]["after"].items():
+        assert abs(rows[name]["after"] - after) < 1e-6
+    assert {name: row["weight"] for name, row in rows.items()}["eqsim"] == 0.5
+    assert f"Probe it as {straight.card['tuned']}" in result.stderr
+
+
+def test_what_cannot_be_trained_is_one_line(straight):
+    result = CliRunner().invoke(cli.main, [*words(straight), "--dataset", "demo"])
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].startswith("Error: 'demo' is no data to train on")
+
+
+def test_every_part_of_the_request_is_an_option():
+    from dataclasses import fields
+
+    from vlprobe.training.request import TrainRequest
+
+    command = cli.main.commands["train"]
+    assert isinstance(command, click.Command)
+    assert {field.name for field in fields(TrainRequest)} == {param.name for param in command.params} - {"how"}
+    for param in command.params:
+        if param.name in ("device", "steps", "rate", "close", "scores", "precision"):
+            assert param.default == getattr(TrainRequest, param.name)
