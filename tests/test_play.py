@@ -144,6 +144,12 @@ def test_what_the_tokenizer_undoes_is_an_exact_tie_and_is_said(softmax: Player, 
     canvas = play.uploaded(scene.read_bytes(), "cats.png")
     (answer,) = play.score([softmax], canvas, "A red dog.", ["a red  DOG.", "A blue dog."])
     assert answer.unseen.tolist() == [True, False]
+    assert not answer.alike.any()
+    (answer,) = play.score(
+        [softmax], canvas, "A red dog.", ["A red qwerty.", "A red uiop.", "A red cat.", "A red cat."]
+    )
+    assert answer.alike.tolist() == [True, True, False, False]  # one text twice is no wonder
+    (answer,) = play.score([softmax], canvas, "A red dog.", ["a red  DOG.", "A blue dog."])
     assert play.margins(answer)[0] == 0
 
 

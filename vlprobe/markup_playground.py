@@ -1,7 +1,9 @@
 """The Playground's verdicts as HTML: a line of marks a model, and a table with a row an edit."""
 
+import difflib
 import html
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,7 +11,6 @@ import numpy as np
 from vlprobe import charts, play
 from vlprobe.charts import Looks
 from vlprobe.markup import breakable, mark, tag
-from vlprobe.markup_cases import diff
 from vlprobe.play import Answer, Edited
 from vlprobe.ui_words import DELETED, named
 
@@ -70,8 +71,7 @@ def _line(edits: Sequence[Edited], answer: Answer, looks: Looks) -> str:
             icon = "●" if found == "held" else icon
             marks.append(tag("i", icon, class_=f"vp-{color}", style=style, title=f"{word}: {edited.text}"))
     return (
-        f'<div class="vp-glance"><p>{name} · {tag("span", said, class_=f"vp-{css}")} '
-        f"{tag('span', f'· your caption {_number(answer.true)}', class_='vp-quiet')}</p>"
+        f'<div class="vp-glance"><p>{name} · {tag("span", said, class_=f"vp-{css}")}</p>'
         f'<div class="vp-track" role="img" aria-label="{html.escape(f"{answer.model}: {said}")}"><b></b>'
         f"{''.join(marks)}</div></div>"
     )
@@ -125,6 +125,27 @@ def table(
     )
 
 
+def changed(before: str, after: str) -> str:
+    """The edit as HTML, with words that were taken out in <del> and words that were put in in <ins>, side by side.
+
+    >>> changed("A red dog.", "A blue dog."), changed("A red dog.", "A dog.")
+    ('A <del>red</del> <ins>blue</ins> dog.', 'A <del>red</del> dog.')
+    """
+    left, right = (re.findall(r"[\w'-]+|[^\w\s]", text) for text in (before, after))
+    folded = [[word.lower() for word in words] for words in (left, right)]
+    found = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, *folded, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found.append(html.escape(_joined(right[c:d])))
+        else:
+            found += [tag("del", _joined(left[a:b]))] * (b > a) + [tag("ins", _joined(right[c:d]))] * (d > c)
+    return re.sub(r" (?=[.,;:!?)])", "", " ".join(found))
+
+
+def _joined(words: Sequence[str]) -> str:
+    return re.sub(r" (?=[.,;:!?)])", "", " ".join(words))
+
+
 def _fools_any(edited: Edited, answers: Sequence[Answer], place: int) -> bool:
     return edited.wrong and any(play.margins(answer)[place] <= 0 for answer in answers)
 
@@ -137,7 +158,7 @@ def _head(answer: Answer, looks: Looks) -> str:
 def _row(caption: str, edited: Edited, place: int, answers: Sequence[Answer], widest: Sequence[float]) -> str:
     subtype = edited.edit.subtype
     told = "" if edited.group in ("simple", "advanced") else RULES.get(subtype, named(subtype))
-    words = f'<span class="vp-caption">{diff(caption, edited.text)[1]}</span>'
+    words = f'<span class="vp-caption">{changed(caption, edited.text)}</span>'
     words += f"<br>{tag('small', told)}" if told else ""
     cells = [_cell(edited, answer, place, most) for answer, most in zip(answers, widest, strict=True)]
     return f'<tr><th scope="row">{words}</th>{"".join(cells)}</tr>'

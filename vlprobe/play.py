@@ -7,7 +7,7 @@ import functools
 import hashlib
 import re
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -84,6 +84,7 @@ class Answer:
     scores: np.ndarray  # shape (n,), of the picture with each edit
     cosines: np.ndarray  # shape (n,), of the caption with each edit, texts alone
     unseen: np.ndarray  # shape (n,), whether the model is given the same for the edit as for the caption
+    alike: np.ndarray  # shape (n,), whether it is given the same for another of the edits
 
 
 class _Memory:
@@ -286,7 +287,9 @@ def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
         cosines = scoring.cosines(vectors[:1], np.zeros_like(row), vectors, row)
     _, keys = player.tokens(texts)
     unseen = np.array([key == keys[0] for key in keys[1:]], dtype=bool)
-    return Answer(player.name, float(scores[0]), scores[1:], cosines[1:], unseen)
+    times = Counter(dict(zip(texts[1:], keys[1:], strict=True)).values())
+    alike = np.array([times[key] > 1 for key in keys[1:]], dtype=bool)
+    return Answer(player.name, float(scores[0]), scores[1:], cosines[1:], unseen, alike)
 
 
 def margins(answer: Answer) -> np.ndarray:

@@ -77,6 +77,12 @@ def _page() -> None:
         st.markdown(READ)
     rows = table(caption, edits, answers, looks, show == "fools")
     st.html(rows or tag("p", "No wrong caption fools these models. Change a word, or draw others.", class_="vp-quiet"))
+    for answer in answers:
+        if answer.alike.any():
+            told = (
+                f"{answer.model} is given the same words for {answer.alike.sum()} of these edits, so they score alike"
+            )
+            quiet(f"{told}: its tokenizer knows some of the words only as unknown, or undoes the change.")
     if dropped:
         with st.expander("What could not be made, and why"):
             lines = [tag("p", f"{reason} ({count})", class_="vp-quiet vp-small") for reason, count in dropped.items()]
@@ -112,12 +118,18 @@ def _picture(shelf: Mapping[str, Exhibit]) -> Shown:
     given = st.query_params.get("item", "")
     item = given if given in shelf else first
     st.session_state["item"] = item
+    own = st.session_state.get("play_file") is not None  # it is shown until its owner removes it
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
-            "Picture", list(shelf), key="item", format_func=lambda one: shelf[one].captions[0], on_change=_picked
+            "Picture",
+            list(shelf),
+            key="item",
+            format_func=lambda one: shelf[one].captions[0],
+            on_change=_picked,
+            disabled=own,
         )
         others = [one for one in shelf if one != item] or [item]
-        st.button("Another", icon=":material/casino:", key="another", on_click=_pick_one, args=(others,))
+        st.button("Another", icon=":material/casino:", key="another", on_click=_pick_one, args=(others,), disabled=own)
     shown = _upload() or Shown(
         opened(shelf[item], "play_opened"), shelf[item].captions[0], shelf[item].captions[0], item
     )
