@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.probes.test_common import make
-from vlprobe import estimate, registry, runner
+from vlprobe import estimate, registry, runner_answers
 from vlprobe.runner import Request, execute
 from vlprobe.store import Store
 
@@ -23,7 +23,13 @@ TIMES = ("finished", "seconds", "sha256")  # the last is the manifest's own chec
 
 def quick(probe: str) -> None:
     """Small parts, two metrics and few resamples, so that a run is short; in every process alike."""
-    runner.PART_CASES, estimate.RESAMPLES = 1, 20
+    for module, name, value in (
+        (runner_answers, "PART_CASES", 1),
+        (runner_answers, "JUDGED_CASES", 2),
+        (estimate, "RESAMPLES", 20),
+    ):
+        assert hasattr(module, name)
+        setattr(module, name, value)
     asked = registry.load_probe(probe)
     asked.metrics = asked.metrics[:2]
 

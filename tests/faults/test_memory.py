@@ -1,0 +1,118 @@
+"""A device without the memory for a batch: half of it is tried, the scores are the same, and the log says so."""
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from vlprobe import registry
+from vlprobe.embeddings import Encoder
+from vlprobe.errors import InvalidInput
+from vlprobe.types import Picture
+
+CPU = "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate"
+ERRORS = {
+    "CUDA": torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    "CPU": RuntimeError(f"{CPU} 34359738368 bytes. Error code 12 (Cannot allocate memory)"),
+    "Windows": RuntimeError("[enforce fail at alloc_cpu.cpp:80] DefaultCPUAllocator: not enough memory: you tried"),
+    "MPS": RuntimeError("MPS backend out of memory (MPS allocated: 17.94 GB)"),
+    "cuBLAS": RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    "NumPy": MemoryError("Unable to allocate 12.0 GiB for an array with shape (1, 2)"),
+}
+
+
+class Small:
+    """A model on a device that has the memory for a few at once."""
+
+    def __init__(self, name: str, most: int, error: Exception) -> None:
+        self.model, self.most, self.error = registry.load_model(name), most, error
+        self.asked: list[int] = []
+
+    def __getattr__(self, name: str):
+        return getattr(self.model, name)
+
+    def encode_images(self, pixels: np.ndarray) -> np.ndarray:
+        return self._bounded(self.model.encode_images, pixels)
+
+    def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
+        return self._bounded(self.model.encode_texts, tokens)
+
+    def _bounded(self, encode, batch: np.ndarray) -> np.ndarray:
+        self.asked.append(len(batch))
+        if len(batch) > self.most:
+            raise self.error
+        return encode(batch)
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> list[Picture]:
+    folder = tmp_path_factory.mktemp("shown")
+    for number in range(13):
+        Image.new("RGB", (40, 30), (number * 19, 255 - number * 19, 90)).save(folder / f"{number}.png")
+    return [Picture(folder / f"{number}.png") for number in range(13)]
+
+
+TEXTS = [f"{number} red circles on a blue table" for number in range(29)]
+
+
+def test_a_batch_that_does_not_fit_is_halved_until_it_fits_and_the_scores_stay(shown, caplog):
+    small = Encoder(model := Small("demo:weak", 3, ERRORS["CUDA"]), batch_size=7)
+    whole = Encoder(model.model, batch_size=7)
+    with caplog.at_level(logging.WARNING):
+        images, texts = small.images(shown), small.texts(TEXTS)
+    assert np.abs(images @ texts.T - whole.images(shown) @ whole.texts(TEXTS).T).max() <= 1e-6
+    assert "Out of memory with 7 images at once: 3 at once from here on." in caplog.text
+    assert "Out of memory with 28 texts at once: 14 at once from here on." in caplog.text
+    assert model.asked[:4] == [7, 3, 3, 1]  # and the batches after the first begin with what fits
+    assert sum(asked > 3 for asked in model.asked) == 1 + 3  # 7 images; 28, 14 and 7 texts
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_whatever_words_a_device_has_for_it_the_batch_is_halved(kind):
+    small, whole = Small("control:random", 3, ERRORS[kind]), registry.load_model("control:random")
+    found = Encoder(small).texts(TEXTS)
+    assert (found == whole.encode_texts(whole.tokenize(TEXTS))).all()
+    assert small.asked[:3] == [29, 14, 7]
+
+
+def test_a_model_for_which_one_at_a_time_is_too_much_is_said_so(shown):
+    with pytest.raises(InvalidInput, match="finds no memory on its device for images, not even one at a time"):
+        Encoder(Small("control:random", 0, ERRORS["CUDA"])).images(shown)
+
+
+def test_any_other_error_of_a_model_stays_what_it_is(shown):
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        Encoder(Small("control:random", 0, RuntimeError("size mismatch"))).images(shown)
+
+
+class Heads:
+    """A model that looks at pairs, with memory for two pictures or three pairs."""
+
+    name, digest, score_type = "heads", "0" * 32, "logit"
+
+    def preprocess(self, image: Image.Image) -> np.ndarray:
+        return np.asarray(image, dtype=np.float32)
+
+    def look(self, pixels) -> list[np.ndarray]:
+        if len(pixels) > 2:
+            raise ERRORS["CUDA"]
+        return [own.mean(axis=(0, 1)) for own in pixels]
+
+    def tokenize(self, texts) -> np.ndarray:
+        return np.array([[len(text)] for text in texts], dtype=np.int64)
+
+    def match(self, seen, tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+        if len(seen) > 3:
+            raise ERRORS["CUDA"]
+        return np.array([one[0] / length for one, (length,) in zip(seen, tokens, strict=True)], dtype=np.float32)
+
+
+def test_pairs_are_halved_too(shown: list[Picture], tmp_path: Path):
+    texts = ["a", "bb", "ccc"]
+    left, right = np.repeat(np.arange(13), 3), np.tile(np.arange(3), 13)
+    found = Encoder(Heads(), batch_size=16).pairs(shown, texts, left, right)
+    red = np.array([number * 19 for number in range(13)], dtype=np.float32)
+    assert np.allclose(found, red[left] / (right + 1))
