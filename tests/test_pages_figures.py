@@ -6,8 +6,9 @@ from functools import partial
 import pytest
 
 from tests.test_pages import open_page
-from vlprobe import access, jobs, ui_figures, views
+from vlprobe import access, jobs, registry, ui_figures, views
 from vlprobe.errors import InvalidInput
+from vlprobe.perturb import influence, substitution
 from vlprobe.store import Store
 
 RANDOM, CONSTANT = "control:random", "control:constant"
@@ -91,3 +92,22 @@ def test_the_deviation_of_one_subset_names_its_group_scores(shown, every_probe, 
     own = table[table["model"] == RANDOM].iloc[0]
     at = shown("pairs", set=key["eqben"], subset=own["slice"])
     assert f"{RANDOM} {100 * own['value']:.1f} %" in bodies(at)
+
+
+def test_the_noun_that_does_least_is_the_one_whose_loss_moves_the_caption_least():
+    captions = ("A red dog on a bench near a fire hydrant.", "Nothing at all.")
+    model = registry.load_model(RANDOM)
+    scores, least = ui_figures._influences(RANDOM, captions)
+
+    def moved(caption: str, start: int, end: int) -> float:
+        rows = model.encode_texts(model.tokenize([caption, influence.without(caption, start, end)]))
+        return 1 - float(rows[0] @ rows[1])
+
+    assert scores[0] == {
+        start: pytest.approx(moved(captions[0], start, end), abs=1e-6)
+        for start, end in influence.word_spans(captions[0])
+    }
+    nouns = {
+        captions[0][n.start : n.end]: moved(captions[0], n.start, n.end) for n in substitution.sources(captions[0])
+    }
+    assert len(nouns) > 1 and least == [min(nouns, key=nouns.get), ""]

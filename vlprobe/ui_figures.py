@@ -92,7 +92,7 @@ def deviations(asked: Questions, unit: str) -> None:
         return
     chart(charts.distribution(table, metric, unit, asked.looks), "deviations", f"{metric.label}, shares of the pairs.")
     scores = view("estimates", asked.key, "subtype" if subset else "all")
-    scores = scores[(scores["metric"] == "group_score") & (scores["slice"].isin([subset]) if subset else True)]
+    scores = scores[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
     told = ", ".join(f"{row.model} {charts.number(row.value, 'rate')}" for row in scores.itertuples())
     quiet(
         "How to read it: a model that answers equally to equal changes piles up at 0; the last step has all beyond. "
@@ -198,7 +198,7 @@ def depths(asked: Questions) -> None:
 
 def word_influence(asked: Questions) -> None:
     """RoCOCO's figure 7: how much each word of a few captions does to their embedding, for a model of choice."""
-    name = choose("Model", "reader", {model: model for model in asked.models}, asked.models[0])
+    name = choose("Model that reads", "reader", {model: model for model in asked.models}, asked.models[0])
     model = _encoder(name, "encode_texts", "texts")
     if model is None:
         return
@@ -206,15 +206,13 @@ def word_influence(asked: Questions) -> None:
     shown, _ = view("captions", asked.key, turn(total, CAPTIONS, "captions"), CAPTIONS)
     try:
         with st.spinner("Reading the captions"):
-            scores = _influences(name, tuple(shown))
+            scores, nouns = _influences(name, tuple(shown))
     except VlprobeError as error:
         quiet(str(error))
         return
     most = strongest([score for own in scores for score in own.values()])
     rows = []
-    for caption, own in zip(shown, scores, strict=True):
-        nouns = {caption[noun.start : noun.end]: own[noun.start] for noun in substitution.sources(caption)}
-        least = min(nouns, key=nouns.__getitem__, default="")
+    for caption, own, least in zip(shown, scores, nouns, strict=True):
         told = tag("p", f"Noun that does least: {least or '-'}", class_="vp-quiet vp-small")
         rows.append(f"{line(*worded(caption, own), most)}{told}<br>")
     st.html("".join(rows) + legend([0.0, most], "does nothing", "does most"))
@@ -227,7 +225,7 @@ def word_influence(asked: Questions) -> None:
 
 def occlusion(asked: Questions) -> None:
     """RoCOCO's figure 8: which parts of a picture decide its embedding, on one failure of a model of choice."""
-    name = choose("Model", "looker", {model: model for model in asked.models}, asked.models[0])
+    name = choose("Model that looks", "looker", {model: model for model in asked.models}, asked.models[0])
     kinds = set(view("choices", asked.key)["kind"])
     chosen = Filter(name, "t2i" if "t2i" in kinds else "i2t")
     total = view("outcomes", asked.key, chosen)["fooled"]
@@ -263,9 +261,12 @@ def _part(title: str, picture: str, name: str) -> None:
     except VlprobeError as error:
         quiet(str(error))
         return
-    row, column = np.unravel_index(np.nanargmax(values), values.shape)
+    if not np.isfinite(values).all():
+        quiet(f"{name} gives embeddings that are not numbers, so nothing can be said of the parts.")
+        return
+    row, column = np.unravel_index(np.argmax(values), values.shape)
     told = f"strongest in row {row + 1}, column {column + 1}: {values[row, column]:.3f}"
-    least = float(np.nanmin(values))
+    least = float(values.min())
     large = heat(ImageOps.contain(image, (SIDE, SIDE)), values, least)
     st.image(large, width="stretch", alt=f"{title}, {told}")
     st.html(
@@ -300,12 +301,20 @@ def _loaded(name: str) -> DualEncoder:
 
 
 @st.cache_data(max_entries=100, show_spinner=False)
-def _influences(name: str, captions: tuple[str, ...]) -> list[dict[int, float]]:
-    """For each caption, by the start of a word, how far the embedding moves without it."""
+def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, float]], list[str]]:
+    """For each caption how far the embedding moves without a word, by its start; and the noun that moves it least."""
     model = _loaded(name)
-    spans = [influence.word_spans(caption) for caption in captions]
-    found = influence.influence(captions, spans, [lambda texts: model.encode_texts(model.tokenize(texts))])
-    return [{start: score for start, (score,) in own.items()} for own in found]
+    words = [influence.word_spans(caption) for caption in captions]
+    nouns = [[(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions]
+    by_word, by_noun = (
+        influence.influence(captions, spans, [lambda texts: model.encode_texts(model.tokenize(texts))])
+        for spans in (words, nouns)
+    )
+    least = [
+        min(((own[start], caption[start:end]) for start, end in spans), default=((), ""))[1]
+        for caption, spans, own in zip(captions, nouns, by_noun, strict=True)
+    ]
+    return [{start: score for start, (score,) in own.items()} for own in by_word], least
 
 
 @st.cache_data(max_entries=100, show_spinner=False)
