@@ -79,7 +79,7 @@ def test_the_url_says_who_is_compared_with_whom(shown, filled: Store, key: str):
     assert f"{MODELS[1]} against" not in words(at)
     at.multiselect(key="with").set_value([MODELS[0], MODELS[1]]).run()
     assert at.query_params["with"] == "|".join(MODELS[:2])
-    assert "area" not in at.query_params  # it was drawn for other models
+    assert at.query_params["area"] == IN_URL
     at.selectbox(key="other").set_value(MODELS[1]).run()
     title = figure(at)["layout"]["yaxis"]["title"]["text"]
     assert MODELS[1] in title
@@ -114,6 +114,7 @@ def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, ke
     assert f"**{counts['only_first']}** cases fool only" in sentence
     assert f"**{counts['only_second']}** only" in sentence
     assert f"{counts['both_fooled']} both and {counts['both_held']} neither" in sentence
+    assert "exchanged as a whole" in sentence  # a picture has several cases
     assert len(points) == total
     assert f"Drawn: {len(points)}" not in words(at)
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from vlprobe.charts import QUIET, Looks, finished, interval, number
 
-BOTH_FOOLED = "#A61B29"
+BOTH_FOOLED = "#D13B4A"  # red on white and on near-black
 
 
 def signed(value: float, unit: str) -> str:
@@ -103,7 +103,7 @@ def margins(
         path = " L ".join(f"{x},{y}" for x, y in area)
         line = {"color": QUIET, "width": 2, "dash": "dash"}
         figure.add_shape(type="path", path=f"M {path} Z", line=line, fillcolor="rgba(138, 148, 163, .2)")
-    word = "score moved by" if moved else "margin"
+    word = "moved (0: not at all)" if moved else "margin"
     zero = {"zeroline": True, "zerolinecolor": QUIET, "zerolinewidth": 2}
     figure.update_xaxes(title=f"{html.escape(first)} · {word}", **zero)
     figure.update_yaxes(title=f"{html.escape(second)} · {word}", **zero)

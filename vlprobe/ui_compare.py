@@ -55,8 +55,7 @@ def compared(asked: Questions) -> tuple[str, ...]:
 
 def _models() -> None:
     st.query_params["with"] = BETWEEN.join(st.session_state["with"])
-    for name in ("area", "bucket", "page"):
-        st.query_params.pop(name, None)
+    st.query_params.pop("page", None)
 
 
 def in_words(asked: Questions, table: pd.DataFrame, unit: str) -> None:
@@ -132,7 +131,7 @@ def _fooled(found: Outcomes, first: str, second: str) -> str:
     one, other = found.counts["only_first"], found.counts["only_second"]
     if math.isnan(found.p):
         return ""
-    who = f"{plain(second if one < other else first)} is fooled more often, and hardly by chance"
+    who = f"{plain(second if one < other else first)} is fooled more often than by chance"
     word = "These are tied: a split as uneven may be chance" if found.p >= REAL else who
     how = "McNemar's exact test" if found.independent else "each picture's answers exchanged as a whole"
     ties = [f"{plain(name)} {n:,}" for name, n in ((first, found.tied_first), (second, found.tied_second)) if n]
@@ -141,7 +140,7 @@ def _fooled(found: Outcomes, first: str, second: str) -> str:
     return (
         f"**{one:,}** cases fool only {plain(first)}, **{other:,}** only {plain(second)}, "
         f"{found.counts['both_fooled']:,} both and {found.counts['both_held']:,} neither. "
-        f"**{word}** ({charts_compare.chance(found.p)}; {how}).{told}"
+        f"**{word}** ({charts_compare.chance(found.p)} for this comparison alone; {how}).{told}"
     )
 
 
