@@ -131,19 +131,23 @@ def changed(before: str, after: str) -> str:
     >>> changed("A red dog.", "A blue dog."), changed("A red dog.", "A dog.")
     ('A <del>red</del> <ins>blue</ins> dog.', 'A <del>red</del> dog.')
     """
-    left, right = (re.findall(r"[\w'-]+|[^\w\s]", text) for text in (before, after))
-    folded = [[word.lower() for word in words] for words in (left, right)]
-    found = []
+    left, right = (re.findall(r"\s*(?:[\w'-]+|[^\w\s])", text.strip()) for text in (before, after))
+    folded = [[word.strip().lower() for word in words] for words in (left, right)]
+    found = ""
     for kind, a, b, c, d in difflib.SequenceMatcher(None, *folded, autojunk=False).get_opcodes():
-        if kind == "equal":
-            found.append(html.escape(_joined(right[c:d])))
-        else:
-            found += [tag("del", _joined(left[a:b]))] * (b > a) + [tag("ins", _joined(right[c:d]))] * (d > c)
-    return re.sub(r" (?=[.,;:!?)])", "", " ".join(found))
+        out = "" if kind == "equal" else "".join(left[a:b])
+        found += _marked("del", out)
+        put = "".join(right[c:d])
+        if found.endswith("</del>") and put[:1].isalnum():
+            found += " "
+        found += html.escape(put) if kind == "equal" else _marked("ins", put)
+    return found
 
 
-def _joined(words: Sequence[str]) -> str:
-    return re.sub(r" (?=[.,;:!?)])", "", " ".join(words))
+def _marked(element: str, text: str) -> str:
+    """Escaped, and inside the element but for the blank before it."""
+    words = text.lstrip()
+    return text[: len(text) - len(words)] + tag(element, words) if words else ""
 
 
 def _fools_any(edited: Edited, answers: Sequence[Answer], place: int) -> bool:

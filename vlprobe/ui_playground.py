@@ -16,7 +16,7 @@ from vlprobe.markup import ordered, tag
 from vlprobe.markup_playground import glance, table
 from vlprobe.play import Canvas, Exhibit, Player
 from vlprobe.ui_access import changes
-from vlprobe.ui_playground_more import keeping, link, mixing, opened, why
+from vlprobe.ui_playground_more import keeping, link, mixing, opened, photo, why
 from vlprobe.ui_state import choose, plain, quiet, store, view
 
 MODELS = ("demo:softmax", "demo:sigmoid", "demo:weak")
@@ -134,7 +134,7 @@ def _picture(shelf: Mapping[str, Exhibit]) -> Shown:
         opened(shelf[item], "play_opened"), shelf[item].captions[0], shelf[item].captions[0], item
     )
     with frame:
-        st.image(shown.canvas.draw(), width="stretch", alt=shown.about)
+        photo(shown.canvas.draw(), shown.about)
     return shown
 
 

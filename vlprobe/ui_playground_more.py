@@ -2,10 +2,12 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
+from PIL import Image
 
 from vlprobe import play
 from vlprobe.charts import Looks
@@ -18,6 +20,7 @@ from vlprobe.ui_influence import coloured_words, heat, legend, worded
 from vlprobe.ui_state import choose, plain, quiet, store
 
 MAPS = {"shown": "Shown", "hidden": "Hidden"}
+SIDE = 640  # pixels of a picture on the page
 KINDS = {"mix": "Mix", "patch": "Patch"}
 
 
@@ -51,7 +54,9 @@ def why(players: Sequence[Player], canvas: Canvas, caption: str) -> None:
         row, column = np.unravel_index(np.argmax(values), values.shape)
         alt = f"The score falls most, by {values.max():.3f}, without row {row + 1}, column {column + 1}."
         with st.container(key="play_heat"):
-            st.image(heat(canvas.draw(), values), width="stretch", alt=alt)
+            small = canvas.draw().copy()
+            small.thumbnail((SIDE, SIDE))
+            photo(heat(small, values), alt)
         st.html(legend(values))
 
 
@@ -81,7 +86,16 @@ def mixing(
         scores = {player.name: player.scores([canvas, made, other], captions) for player in players}
         st.html(mixed(captions, scores, looks))
     with left, st.container(key="play_mix"):
-        st.image(made.draw(), width="stretch", alt=f"Your picture; {100 - stays} % is of another: {captions[1]}")
+        photo(made.draw(), f"Your picture; {100 - stays} % is of another: {captions[1]}")
+
+
+def photo(image: Image.Image, about: str) -> None:
+    """A picture as it is shown, small enough to be sent at every key."""
+    small = image.copy()
+    small.thumbnail((SIDE, SIDE))
+    buffer = BytesIO()
+    small.save(buffer, "JPEG", quality=88)
+    st.image(buffer.getvalue(), width="stretch", alt=about)
 
 
 def opened(exhibit: Exhibit, slot: str) -> Canvas:
