@@ -66,8 +66,8 @@ def train(ctx: click.Context, datasets: Sequence[str], freeze: str | None, how: 
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), required=True)
 def train_demo(loss: str, steps: int, seed: int, threads: int, output: Path) -> None:
     """Train one of the tiny demo models on the demo world's training scenes."""
-    from vlprobe.demo import train
+    from vlprobe.training import scratch
 
     with Bar() as bar:
-        train.train(loss, steps, seed, threads, output, bar.update)
+        scratch.train(loss, steps, seed, threads, output, bar.update)
     click.echo(str(output))

@@ -1,1 +1,1 @@
-"""Repair: what a model is taught with when it is fine-tuned, and the fine-tuning itself."""
+"""Training: fine-tuning with what the papers propose as a repair, and how the demo models came to be."""

@@ -7,12 +7,12 @@ from open_clip.transform import PreprocessCfg, image_transform_v2
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from vlprobe.demo import train as training
 from vlprobe.demo.checkpoints import CONTEXT, build, config, token_ids, tokenizer
 from vlprobe.demo.lessons import batches, draw_lessons
 from vlprobe.demo.renderer import render
 from vlprobe.demo.scene import draw
 from vlprobe.errors import InvalidInput
+from vlprobe.training import scratch as training
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def few():
 
 
 @pytest.fixture
-def small(monkeypatch):
+def batches_of_8(monkeypatch):
     """Batches of 8 scenes, so that three steps draw 24."""
     monkeypatch.setattr(training, "BATCH", 8)
 
@@ -32,7 +32,7 @@ def quickly(tmp_path, name, loss="softmax", seed=0):
 
 
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
-def test_three_steps_give_a_finite_loss_and_move_every_weight(loss, small, tmp_path):
+def test_three_steps_give_a_finite_loss_and_move_every_weight(loss, batches_of_8, tmp_path):
     summary, state = quickly(tmp_path, "a", loss)
     assert np.isfinite(summary["final_loss"])
     made = config(loss)
@@ -47,7 +47,7 @@ def test_three_steps_give_a_finite_loss_and_move_every_weight(loss, small, tmp_p
             assert not torch.equal(value.half(), state[key]), key
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_seed_others(small, tmp_path):
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(batches_of_8, tmp_path):
     (_, first), (_, again), (_, other) = (
         quickly(tmp_path, name, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))
     )
@@ -55,14 +55,14 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(small, tmp
     assert not torch.equal(first["text_projection"], other["text_projection"])
 
 
-def test_training_leaves_the_random_numbers_and_the_threads_of_others_alone(small, tmp_path):
+def test_training_leaves_the_random_numbers_and_the_threads_of_others_alone(batches_of_8, tmp_path):
     state, threads = torch.get_rng_state(), torch.get_num_threads()
     quickly(tmp_path, "a")
     assert torch.equal(state, torch.get_rng_state())
     assert torch.get_num_threads() == threads
 
 
-def test_the_loss_falls_below_that_of_a_model_that_knows_nothing(small, monkeypatch, tmp_path):
+def test_the_loss_falls_below_that_of_a_model_that_knows_nothing(batches_of_8, monkeypatch, tmp_path):
     seen = []
     monkeypatch.setattr(training, "save", lambda path, model, loss, summary: seen.append(summary))
     monkeypatch.setattr(training, "SCENES", 24)
@@ -70,14 +70,14 @@ def test_the_loss_falls_below_that_of_a_model_that_knows_nothing(small, monkeypa
     assert last < np.log(8)
 
 
-def test_a_checkpoint_says_how_it_was_made(small, tmp_path):
+def test_a_checkpoint_says_how_it_was_made(batches_of_8, tmp_path):
     summary, _ = quickly(tmp_path, "a")
     with safe_open(tmp_path / "a.safetensors", framework="pt") as file:
         assert json.loads(file.metadata()["training"]) == summary
     assert (summary["loss"], summary["steps"], summary["seed"], summary["scenes"]) == ("softmax", 3, 0, 24)
 
 
-def test_progress_names_both_stages_and_ends_at_the_end(small, tmp_path):
+def test_progress_names_both_stages_and_ends_at_the_end(batches_of_8, tmp_path):
     told = []
     training.train("softmax", 3, 0, 1, tmp_path / "a.safetensors", lambda *now: told.append(now))
     assert [stage for stage, *_ in told] == sorted(stage for stage, *_ in told)

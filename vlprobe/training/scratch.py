@@ -1,4 +1,4 @@
-"""Trains the demo world's tiny CLIP with OpenCLIP's own model and losses, on the training split alone."""
+"""Trains the demo world's tiny CLIP from nothing, with OpenCLIP's own model and losses, on the training split alone."""
 
 import math
 import time
@@ -11,6 +11,7 @@ import numpy as np
 from vlprobe.demo.checkpoints import LOSSES, build, config, save, token_ids
 from vlprobe.demo.lessons import Lessons, batches, draw_lessons
 from vlprobe.errors import InvalidInput
+from vlprobe.training.learner import HIGHEST_SCALE, keep_scale, optimizer, schedule
 
 if TYPE_CHECKING:
     import torch
@@ -83,22 +84,21 @@ def _fit(data: Lessons, loss: str, steps: int, seed: int, progress: Progress) ->
         torch.default_generator.manual_seed(seed)
         model = build(small).train()
     criterion = ClipLoss() if loss == "softmax" else SigLipLoss()
-    optimizer = torch.optim.AdamW(_groups(model), lr=_RATE, betas=(0.9, 0.98))
+    steering = optimizer(model, _RATE, _DECAY)
     mean, std = (torch.tensor(model.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std"))
     losses = []
     for step, (pixels, tokens) in enumerate(batches(data, BATCH, steps, seed)):
-        for group in optimizer.param_groups:
-            group["lr"] = _RATE * _schedule(step, max(steps, STEPS))
+        for group in steering.param_groups:
+            group["lr"] = _RATE * schedule(step, max(steps, STEPS), _WARM_UP)
         images = (torch.from_numpy(pixels).permute(0, 3, 1, 2) - mean) / std
         images = model.encode_image(images.contiguous(memory_format=torch.channels_last), normalize=True)
         texts = model.encode_text(torch.from_numpy(tokens).long(), normalize=True)
         bias = () if model.logit_bias is None else (model.logit_bias,)
         value = criterion(images, texts, model.logit_scale.exp(), *bias)
-        optimizer.zero_grad()
+        steering.zero_grad()
         value.backward()
-        optimizer.step()
-        with torch.no_grad():
-            model.logit_scale.clamp_(0, math.log(100))  # as CLIP's paper does
+        steering.step()
+        keep_scale(model.logit_scale, HIGHEST_SCALE)
         losses.append(value.item())
         if not math.isfinite(losses[-1]):
             raise InvalidInput(
@@ -106,16 +106,3 @@ def _fit(data: Lessons, loss: str, steps: int, seed: int, progress: Progress) ->
             )
         progress("training", step + 1, steps)
     return model, losses
-
-
-def _groups(model: "torch.nn.Module") -> list[dict]:
-    tables = [value for value in model.parameters() if value.ndim >= 2]
-    others = [value for value in model.parameters() if value.ndim < 2]  # biases, gains, the logit scale
-    return [{"params": tables, "weight_decay": _DECAY}, {"params": others, "weight_decay": 0.0}]
-
-
-def _schedule(step: int, of: int) -> float:
-    """Share of the learning rate: a linear warm-up, then half a cosine."""
-    if step < _WARM_UP:
-        return (step + 1) / _WARM_UP
-    return 0.5 * (1 + math.cos(math.pi * (step - _WARM_UP) / max(1, of - _WARM_UP)))
