@@ -1,0 +1,217 @@
+"""Jobs outlive whoever started them, take turns, and are not taken for alive when they are dead, whatever the clock."""
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import filelock
+import psutil
+import pytest
+
+from tests.faults import forks
+from vlprobe import jobs
+from vlprobe.errors import InvalidInput
+from vlprobe.runner import Request, execute
+from vlprobe.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+DAY = 86_400
+STARTER = """
+import os, signal, sys
+from pathlib import Path
+from vlprobe import jobs
+from vlprobe.runner import Request
+from vlprobe.store import Store
+for model in ("control:random", "control:constant"):
+    request = Request((model,), sys.argv[2], "lgip", device="cpu", limit=1, examine=False)
+    print(jobs.start(request, Store(Path(sys.argv[1]))), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def until(store: Store, job_id: str, reached) -> jobs.Job:
+    """The job as soon as this can be said of it."""
+    deadline = time.monotonic() + 90
+    while not reached(job := jobs.read(store, job_id)):
+        assert time.monotonic() < deadline, f"still {job}: {jobs.log(store, job_id)}"
+        time.sleep(0.05)
+    return job
+
+
+def test_jobs_outlive_a_killed_dashboard_take_turns_and_can_be_resumed_when_killed_themselves(tiny, store):
+    (store.root / "jobs").mkdir(parents=True)
+    with filelock.FileLock(store.root / "jobs" / ".cpu.lock"):
+        command = [sys.executable, "-c", STARTER, str(store.root), tiny]
+        starter = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert starter.returncode == -signal.SIGKILL
+        first, second = starter.stdout.split()
+        until(store, second, lambda job: job.label == "Waiting for cpu, 1 job before this one")
+        assert until(store, first, lambda job: job.device).label == "Waiting for cpu"
+        process = json.loads((store.root / "jobs" / second / "process.json").read_bytes())["pid"]
+        os.kill(process, signal.SIGKILL)
+        psutil.wait_procs([psutil.Process(process)] if psutil.pid_exists(process) else [], timeout=10)
+        assert until(store, second, lambda job: job.ended).state == "dead"
+        assert jobs.read(store, first).state == "queued"
+        jobs.resume(store, second)
+    for job_id in (first, second):
+        assert until(store, job_id, lambda job: job.ended).state == "done"
+    ended = [jobs.read(store, job_id) for job_id in (first, second)]
+    assert ended[0].updated <= ended[1].started  # one after the other
+    whole = Store(store.root.parent / "whole")
+    for model in ("control:random", "control:constant"):
+        execute(Request((model,), tiny, "lgip", limit=1, examine=False), whole)
+    assert forks.results(store.root) == forks.results(whole.root)
+
+
+@contextlib.contextmanager
+def process(*words: str) -> Iterator[int]:
+    """A process that waits, with these words on its command line."""
+    child = subprocess.Popen([sys.executable, "-S", "-c", "input()", *words], stdin=subprocess.PIPE)
+    try:
+        yield child.pid
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def write(store: Store, job_id: str, state: str = "running", **facts) -> Path:
+    """What a job leaves on the disk, written by hand."""
+    folder = store.root / "jobs" / job_id
+    folder.mkdir(parents=True)
+    asked = asdict(Request(("control:random",), "demo", "lgip")) | {"created": facts.pop("created", time.time())}
+    (folder / "request.json").write_text(json.dumps(asked))
+    (folder / "status.json").write_text(json.dumps({"state": state, "device": "cpu", "updated": 1.0} | facts))
+    return folder
+
+
+def test_a_process_that_got_the_number_of_a_dead_job_is_not_the_job(store):
+    folder = write(store, "abc")
+    with process("another") as pid:
+        (folder / "process.json").write_text(json.dumps({"pid": pid}))
+        assert jobs.read(store, "abc").state == "dead"
+    with process("vlprobe.jobs", "abc") as pid:
+        (folder / "process.json").write_text(json.dumps({"pid": pid}))
+        assert jobs.read(store, "abc").state == "running"
+
+
+@pytest.mark.parametrize("shift", [-DAY, DAY])
+def test_a_clock_that_is_set_anew_kills_no_job_and_raises_none(store, monkeypatch, shift):
+    live, gone = write(store, "a1"), write(store, "b2")
+    now = time.time()
+    with process("vlprobe.jobs", "a1") as pid:
+        (live / "process.json").write_text(json.dumps({"pid": pid}))
+        monkeypatch.setattr(time, "time", lambda: now + shift)
+        assert jobs.read(store, "a1").state == "running"
+        assert jobs.read(store, "b2").state == "dead"  # no process ever said that it is this job
+    assert gone.exists()
+
+
+def test_a_job_goes_on_telling_how_far_it_is_when_the_clock_is_set_back(store, monkeypatch):
+    folder = write(store, "abc")
+    report = jobs._Report(folder)
+    report.update("control:random on demo", 1, 10)
+    now, ticks = time.time(), time.monotonic()
+    monkeypatch.setattr(time, "time", lambda: now - DAY)
+    monkeypatch.setattr(time, "monotonic", lambda: ticks + 1)
+    report.update("control:random on demo", 5, 10)
+    assert json.loads((folder / "status.json").read_bytes())["done"] == 5
+
+
+def test_jobs_have_one_order_and_one_queue_even_if_the_clock_goes_back_or_stands_still(store):
+    with process("vlprobe.jobs", "a", "b", "c", "d") as pid:
+        for job_id, queued in (("a", 5.0), ("b", 3.0), ("c", 3.0), ("d", 4.0)):
+            folder = write(store, job_id, "queued", queued=queued, created=queued)
+            (folder / "process.json").write_text(json.dumps({"pid": pid}))
+        assert [job.id for job in jobs.jobs(store)] == ["a", "d", "c", "b"]
+        first = {job.id: {one.id for one in jobs.before(store, job)} for job in jobs.jobs(store)}
+    assert first == {"b": set(), "c": {"b"}, "d": {"b", "c"}, "a": {"b", "c", "d"}}
+
+
+def test_a_running_job_comes_before_any_that_waits_and_an_ended_or_dead_one_before_none(store):
+    with process("vlprobe.jobs", "a", "b") as pid:
+        for job_id, state, queued in (
+            ("a", "queued", 1.0),
+            ("b", "running", 2.0),
+            ("c", "done", 0.0),
+            ("d", "running", 0),
+        ):
+            folder = write(store, job_id, state, queued=queued)
+            (folder / "process.json").write_text(json.dumps({"pid": pid}))
+        assert [one.id for one in jobs.before(store, jobs.read(store, "a"))] == ["b"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"state": "running", "rocket": 1}', '{"label": "x"}', "\x00"])
+def test_a_job_whose_word_is_damaged_counts_as_stopped_and_hides_no_other(store, text):
+    folder = write(store, "abc")
+    write(store, "def", "done")
+    (folder / "status.json").write_text(text)
+    job = jobs.read(store, "abc")
+    assert job.state == "dead"
+    assert "Resume it" in job.error
+    assert {one.id for one in jobs.jobs(store)} == {"abc", "def"}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"models": 5}', '{"created": 1, "models": ["a"], "x": 1}'])
+def test_a_job_whose_request_is_damaged_is_named_and_hides_no_other(store, text):
+    folder = write(store, "abc")
+    write(store, "def", "done")
+    (folder / "request.json").write_text(text)
+    with pytest.raises(InvalidInput, match="is damaged"):
+        jobs.read(store, "abc")
+    assert [one.id for one in jobs.jobs(store)] == ["def"]
+
+
+def test_of_two_people_who_resume_at_once_one_does(store, monkeypatch):
+    write(store, "abc", "failed")
+    spawned = []
+
+    def spawn(store: Store, job_id: str) -> None:
+        spawned.append(job_id)
+        folder = store.root / "jobs" / job_id
+        (folder / "process.json").write_text(json.dumps({"pid": pid}))
+        (folder / "status.json").write_text(json.dumps({"state": "queued"}))
+
+    monkeypatch.setattr(jobs, "_spawn", spawn)
+    said = []
+
+    def press() -> None:
+        try:
+            jobs.resume(store, "abc")
+        except InvalidInput as error:
+            said.append(str(error))
+
+    with process("vlprobe.jobs", "abc") as pid:
+        both = [threading.Thread(target=press) for _ in range(2)]
+        for one in both:
+            one.start()
+        for one in both:
+            one.join()
+    assert spawned == ["abc"]
+    assert said == ["Job 'abc' is still going. Cancel it first, or wait."]
+
+
+def test_a_machine_that_can_start_no_process_is_said_so(store, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(InvalidInput, match=r"cannot be started \(Cannot allocate memory\)"):
+        jobs.start(Request(("control:random",), "demo", "lgip"), store)
+
+
+def test_two_names_of_one_device_share_a_queue(monkeypatch):
+    monkeypatch.setattr(
+        jobs, "pick_device", {"auto": "cuda", "cuda": "cuda", "cuda:0": "cuda:0", "cuda:1": "cuda:1"}.get
+    )
+    assert jobs._device("auto") == jobs._device("cuda") == jobs._device("cuda:0") == "cuda:0"
+    assert jobs._device("cuda:1") == "cuda:1"
+    assert jobs._device("cpu") == "cpu"
