@@ -79,6 +79,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
     for name in ("scores", "text_scores", "margin"):
         table = table.set_column(table.column_names.index(name), name, table[name].take(pa.array(places)))
     tables["scores"] = table
+    tables = {name: own.drop("run").append_column("run", pa.array([key] * len(own))) for name, own in tables.items()}
     facts = {name: value for name, value in manifest.items() if name not in ("schema", "files", "key", "run")}
     store.run(key).finish(tables, facts | {"key": key, "run": manifest["run"] | {"model": "guess"}})
     return store

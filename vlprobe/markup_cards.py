@@ -114,8 +114,8 @@ def _scores(row: object, said: pd.DataFrame, names: Sequence[str], looks: Looks,
         gap = float(said.loc[names[0]]["margin"]) - float(said.loc[names[1]]["margin"])
         gap = -gap if moved else gap  # how far it moved is told without a sign
         told = tag("td", "-" if math.isnan(gap) else f"{gap:+.3f}")
-        first = tag("th", "Difference", scope="row", colspan=str(1 + len(columns)))
-        lines.append(f'<tr class="vp-gap">{first}{told}</tr>')
+        first = tag("th", "Difference, first minus second", scope="row", colspan=str(1 + len(columns)))
+        lines.insert(2, f'<tr class="vp-apart">{first}{told}</tr>')
     return f'<table class="vp-scores"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
 
 

@@ -1,5 +1,7 @@
 """Cases that pass a filter, a page of cards at a time, and what they ask in a sentence."""
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
@@ -17,7 +19,7 @@ WIDE = 340  # of cards with several pictures; pixels
 
 def cards(asked: Questions, chosen: Filter) -> None:
     """One page of cards, how many there are in all, the order, ways to take them along, and the details of one."""
-    bar = st.columns([4, 3], vertical_alignment="bottom")
+    bar = st.columns([2, 3], vertical_alignment="bottom")
     total = view("outcomes", asked.key, chosen)[chosen.outcome]
     with bar[0]:
         page = turn(total, SIZE)
@@ -59,7 +61,7 @@ def _open(case_id: str) -> None:
 
 def summary(asked: Questions, chosen: Filter) -> None:
     """How often the model is fooled, in a sentence."""
-    counts = view("outcomes", asked.key, chosen)
+    counts = view("outcomes", asked.key, replace(chosen, other_outcome="", within=()))  # whatever the other says
     model = plain(chosen.model)
     if chosen.kind == "paraphrase":
         st.markdown(

@@ -27,19 +27,18 @@ def selection(asked: Questions, chosen: Filter, total: int) -> None:
         most = report_selection.MOST
         told = f"All {total:,} cases" if total <= most else f"The first {most:,} of {total:,} cases, in this order"
         quiet(f"{told}: what was asked, the scores, every model's margin, and your tags and notes.")
-        for label, make, kind in (
-            ("CSV", report_selection.as_csv, "text/csv"),
-            ("JSON", report_selection.as_json, "application/json"),
-        ):
-            st.download_button(
-                label,
-                functools.partial(make, store(), asked.key, chosen),
-                f"vlprobe_cases.{label.lower()}",
-                kind,
-                key=f"export_{label}",
-                icon=":material/download:",
-                on_click="ignore",
-            )
+        files = (("CSV", report_selection.as_csv, "text/csv"), ("JSON", report_selection.as_json, "application/json"))
+        with st.container(horizontal=True):
+            for label, make, kind in files:
+                st.download_button(
+                    label,
+                    functools.partial(make, store(), asked.key, chosen),
+                    f"vlprobe_cases.{label.lower()}",
+                    kind,
+                    key=f"export_{label}",
+                    icon=":material/download:",
+                    on_click="ignore",
+                )
 
 
 def report_button(asked: Questions) -> None:
@@ -89,7 +88,7 @@ def _saved() -> None:
 
 
 def _save() -> None:
-    query = {name: value for name, value in st.query_params.to_dict().items() if name != "case"}
+    query = {name: value for name, value in st.query_params.to_dict().items() if name not in ("case", "page")}
     attempt(bookmarks.save, store(), st.session_state["view_name"], urlencode(query))
 
 
@@ -100,7 +99,10 @@ def _annotated(asked: Questions) -> None:
     if not known.said:
         quiet("None yet. Open the details of a case to tag it or to write a note.")
         return
-    quiet(f"{len(known.said):,} cases, latest first." + (f" Here: {LISTED}." if len(known.said) > LISTED else ""))
+    quiet(
+        f"{len(known.said):,} {'case' if len(known.said) == 1 else 'cases'}, latest first."
+        + (f" Here: {LISTED}." if len(known.said) > LISTED else "")
+    )
     shown = known.said[:LISTED]
     texts = view("questions", asked.key, tuple(sorted(one.case for one in shown))).set_index("case")["texts"]
     for one in shown:
