@@ -145,12 +145,20 @@ def test_what_the_tokenizer_undoes_is_an_exact_tie_and_is_said(softmax: Player, 
     (answer,) = play.score([softmax], canvas, "A red dog.", ["a red  DOG.", "A blue dog."])
     assert answer.unseen.tolist() == [True, False]
     assert not answer.alike.any()
-    (answer,) = play.score(
-        [softmax], canvas, "A red dog.", ["A red qwerty.", "A red uiop.", "A red cat.", "A red cat."]
-    )
-    assert answer.alike.tolist() == [True, True, False, False]  # one text twice is no wonder
-    (answer,) = play.score([softmax], canvas, "A red dog.", ["a red  DOG.", "A blue dog."])
     assert play.margins(answer)[0] == 0
+
+
+def test_words_that_a_model_never_learned_are_one_to_it_in_every_batch(softmax: Player, scene: Path):
+    player = Player(softmax.model)
+    canvas = play.uploaded(scene.read_bytes(), "cats.png")
+    player.texts(["A red zebra."])
+    player.texts(["A red llama.", "A cat.", "Two boats.", "A pink bus."])
+    edits = ["A red llama.", "A red wolf.", "A red cat.", "A red cat."]
+    (answer,) = play.score([player], canvas, "A red zebra.", edits)
+    assert answer.unseen.tolist() == [True, True, False, False]
+    assert answer.alike.tolist() == [True, True, False, False]  # one text twice is no wonder
+    assert play.margins(answer)[:2].tolist() == [0, 0]
+    assert play.margins(answer)[2] != 0
 
 
 def test_a_model_of_texts_alone_compares_texts(softmax: Player, scene: Path):

@@ -183,7 +183,7 @@ def _cell(edited: Edited, answer: Answer, place: int, widest: float) -> str:
             f'<span class="vp-gap" aria-hidden="true">{bar}</span></span>'
         )
     if answer.unseen[place]:
-        told += tag("small", "it is given the same words")
+        told += tag("small", "the same to this model")
     return f'<td data-model="{html.escape(answer.model)}">{told}</td>'
 
 

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import re
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -31,6 +31,7 @@ MAX_SIDE = 1024  # pixels; more than any model here looks at, and little enough 
 SHELF = 200  # pictures of a dataset that are offered
 DEMO_SHELF = 40  # these are drawn when asked for, so that nothing has to be stored first
 GRID = 4
+SAME = 1e-5  # two texts whose embeddings are no further apart are one to a model: batches move them by less
 GROUPS = {  # in the order in which they are shown; whether the edit makes the caption wrong
     "flip": True,
     "substitution": True,
@@ -83,8 +84,8 @@ class Answer:
     true: float  # score of the picture with the caption
     scores: np.ndarray  # shape (n,), of the picture with each edit
     cosines: np.ndarray  # shape (n,), of the caption with each edit, texts alone
-    unseen: np.ndarray  # shape (n,), whether the model is given the same for the edit as for the caption
-    alike: np.ndarray  # shape (n,), whether it is given the same for another of the edits
+    unseen: np.ndarray  # shape (n,), whether the edit is the same to the model as the caption
+    alike: np.ndarray  # shape (n,), whether it is the same to the model as another of the edits
 
 
 class _Memory:
@@ -280,16 +281,25 @@ def score(players: Sequence[Player], picture: Canvas, caption: str, texts: Seque
 
 def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
     scores = player.scores([picture], texts)[0]
-    cosines = np.full(len(texts), np.nan, dtype=np.float32)
-    if player.embeds_texts:
-        row = np.arange(len(texts))
-        vectors = player.texts(texts)
-        cosines = scoring.cosines(vectors[:1], np.zeros_like(row), vectors, row)
-    _, keys = player.tokens(texts)
-    unseen = np.array([key == keys[0] for key in keys[1:]], dtype=bool)
-    times = Counter(dict(zip(texts[1:], keys[1:], strict=True)).values())
-    alike = np.array([times[key] > 1 for key in keys[1:]], dtype=bool)
-    return Answer(player.name, float(scores[0]), scores[1:], cosines[1:], unseen, alike)
+    same, cosines = _compared(player, texts)
+    if not player.scores_pairs:
+        scores[same[0]] = scores[0]  # encoded in different batches, equal texts may differ in the last bit
+    other = np.array(texts)[:, None] != np.array(texts)
+    alike = (same & other)[1:, 1:].any(axis=1)
+    return Answer(player.name, float(scores[0]), scores[1:], cosines[1:], same[0, 1:], alike)
+
+
+def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Which texts are one to the model, of shape (n, n), and the cosine of each with the first."""
+    if not player.embeds_texts:
+        keys = np.array([key.hex() for key in player.tokens(texts)[1]])
+        return keys[:, None] == keys, np.full(len(texts), np.nan, dtype=np.float32)
+    vectors = player.texts(texts)
+    row = np.arange(len(texts))
+    wide = vectors.astype(np.float64)
+    length = (wide**2).sum(axis=1)
+    apart = length[:, None] + length - 2 * wide @ wide.T
+    return apart < SAME**2, scoring.cosines(vectors[:1], np.zeros_like(row), vectors, row)
 
 
 def margins(answer: Answer) -> np.ndarray:

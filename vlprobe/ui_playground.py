@@ -80,9 +80,9 @@ def _page() -> None:
     for answer in answers:
         if answer.alike.any():
             told = (
-                f"{answer.model} is given the same words for {answer.alike.sum()} of these edits, so they score alike"
+                f"{answer.model} cannot tell {answer.alike.sum()} of these edits from each other, so they score alike"
             )
-            quiet(f"{told}: its tokenizer knows some of the words only as unknown, or undoes the change.")
+            quiet(f"{told}: words that it never learned are one to it.")
     if dropped:
         with st.expander("What could not be made, and why"):
             lines = [tag("p", f"{reason} ({count})", class_="vp-quiet vp-small") for reason, count in dropped.items()]
