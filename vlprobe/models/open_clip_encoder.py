@@ -1,16 +1,20 @@
 """What an OpenCLIP model is to the rest of vlprobe: pictures and texts in, unit vectors out, and a digest of it all."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vlprobe.models import frozen
+from vlprobe.models import amd, frozen
 from vlprobe.models.open_clip_words import quick
 
 if TYPE_CHECKING:
     import torch
     from PIL import Image
+
+
+CPU_TEXTS = 32  # that go through the tower at once where columns are cut
 
 
 class OpenClipEncoder:
@@ -76,7 +80,7 @@ class OpenClipEncoder:
         """Shape (n, 3, height, width) to unit vectors of shape (n, dim)."""
         import torch
 
-        with frozen.arithmetic(self.device, self.precision, self._small):
+        with self._arithmetic():
             return frozen.unit(self._model.encode_image(torch.from_numpy(pixels).to(self.device)))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
@@ -88,9 +92,16 @@ class OpenClipEncoder:
         import torch
 
         cut = cut and self.cuts_columns
-        with frozen.arithmetic(self.device, self.precision, self._small):
+        with self._arithmetic():
             on_device = torch.from_numpy(tokens).to(self.device)
             return frozen.unit(self._encode_cut(on_device) if cut else self._model.encode_text(on_device))
+
+    def _arithmetic(self) -> contextlib.ExitStack:
+        found = contextlib.ExitStack()
+        found.enter_context(frozen.arithmetic(self.device, self.precision, self._small))
+        if self.device == "cpu" and self.precision == "fp32" and not self._small and amd.is_here():
+            found.enter_context(amd.linear())
+        return found
 
     def facts(self) -> dict[str, str]:
         """What was built, in words; read from the modules and not from the name."""
@@ -152,6 +163,16 @@ class OpenClipEncoder:
         else:
             eos = getattr(tower, "text_eos_id", getattr(tower, "eos_id", None))
             end = (tokens == eos).int().argmax(dim=1)
+        # A processor loses nothing with fewer texts at once, and the shorter then have fewer columns.
+        step = CPU_TEXTS if self.device == "cpu" else len(tokens)
+        order = end.argsort(stable=True)
+        found = torch.cat([self._encode_to_end(tokens[rows], end[rows]) for rows in order.split(step)])
+        return found[order.argsort()]
+
+    def _encode_to_end(self, tokens: "torch.Tensor", end: "torch.Tensor") -> "torch.Tensor":
+        import torch
+
+        tower = self._tower
         columns = int(end.max()) + 1
         x = tower.token_embedding(tokens[:, :columns]) + tower.positional_embedding[:columns]
         x = tower.ln_final(tower.transformer(x, attn_mask=tower.attn_mask[:columns, :columns]))
