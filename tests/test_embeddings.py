@@ -1,11 +1,14 @@
 """The encode planner: once each, the same numbers whatever the batch, the cache or the order."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from PIL import Image
 
-from vlprobe import embeddings
-from vlprobe.embeddings import Encoder, Vectors
+from vlprobe import embeddings, embeddings_kept
+from vlprobe.embeddings import Encoder
+from vlprobe.embeddings_kept import Vectors
 from vlprobe.errors import InvalidInput
 from vlprobe.models import controls
 from vlprobe.types import Picture
@@ -71,6 +74,7 @@ def test_a_second_process_finds_what_the_first_kept(tmp_path, photos):
     first, second = Counted(), Counted()
     one = Encoder(first, tmp_path)
     texts, images = one.texts(["a", "b"], keep=True), one.images(photos)
+    one.close()
     again = Encoder(second, tmp_path)
     assert (again.texts(["b", "a"]) == texts[::-1]).all()
     assert (again.images(photos[::-1]) == images[::-1]).all()
@@ -89,6 +93,7 @@ def test_two_copies_of_one_picture_are_encoded_once(tmp_path, photos):
 def test_a_damaged_embedding_file_is_named(tmp_path):
     vectors = Vectors(4, tmp_path)
     vectors.put([b"0" * 16], np.ones((1, 4), np.float32))
+    vectors.close()
     file = next(tmp_path.glob("*.npy"))
     file.write_bytes(file.read_bytes()[:-3])
     with pytest.raises(InvalidInput, match=f"{file.name}' is damaged"):
@@ -145,8 +150,88 @@ def test_a_text_is_the_same_text_however_many_columns_stand_empty_after_it(tmp_p
 
     model.tokenize = tokenize
     model.encode_texts = lambda tokens: model._model.encode_texts(tokens[:, :16])
-    first = Encoder(model, tmp_path).texts(["a"], keep=True)
+    with contextlib.closing(Encoder(model, tmp_path)) as encoder:
+        first = encoder.texts(["a"], keep=True)
     asked = []
     model.encode_texts = lambda tokens: asked.append(len(tokens)) or model._model.encode_texts(tokens[:, :16])
     again = Encoder(model, tmp_path).texts(["a", "a longer one"])
     assert asked == [1] and (again[0] == first[0]).all()
+
+
+def keyed(n: int, first: int = 0) -> tuple[list[bytes], np.ndarray]:
+    keys = [number.to_bytes(16) for number in range(first, first + n)]
+    return keys, np.repeat(np.arange(first, first + n, dtype=np.float32)[:, None], 3, axis=1)
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_embeddings_are_found_wherever_they_wait_or_lie(tmp_path, monkeypatch, on_disk):
+    monkeypatch.setattr(embeddings_kept, "FILE_BYTES", 5 * 28)  # five rows
+    vectors = Vectors(3, tmp_path if on_disk else None)
+    for start in range(0, 22, 2):
+        vectors.put(*keyed(2, start))
+    assert len(list(tmp_path.glob("*.npy"))) == (3 if on_disk else 0)  # of six rows each; four still wait
+    order = np.random.default_rng(0).permutation(22)
+    keys, expected = keyed(22)
+    assert (vectors.get([keys[number] for number in order]) == expected[order]).all()
+    assert vectors.missing([b"x" * 16, keys[3], b"y" * 16, b"x" * 16]) == [0, 2]
+
+
+def test_small_files_are_merged_and_a_process_that_has_them_open_goes_on_reading(tmp_path):
+    for start in range(0, 40, 2):
+        vectors = Vectors(3, tmp_path)
+        vectors.put(*keyed(2, start))
+        vectors.flush()
+        if start == 20:
+            reader = Vectors(3, tmp_path)
+    assert len(list(tmp_path.glob("*.npy"))) == 20
+    vectors.close()
+    assert len(list(tmp_path.glob("*.npy"))) == 1
+    keys, expected = keyed(40)
+    assert (Vectors(3, tmp_path).get(keys) == expected).all()
+    assert (reader.get(keys[:20]) == expected[:20]).all()
+
+
+def test_what_waits_is_written_after_a_while(tmp_path, monkeypatch):
+    vectors = Vectors(3, tmp_path)
+    vectors.put(*keyed(2))
+    assert not list(tmp_path.glob("*.npy"))
+    monkeypatch.setattr(embeddings_kept, "FLUSH_SECONDS", 0)
+    vectors.put(*keyed(2, 2))
+    assert (Vectors(3, tmp_path).get(keyed(4)[0]) == keyed(4)[1]).all()
+
+
+@pytest.mark.parametrize(
+    "change", [{"batch_size": 1}, {"workers": 7}, {"memory": 1}], ids=lambda change: next(iter(change))
+)
+def test_what_is_only_about_speed_changes_no_embedding(photos, change):
+    pictures = [*photos, photos[2]]
+    one, other = Encoder(Counted()), Encoder(Counted(), **change)
+    assert (one.images(pictures) == other.images(pictures)).all()
+    assert (one.texts(["b", "a b c", "a"]) == other.texts(["b", "a b c", "a"])).all()
+
+
+def test_texts_tokenized_in_many_pieces_are_still_encoded_once_each(monkeypatch):
+    texts = [f"{name} {number}" for number in range(5) for name in ("Dog", "dog", "cat")]
+    whole = Encoder(Counted()).texts(texts)
+    monkeypatch.setattr(embeddings, "TOKENIZED", 2)
+    model = Counted()
+    assert (Encoder(model).texts(texts) == whole).all()
+    assert model.n_texts == 10
+
+
+def test_pictures_are_read_ahead_of_the_model_but_not_all_of_them(photos, monkeypatch):
+    opened = []
+    own = embeddings.pictures.read
+    monkeypatch.setattr(embeddings.pictures, "read", lambda picture: opened.append(picture) or own(picture))
+    copies = []
+    for number in range(40):
+        path = photos[0].path.with_name(f"copy{number}.png")
+        path.write_bytes(photos[0].path.read_bytes() + bytes([number]))
+        copies.append(Picture(path))
+    seen = []
+    model = Counted()
+    encode = model.encode_images
+    model.encode_images = lambda pixels: seen.append(len(opened)) or encode(pixels)
+    Encoder(model, batch_size=4, workers=1).images(copies)
+    assert len(seen) == 10 and seen[0] < 20
+    assert len(opened) == 40

@@ -2,98 +2,32 @@
 
 A text is known by its tokens, a picture by its bytes and its edit: what the model cannot tell apart is one thing, so
 that an edit which a tokenizer undoes is an exact tie. Embeddings that will be asked for again (`keep`) go to
-`cache/embeddings/<model digest>/`, in files written once and never changed, whose names are the digests of their bytes.
+`cache/embeddings/<model digest>/`.
 """
 
+import contextlib
 import functools
 import hashlib
-import io
 import logging
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vlprobe import pictures
+from vlprobe.embeddings_kept import Vectors
 from vlprobe.errors import InvalidInput
-from vlprobe.files import write_bytes
 from vlprobe.types import DualEncoder, PairScorer, Picture, TextEncoder
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
-SEEN_BYTES = 1 << 30  # of looked-at pictures that are kept for the next pairs
+TOKENIZED = 65_536  # texts whose tokens are in memory at once
 SPREAD_PAIRS = 1000  # mismatched pairs that give the spread of a model that scores pairs
 NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")  # CUDA, MPS, CPU, cuBLAS
 _log = logging.getLogger(__name__)
-
-
-def intact(file: Path) -> bool:
-    """Whether an embedding file holds the bytes that were written."""
-    return _digest(file.read_bytes()) == file.stem
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-class Vectors:
-    """Embeddings under 16-byte keys: blocks in memory, and on disk where a folder is given."""
-
-    def __init__(self, dim: int, folder: Path | None) -> None:
-        self.dim, self.folder = dim, folder
-        self._row = np.dtype([("key", "V16"), ("vector", "<f4", (dim,))])
-        self._where: dict[bytes, tuple[np.ndarray, int]] = {}
-        for file in sorted(folder.glob(f"{'?' * 32}.npy")) if folder and folder.is_dir() else []:
-            if not intact(file):
-                raise InvalidInput(
-                    f"Embedding file '{file}' is damaged: its checksum differs. Run `vlprobe verify --repair`, "
-                    "then this again."
-                )
-            self._index(self._open(file))
-
-    def _open(self, file: Path) -> np.ndarray:
-        block = np.load(file, mmap_mode="r", allow_pickle=False)
-        if block.dtype != self._row:
-            raise InvalidInput(f"Embedding file '{file}' is not of dimension {self.dim}. Delete it.")
-        return block
-
-    def _index(self, block: np.ndarray) -> None:
-        for row, key in enumerate(block["key"].tolist()):
-            self._where.setdefault(key, (block, row))
-
-    def missing(self, keys: Sequence[bytes]) -> list[int]:
-        """Positions of the first occurrence of every key that is not known."""
-        seen, found = set(), []
-        for position, key in enumerate(keys):
-            if key not in self._where and key not in seen:
-                seen.add(key)
-                found.append(position)
-        return found
-
-    def get(self, keys: Sequence[bytes]) -> np.ndarray:
-        """Float32 of shape (len(keys), dim)."""
-        out = np.empty((len(keys), self.dim), dtype=np.float32)
-        for position, key in enumerate(keys):
-            block, row = self._where[key]
-            out[position] = block["vector"][row]
-        return out
-
-    def put(self, keys: Sequence[bytes], vectors: np.ndarray) -> None:
-        """Adds a block; on disk it appears whole or not at all."""
-        if not keys:
-            return
-        block = np.empty(len(keys), dtype=self._row)
-        block["key"], block["vector"] = np.array(keys, dtype="V16"), vectors
-        if self.folder:
-            buffer = io.BytesIO()
-            np.save(buffer, block, allow_pickle=False)
-            file = self.folder / f"{_digest(buffer.getvalue())}.npy"
-            write_bytes(file, buffer.getvalue())
-            block = self._open(file)
-        self._index(block)
 
 
 class Encoder:
@@ -101,11 +35,12 @@ class Encoder:
 
     Args:
         model: What encodes.
-        folder: Where kept embeddings live; None keeps them in memory only.
+        folder: Where kept embeddings live; None: in a temporary file, as long as this encoder does.
         batch_size: Images at once; texts go four times as many at once. Changes speed, and scores by less than 1e-6.
             Where the memory of the device is too small for it, half as many are tried, and so on.
         workers: Threads that read and preprocess pictures.
         progress: Called with (stage, done, total) after each batch; may raise to stop.
+        memory: Bytes that pictures and tokens may take while they wait for the model, beside what is returned.
     """
 
     def __init__(
@@ -115,8 +50,10 @@ class Encoder:
         batch_size: int = 64,
         workers: int = 2,
         progress: Progress = lambda stage, done, total: None,
+        memory: int = 2 << 30,
     ) -> None:
         self.model, self.batch_size, self.workers, self.progress = model, batch_size, workers, progress
+        self.memory = memory
         self.scores_pairs = hasattr(model, "match")
         self.embeds_texts = hasattr(model, "encode_texts")
         self.embeds_images = hasattr(model, "encode_images")
@@ -136,47 +73,73 @@ class Encoder:
         strings = list(distinct)
         if not strings:
             return np.empty((0, self._dim), dtype=np.float32)
-        tokens = self.model.tokenize(strings)
-        keys = _text_keys(tokens)
-        missing = sorted(self._texts.missing(keys), key=lambda row: len(strings[row]))
-        vectors = np.empty((len(missing), self._dim), dtype=np.float32)
+        blocks = [strings[start : start + TOKENIZED] for start in range(0, len(strings), TOKENIZED)]
+        keys: list[bytes] = []
+        lengths = []
+        for block in blocks:
+            tokens = self.model.tokenize(block)
+            keys += _text_keys(tokens)
+            lengths.append(_lengths(tokens))
+        known = np.array([key in self._texts for key in keys])
+        found = np.empty((len(keys), self._dim), dtype=np.float32)
+        found[known] = self._texts.get([key for key in keys if key in self._texts])
+        missing = np.array(self._texts.missing(keys), dtype=np.int64)
+        missing = missing[np.argsort(np.concatenate(lengths)[missing], kind="stable")]
         step = 4 * self.batch_size
         for start in range(0, len(missing), step):
             rows = missing[start : start + step]
-            encoded = np.concatenate(self._fitting("texts", self.model.encode_texts, tokens[rows]))
-            vectors[start : start + step] = self._checked(encoded, (len(rows), self._dim), "texts")
+            own = tokens[rows] if len(blocks) == 1 else self.model.tokenize([strings[row] for row in rows])
+            encoded = np.concatenate(self._fitting("texts", self.model.encode_texts, own))
+            found[rows] = self._checked(encoded, (len(rows), self._dim), "texts")
             self.progress("texts", min(start + step, len(missing)), len(missing))
-        fresh = {keys[row]: number for number, row in enumerate(missing)}
+        first = {keys[row]: row for row in missing.tolist()}
+        again = [row for row in np.flatnonzero(~known).tolist() if first[keys[row]] != row]
+        found[again] = found[[first[keys[row]] for row in again]]
         if keep:
-            self._texts.put(list(fresh), vectors)
-        is_fresh = np.array([key in fresh for key in keys])
-        found = np.empty((len(keys), self._dim), dtype=np.float32)
-        found[is_fresh] = vectors[[fresh[key] for key in keys if key in fresh]]
-        found[~is_fresh] = self._texts.get([key for key in keys if key not in fresh])
-        return found[[distinct[text] for text in texts]]
+            self._texts.put(list(first), found[missing])
+        return found if len(strings) == len(texts) else found[[distinct[text] for text in texts]]
 
     def images(self, images: Sequence[Picture]) -> np.ndarray:
         """Embeddings of the pictures, always kept; float32 of shape (len(images), dim), rows l2-normalised."""
-        distinct = {picture: row for row, picture in enumerate(dict.fromkeys(images))}
-        asked = list(distinct)
-        keys: list[bytes] = []
-        with ThreadPoolExecutor(self.workers) as pool:
+        asked = list(dict.fromkeys(images))
+        keys: dict[Picture, bytes] = {}
+        with contextlib.closing(self._opened(asked)) as opened:
             for start in range(0, len(asked), self.batch_size):
-                batch = asked[start : start + self.batch_size]
-                data = list(pool.map(pictures.read, batch))
-                named = list(map(pictures.content_key, batch, data))
-                missing = self._images.missing(named)
-                if missing:
-                    pixels = list(
-                        pool.map(self._pixels, [batch[row] for row in missing], [data[row] for row in missing])
-                    )
-                    vectors = np.concatenate(self._fitting("images", self.model.encode_images, np.stack(pixels)))
-                    vectors = self._checked(vectors, (len(missing), self._image_dim), "images")
-                    self._images.put([named[row] for row in missing], vectors)
-                keys += named
-                self.progress("images", start + len(batch), len(asked))
-        found = self._images.get(keys)
-        return found[[distinct[picture] for picture in images]]
+                batch = dict(zip(asked[start : start + self.batch_size], opened, strict=False))
+                keys |= {picture: key for picture, (key, _) in batch.items()}
+                pixels = {key: seen for key, seen in batch.values() if key not in self._images}
+                if pixels:
+                    encoded = self._fitting("images", self.model.encode_images, np.stack(list(pixels.values())))
+                    vectors = self._checked(np.concatenate(encoded), (len(pixels), self._image_dim), "images")
+                    self._images.put(list(pixels), vectors)
+                self.progress("images", len(keys), len(asked))
+        return self._images.get([keys[picture] for picture in images])
+
+    def _opened(self, images: Sequence[Picture]) -> Iterator[tuple[bytes, np.ndarray | None]]:
+        """The key of each picture and, if it has no embedding yet, what the model sees; read ahead of who asks.
+
+        Two batches are ahead, or as many pictures as a quarter of the memory holds.
+        """
+        pool = ThreadPoolExecutor(self.workers)
+        waiting: deque[Future] = deque()
+        ahead = self.workers
+        try:
+            for image in images:
+                waiting.append(pool.submit(self._open, image))
+                if len(waiting) > ahead:
+                    key, seen = waiting.popleft().result()
+                    if seen is not None:
+                        ahead = max(self.workers, min(2 * self.batch_size, self.memory // 4 // seen.nbytes))
+                    yield key, seen
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _open(self, picture: Picture) -> tuple[bytes, np.ndarray | None]:
+        data = pictures.read(picture)
+        key = pictures.content_key(picture, data)
+        return key, None if key in self._images else self._pixels(picture, data)
 
     def _pixels(self, picture: Picture, parts: tuple[bytes, ...]) -> np.ndarray:
         return self.model.preprocess(pictures.compose(picture, parts))
@@ -242,7 +205,7 @@ class Encoder:
         for key in wanted:
             self._seen.move_to_end(key)
         size = sum(one.nbytes for one in self._seen.values())
-        while size > SEEN_BYTES:
+        while size > self.memory // 2:
             size -= self._seen.popitem(last=False)[1].nbytes
         return found
 
@@ -276,6 +239,11 @@ class Encoder:
         if "torch" in sys.modules:  # what the failed try held goes back before the next
             sys.modules["torch"].cuda.empty_cache()
         return None
+
+    def close(self) -> None:
+        """Writes what waits to be kept; the encoder is of no use afterwards."""
+        self._images.close()
+        self._texts.close()
 
     def _checked(self, vectors: np.ndarray, expected: tuple[int, ...], what: str) -> np.ndarray:
         if vectors.shape != expected or vectors.dtype != np.float32:
@@ -339,6 +307,11 @@ def _text_keys(tokens: np.ndarray) -> list[bytes]:
     return [
         hashlib.blake2b(row[:end].tobytes(), digest_size=16).digest() for row, end in zip(tokens, ends, strict=True)
     ]
+
+
+def _lengths(tokens: np.ndarray) -> np.ndarray:
+    """How many columns of a row come before what only pads it: texts of one length go together."""
+    return tokens.shape[1] - np.argmax(tokens[:, ::-1] != tokens[:, -1:], axis=1)
 
 
 def _chunks(n: int, size: int) -> Iterator[slice]:

@@ -15,6 +15,8 @@ from vlprobe.runner_questions import ask
 from vlprobe.store import Store
 from vlprobe.types import Dataset, DualEncoder, Item, Probe, Run
 
+LEAST_MEMORY = 256  # MiB; what stays in memory however little is allowed
+
 
 @dataclass(frozen=True)
 class Request:
@@ -30,6 +32,7 @@ class Request:
     precision: str = "fp32"
     batch_size: int = 64
     workers: int = 2
+    memory: int = 2048  # MiB that a run may take beside the model's weights
     keep_embeddings: bool = True
     examine: bool = True  # put the model to the doctor's checks too, once for each dataset
 
@@ -51,6 +54,8 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
     store.writable()
     if request.limit < 0 or request.batch_size < 1 or request.workers < 1:
         raise InvalidInput("The limit must be 0 or more, batch size and workers 1 or more.")
+    if request.memory < LEAST_MEMORY:
+        raise InvalidInput(f"A memory of {request.memory} MiB is too little. Expected {LEAST_MEMORY} or more.")
     probe = registry.load_probe(request.probe)
     options = probe.pin(_options(probe, request.options), store.root)
     name = request.dataset or probe.dataset

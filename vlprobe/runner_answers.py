@@ -1,5 +1,6 @@
 """One model's answers to the questions of a run: scored part by part, then judged block by block."""
 
+import contextlib
 import datetime
 import hashlib
 import time
@@ -39,24 +40,35 @@ def answer(
     progress: "Progress",
 ) -> None:
     """Scores every case with the model and writes scores, estimates and the manifest of the run."""
-    started = time.monotonic()
-    cases, entry = store.cases(run.case_key), store.run(run.key)
-    asked = cases.manifest()
-    total = asked["n_cases"]
-    label = f"{run.model} on {run.dataset}"
+    label = f"{run.model} on {run.dataset}: similarity spread"
     encoder = Encoder(
         model,
         store.root / "embeddings" if request.keep_embeddings else None,
         request.batch_size,
         request.workers,
-        lambda stage, done, of: progress.update(f"{label}: similarity spread ({stage})", 0, total),
+        lambda stage, done, of: progress.update(f"{label} ({stage})", 0, 1),
+        request.memory << 20,
     )
+    with contextlib.closing(encoder):
+        _answer(run, items, probe, encoder, store, progress)
+
+
+def _answer(
+    run: Run, items: Sequence[Item], probe: Probe, encoder: Encoder, store: Store, progress: "Progress"
+) -> None:
+    started = time.monotonic()
+    cases, entry = store.cases(run.case_key), store.run(run.key)
+    asked = cases.manifest()
+    total = asked["n_cases"]
+    model, label = encoder.model, f"{run.model} on {run.dataset}"
     sample = sorted(items, key=lambda item: hashlib.sha256(f"{run.seed}/spread/{item.id}".encode()).digest())
     sample = list({item.image: item for item in sample if item.image}.values())[:SPREAD_ITEMS]
     spread = similarity_spread(encoder, [item.image for item in sample], [item.captions for item in sample])
     score = probe.scorer(encoder, run, items, lambda columns: cases.blocks("cases", columns), store.root)
     fast = str(getattr(model, "device", "cpu")).startswith("cuda")
-    parts = runner_questions.parts(cases, FAST_PART_CASES if fast else PART_CASES)
+    # A case has two or three texts, and for a moment each has its vector twice.
+    fits = encoder.memory // (4 * 2 * 3 * 4 * max(getattr(model, "dim", 1), 1))
+    parts = runner_questions.parts(cases, max(1, min(FAST_PART_CASES if fast else PART_CASES, fits)))
     missing = [part for part in parts if not entry.has_part(_name(part))]
     for part, own in zip(missing, cases.slices("cases", missing), strict=True):
         encoder.progress = _share(progress, label, *part, total)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlprobe import annotations, doctor, embeddings
+from vlprobe import annotations, doctor, embeddings_kept
 from vlprobe.errors import InvalidInput
 from vlprobe.store import Entry, Store, part_intact, whole
 from vlprobe.types import Run
@@ -89,7 +89,7 @@ def _part(path: Path) -> Iterator[Damage]:
 
 
 def _block(path: Path) -> Iterator[Damage]:
-    if not embeddings.intact(path):
+    if not embeddings_kept.intact(path):
         yield Damage(path, "its checksum differs", (path,))
 
 

@@ -159,7 +159,7 @@ def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(made, photos, m
     for _ in range(2):
         encoder.pairs(photos, TEXTS, np.repeat(np.arange(5), 5), np.tile(np.arange(5), 5))
     assert sum(looked) == 5
-    monkeypatch.setattr(embeddings, "SEEN_BYTES", 1)
+    encoder.memory = 1
     for _ in range(2):
         encoder.pairs(photos, TEXTS, np.arange(5), np.arange(5))
     assert sum(looked) > 5  # what does not fit is forgotten

@@ -1,5 +1,6 @@
 """Text encoders of sentence-transformers: real all-MiniLM-L6-v2 weights, and the published texts of SugarCrepe++."""
 
+import contextlib
 import json
 import math
 import shutil
@@ -48,7 +49,8 @@ def test_an_embedding_does_not_depend_on_its_batch(model):
 
 
 def test_a_kept_text_is_found_again_beside_longer_ones(model, tmp_path, monkeypatch):
-    Encoder(model, tmp_path).texts(["a cat"], keep=True)
+    with contextlib.closing(Encoder(model, tmp_path)) as encoder:
+        encoder.texts(["a cat"], keep=True)
     seen = []
     own = type(model).encode_texts
     monkeypatch.setattr(type(model), "encode_texts", lambda self, tokens: seen.append(len(tokens)) or own(self, tokens))
