@@ -26,7 +26,7 @@ figure { margin: 0; min-width: 0; flex: 1 1 0; }
 .vp-wide { grid-template-columns: repeat(auto-fill, minmax(min(100%, 23rem), 1fr)); }
 .vp-grid > article { border: 1px solid var(--vp-line); border-radius: .5rem; padding: .8rem; min-width: 0;
   break-inside: avoid; }
-.vp-one-case { max-width: 44rem; }
+.vp-one-case { max-width: 44rem; margin-top: .8rem; }
 .vp-shots { display: flex; gap: .6rem; margin-bottom: .6rem; }
 .vp-shots img { width: 100%; aspect-ratio: 4 / 3; object-fit: contain; background: var(--vp-mat); display: block; }
 .vp-one-case .vp-shots img { aspect-ratio: auto; max-height: 70vh; }
