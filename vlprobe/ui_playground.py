@@ -68,7 +68,7 @@ def _page() -> None:
         return
     stored = ordered(view("runs")["model"].unique())
     looks = charts.styles(list(dict.fromkeys([*stored, *MODELS, *(player.name for player in players)])))
-    st.subheader("Every edit of your caption")
+    st.header("Every edit of your caption")
     seed, k, which, show = _options()
     edits, dropped = play.edits(caption, seed=seed, k=k, players=players if which == "least" else ())
     answers = play.score(players, shown.canvas, caption, [edited.text for edited in edits])

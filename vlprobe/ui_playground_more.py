@@ -26,7 +26,7 @@ KINDS = {"mix": "Mix", "patch": "Patch"}
 
 def why(players: Sequence[Player], canvas: Canvas, caption: str) -> None:
     """What one model's score rests on: words of the caption, parts of the picture."""
-    st.subheader("What it looks at")
+    st.header("What it looks at")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = {player.name: player.name for player in players}
         name = choose("Model", "for", names, players[0].name)
@@ -65,7 +65,7 @@ def mixing(
     players: Sequence[Player], canvas: Canvas, caption: str, shelf: Mapping[str, Exhibit], item: str, looks: Looks
 ) -> None:
     """The picture with another one mixed in, and what it scores with both captions; the slider runs this alone."""
-    st.subheader("Mix in another picture")
+    st.header("Mix in another picture")
     st.markdown(
         "Your caption should prefer your picture to a mixed one. Where the mixed picture scores as high or higher, it "
         "**fools** the model."
@@ -108,7 +108,7 @@ def opened(exhibit: Exhibit, slot: str) -> Canvas:
 
 def keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     """Stores picture and caption as a dataset when that is asked for, and says where it is and how to run it."""
-    st.subheader("Keep it")
+    st.header("Keep it")
     if not changes("Nothing can be kept."):
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
