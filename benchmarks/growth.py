@@ -2,8 +2,9 @@
 
 Each size is run in a process of its own on a made-up dataset: captions of drawn scenes, five a picture, and small
 pictures that differ in their bytes. A run of a model that costs almost nothing shows what everything around it costs.
-Printed are seconds, the largest memory of the process, that memory without what the libraries and the model take, and
-the exponents of growth between the first and the last size: 1 is in proportion, 0 is not at all.
+Printed are seconds, seconds of the processor (steadier on a shared machine), the peak memory of the process, the same
+without what the libraries and the model take, and the exponents of growth between the first and the last size: 1 is in
+proportion, 0 is not at all.
 """
 
 import argparse
@@ -60,10 +61,10 @@ def child(arguments: argparse.Namespace) -> None:
         registry.load_model(arguments.model)
         before = _peak()
         request = Request((arguments.model,), dataset, arguments.probe, examine=False)
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.process_time()
         manifest = execute(request, Store(Path(folder) / "cache"))[0]
-        seconds = time.perf_counter() - started
-    print(json.dumps({"seconds": seconds, "cases": manifest["n_cases"], "before": before, "peak": _peak()}))
+        took = {"seconds": time.perf_counter() - started, "cpu": time.process_time() - busy}
+    print(json.dumps(took | {"cases": manifest["n_cases"], "before": before, "peak": _peak()}))
 
 
 def _peak() -> float:
@@ -86,7 +87,7 @@ def main() -> None:
         return
     sizes = arguments.sizes or (FULL if arguments.full else SIZES)
     print(f"probe {arguments.probe}, model {arguments.model}")
-    print(f"{'items':>8} {'cases':>10} {'seconds':>9} {'cases/s':>9} {'peak MiB':>9} {'own MiB':>9}")
+    print(f"{'items':>8} {'cases':>10} {'seconds':>9} {'CPU s':>9} {'cases/s':>9} {'peak MiB':>9} {'own MiB':>9}")
     found = []
     for size in sizes:
         options = ["--model", arguments.model, "--probe", arguments.probe, "--folder", arguments.folder]
@@ -94,18 +95,15 @@ def main() -> None:
             [sys.executable, __file__, "--child", str(size), *options], check=True, stdout=subprocess.PIPE, text=True
         ).stdout
         one = json.loads(told.splitlines()[-1])
-        found.append((one["seconds"], one["peak"] - one["before"]))
-        rate = one["cases"] / one["seconds"]
-        print(
-            f"{size:8,} {one['cases']:10,} {one['seconds']:9.1f} {rate:9,.0f} {one['peak']:9,.0f} {found[-1][1]:9,.0f}",
-            flush=True,
-        )
+        found.append((one["cpu"], one["peak"] - one["before"]))
+        times = f"{one['seconds']:9.1f} {one['cpu']:9.1f} {one['cases'] / one['seconds']:9,.0f}"
+        print(f"{size:8,} {one['cases']:10,} {times} {one['peak']:9,.0f} {found[-1][1]:9,.0f}", flush=True)
     if len(found) > 1:
         spread = math.log(sizes[-1] / sizes[0])
         time_grows, memory_grows = (
             math.log(last / max(first, 1)) / spread for first, last in zip(found[0], found[-1], strict=True)
         )
-        print(f"time grows as items^{time_grows:.2f}, own memory as items^{memory_grows:.2f}")
+        print(f"CPU time grows as items^{time_grows:.2f}, own memory as items^{memory_grows:.2f}")
 
 
 if __name__ == "__main__":
