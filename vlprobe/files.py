@@ -1,8 +1,10 @@
-"""Writing files: whole, or not at all, and one process at a time where that matters."""
+"""Reading files that anybody made, and writing: whole or not at all, one process at a time where that matters."""
 
 import contextlib
+import errno
 import json
 import os
+import stat
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +14,52 @@ import filelock
 
 from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput
+
+
+def place(text: str) -> Path:
+    """A path as people type it, with ~ for a home. Raises InvalidInput where no file can be there."""
+    try:
+        path = Path(text).expanduser()
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # whoever reads it says so
+            os.stat(path)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"'{text}' is no path that can be read ({reason}). Check the name.") from None
+    return path
+
+
+def regular(path: Path) -> None:
+    """Raises OSError where there is a pipe or a device, which could be read for ever, or no such name can be."""
+    try:
+        mode = os.stat(path).st_mode
+    except ValueError as error:
+        raise OSError(errno.EINVAL, str(error)) from None
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder says by itself that it is one
+        raise OSError(errno.EINVAL, "Not a regular file")
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a file. Raises OSError, also where it is not a regular one."""
+    regular(path)
+    return path.read_bytes()
+
+
+def parse_json(text: str) -> object:
+    """What a JSON text says. Raises ValueError, also where it is nested too deeply or says a name twice."""
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the name '{next(name for name in found if names.count(name) > 1)}' is there twice")
+    return found
 
 
 @contextlib.contextmanager

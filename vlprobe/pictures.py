@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from vlprobe import files
 from vlprobe.access import refuse_outside
 from vlprobe.errors import InvalidInput
-from vlprobe.files import write_bytes
 from vlprobe.perturb import mix
 from vlprobe.types import Picture
 
@@ -28,7 +28,7 @@ def read_bytes(path: Path) -> bytes:
     """The file's bytes. Raises InvalidInput where there is no such file, nothing in it, or it may not be read."""
     refuse_outside(path)
     try:
-        data = path.read_bytes()
+        data = files.read(path)
     except FileNotFoundError:
         raise InvalidInput(
             f"Image '{path}' does not exist. Expected the file that the dataset names; put it there or drop its row."
@@ -146,7 +146,7 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
             memo[key] = [*stamps[row], found]
     if unknown:
         with contextlib.suppress(InvalidInput):  # it only saves time: who looks at data need not be able to write
-            write_bytes(file, json.dumps(memo).encode(), durable=False)
+            files.write_bytes(file, json.dumps(memo).encode(), durable=False)
     return [memo[key][2] for key in keys]
 
 

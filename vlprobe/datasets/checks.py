@@ -3,15 +3,20 @@ line; nothing is dropped in silence."""
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlprobe import pictures
+from vlprobe import files, pictures
 from vlprobe.access import refuse_outside
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
+
+LONGEST = 20_000  # letters of a caption: far more than any model reads
+TAGS = 100  # of a dataset
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,28 @@ def checked(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str] 
                 raise InvalidInput(
                     f"{kind} {empty[0]} of item '{item.id}' in '{name}' is empty. Fill it in or remove it."
                 )
-    files = _image_files(items)
-    missing = [file for file in files if not file.is_file()]
+            long = [text for text in texts if len(text) > LONGEST]
+            if long:
+                raise InvalidInput(
+                    f"A {kind.lower()} of item '{item.id}' in '{name}' has {len(long[0]):,} letters. "
+                    f"Expected at most {LONGEST:,}; shorten it."
+                )
+        for text in (item.id, *item.captions, *item.foils, *item.tags, *item.tags.values()):
+            if not text.isascii() and SURROGATE.search(text):
+                raise InvalidInput(
+                    f"Item '{item.id}' of '{name}' holds half of a character (as in '{SURROGATE.search(text)[0]}'). "
+                    "Write the whole character."
+                )
+    tags = {tag for item in items for tag in item.tags}
+    if len(tags) > TAGS:
+        raise InvalidInput(
+            f"'{name}' has {len(tags):,} tags. Expected at most {TAGS}: results are cut by each; leave columns out."
+        )
+    images = _image_files(items)
+    missing = [file for file in images if not _is_file(file)]
     if missing:
         raise InvalidInput(
-            f"{len(missing)} of {len(files)} images of '{name}' are missing (first: '{missing[0]}'). "
+            f"{len(missing)} of {len(images)} images of '{name}' are missing (first: '{missing[0]}'). "
             "Put the files there, or remove their rows."
         )
     return Loaded(name, dataset_digest(items, cache), tuple(items), tuple(notes))
@@ -63,14 +85,21 @@ def dataset_digest(items: Sequence[Item], cache: Path) -> str:
         items: Whose image files exist.
         cache: Where the digests of image files are kept, so that a second call need not read them.
     """
-    files = _image_files(items)
-    contents = dict(zip(files, pictures.file_digests(files, cache), strict=True))
+    images = _image_files(items)
+    contents = dict(zip(images, pictures.file_digests(images, cache), strict=True))
     hasher = hashlib.blake2b(digest_size=16)
     for item in items:
         seen = [contents[picture.path] if picture else None for picture in (item.image, item.other)]
         row = [item.id, item.captions, item.foils, sorted(item.tags.items()), *seen]
         hasher.update(json.dumps(row).encode() + b"\n")
     return hasher.hexdigest()
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # no file can have that name
+        return False
 
 
 def _image_files(items: Sequence[Item]) -> list[Path]:
@@ -81,7 +110,7 @@ def read_text(path: Path) -> str:
     """A UTF-8 file, with or without byte order mark. Raises InvalidInput."""
     refuse_outside(path)
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return files.read(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise InvalidInput(f"'{path}' does not exist. Check the path of the dataset.") from None
     except OSError as error:
@@ -92,10 +121,10 @@ def read_text(path: Path) -> str:
 
 def read_json(path: Path) -> object:
     """What a JSON file says. Raises InvalidInput with the place of the first mistake."""
+    text = read_text(path)
     try:
-        return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
+        return files.parse_json(text)
+    except ValueError as error:
         raise InvalidInput(
-            f"'{path}' is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}). "
-            "Expected a whole file; fetch or save it again."
+            f"'{path}' is not valid JSON ({error}). Expected a whole file; fetch or save it again."
         ) from None

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from vlprobe import files
 from vlprobe.datasets.checks import Loaded, checked, read_json
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item, Picture
@@ -16,7 +17,7 @@ def names() -> list[str]:
 
 def load(name: str, cache: Path) -> Loaded:
     """Images in the order of their ids, captions in the order of theirs. Raises InvalidInput."""
-    captions = _captions_file(Path(name.removeprefix("coco:")).expanduser())
+    captions = _captions_file(files.place(name.removeprefix("coco:")))
     content = read_json(captions)
     try:
         images = sorted(content["images"], key=lambda image: image["id"])

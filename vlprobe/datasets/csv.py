@@ -8,6 +8,7 @@ import csv
 import io
 from pathlib import Path
 
+from vlprobe import files
 from vlprobe.datasets.checks import Loaded, checked, read_text
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item, Picture
@@ -24,7 +25,7 @@ def names() -> list[str]:
 
 def load(name: str, cache: Path) -> Loaded:
     """Images in the order of their first rows, captions in the order of theirs. Raises InvalidInput."""
-    return checked(name, read_items(Path(name.removeprefix("csv:")).expanduser()), cache)
+    return checked(name, read_items(files.place(name.removeprefix("csv:"))), cache)
 
 
 def read_items(file: Path) -> list[Item]:

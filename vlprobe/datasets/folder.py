@@ -7,6 +7,7 @@ the table itself: csv:DIR/captions.csv.
 
 from pathlib import Path
 
+from vlprobe import files
 from vlprobe.datasets.checks import Loaded, checked, read_json, read_text
 from vlprobe.datasets.csv import read_items
 from vlprobe.errors import InvalidInput
@@ -23,7 +24,7 @@ def names() -> list[str]:
 
 def load(name: str, cache: Path) -> Loaded:
     """Images in the order of their names. Raises InvalidInput."""
-    folder = Path(name.removeprefix("folder:")).expanduser()
+    folder = files.place(name.removeprefix("folder:"))
     if not folder.is_dir():
         raise InvalidInput(f"Folder '{folder}' does not exist. Expected folder:DIR with pictures and captions.")
     pictures = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)

@@ -6,12 +6,12 @@ picture is there are used. FILE may be a folder: all its files of the right kind
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from vlprobe import files
 from vlprobe.datasets.checks import Loaded, checked, read_json, read_text
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.types import Item, Picture
@@ -42,7 +42,7 @@ def source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> Source
     if not place:
         raise InvalidInput(f"'{name}' names no file. Expected {prefix}:FILE or {prefix}:FILE@IMAGEDIR.")
     chosen = set()
-    while not Path(place).expanduser().exists():
+    while not files.place(place).exists():
         before, plus, option = place.rpartition("+")
         if not plus or not option.isalnum():
             break
@@ -51,12 +51,12 @@ def source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> Source
         chosen.add(option)
         place = before
     images = None
-    if not Path(place).expanduser().exists() and "@" in place:
+    if not files.place(place).exists() and "@" in place:
         place, _, folder = place.rpartition("@")
-        images = Path(folder).expanduser()
+        images = files.place(folder)
         if not images.is_dir():
             raise InvalidInput(f"Image folder '{images}' of '{name}' does not exist. Expected {prefix}:FILE@IMAGEDIR.")
-    return Source(name, _files(Path(place).expanduser(), suffixes), images, frozenset(chosen))
+    return Source(name, _files(files.place(place), suffixes), images, frozenset(chosen))
 
 
 def _files(place: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
@@ -76,10 +76,11 @@ def read_records(file: Path) -> object:
     for number, line in enumerate(read_text(file).split("\n"), 1):
         try:
             if line.strip():
-                records.append(json.loads(line))
-        except json.JSONDecodeError as error:
+                records.append(files.parse_json(line))
+        except ValueError as error:
+            reason = str(error).removeprefix("line 1, ")
             raise InvalidInput(
-                f"'{file}', line {number}, is not valid JSON ({error.msg}). Expected one object on every line."
+                f"'{file}', line {number}, is not valid JSON ({reason}). Expected one object on every line."
             ) from None
     return records
 

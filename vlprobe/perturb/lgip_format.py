@@ -66,8 +66,8 @@ def read(lines: Iterable[str], name: str) -> Iterator[ImageEdits]:
 def _image(text: str, where: str) -> ImageEdits:
     try:
         record = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidInput(f"{where}: not JSON ({error.msg}). Expected one object a line.") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{where}: not JSON that can be read ({error}). Expected one object a line.") from None
     if not isinstance(record, dict):
         raise InvalidInput(f"{where}: a {type(record).__name__}. Expected an object with image_path and orig_captions.")
     path, captions = record.get("image_path"), record.get("orig_captions")
@@ -91,7 +91,7 @@ def _items(record: dict, field: str, n_captions: int, where: str) -> Iterator[tu
             f"{where}: {field} is a {type(lists).__name__}. Expected an object from caption index to list."
         )
     for key, items in lists.items():
-        if not key.isdecimal() or int(key) >= n_captions:
+        if not key.isdecimal() or len(key) > 9 or int(key) >= n_captions:
             raise InvalidInput(
                 f"{where}: {field} has the key '{key}'. Expected a caption index from 0 to {n_captions - 1}."
             )

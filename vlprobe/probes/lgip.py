@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vlprobe import pictures, scoring
+from vlprobe import files, pictures, scoring
 from vlprobe.access import refuse_outside
 from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
@@ -46,10 +46,10 @@ class Lgip(Probe):
         """Adds the digest of a file of edits."""
         if not options["edits"]:
             return options
-        path = Path(str(options["edits"])).resolve()
+        path = files.place(str(options["edits"])).resolve()
         refuse_outside(path)
         try:
-            return {**options, "edits": str(path), "edits_digest": pictures.digest(path.read_bytes())}
+            return {**options, "edits": str(path), "edits_digest": pictures.digest(files.read(path))}
         except OSError as error:
             raise InvalidInput(
                 f"Edits '{path}' cannot be read ({error.strerror}). Write some: vlprobe perturb."
