@@ -1,0 +1,130 @@
+"""Where the time of a run goes: `python benchmarks/stages.py [--model NAME] [--dataset NAME] [--items N]`.
+
+One real run, in an empty cache, with a clock around what it calls. Seconds are of the wall; what runs in several
+threads (reading and decoding pictures, which happens while the model is at work) is summed over them, and is marked.
+"waiting for pictures" is what of that the model had to wait for: a device that is never idle has none.
+"""
+
+import argparse
+import functools
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+SPENT: Counter[str] = Counter()
+THREADED = ("read pictures", "decode and preprocess")
+_lock = threading.Lock()
+_inside = threading.local()
+
+
+def timed(owner: object, name: str, stage: str) -> None:
+    """Puts a clock around a function; what a stage calls that has a clock of its own is not counted twice."""
+    own: Callable = getattr(owner, name)
+
+    @functools.wraps(own)
+    def run(*given, **named):
+        outer, _inside.spent = getattr(_inside, "spent", 0.0), 0.0
+        started = time.perf_counter()
+        try:
+            return own(*given, **named)
+        finally:
+            took = time.perf_counter() - started
+            with _lock:
+                SPENT[stage] += took - _inside.spent
+            _inside.spent = outer + took
+
+    setattr(owner, name, run)
+
+
+def main() -> None:
+    """Prints one line a stage, the longest first."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="demo:softmax")
+    parser.add_argument("--dataset", default="demo")
+    parser.add_argument("--probe", default="lgip")
+    parser.add_argument("--items", type=int, default=200)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--precision", default="fp32")
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=0, help="of torch; 0 leaves them to torch")
+    asked = parser.parse_args()
+
+    import torch
+
+    from vlprobe import embeddings, embeddings_kept, pictures, registry, runner, runner_answers, runner_questions
+    from vlprobe.store import Entry, Store
+
+    if asked.threads:
+        torch.set_num_threads(asked.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder))
+        registry.load_dataset(asked.dataset, store.root)  # draws or indexes pictures, which no second run does again
+        model = registry.load_model(asked.model, asked.device, asked.precision)
+        probe = registry.load_probe(asked.probe)
+        registry.load_model = lambda *_: model
+        timed(registry, "load_dataset", "read the dataset")
+        timed(pictures, "read", "read pictures")
+        timed(embeddings.Encoder, "_pixels", "decode and preprocess")
+        for name, stage in (
+            ("encode_images", "encode images"),
+            ("tokenize", "tokenize"),
+            ("encode_texts", "encode texts"),
+            ("look", "encode images"),
+            ("match", "match pairs"),
+        ):
+            if hasattr(model, name):
+                timed(model, name, stage)
+        timed(type(probe), "cases", "make edits")
+        timed(runner_questions, "_table", "make edits")
+        timed(runner_questions.check, "check", "check the data")
+        timed(runner_answers, "similarity_spread", "score")
+        timed(embeddings.Encoder, "images", "waiting for pictures")
+        timed(embeddings.Encoder, "texts", "plan texts")
+        timed(embeddings_kept.Vectors, "get", "keep embeddings")
+        timed(embeddings_kept.Vectors, "put", "keep embeddings")
+        timed(embeddings_kept.Vectors, "close", "keep embeddings")
+        timed(runner_answers.Judge, "add", "judge")
+        timed(runner_answers.Judge, "estimates", "judge")
+        timed(runner_answers.Judge, "sums", "judge")
+        timed(Entry, "write", "write")
+        timed(Entry, "write_part", "write")
+        timed(Entry, "finish", "write")
+        timed(Entry, "part", "read parts again")
+        scorer = type(probe).scorer
+
+        def scored(*given):
+            score = scorer(*given)
+            box = type("Box", (), {"score": staticmethod(score)})
+            timed(box, "score", "score")
+            return box.score
+
+        type(probe).scorer = scored
+        request = runner.Request(
+            models=(asked.model,),
+            dataset=asked.dataset,
+            probe=asked.probe,
+            limit=asked.items,
+            device=asked.device,
+            precision=asked.precision,
+            batch_size=asked.batch_size,
+            workers=asked.workers,
+            examine=False,
+        )
+        started = time.perf_counter()
+        manifest = runner.execute(request, store)[0]
+        whole = time.perf_counter() - started
+    print(f"{asked.model}, {asked.probe}: {manifest['n_items']:,} items, {manifest['n_cases']:,} cases")
+    print(f"whole run {whole:.1f} s, {manifest['n_cases'] / whole:,.0f} cases/s")
+    for stage, seconds in SPENT.most_common():
+        shown = f"{seconds / whole:6.1%}" if stage not in THREADED else f"over {asked.workers} threads"
+        print(f"{stage:24} {seconds:8.2f} s  {shown}")
+    rest = whole - sum(seconds for stage, seconds in SPENT.items() if stage not in THREADED)
+    print(f"{'the rest':24} {rest:8.2f} s  {rest / whole:6.1%}")
+
+
+if __name__ == "__main__":
+    main()
