@@ -5,7 +5,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from vlprobe import registry
+from vlprobe import access, registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.training import trainer
 from vlprobe.training.learner import Learner
@@ -47,6 +47,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(straight, tmp_path):
 
 def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_log(straight, tmp_path, monkeypatch):
     request, learn = other(straight, tmp_path), Learner.learn
+    monkeypatch.setattr(trainer, "_SAVE_SHARE", 1e9)
 
     def killed(self, batch, step):
         monkeypatch.setattr(trainer, "_SAVE_EVERY", 0 if step == 1 else 1e9)  # the state of step 2 alone is saved
@@ -134,6 +135,30 @@ def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_stat
     request.path.with_suffix(".state.pt").write_bytes(b"damaged")
     with pytest.raises(InvalidInput, match="Delete it"):
         train(request, straight.folder)
+
+
+def test_a_training_killed_between_weights_and_card_is_finished_by_the_next(straight, tmp_path, monkeypatch):
+    request = other(straight, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer, "write_json", lambda *_: (_ for _ in ()).throw(Stopped))
+        with pytest.raises(Stopped):
+            train(request, straight.folder)
+    assert request.path.exists()
+    monkeypatch.setattr(Learner, "learn", lambda *_: pytest.fail("trained again"))
+    assert train(request, straight.folder)["digest"] == straight.card["digest"]
+    assert not request.path.with_suffix(".state.pt").exists()
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_training(straight, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        train(replace(straight.request, output=str(tmp_path / "file" / "tuned.safetensors")), straight.folder)
+    monkeypatch.setenv(access.ROOTS, str(straight.folder))
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        train(other(straight, tmp_path), straight.folder)
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    with pytest.raises(InvalidInput, match="read-only"):
+        train(straight.request, straight.folder)
 
 
 def test_a_demo_model_is_tuned_to_a_small_file_that_the_demo_family_loads(straight, tmp_path):

@@ -14,9 +14,7 @@ class TrainRequest:
     loss: str = "clip"
     steps: int = 240
     batch_size: int = 128
-    piece: int = (
-        0  # pictures or texts that go through a tower at once; 0: all. The result is the same, with less memory
-    )
+    piece: int = 0  # pictures or texts that go through a tower at once, to save memory; 0: all
     rate: float = 1e-4  # the highest learning rate: after the warm-up, before the cosine to zero
     warm_up: int = 20  # steps
     decay: float = 0.1  # of weights; biases, gains and the logit scale do not decay
@@ -36,6 +34,21 @@ class TrainRequest:
     def path(self) -> Path:
         """The file of the weights."""
         return Path(self.output)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """What is tuned, named as in a request to probe: jobs of both kinds stand in one list."""
+        return (self.model,)
+
+    @property
+    def dataset(self) -> str:
+        """What it is tuned on, named likewise."""
+        return ", ".join(self.datasets)
+
+    @property
+    def probe(self) -> str:
+        """What is done, in the place of a probe."""
+        return "training"
 
     @property
     def tuned(self) -> str:

@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import io
 import json
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vlprobe import registry
+from vlprobe import access, registry
 from vlprobe.errors import InvalidInput
 from vlprobe.files import turn, write_bytes, write_json
 from vlprobe.models import demo, open_clip
@@ -37,7 +38,8 @@ from vlprobe.types import Item
 
 Progress = Callable[[str, float, float], None]  # what is being done, done, of how many; may raise to stop
 _FAMILIES = {"demo": demo, "openclip": open_clip}  # whose models can be tuned
-_SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost at most when a training is killed
+_SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost when a training is killed
+_SAVE_SHARE = 0.05  # of the time that saving may take; a large model is saved less often
 
 
 def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: None) -> dict:
@@ -58,7 +60,10 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
         NotFound: no such model or dataset.
     """
     _check(request)
-    with turn(request.path.with_suffix(".lock"), lambda: progress("Waiting for another process", 0, 1)):
+    _make_room(request.path)
+    with turn(
+        request.path.with_name(f".{request.path.stem}.lock"), lambda: progress("Waiting for another process", 0, 1)
+    ):
         progress(f"Loading {request.model}", 0, 1)
         encoder = registry.load_model(request.model, request.device)
         if not isinstance(encoder, OpenClipEncoder):
@@ -121,6 +126,7 @@ class _Training:
         request = self._request
         done, spent = self._resume()
         started = saved = time.monotonic()
+        took = 0.0
         with ThreadPoolExecutor(1) as ahead:
             coming = ahead.submit(self._batches.batch, done)
             while done < request.steps:
@@ -140,9 +146,11 @@ class _Training:
                     stop = True
                     raise
                 finally:
-                    if stop or time.monotonic() - saved > _SAVE_EVERY:
+                    begun = time.monotonic()
+                    if stop or begun - saved > max(_SAVE_EVERY, took / _SAVE_SHARE):
                         self._save(done, seconds)
                         saved = time.monotonic()
+                        took = saved - begun
         judged = [line["held_out"] for line in log(request.path) if "held_out" in line]
         held_out = {"items": self._n_held_out, "before": judged[0], "after": judged[-1]}
         return {"held_out": held_out, "seconds": round(spent + time.monotonic() - started, 1)}
@@ -170,7 +178,7 @@ class _Training:
             "scaler": learner.scaler.state_dict(),
         }
         torch.save(state, buffer)
-        write_bytes(self._state, buffer.getvalue())
+        write_bytes(self._state, buffer.getbuffer())
 
     def _resume(self) -> tuple[int, float]:
         """Where the same request was stopped, in steps and seconds, everything put back as it was then; or a start."""
@@ -225,7 +233,7 @@ def _pinned(request: TrainRequest, encoder: OpenClipEncoder, data: list[dict]) -
 
 def _finished(path: Path, pinned: str) -> dict | None:
     """The card of the same training, if it has ended. Raises InvalidInput where the file holds something else."""
-    if not path.exists():
+    if not path.exists() or path.with_suffix(".state.pt").exists():  # killed after the weights, before the card
         return None
     try:
         card = json.loads(path.with_suffix(".json").read_bytes())
@@ -234,6 +242,18 @@ def _finished(path: Path, pinned: str) -> dict | None:
     if card.get("pinned") != pinned:
         raise InvalidInput(f"'{path}' is there already, from another training. Name another output, or delete it.")
     return card
+
+
+def _make_room(path: Path) -> None:
+    access.refuse_writing()
+    access.refuse_outside(path)
+    try:  # before minutes of work, not after
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise InvalidInput(
+            f"'{path}' cannot be written ({error.strerror}). Expected a file in a folder that can be written to."
+        ) from None
 
 
 @contextlib.contextmanager
