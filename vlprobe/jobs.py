@@ -31,7 +31,9 @@ from vlprobe.files import turn, write_bytes, write_json
 from vlprobe.models.frozen import pick_device
 from vlprobe.runner import Progress, Request, execute
 from vlprobe.store import Store
+from vlprobe.training.request import TrainRequest
 
+Asked = Request | TrainRequest
 ENDED = ("done", "failed", "cancelled", "dead")
 _WRITE_EVERY = 0.3  # seconds between two writes of the status
 _LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
@@ -44,7 +46,7 @@ class Job:
     """What can be said of a job now."""
 
     id: str
-    request: Request
+    request: Asked
     state: str  # queued, running, done, failed, cancelled or dead
     label: str = ""
     done: float = 0.0
@@ -80,7 +82,7 @@ def _folder(store: Store, job_id: str) -> Path:
     return folder
 
 
-def start(request: Request, store: Store) -> str:
+def start(request: Asked, store: Store) -> str:
     """Starts a child process for the request and returns the job's id."""
     store.writable()
     job_id = f"{int(time.time()):x}{uuid.uuid4().hex[:6]}"
@@ -144,12 +146,13 @@ def read(store: Store, job_id: str) -> Job:
     return Job(id=job_id, request=request, created=created, **status | {"keys": tuple(status.get("keys", ()))})
 
 
-def _asked(folder: Path) -> tuple[Request, float]:
+def _asked(folder: Path) -> tuple[Asked, float]:
     """What the job was asked, and when."""
     try:
         given = json.loads((folder / "request.json").read_bytes())
         created = given.pop("created")
-        return Request(**given | {"models": tuple(given["models"])}), created
+        kind, names = (TrainRequest, "datasets") if "datasets" in given else (Request, "models")
+        return kind(**given | {names: tuple(given[names])}), created
     except (ValueError, TypeError, KeyError, AttributeError):
         raise InvalidInput(f"'{folder}/request.json' is damaged. Delete the folder, start the run anew.") from None
 
@@ -230,8 +233,8 @@ def work(root: str, job_id: str) -> int:
         request, _ = _asked(folder)
         report.device = _device(request.device)
         with _turn(store, job_id, report):
-            manifests = execute(request, store, report)
-        report.write("done", label="Done", done=1.0, total=1.0, keys=[manifest["key"] for manifest in manifests])
+            keys = _work(request, store, report)
+        report.write("done", label="Done", done=1.0, total=1.0, keys=keys)
         return 0
     except Cancelled as stop:
         report.write("cancelled", label=str(stop))
@@ -243,6 +246,16 @@ def work(root: str, job_id: str) -> int:
         traceback.print_exc()
         report.write("failed", error=str(JobFailed(f"{type(error).__name__}: {error}. Its log has the details.")))
         return 1
+
+
+def _work(request: Asked, store: Store, report: _Report) -> list[str]:
+    """Does what is asked; returns the keys of the runs that can be looked at, none of a training."""
+    if isinstance(request, Request):
+        return [manifest["key"] for manifest in execute(request, store, report)]
+    from vlprobe.training.trainer import train
+
+    train(request, store.root, report.update)
+    return []
 
 
 def _device(asked: str) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.files import place
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
 
@@ -66,4 +67,4 @@ def _path(name: str) -> Path:
     short, _, checkpoint = name.partition(":")[2].partition("@")
     if short not in _NAMES:
         raise NotFound("model", name, names())
-    return Path(checkpoint) if checkpoint else FOLDER / f"{short}.safetensors"
+    return place(checkpoint) if checkpoint else FOLDER / f"{short}.safetensors"

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from vlprobe.files import place
+
 
 @dataclass(frozen=True)
 class TrainRequest:
@@ -33,7 +35,7 @@ class TrainRequest:
     @property
     def path(self) -> Path:
         """The file of the weights."""
-        return Path(self.output)
+        return place(self.output)
 
     @property
     def models(self) -> tuple[str, ...]:

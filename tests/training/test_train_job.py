@@ -1,0 +1,56 @@
+"""A training is a job like any other: asked, worked off in turn, cancelled and resumed."""
+
+from dataclasses import replace
+
+import pytest
+
+from vlprobe import jobs
+from vlprobe.store import Store
+from vlprobe.training import trainer
+
+
+@pytest.fixture
+def begun(straight, tmp_path, monkeypatch):
+    """A store with the job of a training that has its process still to come."""
+    monkeypatch.setattr(jobs, "_spawn", lambda *_: None)
+    store = Store(tmp_path / "cache")
+    request = replace(straight.request, output=str(store.root / "trained" / "tuned.safetensors"))
+    return store, jobs.start(request, store), request
+
+
+def test_a_job_trains_and_names_its_end(begun, straight):
+    store, job_id, request = begun
+    assert jobs.work(str(store.root), job_id) == 0
+    job = jobs.read(store, job_id)
+    assert (job.state, job.fraction, job.keys, job.error) == ("done", 1, (), "")
+    assert job.request == request
+    assert trainer.log(request.path)[-1]["held_out"] == straight.card["held_out"]["after"]
+    shown = jobs.jobs(store)[0].request
+    assert (shown.models, shown.dataset, shown.probe) == ((request.model,), request.datasets[0], "training")
+
+
+def test_a_cancelled_training_keeps_its_steps_and_goes_on(begun, monkeypatch):
+    store, job_id, request = begun
+    note = trainer._Training._note
+
+    def cancel_at_two(self, line):
+        note(self, line)
+        if line["step"] == 2:
+            jobs.cancel(store, job_id)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer._Training, "_note", cancel_at_two)
+        assert jobs.work(str(store.root), job_id) == 0
+    assert jobs.read(store, job_id).state == "cancelled"
+    assert [line["step"] for line in trainer.log(request.path)] == [0, 1, 2, 2]
+    jobs.resume(store, job_id)
+    assert jobs.work(str(store.root), job_id) == 0
+    assert [line["step"] for line in trainer.log(request.path)] == [0, 1, 2, 2, 3, 4, 4]
+    assert request.path.exists()
+
+
+def test_what_cannot_be_trained_fails_in_one_line(begun):
+    store, _, request = begun
+    job_id = jobs.start(replace(request, datasets=("demo",)), store)
+    assert jobs.work(str(store.root), job_id) == 1
+    assert "no data to train on" in jobs.read(store, job_id).error
