@@ -44,10 +44,10 @@ def read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def parse_json(text: str) -> object:
-    """What a JSON text says. Raises ValueError, also where it is nested too deeply or says a name twice."""
+def parse_json(text: str, unique: bool = False) -> object:
+    """What a JSON text says. Raises ValueError, also where it nests too deeply or, if `unique`, says a name twice."""
     try:
-        return json.loads(text, object_pairs_hook=_object)
+        return json.loads(text, object_pairs_hook=_object if unique else None)
     except json.JSONDecodeError as error:
         raise ValueError(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except RecursionError:

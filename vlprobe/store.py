@@ -19,6 +19,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -33,7 +34,8 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.files import write_json, writing
 
 SCHEMA = 2
-GROUP_ROWS = 122_880  # of a row group: what one thread of DuckDB reads at a time
+GROUP_ROWS = 8192  # of a row group: what is read to show one row of it; with fewer, reading all of them is slower
+BLOCK_ROWS = 122_880  # that are read at a time where all of them are
 GROUP_BYTES = 64 << 20  # and what is in memory while it is written or read
 REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
 DEFAULT = Path(os.environ.get("VLPROBE_CACHE", "cache"))
@@ -134,6 +136,8 @@ class Entry:
             found = json.loads(path.read_bytes())
             if found.get("sha256") in (None, _seal(found)) and {"schema", "files"} <= set(found):
                 return found
+        except FileNotFoundError:
+            raise InvalidInput(f"Nothing is stored in '{self.folder}'. `vlprobe show` lists what is.") from None
         except (ValueError, AttributeError):  # not JSON, or not an object
             pass
         raise InvalidInput(f"'{path}' is damaged. {REPAIR}")
@@ -196,10 +200,10 @@ class Entry:
                 yield pa.concat_tables(found)
 
     def blocks(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """All rows, GROUP_ROWS at a time. Raises InvalidInput as `table` does."""
+        """All rows, BLOCK_ROWS at a time. Raises InvalidInput as `table` does."""
         rows = pq.read_metadata(self._whole(name)).num_rows
         return self.slices(
-            name, [(start, min(start + GROUP_ROWS, rows)) for start in range(0, rows, GROUP_ROWS)], columns
+            name, [(start, min(start + BLOCK_ROWS, rows)) for start in range(0, rows, BLOCK_ROWS)], columns
         )
 
     def _whole(self, name: str) -> Path:
@@ -228,11 +232,16 @@ class Store:
 
     def cases(self, key: str) -> Entry:
         """The questions under this key."""
-        return Entry(self.root / "cases" / key)
+        return self._entry("cases", key)
 
     def run(self, key: str) -> Entry:
         """One model's answers under this key."""
-        return Entry(self.root / "runs" / key)
+        return self._entry("runs", key)
+
+    def _entry(self, kind: str, key: str) -> Entry:
+        if not re.fullmatch("[0-9a-z]{1,64}", key):
+            raise InvalidInput(f"'{key}' is no key of stored {kind}. `vlprobe show` lists what is stored.")
+        return Entry(self.root / kind / key)
 
     def runs(self) -> list[dict]:
         """Manifests of all complete runs, oldest first; each has `key`."""
@@ -269,8 +278,8 @@ class Store:
 
         Raises InvalidInput where one of them is not what was written.
         """
-        folder = "cases" if table == "cases" else "runs"
-        paths = [self.root / folder / key / f"{table}.parquet" for key in keys]
+        entry = self.cases if table == "cases" else self.run
+        paths = [entry(key).folder / f"{table}.parquet" for key in keys]
         for path in paths:
             whole(path)
         return list(map(str, paths))

@@ -123,7 +123,7 @@ def read_json(path: Path) -> object:
     """What a JSON file says. Raises InvalidInput with the place of the first mistake."""
     text = read_text(path)
     try:
-        return files.parse_json(text)
+        return files.parse_json(text, unique=True)
     except ValueError as error:
         raise InvalidInput(
             f"'{path}' is not valid JSON ({error}). Expected a whole file; fetch or save it again."

@@ -76,7 +76,7 @@ def read_records(file: Path) -> object:
     for number, line in enumerate(read_text(file).split("\n"), 1):
         try:
             if line.strip():
-                records.append(files.parse_json(line))
+                records.append(files.parse_json(line, unique=True))
         except ValueError as error:
             reason = str(error).removeprefix("line 1, ")
             raise InvalidInput(

@@ -2,6 +2,7 @@
 
 import pickle
 import struct
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,9 @@ def read_weights(path: Path) -> dict:
     try:
         if path.suffix == ".safetensors":
             return safetensors.torch.load_file(path)
-        loaded = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a file is of an unusual form; what is wrong with it is said below
+            loaded = torch.load(path, map_location="cpu", weights_only=True)
     except (*DAMAGED, safetensors.SafetensorError) as error:
         reason = str(error).partition("\n")[0][:160].rstrip(".") or type(error).__name__
         raise InvalidInput(

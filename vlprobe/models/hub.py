@@ -6,7 +6,6 @@ is refused, and every tensor must be there: transformers would draw a missing on
 
 import contextlib
 import importlib.util
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
+from vlprobe import files
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
 from vlprobe.models.checkpoint import DAMAGED
 
@@ -55,7 +55,7 @@ def need(name: str, package: str) -> None:
 def find(name: str) -> Path:
     """The folder that a name stands for, fetched from the hub where it is not a folder here. Raises InvalidInput."""
     prefix, _, what = name.partition(":")
-    folder = Path(what).expanduser()
+    folder = files.place(what)
     if what and folder.is_dir():
         return folder
     if what.startswith(("/", ".", "~")) or not REPOSITORY.fullmatch(what):
@@ -88,7 +88,7 @@ def _fetched(name: str, repository: str) -> Path:
 def read_json(path: Path, kind: type = dict) -> dict | list:
     """What a JSON file of a model says. Raises InvalidInput where it is not of that kind."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = files.parse_json(files.read(path).decode())
     except OSError as error:
         raise InvalidInput(
             f"'{path}' cannot be read ({error.strerror}). Expected a model folder as save_pretrained writes it."

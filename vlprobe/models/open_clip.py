@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vlprobe import files
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.files import write_bytes
 from vlprobe.models.checkpoint import load_weights
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import torch
 
 PREFIX = "openclip"
+MISFITS = (TypeError, ValueError, KeyError, AttributeError)  # what a config of the wrong form makes OpenCLIP raise
 FOLDER_WEIGHTS = (
     "open_clip_model.safetensors",
     "open_clip_pytorch_model.safetensors",
@@ -52,7 +54,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     what = name.removeprefix(f"{PREFIX}:")
     if what.startswith("local-dir:"):
         folder, _, checkpoint = what.removeprefix("local-dir:").partition("@")
-        return load_folder(name, Path(folder), device, precision, weights=Path(checkpoint) if checkpoint else None)
+        return load_folder(
+            name, files.place(folder), device, precision, weights=files.place(checkpoint) if checkpoint else None
+        )
     before, _, checkpoint = what.partition("@")
     architecture, _, tag = before.partition("/")
     import open_clip
@@ -71,7 +75,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
         notes.append(f"{gelu}, as {tag} was trained, and not the activation that {architecture} stands for")
     weights = None
     if checkpoint:
-        weights = Path(checkpoint)
+        weights = files.place(checkpoint)
         if not tag:
             _check_that_defaults_can_be_right(name, architecture)
             notes.append(f"OpenCLIP's default preprocessing and {architecture}'s activation, whatever the weights had")
@@ -104,7 +108,7 @@ def load_folder(
     """
     path = folder / "open_clip_config.json"
     try:
-        described = json.loads(path.read_text(encoding="utf-8"))
+        described = files.parse_json(files.read(path).decode())
     except OSError as error:
         raise InvalidInput(
             f"'{path}' cannot be read ({error.strerror}). "
@@ -188,7 +192,7 @@ def _build(name: str, source: str, **options: object) -> "torch.nn.Module":
             torch.default_generator.manual_seed(0)
             logging.disable(logging.WARNING)  # OpenCLIP says "randomly" of a model whose weights are loaded next
             return open_clip.create_model(source, load_weights=False, pretrained_text=False, **options)
-    except (TypeError, ValueError, KeyError, AssertionError, RuntimeError, OSError) as error:
+    except (*MISFITS, AssertionError, RuntimeError, OSError, MemoryError) as error:
         reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
         raise InvalidInput(f"OpenCLIP cannot build '{name}' ({reason}). Check its config.") from error
     finally:
@@ -213,6 +217,9 @@ def _tokenizer(name: str, source: str, config: dict) -> Callable:
             return open_clip.get_tokenizer(source)
     except ImportError as error:
         raise MissingDependency(f"The tokenizer of '{name}'", error.name or "transformers") from None
+    except MISFITS as error:
+        reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+        raise InvalidInput(f"OpenCLIP cannot build the tokenizer of '{name}' ({reason}). Check its config.") from None
     except OSError:
         raise InvalidInput(
             f"The tokenizer of '{name}' is not on this machine and the Hugging Face hub cannot be reached. "
