@@ -1,14 +1,17 @@
 """Plan and execute: complete, resumable, and blind to everything that must not change a number."""
 
 import dataclasses
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from vlprobe import registry, runner, runner_answers, views
+from tests.conftest import make_tiny
+from vlprobe import registry, runner, runner_answers, runner_questions, views
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.runner import Progress, Request, execute
 from vlprobe.store import Store
 from vlprobe.types import Run
@@ -120,15 +123,39 @@ def test_a_damaged_part_is_made_again_on_resume(tiny, tmp_path, monkeypatch):
     assert stored_bytes(broken) == stored_bytes(whole)
 
 
+@pytest.fixture(scope="module")
+def weak(tmp_path_factory) -> tuple[Request, Store, dict]:
+    """What a trained model is asked, a store with its answers, and their manifest."""
+    folder = tmp_path_factory.mktemp("weak")
+    asked = request(make_tiny(folder / "tiny"), models=("demo:weak",), examine=False, limit=3)
+    store = Store(folder / "cache")
+    return asked, store, execute(asked, store)[0]
+
+
 @pytest.mark.parametrize(
-    "change", [{"batch_size": 1}, {"workers": 5}, {"keep_embeddings": False}], ids=lambda change: next(iter(change))
+    "change",
+    [
+        {"batch_size": 1},
+        {"workers": 5},
+        {"keep_embeddings": False, "memory": 256},
+        {"JUDGED_CASES": 1, "PART_CASES": 1},
+        {"_pools_at_the_end_of_text": lambda self: False},
+    ],
+    ids=lambda change: next(iter(change)),
 )
-def test_what_is_only_about_speed_changes_neither_the_key_nor_a_score(tiny, tmp_path, change):
-    stores = Store(tmp_path / "one"), Store(tmp_path / "other")
-    one, other = execute(request(tiny), stores[0])[0], execute(request(tiny, **change), stores[1])[0]
+def test_what_is_only_about_speed_changes_neither_the_key_nor_a_number(weak, tmp_path, monkeypatch, change):
+    asked, store, one = weak
+    other_store = Store(tmp_path)
+    for owner in (runner_answers, OpenClipEncoder):
+        for name in [name for name in change if hasattr(owner, name)]:
+            monkeypatch.setattr(owner, name, change.pop(name))
+    other = execute(dataclasses.replace(asked, **change), other_store)[0]
     assert one["key"] == other["key"]
-    left, right = (s.run(one["key"]).table("scores").to_pandas()["margin"] for s in stores)
-    assert np.abs(left - right).max() <= 1e-6
+    assert one["spread"] == pytest.approx(other["spread"], abs=1e-6)
+    assert one["erased"] == other["erased"] and sum(one["erased"].values())
+    for table in ("scores", "estimates", "sums"):
+        left, right = (own.run(one["key"]).table(table).to_pandas() for own in (store, other_store))
+        pd.testing.assert_frame_equal(left, right, rtol=0, atol=1e-6)
 
 
 def test_every_part_of_a_run_that_can_change_a_number_changes_its_key():
@@ -185,6 +212,7 @@ def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kep
         ({"dataset": "demoo"}, "Did you mean 'demo'"),
         ({"batch_size": 0}, "batch size and workers 1 or more"),
         ({"limit": -1}, "limit must be 0 or more"),
+        ({"memory": 9}, "memory of 9 MiB is too little"),
         ({"options": {"kinds": []}}, "makes no case"),
     ],
 )
@@ -277,3 +305,15 @@ def test_two_processes_on_one_run_do_its_work_once(tiny, store, monkeypatch):
         found = list(pool.map(lambda _: execute(request(tiny, examine=False), store), range(2)))
     assert found[0] == found[1]
     assert len(store.runs()) == 1
+
+
+def test_parts_end_where_an_item_ends_and_none_is_smaller_than_asked_but_the_last(tiny, store):
+    manifest = execute(request(tiny, examine=False), store)[0]
+    entry = store.cases(manifest["case_key"])
+    items = entry.table("cases")["item_code"].to_pylist()
+    for size in (1, 7, 30, 10_000):
+        parts = runner_questions.parts(entry, size)
+        assert parts[0][0] == 0 and parts[-1][1] == len(items)
+        assert all(one[1] == other[0] for one, other in itertools.pairwise(parts))
+        assert all(last - first >= size for first, last in parts[:-1])
+        assert all(items[last - 1] != items[last] for _, last in parts[:-1])

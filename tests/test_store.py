@@ -4,8 +4,10 @@ import os
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from vlprobe import store as store_module
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.files import write_bytes
 from vlprobe.store import Store
@@ -120,3 +122,28 @@ def test_an_unwritable_cache_is_said_before_any_work(tmp_path):
     blocked.write_text("")
     with pytest.raises(InvalidInput, match="Cannot write to the cache"):
         Store(blocked / "cache").writable()
+
+
+@pytest.mark.parametrize("rows", [1, 3, 100])
+def test_a_table_written_piece_by_piece_reads_back_whole_and_in_slices(store: Store, monkeypatch, rows: int):
+    monkeypatch.setattr(store_module, "GROUP_ROWS", rows)
+    whole = pa.table({"case": range(10), "texts": [["x"] * (number % 3) for number in range(10)]})
+    entry = store.cases("a" * 16)
+    written = entry.write("cases", (whole.slice(start, 2) for start in range(0, 10, 2)))
+    entry.finish({}, {}, [written])
+    assert entry.table("cases").equals(whole)
+    ranges = [(0, 1), (1, 6), (8, 10)]
+    for (first, last), found in zip(ranges, entry.slices("cases", ranges), strict=True):
+        assert found.combine_chunks().equals(whole.slice(first, last - first).combine_chunks())
+    blocks = list(entry.blocks("cases", ["case"]))
+    assert [block.num_rows for block in blocks] == [rows] * (10 // rows) + [10 % rows] * (10 % rows > 0)
+    assert pa.concat_tables(blocks).equals(whole.select(["case"]))
+
+
+def test_row_groups_end_before_they_take_too_much_memory(store: Store, monkeypatch):
+    monkeypatch.setattr(store_module, "GROUP_BYTES", 1000)
+    tables = (pa.table({"text": ["x" * 300]}) for _ in range(10))
+    store.cases("a" * 16).finish({}, {}, [store.cases("a" * 16).write("cases", tables)])
+    file = pq.ParquetFile(store.cases("a" * 16).folder / "cases.parquet")
+    assert [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)] == [4, 4, 2]
+    file.close()

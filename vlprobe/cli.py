@@ -93,9 +93,10 @@ def list_(what: str, how: str) -> None:
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
 @click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True)
 @click.option("--batch-size", default=64, show_default=True)
-@click.option("--workers", default=2, show_default=True, help="Threads that read pictures.")
+@click.option("--workers", type=int, help="Threads that read pictures [one a core, at most 16].")
+@click.option("--memory", default=2048, show_default=True, help="MiB that a run may take beside the model's weights.")
 @click.option("--threads", default=0, type=click.IntRange(0, 1024), help="Threads of torch; 0 leaves them to torch.")
-@click.option("--no-embedding-cache", is_flag=True, help="Keep embeddings in memory only.")
+@click.option("--no-embedding-cache", is_flag=True, help="Keep no embeddings for later runs.")
 @click.option("--no-doctor", is_flag=True, help="Do not put the model to the doctor's checks.")
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
@@ -111,6 +112,7 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **gi
 
         torch.set_num_threads(threads)
     keep, examine = not given.pop("no_embedding_cache"), not given.pop("no_doctor")
+    given = {name: value for name, value in given.items() if value is not None}
     request = Request(options=_options(options), keep_embeddings=keep, examine=examine, **given)
     store = _store(ctx)
     with Bar() as bar:

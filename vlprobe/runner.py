@@ -5,6 +5,7 @@ disk is not asked again, so that the same call resumes after a crash, a cancel o
 """
 
 import functools
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -31,7 +32,7 @@ class Request:
     device: str = "auto"
     precision: str = "fp32"
     batch_size: int = 64
-    workers: int = 2
+    workers: int = min(16, os.cpu_count() or 1)  # threads that read pictures
     memory: int = 2048  # MiB that a run may take beside the model's weights
     keep_embeddings: bool = True
     examine: bool = True  # put the model to the doctor's checks too, once for each dataset

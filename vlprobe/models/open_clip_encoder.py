@@ -54,6 +54,7 @@ class OpenClipEncoder:
         self._transform = preprocess
         self._tokenizer = tokenizer
         self._ids = quick(tokenizer)
+        self._canonical = self._unlearned()
         self._small = device == "cpu" and sum(weight.numel() for weight in model.parameters()) < 5_000_000
         # Whether columns can be cut is a property of the tower, so it is judged in fp32: half precision rounds by more
         # than the tolerance whenever a shape changes.
@@ -84,8 +85,9 @@ class OpenClipEncoder:
             return frozen.unit(self._model.encode_image(torch.from_numpy(pixels).to(self.device)))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, context)."""
-        return self._ids(texts)
+        """Texts to int64 of shape (n, context); tokens of which the model knows nothing are one and the same."""
+        tokens = self._ids(texts)
+        return tokens if self._canonical is None else self._canonical[tokens]
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
         """Shape (n, context) to unit vectors of shape (n, dim); `cut=False` runs every column."""
@@ -141,6 +143,19 @@ class OpenClipEncoder:
         chosen = [owner.gelu for owner in self._gelus()] or list(self._model.modules())
         names = sorted({type(part).__name__ for part in chosen if type(part).__name__.endswith("GELU")})
         return " and ".join(names) or "neither GELU nor QuickGELU"
+
+    def _unlearned(self) -> np.ndarray | None:
+        """Each token's id, or for tokens with an embedding of nothing but zeros that of the first of them.
+
+        Two texts that differ only there are one text to the model, and must tie whatever their batches are.
+        """
+        table = getattr(self._tower, "token_embedding", None)
+        if table is None:
+            return None
+        nothing = np.flatnonzero((table.weight[1:] == 0).all(dim=1).cpu().numpy()) + 1  # 0 pads, in some towers
+        canonical = np.arange(table.num_embeddings)
+        canonical[nothing[1:]] = nothing[0] if len(nothing) else 0
+        return canonical if len(nothing) > 1 else None
 
     @property
     def _tower(self) -> "torch.nn.Module":
