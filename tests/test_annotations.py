@@ -99,13 +99,11 @@ def test_processes_that_write_at_once_lose_nothing(store: Store):
         "for n in range(int(sys.argv[3]), int(sys.argv[3]) + 15):\n"
         "    a.write(Store(Path(sys.argv[1])), sys.argv[2], a.Annotation(n, 'c', ('t',), 'x' * 500))"
     )
-    running = [
-        subprocess.Popen([sys.executable, "-c", code, str(store.root), KEY, str(start)]) for start in (0, 100, 200)
-    ]
-    assert [process.wait() for process in running] == [0, 0, 0]
+    running = [subprocess.Popen([sys.executable, "-c", code, str(store.root), KEY, str(start)]) for start in (0, 100)]
+    assert [process.wait() for process in running] == [0, 0]
     known = annotations.read(store, KEY)
     assert known.damaged == ()
-    assert sorted(one.case for one in known.said) == [start + n for start in (0, 100, 200) for n in range(15)]
+    assert sorted(one.case for one in known.said) == [start + n for start in (0, 100) for n in range(15)]
 
 
 def test_the_version_changes_with_each_word(store: Store):

@@ -83,7 +83,7 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return there
 
 
-@pytest.mark.parametrize("probe", ["lgip", "prsm"])
+@pytest.mark.parametrize("probe", ["lgip", "visla"])
 def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: str):
     asked = views.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
     text = report.report(every_probe, asked)
