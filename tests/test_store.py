@@ -127,6 +127,7 @@ def test_an_unwritable_cache_is_said_before_any_work(tmp_path):
 @pytest.mark.parametrize("rows", [1, 3, 100])
 def test_a_table_written_piece_by_piece_reads_back_whole_and_in_slices(store: Store, monkeypatch, rows: int):
     monkeypatch.setattr(store_module, "GROUP_ROWS", rows)
+    monkeypatch.setattr(store_module, "BLOCK_ROWS", rows)
     whole = pa.table({"case": range(10), "texts": [["x"] * (number % 3) for number in range(10)]})
     entry = store.cases("a" * 16)
     written = entry.write("cases", (whole.slice(start, 2) for start in range(0, 10, 2)))

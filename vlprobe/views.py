@@ -36,6 +36,8 @@ def kinds(probe: str) -> dict[str, str]:
 
 def runs(store: Store) -> pd.DataFrame:
     """Stored runs, newest first: key, question set, model, dataset, probe, options, sizes, spread, time."""
+    manifests = store.runs()
+    warnings = {digest: doctor.warnings(store, digest) for digest in {one["run"]["model_digest"] for one in manifests}}
     rows = [
         {
             "key": manifest["key"],
@@ -43,11 +45,9 @@ def runs(store: Store) -> pd.DataFrame:
             **{name: manifest["run"][name] for name in ("model", "dataset", "probe", "limit", "seed")},
             "options": _describe(manifest["run"]),
             **{name: manifest[name] for name in ("n_items", "n_cases", "spread", "seconds", "finished")},
-            "note": "; ".join(
-                filter(None, [manifest["note"], *doctor.warnings(store, manifest["run"]["model_digest"])])
-            ),
+            "note": "; ".join(filter(None, [manifest["note"], *warnings[manifest["run"]["model_digest"]]])),
         }
-        for manifest in reversed(store.runs())
+        for manifest in reversed(manifests)
     ]
     return pd.DataFrame(rows, columns=RUN_COLUMNS)
 
@@ -105,7 +105,7 @@ def estimates(
     """
     own = runs_of(store, case_key)
     known = metrics(own["probe"].iloc[0])
-    if by not in ("all", *(parts := slices(store, case_key))):
+    if by != "all" and by not in (parts := slices(store, case_key)):
         raise NotFound("way to break down", by, ["all", *parts])
     with store.cursor() as cursor:
         table = cursor.execute(

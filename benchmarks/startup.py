@@ -1,0 +1,139 @@
+"""How long a person waits for the first answer: `python benchmarks/startup.py`.
+
+    help          `vlprobe --help`, from the start of the process to its end, and whether it imported torch
+    list          `vlprobe list metrics`, the same
+    first page    from the start of `vlprobe dashboard` over an empty cache to the first page's text in chromium, which
+                  is running already; without chromium, to the end of the page's first run in Streamlit's own test
+    second page   a page of the running server in a new tab: from its address to its text
+
+Each five times in turn; printed are the fastest and the median in seconds. Files are in the memory of the machine after
+the first round, which is not counted.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+GOALS = {"help": 0.3, "first page": 3.0}
+PORT = 8598
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+VLPROBE = [sys.executable, "-m", "vlprobe"]
+
+
+def command(*given: str) -> float:
+    """Seconds that a command takes."""
+    started = time.perf_counter()
+    subprocess.run([*VLPROBE, *given], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - started
+
+
+def imported(module: str, *given: str) -> bool:
+    """Whether a command imports the module."""
+    said = subprocess.run([sys.executable, "-X", "importtime", *VLPROBE[1:], *given], cwd=ROOT, capture_output=True)
+    return any(line.rpartition("|")[2].strip() == module for line in said.stderr.decode().splitlines())
+
+
+def in_browser(chromium: object, cache: str) -> tuple[float, float]:
+    """Seconds to the first page from the start of a server, and to a page of it in another tab."""
+    started = time.perf_counter()
+    server = subprocess.Popen(
+        [*VLPROBE, "dashboard", "--port", str(PORT)],
+        cwd=ROOT,
+        env=os.environ | {"VLPROBE_CACHE": cache},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        answered(server)
+        tab = chromium.new_page()
+        tab.goto(f"http://127.0.0.1:{PORT}/")
+        tab.locator(".vp-welcome").wait_for(timeout=60_000)
+        first = time.perf_counter() - started
+        tab.close()
+        started = time.perf_counter()
+        tab = chromium.new_page()
+        tab.goto(f"http://127.0.0.1:{PORT}/run")
+        tab.locator("h1").first.wait_for(timeout=60_000)
+        second = time.perf_counter() - started
+        tab.close()
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)  # Streamlit is a process of its own
+        server.wait()
+        while listens():
+            time.sleep(0.02)
+    return first, second
+
+
+def answered(server: subprocess.Popen) -> None:
+    """Waits until the server answers."""
+    while server.poll() is None:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{PORT}/_stcore/health", timeout=1)
+            return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.02)
+    sys.exit(f"The dashboard did not start. Is the port {PORT} taken?")
+
+
+def listens() -> bool:
+    """Whether something still listens there."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", PORT)) == 0
+
+
+def in_test(cache: str) -> float:
+    """Seconds to the end of the first page's first run, in a process of its own."""
+    script = "from streamlit.testing.v1 import AppTest; AppTest.from_file('app.py', default_timeout=60).run()"
+    started = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        check=True,
+        env=os.environ | {"VLPROBE_CACHE": cache},
+        capture_output=True,
+    )
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    """Prints a line a question."""
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("--repeat", type=int, default=5)
+    repeat = asked.parse_args().repeat
+    spent: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as cache:
+        for turn in range(repeat + 1):
+            took = {"help": command("--help"), "list": command("list", "metrics")}
+            if CHROMIUM:
+                from playwright.sync_api import sync_playwright
+
+                with sync_playwright() as playwright:
+                    chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+                    took["first page"], took["second page"] = in_browser(chromium, cache)
+                    chromium.close()
+            else:
+                took["first page"] = in_test(cache)
+            for name, seconds in took.items():
+                spent.setdefault(name, []).extend([seconds] if turn else [])
+    print(f"{'':14}{'fastest s':>10}{'median s':>10}{'goal':>6}")
+    for name, seconds in spent.items():
+        print(f"{name:14}{min(seconds):10.2f}{statistics.median(seconds):10.2f}{GOALS.get(name, ''):>6}")
+    print(f"help imports torch: {'yes' if imported('torch', '--help') else 'no'}")
+    if not CHROMIUM:
+        print("first page: without chromium, Streamlit's own test run in place of a browser")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+"""The store and the dashboard's tables at 12 million answers: `python benchmarks/store.py [--browser]`.
+
+A run of LGIP over a few drawn pictures is made as always; its tables are then repeated, with other case numbers and
+made-up margins, to eight models that were asked 1.5 million cases each, in the store's own layout and schema (in a
+temporary folder, removed at the end). Measured, as the median of seven calls after a first one:
+
+    page            `views.failures`: the worst 24 colour flips that fooled one model, page 1 and page 50, and how many
+    outcomes        `views.outcomes`: how many cases of one kind were held, tied and fooled
+    aggregate       SQL over every answer: cases, mean margin and share fooled of each model and kind
+    estimates       `views.estimates`: every model's means and intervals, as they were stored
+    answers         `views.answers`: what all models said to 24 cases
+    runs            `views.question_sets`: what is stored; every page begins with it
+
+and the failures page as `streamlit.testing` runs it, without a browser: its first run, and a changed filter, each on
+choices that were not asked before. With --browser also in Debian's chromium: from the address to the first card, and
+from the click on an outcome to the new cards.
+"""
+
+import argparse
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+MODELS = 8
+CASES = 1_500_000
+CALLS = 7
+ROOT = Path(__file__).resolve().parents[1]
+GOALS = {"page 1": 50, "page 50": 50, "aggregate": 300, "estimates": 20}
+PORT = 8597
+
+
+def fill(root: Path, cases: int) -> str:
+    """Writes the store; returns its question set."""
+    import numpy as np
+    import pyarrow as pa
+
+    from vlprobe.demo.captions import captions
+    from vlprobe.demo.renderer import render
+    from vlprobe.demo.scene import distinct
+    from vlprobe.runner import Request, execute
+    from vlprobe.store import Store
+    from vlprobe.types import Run
+
+    data = root / "data"
+    data.mkdir(parents=True)
+    lines = ["image,caption"]
+    for number, scene in enumerate(distinct("test", 20)):
+        render(scene).save(data / f"{number}.png")
+        lines += [f'{data}/{number}.png,"{text}"' for text in captions(scene, 5)]
+    (data / "captions.csv").write_text("\n".join(lines) + "\n")
+    asked = Request(("control:random",), f"csv:{data}/captions.csv", "lgip", examine=False, keep_embeddings=False)
+    small = Store(root / "small")
+    manifest = execute(asked, small)[0]
+    real = small.run(manifest["key"])
+    questions = small.cases(manifest["case_key"])
+    store = Store(root / "cache")
+    few = manifest["n_cases"]
+    which = np.arange(cases) % few
+    again = np.arange(cases) // few
+    rng = np.random.default_rng(0)
+
+    def repeated(table: pa.Table) -> dict[str, pa.Array]:
+        taken = {}
+        for name in table.column_names:
+            column = table[name].combine_chunks()
+            if name in ("id", "item", "group"):  # names of their own for every repetition
+                words = column.dictionary_encode()
+                numbered = [
+                    f"{word}#{time_}" for time_ in range(again[-1] + 1) for word in words.dictionary.to_pylist()
+                ]
+                codes = words.indices.to_numpy()[which] + again * len(words.dictionary)
+                taken[name] = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(numbered)).cast(pa.string())
+            else:
+                taken[name] = column.take(pa.array(which))
+        return taken | {"case": pa.array(np.arange(cases))}
+
+    facts = questions.manifest() | {"n_cases": cases, "n_items": cases // few * 20}
+    table = questions.table("cases")
+    columns = repeated(table)
+    columns["item_code"] = pa.array((table["item_code"].to_numpy()[which] + 20 * again).astype(np.int32))
+    store.cases(manifest["case_key"]).finish({"cases": pa.table(columns, schema=table.schema)}, _own(facts))
+    table = real.table("scores")
+    answered = repeated(table)
+    for number in range(MODELS):
+        run = replace(Run(**manifest["run"]), model=f"made-up:{number}", model_digest=f"{number:032d}")
+        scores = rng.normal(0.25, 0.05, (cases, 2)).astype(np.float32)
+        margin = scores[:, 0] - scores[:, 1] + np.float32(0.02 * number)
+        offsets = pa.array(np.arange(0, 2 * cases + 1, 2, dtype=np.int32))
+        own = answered | {"margin": pa.array(margin), "run": pa.array([run.key]).take(pa.array(np.zeros(cases, "i4")))}
+        own["scores"] = pa.ListArray.from_arrays(offsets, pa.array(scores.ravel()))
+        tables = {"scores": pa.table(own, schema=table.schema)}
+        for name in ("estimates", "sums"):
+            kept = real.table(name)
+            place = kept.column_names.index("run")
+            tables[name] = kept.set_column(
+                place, kept.schema.field("run"), pa.array([run.key] * len(kept), kept["run"].type)
+            )
+        told = manifest | {
+            "key": run.key,
+            "run": run.__dict__,
+            "n_cases": cases,
+            "n_items": facts["n_items"],
+            "note": "",
+        }
+        store.run(run.key).finish(tables, _own(told))
+        print(f"\r{number + 1} of {MODELS} models written", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    return manifest["case_key"]
+
+
+def _own(facts: dict) -> dict:
+    return {name: value for name, value in facts.items() if name not in ("files", "schema")}
+
+
+def clock(task: Callable[[], object]) -> float:
+    """Milliseconds."""
+    started = time.perf_counter()
+    task()
+    return 1000 * (time.perf_counter() - started)
+
+
+def tables(root: Path, key: str) -> None:
+    """The views, each a first time and then seven times."""
+    from vlprobe import views
+    from vlprobe.store import Store
+    from vlprobe.views import Filter
+
+    store = Store(root)
+    color = Filter("made-up:3", "flip", "color")
+    shown = views.failures(store, key, color, 1, 24)[0]["case"].tolist()
+    keys = [manifest["key"] for manifest in store.runs()]
+
+    def aggregate() -> None:
+        with store.cursor() as cursor:
+            cursor.execute(
+                "SELECT run, kind, count(*), avg(margin), avg((margin <= 0)::INT) FROM read_parquet(?) GROUP BY ALL",
+                [store.files(keys, "scores")],
+            ).df()
+
+    tasks = {
+        "page 1": lambda: views.failures(store, key, color, 1, 24),
+        "page 50": lambda: views.failures(store, key, color, 50, 24),
+        "page, any flip": lambda: views.failures(store, key, Filter("made-up:4"), 1, 24),
+        "page, words": lambda: views.failures(store, key, replace(color, contains="dog"), 1, 24),
+        "outcomes": lambda: views.outcomes(store, key, color),
+        "aggregate": aggregate,
+        "estimates": lambda: views.estimates(store, key),
+        "estimates by subtype": lambda: views.estimates(store, key, "subtype"),
+        "answers": lambda: views.answers(store, key, shown),
+        "choices": lambda: views.choices(store, key),
+        "runs": lambda: views.question_sets(store),
+    }
+    print(f"{'':22}{'first ms':>10}{'median ms':>11}{'goal':>7}")
+    for name, task in tasks.items():
+        first = clock(task)
+        again = statistics.median(clock(task) for _ in range(CALLS))
+        print(f"{name:22}{first:10.1f}{again:11.1f}{GOALS.get(name, ''):>7}")
+
+
+def page(key: str) -> None:
+    """The failures page as Streamlit's own test runs it."""
+    from streamlit.testing.v1 import AppTest
+
+    os.chdir(ROOT)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.switch_page("pages/failures.py")
+    app.query_params["set"] = key
+    app.query_params["model"] = "made-up:5"
+    first = clock(app.run)
+    if app.exception:
+        sys.exit(f"The page failed: {app.exception[0].value}")
+    changed = []
+    for name, value in (("outcome", "held"), ("outcome", "all"), ("type", "color"), ("outcome", "tied"), ("page", "7")):
+        app.query_params[name] = value
+        changed.append(clock(app.run))
+    told("failures page", first)
+    told("a changed filter", changed)
+
+
+def told(name: str, took: float | list[float]) -> None:
+    """A line of a page, or of the slowest and the median change of it."""
+    if isinstance(took, float):
+        print(f"{name:22}{took:10.1f}{'':11}{1000:>7}")
+    else:
+        print(f"{name:22}{max(took):10.1f}{statistics.median(took):11.1f}{300:>7}   (slowest, median)")
+
+
+def browser(root: Path, key: str) -> None:
+    """The same page in chromium, served as `vlprobe dashboard` serves it."""
+    from playwright.sync_api import sync_playwright
+
+    server = subprocess.Popen(
+        [sys.executable, "-m", "vlprobe", "dashboard", "--port", str(PORT)],
+        cwd=ROOT,
+        env=os.environ | {"VLPROBE_CACHE": str(root)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        with sync_playwright() as playwright:
+            chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+            tab = chromium.new_page()
+            wait_for(f"http://127.0.0.1:{PORT}/_stcore/health")
+            tab.goto(f"http://127.0.0.1:{PORT}/")  # the server's first page loads its libraries
+            tab.locator("h1").first.wait_for(timeout=60_000)
+            address = f"http://127.0.0.1:{PORT}/failures?set={key}&model=made-up:6"
+            first = clock(lambda: (tab.goto(address), tab.locator(".vp-verdict").first.wait_for(timeout=60_000)))
+            changed = []
+            for name in ("Held", "All", "Fooled", "Held"):
+                card = tab.locator(".vp-verdict").first
+                before = card.inner_text()
+                button = tab.get_by_role("radio", name=name).first
+                changed.append(clock(lambda button=button, before=before: press(tab, button, before)))
+            chromium.close()
+        told("page in chromium", first)
+        told("filter in chromium", changed)
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)  # Streamlit is a process of its own
+        server.wait()
+
+
+def press(tab: object, button: object, before: str) -> None:
+    """Clicks, and waits until the first card is another."""
+    button.click()
+    tab.wait_for_function(
+        "before => { const card = document.querySelector('.vp-verdict'); return card && card.innerText !== before }",
+        arg=before,
+        timeout=60_000,
+    )
+
+
+def wait_for(address: str) -> None:
+    """Until the server answers."""
+    import urllib.error
+    import urllib.request
+
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            urllib.request.urlopen(address, timeout=1)
+            return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.05)
+    sys.exit("The dashboard did not start.")
+
+
+def main() -> None:
+    """Fills a temporary store and prints a line a question."""
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("--cases", type=int, default=CASES, help="of each of the eight models")
+    asked.add_argument("--browser", action="store_true")
+    asked.add_argument("--kept", type=Path, help="a folder to fill once and keep, in place of a temporary one")
+    given = asked.parse_args()
+    with tempfile.TemporaryDirectory(prefix="vlprobe-store-") as folder:
+        root = given.kept or Path(folder)
+        os.environ["VLPROBE_CACHE"] = str(root / "cache")  # before vlprobe is imported
+        made = root / "question-set"
+        if not made.exists():
+            key = fill(root, given.cases)
+            made.write_text(key)
+        key = made.read_text()
+        size = sum(file.stat().st_size for file in (root / "cache").rglob("*.parquet"))
+        print(f"{MODELS} models x {given.cases:,} cases, {size / 1e9:.2f} GB of Parquet")
+        tables(root / "cache", key)
+        page(key)
+        if given.browser:
+            browser(root / "cache", key)
+
+
+if __name__ == "__main__":
+    main()
