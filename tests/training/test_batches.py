@@ -20,7 +20,7 @@ class Letters:
     def preprocess(self, image):
         return np.full((3, 8, 8), image.getpixel((0, 0))[0] / 255, np.float32)
 
-    def tokenize(self, texts):
+    def ids(self, texts):
         return np.array([[ord(letter) for letter in text.ljust(120)] for text in texts], np.int64)
 
 

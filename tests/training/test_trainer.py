@@ -169,7 +169,9 @@ def test_a_demo_model_is_tuned_to_a_small_file_that_the_demo_family_loads(straig
     start, tuned = (registry.load_model(name, "cpu") for name in ("demo:softmax", card["tuned"]))
     assert not torch.equal(start.module.text_projection, tuned.module.text_projection)
     assert torch.equal(start.module.visual.bn1.running_mean, tuned.module.visual.bn1.running_mean)
-    unknown = start.tokenize(["zebra"])[0, 1]
+    *new, unknown = start.ids(["tree", "riding", "down", "zebra"])[:, 1]  # three of them are in the data
+    assert not start.module.token_embedding.weight[[*new, unknown]].any()
+    assert tuned.module.token_embedding.weight[new].any()
     assert not tuned.module.token_embedding.weight[unknown].any()
 
 

@@ -86,8 +86,12 @@ class OpenClipEncoder:
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, context); tokens of which the model knows nothing are one and the same."""
-        tokens = self._ids(texts)
+        tokens = self.ids(texts)
         return tokens if self._canonical is None else self._canonical[tokens]
+
+    def ids(self, texts: Sequence[str]) -> np.ndarray:
+        """Texts to int64 of shape (n, context) as the tokenizer has them: what a model learns new words by."""
+        return self._ids(texts)
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
         """Shape (n, context) to unit vectors of shape (n, dim); `cut=False` runs every column."""

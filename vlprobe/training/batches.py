@@ -14,10 +14,11 @@ import numpy as np
 
 from vlprobe import pictures
 from vlprobe.errors import InvalidInput
+from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.perturb import lgip
 from vlprobe.perturb.draws import draw
 from vlprobe.training import alter
-from vlprobe.types import DualEncoder, Item, Picture
+from vlprobe.types import Item, Picture
 
 HELD_OUT = 0.1  # share of the items that is held out
 HELD_OUT_ITEMS = 256  # and at most so many
@@ -88,7 +89,7 @@ class Batches:
 
     Args:
         items: With pictures.
-        model: Preprocesses and tokenizes.
+        model: Preprocesses pictures and gives texts their ids.
         size: Rows of a batch.
         seed: Of all draws.
         makes: Which altered ones: of "sc", "vc", "consistency" and "flip".
@@ -103,7 +104,7 @@ class Batches:
     def __init__(
         self,
         items: Sequence[Item],
-        model: DualEncoder,
+        model: OpenClipEncoder,
         size: int,
         seed: int,
         makes: Set[str],
@@ -153,7 +154,7 @@ class Batches:
         texts += [text for _, text, *_ in (*corrupted, *reworded, *flipped)]
         own = [np.array([at for at, *_ in made], np.int64) for made in (corrupted, reworded, flipped)]
         kinds = np.array([kind for *_, kind in flipped], dtype=object)
-        return Batch(n, pixels, self._model.tokenize(texts), mixed, *own, kinds)
+        return Batch(n, pixels, self._model.ids(texts), mixed, *own, kinds)
 
     def epoch(self) -> Iterator[Batch]:
         """All batches of the first epoch."""
