@@ -107,12 +107,12 @@ def test_p_is_raised_for_all_that_is_shown_and_decides_the_words(filled: Store, 
     ],
 )
 def test_a_verdict_minds_which_way_is_better(metric: str, difference: float, p: float, word: str):
-    assert views_compare._verdict(views.metrics("lgip")[metric], difference, p) == word
+    assert views_compare.verdict(views.metrics("lgip")[metric], difference, p) == word
 
 
 def test_where_no_direction_is_better_models_only_differ():
     neither = views.metrics("prsm")["prsm_global_idlist"]
-    assert views_compare._verdict(neither, 0.3, 0.001) == "differs"
+    assert views_compare.verdict(neither, 0.3, 0.001) == "differs"
 
 
 def test_what_no_model_has_a_part_in_is_not_compared(every_probe: Store):

@@ -96,7 +96,7 @@ def _panel(job_id: str, ended: bool) -> None:
             st.progress(_overall(job), text=plain(job.label))
             quiet(_pace(job))
         elif job.label:
-            quiet(f"{job.label.rstrip('.')}, {_span(job.updated - job.created)} after it was started.")
+            quiet(f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started.")
         with st.container(horizontal=True):
             if job.state != "done" and not changes("Jobs cannot be stopped or started here."):
                 pass
@@ -104,22 +104,24 @@ def _panel(job_id: str, ended: bool) -> None:
                 asked = st.session_state.get("stopping") == job.id
                 word = "Stopping at the next batch" if asked else "Cancel"
                 icon = ":material/stop:"
-                st.button(word, icon=icon, key="cancel", disabled=asked, on_click=attempt, args=(_stop, job.id))
+                st.button(word, icon=icon, key="cancel", disabled=asked, on_click=attempt, args=(stop, job.id))
             elif job.state != "done":
                 icon = ":material/play_arrow:"
-                st.button("Resume", icon=icon, key="resume", on_click=attempt, args=(_resume, job.id))
+                st.button("Resume", icon=icon, key="resume", on_click=attempt, args=(resume, job.id))
             else:
                 _results_link(job)
         with st.expander("Log"):
             st.code(jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True)
 
 
-def _stop(job_id: str) -> None:
+def stop(job_id: str) -> None:
+    """Asks a job to stop; the button then says that it was asked."""
     jobs.cancel(store(), job_id)
     st.session_state["stopping"] = job_id
 
 
-def _resume(job_id: str) -> None:
+def resume(job_id: str) -> None:
+    """Starts a stopped job again."""
     st.session_state.pop("stopping", None)
     jobs.resume(store(), job_id)
 
@@ -132,17 +134,18 @@ def _overall(job: Job) -> float:
 
 
 def _pace(job: Job) -> str:
-    parts = [f"{_span(time.time() - job.created)} since it was started"]
+    parts = [f"{span(time.time() - job.created)} since it was started"]
     spent = job.updated - job.started
     if job.state == "running" and job.done > 0 and spent > 0.5:
         rate = job.done / spent
         parts = [f"{job.done:,.0f} of {job.total:,.0f} cases", f"{rate:,.0f} a second", *parts]
         if rate > 0 and job.done < job.total:
-            parts.insert(2, f"about {_span((job.total - job.done) / rate)} left for this model")
+            parts.insert(2, f"about {span((job.total - job.done) / rate)} left for this model")
     return " · ".join(parts)
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
+    """A time as people say it: seconds, minutes or hours."""
     seconds = max(seconds, 0)  # a clock may have been set back
     if seconds < 60:
         return f"{seconds:.0f} s"
@@ -252,7 +255,7 @@ def _work(request: Request) -> str:
     share = min(request.limit / last["n_items"], 1.0) if request.limit else 1.0
     told = f"Work: about {last['n_items'] * share:,.0f} pictures and {last['n_cases'] * share:,.0f} cases a model"
     known = same.drop_duplicates("model").set_index("model")["seconds"]
-    timed = [f"{model} took {_span(known[model])}" for model in request.models if model in known]
+    timed = [f"{model} took {span(known[model])}" for model in request.models if model in known]
     return f"{told}, judging by the last run on this dataset. {'; '.join(timed) + '.' if timed else ''}"
 
 

@@ -79,7 +79,7 @@ def compare(
     for column, name in (("difference", "value"), ("low", "low"), ("high", "high"), ("p", "p"), ("n_items", "n_items")):
         table[column] = [getattr(one, name) for one in found]
     table["p_holm"] = estimate.holm(table["p"])
-    table["verdict"] = [_verdict(known[row.metric], row.difference, row.p_holm) for row in table.itertuples()]
+    table["verdict"] = [verdict(known[row.metric], row.difference, row.p_holm) for row in table.itertuples()]
     return table[COMPARED]
 
 
@@ -113,7 +113,8 @@ def _mean(measure: Measure) -> float:
     return float(np.average(measure.value, weights=measure.weight)) if len(measure.value) else np.nan
 
 
-def _verdict(metric: Metric, difference: float, p: float) -> str:
+def verdict(metric: Metric, difference: float, p: float) -> str:
+    """What an adjusted p says of a model that is so far from another: one of the words of `compare`."""
     if np.isnan(p):
         return ""
     if p >= REAL:
