@@ -21,6 +21,7 @@ from vlprobe.doctor_checks import Check
 from vlprobe.errors import InvalidInput
 from vlprobe.models import controls
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
+from vlprobe.models.open_clip_words import quick
 from vlprobe.types import Item, Picture
 
 TEXT = {"context_length": 16, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2}
@@ -216,7 +217,7 @@ def test_siglip_padded_to_the_longest_of_a_batch_is_caught_and_padded_to_its_len
     model = siglip(TOKENIZER)
     assert doctor_checks.text_batch(model, data.items).passed is True
     assert doctor_passport.read_passport(model)["padding"] == "always to 16 tokens, 0 on the right"
-    model._tokenizer = to_the_longest
+    model._ids = quick(to_the_longest)
     check = doctor_checks.text_batch(model, data.items)
     assert check.passed is False
     assert check.value > 0.05
@@ -227,7 +228,7 @@ def test_siglip_padded_to_the_longest_of_a_batch_is_caught_and_padded_to_its_len
 
 def test_the_text_check_is_blind_to_padding_that_the_tower_cannot_see(make: Make, data):
     model = make()
-    model._tokenizer = to_the_longest
+    model._ids = quick(to_the_longest)
     assert doctor_checks.text_batch(model, data.items).passed is True
 
 

@@ -10,7 +10,7 @@ from open_clip.tokenizer import SimpleTokenizer
 from open_clip.transform import PreprocessCfg, image_transform_v2
 from PIL import Image, ImageDraw
 
-from vlprobe import runner
+from vlprobe import runner_questions
 from vlprobe.doctor_erased import PICTURE_PAIRS, Erased, erased
 from vlprobe.models import controls
 from vlprobe.perturb import mix
@@ -43,7 +43,7 @@ def table(*rows: dict) -> pa.Table:
     full = [{"id": str(number), **given, **row} for number, row in enumerate(rows)]
     for row in full:
         row["roles"] = row["roles"] or ["original", *["different"] * len(row["texts"])][: len(row["texts"])]
-    return pa.Table.from_pylist(full, schema=runner.CASES_SCHEMA)
+    return pa.Table.from_pylist(full, schema=runner_questions.SCHEMA)
 
 
 def texts(rule: str, *pairs: tuple[str, ...], kind: str = "flip", role: str = "different") -> list[dict]:

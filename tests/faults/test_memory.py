@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 
 from vlprobe import registry
+from vlprobe.demo.words import vocabulary
 from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Picture
@@ -55,7 +56,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> list[Picture]:
     return [Picture(folder / f"{number}.png") for number in range(13)]
 
 
-TEXTS = [f"{number} red circles on a blue table" for number in range(29)]
+TEXTS = [f"{word} on a blue table" for word in sorted(vocabulary())[:29]]
 
 
 def test_a_batch_that_does_not_fit_is_halved_until_it_fits_and_the_scores_stay(shown, caplog):
