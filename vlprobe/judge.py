@@ -1,4 +1,4 @@
-"""From scored cases to estimates: every metric, as a whole and in slices, macro and micro, a block of cases at a time."""
+"""From scored cases to estimates: every metric, as a whole and in slices, a block of cases at a time."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
