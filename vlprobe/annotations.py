@@ -94,7 +94,7 @@ def version(store: Store, case_key: str) -> str:
 
 
 def _path(store: Store, case_key: str) -> Path:
-    return store.root / "annotations" / f"{case_key}.jsonl"
+    return store.root / "annotations" / f"{store.cases(case_key).folder.name}.jsonl"  # refuses what is no key
 
 
 def _parsed(line: bytes) -> Annotation | None:

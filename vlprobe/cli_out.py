@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vlprobe.errors import printable
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -12,14 +14,20 @@ FORMATS = click.Choice(["table", "csv", "json"])
 
 
 def print_table(table: "pd.DataFrame", how: str) -> None:
-    """The table as text, csv or json; unknown numbers are "-" in text."""
+    """The table as text, csv or json; unknown numbers are "-" in text.
+
+    Words are data: as csv no spreadsheet runs them, as text they do not steer the terminal.
+    """
+    from vlprobe.report_selection import defused
+
     if how == "csv":
-        click.echo(table.to_csv(index=False), nl=False)
+        click.echo(table.map(defused).to_csv(index=False), nl=False)
     elif how == "json":
         click.echo(table.to_json(orient="records", indent=1))
     elif table.empty:
         click.echo("Nothing to show yet.", err=True)
     else:
+        table = table.map(lambda value: printable(value) if isinstance(value, str) else value)
         click.echo(table.to_string(index=False, na_rep="-", float_format=lambda value: f"{value:.4f}"))
 
 

@@ -16,6 +16,15 @@ from collections.abc import Iterable
 LONGEST = 1500  # letters of a message
 
 
+def printable(text: str) -> str:
+    """The text with what does not print written as Python writes it.
+
+    >>> printable("a red\\ndog\\x1b[31m")
+    'a red\\\\ndog\\\\x1b[31m'
+    """
+    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
 class VlprobeError(Exception):
     """One line for a person; never a traceback.
 
@@ -26,7 +35,7 @@ class VlprobeError(Exception):
     def __init__(self, message: str = "") -> None:
         if len(message) > LONGEST:
             message = f"{message[: LONGEST - 400]} ... {message[-400:]}"
-        super().__init__("".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in message))
+        super().__init__(printable(message))
 
 
 class NotFound(VlprobeError):

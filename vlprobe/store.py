@@ -216,7 +216,10 @@ class Store:
     """The cache folder: the only place that results are written to and read from."""
 
     def __init__(self, root: Path = DEFAULT) -> None:
-        self.root = Path(root).resolve()
+        try:
+            self.root = Path(root).resolve()
+        except (OSError, ValueError, RuntimeError) as error:  # NUL, a link to itself
+            raise InvalidInput(f"'{root}' can be no folder ({error}). Choose another with --cache.") from None
 
     def writable(self) -> None:
         """Raises InvalidInput where nothing can or may be written: better now than after an hour of work."""

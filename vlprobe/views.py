@@ -80,6 +80,7 @@ def _describe(run: dict) -> str:
 
 def runs_of(store: Store, case_key: str) -> pd.DataFrame:
     """The newest run of each model name over one question set."""
+    store.cases(case_key)  # refuses what is no key
     stored = runs(store)
     own = stored[stored["case_key"] == case_key].drop_duplicates("model")
     if own.empty:
