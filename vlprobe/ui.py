@@ -22,17 +22,20 @@ from vlprobe.ui_jobs import demo_button, form, panel, past, probe_button, watche
 from vlprobe.ui_models import checks, erased, examined, passport, verdict
 from vlprobe.ui_paper import paper
 from vlprobe.ui_playground import playground
+from vlprobe.ui_repair import changed, probe_tuned, repaired
 from vlprobe.ui_state import Questions, choose, plain, questions, quiet, store, tag, view
 from vlprobe.ui_style import style
 from vlprobe.ui_tables import about, explain, headline, slices
 from vlprobe.ui_tour import tour
 from vlprobe.ui_tradeoff import headline_figure, strength, trade_off, types, wordings
+from vlprobe.ui_training import training_form, trainings
 from vlprobe.ui_words import HEADLINES, SENTENCES, by_words, named, order
 
 __all__ = [
     "about",
     "by_subtype",
     "cards",
+    "changed",
     "chart",
     "checks",
     "compared",
@@ -54,8 +57,10 @@ __all__ = [
     "passport",
     "past",
     "playground",
+    "probe_tuned",
     "questions",
     "quiet",
+    "repaired",
     "report_button",
     "severity",
     "shelf",
@@ -64,6 +69,8 @@ __all__ = [
     "subsets",
     "summary",
     "trade_off",
+    "training_form",
+    "trainings",
     "triplets",
     "types",
     "verdict",
@@ -78,6 +85,7 @@ PAGES = {  # no sections: Streamlit puts their names into the list in a way that
     "failures": ("Failures", ":material/image_search:"),
     "playground": ("Playground", ":material/draw:"),
     "compare": ("Compare", ":material/compare_arrows:"),
+    "repair": ("Repair", ":material/build:"),
     "breakdown": ("Breakdown", ":material/bar_chart:"),
     "tradeoff": ("Trade-off", ":material/balance:"),
     "retrieval": ("Retrieval", ":material/search:"),

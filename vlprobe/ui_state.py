@@ -11,7 +11,17 @@ from typing import Any
 
 import streamlit as st
 
-from vlprobe import annotations, charts, markup_tables, views, views_compare, views_figures, views_paper, views_tradeoff
+from vlprobe import (
+    annotations,
+    charts,
+    markup_tables,
+    views,
+    views_compare,
+    views_figures,
+    views_paper,
+    views_repair,
+    views_tradeoff,
+)
 from vlprobe import store as store_module
 from vlprobe.charts import Looks
 from vlprobe.errors import VlprobeError
@@ -20,7 +30,8 @@ from vlprobe.store import Store
 from vlprobe.types import Metric
 from vlprobe.views import Filter
 
-VIEWS = (views, views_paper, views_tradeoff, views_compare, views_figures)  # where `view` looks for a name
+# Where `view` looks for a name.
+VIEWS = (views, views_paper, views_tradeoff, views_compare, views_figures, views_repair)
 
 
 def store() -> Store:

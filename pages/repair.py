@@ -1,0 +1,25 @@
+"""Repair: what a loss that was meant to repair a model repaired, and what it cost; and a fine-tuning to watch."""
+
+import streamlit as st
+
+from vlprobe import ui
+
+ui.enter()
+st.title("Repair")
+st.markdown(
+    "The papers propose losses that should teach a model what their probes find missing. Do they, and at what cost? "
+    "A model is asked all probes' questions before a fine-tuning and after it, beside a control that was "
+    "fine-tuned just as long without the loss: **only the difference to the control says what the loss did.**"
+)
+st.header("Before, control and after")
+models = ui.repaired()
+ui.changed(models)
+
+st.header("Fine-tune a model")
+st.markdown(
+    "The small demo models learn in minutes on a processor. Train the plain control once for each length, with the "
+    "same steps, rate, seed and pictures; for models of your own there is `vlprobe train`."
+)
+ui.training_form()
+st.header("Trainings")
+ui.trainings(ui.probe_tuned)

@@ -1,0 +1,193 @@
+"""Repair: what a fine-tuning changed on every probe, against a control; and a fine-tuning that begins on the page.
+
+The URL names the three models (`before`, `control`, `after`), the job that asks them (`job`) and the training that is
+watched (`training`).
+"""
+
+import math
+
+import streamlit as st
+
+from vlprobe import charts, charts_repair, jobs, markup_repair, markup_tables, registry
+from vlprobe.charts import unit_of
+from vlprobe.jobs import Job
+from vlprobe.markup import ordered
+from vlprobe.runner import Request
+from vlprobe.training.objective import RETRIEVAL
+from vlprobe.ui_access import changes
+from vlprobe.ui_charts import ARMS, chart
+from vlprobe.ui_jobs import panel, span, watched
+from vlprobe.ui_state import attempt, choose, plain, quiet, store, view
+from vlprobe.ui_training import trained
+from vlprobe.ui_words import HEADLINES
+from vlprobe.views_repair import Numbers
+from vlprobe.views_tradeoff import TRADE_OFFS
+
+PROBES = {
+    "lgip": "Edits of captions (LGIP)",
+    "rococo": "Retrieval (RoCOCO)",
+    "eqben": "Pairs (EqBen)",
+    "visla": "Triplets (VISLA)",
+    "prsm": "Rankings (PRSM)",
+}
+COST = {"rococo": ("i2t_r1", "t2i_r1")}  # what is easily lost, though no probe is about it
+STEADY, ALERT = TRADE_OFFS["lgip"]
+HEADLINE = HEADLINES | {"lgip": (*ALERT, STEADY)}
+NUMBERS: Numbers = tuple((probe, (*COST.get(probe, ()), *HEADLINE[probe])) for probe in PROBES)
+Three = tuple[str, str, str]  # before, control, after
+HELP = {
+    "before": "What the two others were tuned from.",
+    "control": "Trained just as long without the loss in question: training longer changes a model, too.",
+    "after": "What it became with the loss.",
+}
+FIRST = {"before": "demo:softmax", "control": "demo:plain", "after": "demo:eqsim"}
+
+
+def repaired() -> Three:
+    """Pickers for the models before, in the control and after; "" where none is there to be picked."""
+    tuned = trained()
+    shipped = [name for name in registry.names("models") if name.startswith("demo:")]
+    asked = [name for name in ordered(view("runs")["model"].unique()) if not name.startswith("control:")]
+    names = list(dict.fromkeys([*shipped, *asked, *tuned]))
+    own = {"before": "", "control": _first(tuned, plain_=True), "after": _first(tuned, plain_=False)}
+    chosen = []
+    for column, (role, help_) in zip(st.columns(3), HELP.items(), strict=True):
+        default = FIRST[role] if FIRST[role] in names else own[role]
+        options = {} if default else {"": "None yet: fine-tune one below"}
+        options |= {name: short(name) for name in names}
+        with column:
+            chosen.append(choose(role.capitalize(), role, options, default, always=True, help_=help_))
+    return chosen[0], chosen[1], chosen[2]
+
+
+def _first(tuned: dict[str, str], plain_: bool) -> str:
+    """The newest fine-tuned model whose loss was plain, or was not."""
+    return next((name for name, loss in tuned.items() if (loss in RETRIEVAL) is plain_), "")
+
+
+def short(name: str) -> str:
+    """The name of a model without the folders of its checkpoint.
+
+    >>> short("demo:softmax@/a/b/tuned.safetensors")
+    'demo:softmax@tuned.safetensors'
+    """
+    first, at, path = name.partition("@")
+    return first + at + path.rpartition("/")[2]
+
+
+def changed(models: Three) -> None:
+    """What moved between the three models, in words, as a figure and in numbers; and a button for what is not known."""
+    if len(set(models)) < 3 or "" in models:
+        st.info(
+            "To see what a loss repaired takes three models: the one before, a control that was trained just as long "
+            "without that loss, and the one after. Fine-tune them below, or pick three different ones.",
+            icon=":material/info:",
+        )
+        return
+    keys = view("repair_sets", models)
+    _ask(models, [probe for probe in PROBES if probe not in keys])
+    if not keys:
+        return
+    metrics = {probe: markup_tables.metrics(probe) for probe in PROBES}
+    moves = view("repair_moves", *models, NUMBERS)
+    levels = view("repair_levels", models, NUMBERS)
+    st.html(markup_repair.in_words(moves, metrics))
+    looks = charts.styles(ordered(view("runs")["model"].unique()))
+    known = set(zip(levels["probe"], levels["metric"], strict=True))
+    rows = {
+        (probe, name): (metrics[probe][name].label, unit_of(metrics[probe][name], markup_repair.UNIT))
+        for probe, own in NUMBERS
+        for name in own
+        if (probe, name) in known and levels.loc[levels["metric"] == name, "value"].notna().any()
+    }
+    roles = zip(markup_repair.ROLES, models, strict=True)
+    names = {model: f"{role}: {short(model)}" for role, model in roles}
+    for way, told in (("up", "↑ Higher is better"), ("down", "↓ Lower is better")):
+        for rate in (True, False):
+            own = {
+                (probe, name): row
+                for (probe, name), row in rows.items()
+                if metrics[probe][name].direction == way and (row[1] == "rate") is rate
+            }
+            if own:
+                st.markdown(f"**{told}{'' if rate else ', in spreads of cosines'}**")
+                figure = charts_repair.dumbbells(levels, own, names, looks)
+                alt = f"{told}: a row a number, marks for before, control and after. The table has the numbers."
+                chart(figure, f"repair_{way}_{'rate' if rate else 'spread'}", alt)
+    quiet(
+        "How to read it: from top to bottom in each row, before, control and after. What the loss did is the way from "
+        f"the control to the last mark. {ARMS}The differences in the table are paired, picture by picture, and so can "
+        "be real where arms overlap."
+    )
+    body, unknown = markup_repair.numbers(levels, moves, metrics, PROBES, models, looks)
+    st.html(body)
+    tests = int(moves["p"].notna().sum())
+    quiet(
+        "Differences of rates are in points, those of cosines in spreads: how much a model's similarity varies over "
+        "pictures and captions that do not belong together, because training changes the range of a model's cosines. "
+        f"Better and worse: p below .05 after Holm's adjustment for all {tests} differences of the table. "
+        + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
+    )
+
+
+def _ask(models: Three, missing: list[str]) -> None:
+    """The job that asks these models now, or one button for the probes that not all three have answered."""
+    going = [job for job in jobs.jobs(store()) if _asks(job, models) and not job.ended]
+    job = watched()
+    if job is None or not _asks(job, models) or job.state == "done":
+        job = going[-1] if going else None
+    if job is not None:
+        panel(job)
+        waiting = len([one for one in going if one.id != job.id])
+        if waiting:
+            quiet(f"{waiting} more such {'job waits' if waiting == 1 else 'jobs wait'} for its end.")
+    if not missing or going:
+        return
+    told = ", ".join(PROBES[probe] for probe in missing)
+    st.info(f"Not asked of all three models yet: {plain(told)}.", icon=":material/info:")
+    if changes("These questions were not asked before it was opened."):
+        st.button(
+            "Ask what is missing",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="ask_missing",
+            on_click=attempt,
+            args=(probe_all, models, tuple(missing)),
+        )
+        quiet(_work(models, missing))
+
+
+def _asks(job: Job, models: Three) -> bool:
+    return isinstance(job.request, Request) and set(job.request.models) <= set(models)
+
+
+def probe_all(models: Three, probes: tuple[str, ...] = tuple(PROBES)) -> None:
+    """A job a probe, with the questions that it has for the demo world; what was answered before is not asked twice."""
+    named = [
+        jobs.start(
+            Request(tuple(dict.fromkeys(filter(None, models))), registry.load_probe(probe).dataset, probe), store()
+        )
+        for probe in probes
+    ]
+    st.query_params["job"] = named[0]
+
+
+def probe_tuned(tuned: str, loss: str) -> None:
+    """Picks a new model, as the control if its loss is plain, and asks it and the two others every probe."""
+    st.query_params["control" if loss in RETRIEVAL else "after"] = tuned
+    models = tuple(st.query_params.get(role, "") for role in HELP)
+    probe_all(models)
+
+
+def _work(models: Three, missing: list[str]) -> str:
+    """How long it may take, judging by the stored runs of the demo models on the same questions."""
+    stored = view("runs")
+    total = 0.0
+    for probe in missing:
+        own = stored[(stored["probe"] == probe) & (stored["dataset"] == registry.load_probe(probe).dataset)]
+        own = own[own["model"].str.startswith("demo:")]
+        there = own["model"].isin(models).groupby(own["model"]).any()
+        total += own["seconds"].median() * (len(models) - int(there.sum())) if len(own) else math.nan
+    if math.isnan(total):
+        return "How long it takes is unknown until the first of them runs: nobody was asked these questions here."
+    return f"About {span(total)}, judging by earlier runs of the demo models on this machine."
