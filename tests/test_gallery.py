@@ -55,7 +55,7 @@ def test_candidates_that_the_model_cannot_tell_apart_tie_to_the_bit():
     rng = np.random.default_rng(3)
     vectors = np.repeat(unit(rng, 40, 64), 50, axis=0)[rng.permutation(2000)]
     found = Gallery(vectors)
-    assert len(found.vectors) == 40
+    assert len(found.first) == 40
     for _, scores in found.similarities(unit(rng, 30, 64)):
         assert all(len(np.unique(row)) <= 40 for row in scores)
 
@@ -95,3 +95,30 @@ def test_ties_at_the_end_of_the_short_list_are_on_it_and_blocks_change_nothing(m
     monkeypatch.setattr(gallery, "BLOCK_BYTES", 1)
     single = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c])
     assert (whole.rank == single.rank).all() and np.abs(whole.best_own - single.best_own).max() <= 1e-6
+
+
+@pytest.mark.parametrize("encoded", [7, 8192])
+def test_a_gallery_in_a_file_ranks_as_one_in_memory_and_ties_as_exactly(monkeypatch, encoded: int):
+    queries, vectors, owner, altered = world(4)
+    vectors[40:60] = vectors[5:25]
+    monkeypatch.setattr(gallery, "ENCODED", encoded)
+    asked = []
+    made = Gallery.of(lambda part: asked.append(part) or vectors[part], len(vectors), 8, 32 * 1000)
+    assert [part.stop for part in asked] == [*range(encoded, len(vectors), encoded), len(vectors)]
+    assert len(made.first) == len(np.unique(vectors, axis=0))
+    for (_, scores), (_, expected) in zip(
+        made.similarities(queries), Gallery(vectors).similarities(queries), strict=True
+    ):
+        assert np.abs(scores - expected).max() < 1e-6
+        assert (scores[:, 40:60] == scores[:, 5:25]).all()
+    found = retrieve(queries, np.arange(12), made, owner, altered)
+    expected = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered)
+    for name in ("rank_clean", "rank", "top_altered", "which_altered"):
+        assert (getattr(found, name) == getattr(expected, name)).all()
+
+
+def test_a_gallery_goes_to_a_file_only_where_it_takes_more_than_its_share():
+    vectors = unit(np.random.default_rng(5), 50)
+    asked = []
+    Gallery.of(lambda part: asked.append(part) or vectors[part], 50, 8, gallery.SHARES * 4 * 8 * 50)
+    assert asked == [slice(0, 50)]

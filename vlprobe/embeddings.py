@@ -59,10 +59,10 @@ class Encoder:
         self.embeds_images = hasattr(model, "encode_images")
         self.sees = self.embeds_images or self.scores_pairs
         place = folder / model.digest if folder else None
-        self._dim = getattr(model, "dim", 0)
-        self._image_dim = getattr(model, "image_dim", self._dim)
-        self._images = Vectors(self._image_dim, place / "images" if place else None)
-        self._texts = Vectors(self._dim, place / "texts" if place else None)
+        self.dim = getattr(model, "dim", 0)
+        self.image_dim = getattr(model, "image_dim", self.dim)
+        self._images = Vectors(self.image_dim, place / "images" if place else None)
+        self._texts = Vectors(self.dim, place / "texts" if place else None)
         self._seen: OrderedDict[bytes, object] = OrderedDict()
         self._content: dict[Picture, bytes] = {}
         self._most: dict[str, int] = {}  # at once, as far as the memory was found to reach
@@ -72,7 +72,7 @@ class Encoder:
         distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
         strings = list(distinct)
         if not strings:
-            return np.empty((0, self._dim), dtype=np.float32)
+            return np.empty((0, self.dim), dtype=np.float32)
         blocks = [strings[start : start + TOKENIZED] for start in range(0, len(strings), TOKENIZED)]
         keys: list[bytes] = []
         lengths = []
@@ -81,7 +81,7 @@ class Encoder:
             keys += _text_keys(tokens)
             lengths.append(_lengths(tokens))
         known = np.array([key in self._texts for key in keys])
-        found = np.empty((len(keys), self._dim), dtype=np.float32)
+        found = np.empty((len(keys), self.dim), dtype=np.float32)
         found[known] = self._texts.get([key for key in keys if key in self._texts])
         missing = np.array(self._texts.missing(keys), dtype=np.int64)
         missing = missing[np.argsort(np.concatenate(lengths)[missing], kind="stable")]
@@ -90,7 +90,7 @@ class Encoder:
             rows = missing[start : start + step]
             own = tokens[rows] if len(blocks) == 1 else self.model.tokenize([strings[row] for row in rows])
             encoded = np.concatenate(self._fitting("texts", self.model.encode_texts, own))
-            found[rows] = self._checked(encoded, (len(rows), self._dim), "texts")
+            found[rows] = self._checked(encoded, (len(rows), self.dim), "texts")
             self.progress("texts", min(start + step, len(missing)), len(missing))
         first = {keys[row]: row for row in missing.tolist()}
         again = [row for row in np.flatnonzero(~known).tolist() if first[keys[row]] != row]
@@ -110,7 +110,7 @@ class Encoder:
                 pixels = {key: seen for key, seen in batch.values() if key not in self._images}
                 if pixels:
                     encoded = self._fitting("images", self.model.encode_images, np.stack(list(pixels.values())))
-                    vectors = self._checked(np.concatenate(encoded), (len(pixels), self._image_dim), "images")
+                    vectors = self._checked(np.concatenate(encoded), (len(pixels), self.image_dim), "images")
                     self._images.put(list(pixels), vectors)
                 self.progress("images", len(keys), len(asked))
         return self._images.get([keys[picture] for picture in images])

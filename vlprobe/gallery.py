@@ -2,16 +2,25 @@
 
 Candidates with equal embeddings share one column of the product, so that what the model cannot tell apart ties to the
 bit, wherever in the gallery it stands. A model that also looks at pairs ranks the short-list of each query again.
+A gallery that is too large for its share of the memory is read from a file, block by block.
 """
 
+import functools
+import hashlib
+import os
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import numpy as np
 
 from vlprobe.errors import InvalidInput
 
 BLOCK_BYTES = 64 << 20  # of similarities at once
+ENCODED = 8192  # candidates that are encoded at once, where a file holds them
+SHARES = 32  # of the memory: what one gallery of several may take of it
 SHORT_LIST = 256  # candidates a query that a matching head looks at: BLIP's released k
 
 # Numbers of queries and of candidates, each of shape (n,), to the logit of each pair
@@ -23,7 +32,41 @@ class Gallery:
 
     def __init__(self, vectors: np.ndarray) -> None:
         self.first, self.which = _distinct(vectors)
-        self.vectors = vectors if len(self.first) == len(vectors) else vectors[self.first]
+        own = vectors if len(self.first) == len(vectors) else vectors[self.first]
+        self._blocks: Callable[[], Iterator[np.ndarray]] = lambda: iter((own,))
+
+    @classmethod
+    def of(cls, encode: Callable[[slice], np.ndarray], n: int, width: int, memory: int) -> "Gallery":
+        """A gallery of candidates that are encoded when it is made.
+
+        Args:
+            encode: Candidates by their numbers to embeddings, float32 of shape (len, width); one candidate is encoded
+                to the same bits in whatever slice.
+            n: How many candidates.
+            width: Numbers in a row.
+            memory: Bytes that the whole run may take; where the gallery needs more than a SHARES-th of them, it goes to
+                a file without a name that disappears with it.
+        """
+        if 4 * n * width <= memory // SHARES:
+            return cls(encode(slice(0, n)))
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the gallery
+        row_of: dict[bytes, int] = {}
+        first, which = [], np.empty(n, dtype=np.int64)
+        for start in range(0, n, ENCODED):
+            vectors = np.ascontiguousarray(encode(slice(start, min(start + ENCODED, n))))
+            for number, row in enumerate(vectors, start):
+                key = hashlib.blake2b(row.tobytes(), digest_size=16).digest()
+                if key not in row_of:
+                    row_of[key] = len(first)
+                    first.append(number)
+                    file.write(row.tobytes())
+                which[number] = row_of[key]
+        file.flush()
+        made = cls.__new__(cls)
+        weakref.finalize(made, file.close)
+        made.first, made.which = np.array(first), which if len(first) < n else slice(None)
+        made._blocks = functools.partial(_read, file, len(first), width, memory // SHARES)
+        return made
 
     @property
     def block(self) -> int:
@@ -39,10 +82,20 @@ class Gallery:
             block = slice(start, min(start + self.block, len(queries)))
             asked = queries[block]
             first, which = _distinct(asked)
-            found = products(asked[first], self.vectors)[which]
+            parts = [products(asked[first], vectors) for vectors in self._blocks()]
+            found = (parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))[which]
             if match:
                 found = reranked(found, lambda query, column, start=start: match(start + query, self.first[column]))
             yield block, found[:, self.which]
+
+
+def _read(file: BinaryIO, n: int, width: int, room: int) -> Iterator[np.ndarray]:
+    """Rows of a file, as many at once as there is room for."""
+    step = max(1, room // (4 * width))
+    for start in range(0, n, step):
+        rows = min(step, n - start)
+        data = os.pread(file.fileno(), 4 * width * rows, 4 * width * start)
+        yield np.frombuffer(data, dtype=np.float32).reshape(rows, width)
 
 
 def _distinct(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:

@@ -76,12 +76,15 @@ class Prsm(Probe):
             raise InvalidInput(
                 f"No picture of the gallery has the tag '{group}' to group by. It has: {', '.join(known)}."
             )
-        vectors = encoder.images(pictures)
+
+        def made(numbers: np.ndarray) -> Gallery:
+            shown = [pictures[number] for number in numbers]
+            return Gallery.of(lambda part: encoder.images(shown[part]), len(shown), encoder.image_dim, encoder.memory)
+
         groups = np.array([item.tags.get(group, "") if group else "" for item in candidates])
         own = {item.id: item.tags.get(group, "") if group else "" for item in items}
-        galleries = {
-            value: (np.flatnonzero(groups == value), Gallery(vectors[groups == value])) for value in set(groups)
-        }
+        numbered = {value: np.flatnonzero(groups == value) for value in set(groups)}
+        galleries = {value: (numbers, made(numbers)) for value, numbers in numbered.items()}
 
         def score(cases: pa.Table) -> pa.Table:
             texts = cases["texts"].to_pylist()

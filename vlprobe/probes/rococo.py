@@ -141,7 +141,15 @@ class _TextGalleries:
                 texts = [" ".join(re.findall(r"\w+", text.lower())) for text in texts]
             altered = np.array(rows["altered"])
             self.encoder.texts([text for text, own in zip(texts, ~altered, strict=True) if own], keep=True)
-            self.built[policy] = Gallery(self.encoder.texts(texts)), np.array(rows["owner"]), altered, texts
+            whole = slice(0, len(texts))
+            gallery = Gallery.of(
+                # In parts, all are kept: one text is then the same vector in each of them.
+                lambda part: self.encoder.texts(texts[part], keep=part != whole),
+                len(texts),
+                self.encoder.dim,
+                self.encoder.memory,
+            )
+            self.built[policy] = gallery, np.array(rows["owner"]), altered, texts
         gallery, owner, altered, texts = self.built[policy]
         match = scoring.matcher(self.encoder, queries, texts, asked="images")
         return retrieve(self.encoder.images(queries), query_item, gallery, owner, altered, match), rows["text"]
@@ -161,7 +169,13 @@ class _PictureGalleries:
             edits = mix.picture_edits(paths, kind, float(lam), int(number.removeprefix("seed")))
             mixed = [Picture(item.image.path, edits[item.id]) for item in self.items]
             everything = [item.image for item in self.items] + mixed
-            self.built[rule] = Gallery(self.encoder.images(everything)), everything
+            gallery = Gallery.of(
+                lambda part: self.encoder.images(everything[part]),
+                len(everything),
+                self.encoder.image_dim,
+                self.encoder.memory,
+            )
+            self.built[rule] = gallery, everything
         gallery, everything = self.built[rule]
         owner = np.tile(np.arange(len(self.items)), 2)
         altered = np.repeat([False, True], len(self.items))
