@@ -12,6 +12,8 @@ STYLE = """<style>
 .vp-small { font-size: .9rem; }
 .vp-quiet, .vp-job { margin: 0; overflow-wrap: anywhere; }
 
+[data-testid="stBaseButton-primary"]:enabled, [data-testid="stBaseButton-primary"]:enabled p {
+  color: light-dark(#ffffff, #12161d); }
 [data-testid="stMultiSelectTagsContainer"] [data-tag] { color: light-dark(#ffffff, #12161d); }
 
 .vp-scroll { overflow-x: auto; max-width: 100%; }
