@@ -38,6 +38,7 @@ ENDED = ("done", "failed", "cancelled", "dead")
 _WRITE_EVERY = 0.3  # seconds between two writes of the status
 _LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
 _SPAWNED = 10  # seconds in which a process that was started has said so
+_LOG_BYTES = 65_536  # of the end of a log that are read
 _children: dict[int, subprocess.Popen] = {}
 
 
@@ -196,9 +197,13 @@ def before(store: Store, job: Job) -> list[Job]:
 
 
 def log(store: Store, job_id: str, lines: int = 40) -> str:
-    """The end of what the job printed."""
-    text = (_folder(store, job_id) / "log.txt").read_text(errors="replace")
-    return "\n".join(text.splitlines()[-lines:])
+    """The end of what the job printed; nothing where it never began."""
+    path = _folder(store, job_id) / "log.txt"
+    if not path.exists():
+        return ""
+    with path.open("rb") as handle:
+        handle.seek(max(path.stat().st_size - _LOG_BYTES, 0))
+        return "\n".join(handle.read().decode(errors="replace").splitlines()[-lines:])
 
 
 class _Report(Progress):

@@ -17,12 +17,12 @@ from vlprobe import estimate, registry, runner_answers
 from vlprobe.runner import Request, execute
 from vlprobe.store import Store
 
-ITEMS = 3
+ITEMS = 2
 TIMES = ("finished", "seconds", "sha256")  # the last is the manifest's own checksum, times included
 
 
 def quick(probe: str) -> None:
-    """Small parts, two metrics and few resamples, so that a run is short; in every process alike."""
+    """Small parts, one metric and few resamples, so that a run is short; in every process alike."""
     for module, name, value in (
         (runner_answers, "PART_CASES", 1),
         (runner_answers, "JUDGED_CASES", 2),
@@ -31,11 +31,11 @@ def quick(probe: str) -> None:
         assert hasattr(module, name)
         setattr(module, name, value)
     asked = registry.load_probe(probe)
-    asked.metrics = asked.metrics[:2]
+    asked.metrics = asked.metrics[:1]
 
 
 def request(folder: Path, probe: str, *models: str) -> Request:
-    """A run over pictures and texts in three parts or more, without examination."""
+    """A run over pictures and texts in two parts or more, without examination."""
     return Request(models or ("control:random",), make(probe, folder / "data", ITEMS), probe, examine=False)
 
 
@@ -121,12 +121,16 @@ class Operations:
 
     def _counted(self, operation: Callable) -> Callable:
         def counted(*given, **named):
-            changes = operation is not self.kept.get("open") or (len(given) > 1 and given[1] & os.O_CREAT)
-            if changes and self.due():
+            if self._changes(operation, *given) and self.due():
                 self.instead()
             return operation(*given, **named)
 
         return counted
+
+    def _changes(self, operation: Callable, place: object, *given: object) -> bool:
+        if operation is self.kept.get("open"):
+            return bool(given and given[0] & os.O_CREAT)
+        return operation is not self.kept.get("mkdir") or not os.path.isdir(place)
 
     def _opened(self, file, mode="r", *given, **named):
         handle = self.io_open(file, mode, *given, **named)

@@ -170,6 +170,14 @@ def test_a_job_whose_request_is_damaged_is_named_and_hides_no_other(store, text)
     assert [one.id for one in jobs.jobs(store)] == ["def"]
 
 
+def test_of_a_log_the_end_is_read_however_long_it_is_and_nothing_of_one_that_never_began(store):
+    folder = write(store, "abc", "failed")
+    assert jobs.log(store, "abc") == ""
+    (folder / "log.txt").write_bytes(b"\xff line\n" * 200_000 + b"the end\n")
+    assert jobs.log(store, "abc").splitlines()[-2:] == ["\ufffd line", "the end"]
+    assert len(jobs.log(store, "abc", 10)) < 100
+
+
 def test_of_two_people_who_resume_at_once_one_does(store, monkeypatch):
     write(store, "abc", "failed")
     spawned = []
