@@ -63,8 +63,7 @@ def dumbbells(levels: pd.DataFrame, rows: Rows, names: Mapping[str, str], looks:
     unit = next(iter(rows.values()))[1]
     figure.update_xaxes(title="" if unit == "rate" else "In spreads", zeroline=False)
     figure.update_xaxes(tickformat=".0%" if unit == "rate" else "")
-    finished(figure, 110 + 54 * len(rows))
-    return figure.update_layout(legend={"y": 1, "yref": "container", "yanchor": "top"}, margin_t=75)
+    return finished(figure, 110 + 54 * len(rows))
 
 
 def _told(row: object, label: str, unit: str, name: str) -> str:
@@ -83,7 +82,7 @@ def losses(table: pd.DataFrame, parts: Mapping[str, str], steps: int) -> go.Figu
         parts: Which parts, top to bottom, in words.
         steps: How many there are to be.
     """
-    titles = [html.escape(text) for text in parts.values()]
+    titles = [wrapped(html.escape(text), 44) for text in parts.values()]
     figure = make_subplots(rows=len(parts), cols=1, shared_xaxes=True, vertical_spacing=0.28 / len(parts))
     for place, part in enumerate(parts, 1):
         own = table[table["part"] == part]
@@ -112,7 +111,7 @@ def losses(table: pd.DataFrame, parts: Mapping[str, str], steps: int) -> go.Figu
             yanchor="bottom",
             showarrow=False,
         )
-    figure.update_xaxes(range=[0, steps], zeroline=False)
+    figure.update_xaxes(range=[-0.02 * steps, 1.02 * steps], zeroline=False)
     figure.update_xaxes(title="Step", row=len(parts), col=1)
     figure.update_yaxes(rangemode="tozero", zeroline=False, nticks=5)
     finished(figure, 110 + 170 * len(parts))

@@ -17,6 +17,7 @@ UNIT = "spread"
 Metrics = Mapping[str, Mapping[str, Metric]]  # by probe and name
 ROLES = ("Before", "Control", "After")
 STEPS = {"loss": "What the loss did", "training": "What training alone did"}
+TOLD = {"better": "Gained", "worse": "Lost", "tied": "Moved no more than by chance"}
 AGAINST = {"loss": "after − control", "training": "control − before"}
 
 
@@ -30,26 +31,22 @@ def in_words(moves: pd.DataFrame, metrics: Metrics) -> str:
     parts = []
     for step, title in STEPS.items():
         own = moves[(moves["step"] == step) & (moves["verdict"] != "")]
-        lines = [
-            _list(own[own["verdict"] == word], told, metrics)
-            for word, told in (("better", "Gained"), ("worse", "Lost"))
-        ]
-        tied = int((own["verdict"] == "tied").sum())
-        rest = f"Of {len(own)} numbers, {tied} did not move by more than may be chance."
+        lines = "".join(_line(own[own["verdict"] == word], word, metrics) for word in TOLD)
         head = f"<p>{tag('strong', title)} {tag('small', f'({AGAINST[step]})', class_='vp-quiet')}</p>"
-        parts.append(f"<section>{head}<ul>{''.join(lines)}</ul>{tag('p', rest)}</section>")
+        parts.append(f"<section>{head}<ul>{lines}</ul></section>")
     return f'<div class="vp-compared">{"".join(parts)}</div>'
 
 
-def _list(rows: pd.DataFrame, title: str, metrics: Metrics) -> str:
+def _line(rows: pd.DataFrame, word: str, metrics: Metrics) -> str:
     told = []
     for row in rows.itertuples():
         metric = metrics[row.probe][row.metric]
         unit = unit_of(metric, UNIT)
-        told.append(f"{metric.label} {number(row.base, unit)} → {number(row.value, unit)}")
-    css = CSS["better" if title == "Gained" else "worse"]
-    body = html.escape("; ".join(told) or "nothing that may not be chance")
-    return f'<li><strong class="{css if told else ""}">{title}:</strong> {body}.</li>'
+        size = ", ".join(filter(None, [signed(row.difference, unit), between(row.low, row.high, unit)]))
+        values = f" {number(row.base, unit)} → {number(row.value, unit)} ({size}{' spreads' if unit == UNIT else ''})"
+        told.append(metric.label + ("" if word == "tied" else values))
+    body = html.escape("; ".join(told) or "nothing")
+    return f'<li><strong class="{CSS.get(word, "")}">{TOLD[word]}</strong> ({len(told)}): {body}.</li>'
 
 
 def numbers(

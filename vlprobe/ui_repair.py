@@ -6,12 +6,14 @@ watched (`training`).
 
 import math
 
+import pandas as pd
 import streamlit as st
 
 from vlprobe import charts, charts_repair, jobs, markup_repair, markup_tables, registry
-from vlprobe.charts import unit_of
+from vlprobe.charts import Looks, unit_of
 from vlprobe.jobs import Job
 from vlprobe.markup import ordered
+from vlprobe.markup_repair import UNIT, Metrics
 from vlprobe.runner import Request
 from vlprobe.training.objective import RETRIEVAL
 from vlprobe.ui_access import changes
@@ -34,6 +36,7 @@ COST = {"rococo": ("i2t_r1", "t2i_r1")}  # what is easily lost, though no probe 
 STEADY, ALERT = TRADE_OFFS["lgip"]
 HEADLINE = HEADLINES | {"lgip": (*ALERT, STEADY)}
 NUMBERS: Numbers = tuple((probe, (*COST.get(probe, ()), *HEADLINE[probe])) for probe in PROBES)
+WAYS = {"up": "↑", "down": "↓", "none": ""}
 Three = tuple[str, str, str]  # before, control, after
 HELP = {
     "before": "What the two others were tuned from.",
@@ -47,8 +50,7 @@ def repaired() -> Three:
     """Pickers for the models before, in the control and after; "" where none is there to be picked."""
     tuned = trained()
     shipped = [name for name in registry.names("models") if name.startswith("demo:")]
-    asked = [name for name in ordered(view("runs")["model"].unique()) if not name.startswith("control:")]
-    names = list(dict.fromkeys([*shipped, *asked, *tuned]))
+    names = list(dict.fromkeys([*shipped, *tuned, *ordered(view("runs")["model"].unique())]))
     own = {"before": "", "control": _first(tuned, plain_=True), "after": _first(tuned, plain_=False)}
     chosen = []
     for column, (role, help_) in zip(st.columns(3), HELP.items(), strict=True):
@@ -93,29 +95,11 @@ def changed(models: Three) -> None:
     levels = view("repair_levels", models, NUMBERS)
     st.html(markup_repair.in_words(moves, metrics))
     looks = charts.styles(ordered(view("runs")["model"].unique()))
-    known = set(zip(levels["probe"], levels["metric"], strict=True))
-    rows = {
-        (probe, name): (metrics[probe][name].label, unit_of(metrics[probe][name], markup_repair.UNIT))
-        for probe, own in NUMBERS
-        for name in own
-        if (probe, name) in known and levels.loc[levels["metric"] == name, "value"].notna().any()
-    }
     roles = zip(markup_repair.ROLES, models, strict=True)
-    names = {model: f"{role}: {short(model)}" for role, model in roles}
-    for way, told in (("up", "↑ Higher is better"), ("down", "↓ Lower is better")):
-        for rate in (True, False):
-            own = {
-                (probe, name): row
-                for (probe, name), row in rows.items()
-                if metrics[probe][name].direction == way and (row[1] == "rate") is rate
-            }
-            if own:
-                st.markdown(f"**{told}{'' if rate else ', in spreads of cosines'}**")
-                figure = charts_repair.dumbbells(levels, own, names, looks)
-                alt = f"{told}: a row a number, marks for before, control and after. The table has the numbers."
-                chart(figure, f"repair_{way}_{'rate' if rate else 'spread'}", alt)
+    _figures(levels, metrics, {model: f"{role}: {short(model)}" for role, model in roles}, looks)
     quiet(
-        "How to read it: from top to bottom in each row, before, control and after. What the loss did is the way from "
+        "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, before, control and "
+        "after. What the loss did is the way from "
         f"the control to the last mark. {ARMS}The differences in the table are paired, picture by picture, and so can "
         "be real where arms overlap."
     )
@@ -128,6 +112,26 @@ def changed(models: Three) -> None:
         f"Better and worse: p below .05 after Holm's adjustment for all {tests} differences of the table. "
         + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
     )
+
+
+def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], looks: Looks) -> None:
+    """All rates on one axis; each number of another unit on its own."""
+    known = levels.dropna(subset=["value"])
+    rows = {
+        (probe, name): (f"{WAYS[metric.direction]} {metric.label}", unit_of(metric, UNIT))
+        for probe, name in dict.fromkeys(zip(known["probe"], known["metric"], strict=True))
+        for metric in [metrics[probe][name]]
+    }
+    rates = {pair: row for pair, row in rows.items() if row[1] == "rate"}
+    if rates:
+        alt = "A row a number, marks for before, control and after. The table has the numbers."
+        chart(charts_repair.dumbbells(levels, rates, names, looks), "repair_rates", alt)
+    others = {pair: row for pair, row in rows.items() if pair not in rates}
+    for column, (pair, row) in zip(st.columns(len(others) or 1), others.items(), strict=False):
+        with column:
+            figure = charts_repair.dumbbells(levels, {pair: row}, names, looks)
+            figure.update_layout(showlegend=not rates, margin_t=10, height=150)
+            chart(figure, f"repair_{pair[1]}", f"{row[0]}: marks for before, control and after, as above.")
 
 
 def _ask(models: Three, missing: list[str]) -> None:

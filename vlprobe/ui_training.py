@@ -67,8 +67,7 @@ def training_form() -> None:
     kind = st.radio(
         "Loss",
         list(REPAIRS),
-        format_func=lambda name: REPAIRS[name][0],
-        captions=[told for _, _, told in REPAIRS.values()],
+        format_func=lambda name: f"**{REPAIRS[name][0]}.** {REPAIRS[name][2]}",
         key="train_kind",
         index=1,
     )
@@ -112,7 +111,7 @@ def training_form() -> None:
 def _request(start: str, data: str, kind: str, strength: float, steps: int, rate: float, seed: int) -> TrainRequest:
     """The training, with a file of its own: the same choices name the same file, and so are not done twice."""
     first = "sigmoid" if start == "demo:sigmoid" else "clip"
-    loss = "+".join([first, *(f"{weight * strength:g}*{part}" for part, weight in REPAIRS[kind][1].items())])
+    loss = "+".join([first, *(_term(weight * strength, part) for part, weight in REPAIRS[kind][1].items())])
     request = TrainRequest(
         start,
         tuple(data.split("|")),
@@ -129,6 +128,10 @@ def _request(start: str, data: str, kind: str, strength: float, steps: int, rate
     named = hashlib.sha256(json.dumps(dataclasses.asdict(request), sort_keys=True).encode()).hexdigest()[:6]
     name = f"{start.partition(':')[2]}-{kind}-{steps}-seed{seed}-{named}.safetensors"
     return dataclasses.replace(request, output=str(store().root / "trained" / name))
+
+
+def _term(weight: float, part: str) -> str:
+    return part if weight == 1 else f"{weight:g}*{part}"
 
 
 def _effort(steps: int) -> str:
@@ -252,8 +255,6 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
         return
     weights = objective.weights(request.loss)
     names = {part: f"{part}: {objective.PARTS[part]}" for part in weights}
-    if len(weights) > 1:
-        names["loss"] = f"all of it: {request.loss}"
     figure = charts_repair.losses(table, names, request.steps)
     chart(
         figure, "training_losses", "Losses step by step, in training and on what is held out; the table has the latter."

@@ -106,9 +106,10 @@ def _in_order(table: pd.DataFrame, numbers: Numbers, last: str, order: tuple[str
 
 
 def losses(path: Path) -> pd.DataFrame:
-    """The losses that a training has noted so far: step, side ("training" or "held out"), part, value.
+    """The parts of the loss that a training has noted so far, each before its weight; empty before the first line.
 
-    The part "loss" is what is trained on: the sum of the parts by their weights. Empty before the first line.
+    Returns:
+        step, side ("training": of the batch that the step learned from; "held out": after the step), part, value.
     """
     rows = []
     for line in trainer.log(path):
@@ -116,7 +117,9 @@ def losses(path: Path) -> pd.DataFrame:
         side = "training" if known is None else "held out"
         said = line if known is None else known
         rows += [
-            (line["step"], side, part, value) for part, value in said.items() if part not in ("step", "rate", "seconds")
+            (line["step"], side, part, value)
+            for part, value in said.items()
+            if part not in ("step", "loss", "rate", "seconds")
         ]
     return pd.DataFrame(rows, columns=["step", "side", "part", "value"])
 
