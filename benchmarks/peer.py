@@ -142,6 +142,7 @@ def timed(command: Sequence[str], work: Path) -> tuple[float, float]:
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(command, cwd=work, env=os.environ | offline | threads, capture_output=True, text=True)
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{seconds:.1f} s: {' '.join(command)[:110]}", file=sys.stderr)
     if done.returncode:
         sys.exit(f"{' '.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -267,8 +268,8 @@ def main() -> None:
 def whole(work: Path) -> tuple[float, float]:
     """Three `vlprobe run` of a user, into an empty cache: RoCOCO with one policy and one mix, and eqben twice."""
     shutil.rmtree(work / "whole", ignore_errors=True)
-    vlprobe = [sys.executable, "-m", "vlprobe", "run", "--model", f"openclip:{MODEL}@{work}/weights.pt"]
-    vlprobe += ["--cache", str(work / "whole"), "--device", "cpu"]
+    vlprobe = [sys.executable, "-m", "vlprobe", "--cache", str(work / "whole"), "run", "--device", "cpu"]
+    vlprobe += ["--model", f"openclip:{MODEL}@{work}/weights.pt"]
     options = ["--option", "policies=rand-voca", "--option", "pictures=mix:0.9", "--option", "picture_seeds=42"]
     total = (0.0, 0.0)
     for kind, name in datasets(work).items():

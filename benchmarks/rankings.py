@@ -7,7 +7,7 @@ same similarities:
 
     scipy, 3 columns     scipy.stats.spearmanr on the three columns at once, one call a query (what the ratio is with)
     scipy, 3 pairs       scipy.stats.spearmanr on two columns, three calls a query
-    vlprobe, 1 thread    ranking.rank_correlation(ranking.Rankings(...)) for one query after the other
+    vlprobe, 1 thread    ranking.rank_correlation of a ranking.Ranker's rankings, one query after the other
     vlprobe, threads     the same for several queries at once, as the probe does
     all measures         ranking.measures: that correlation, the top 10, 100 and 1000, and the correlation of the lists
 
@@ -16,11 +16,12 @@ memory that similarities and rankings take at a time beside the embeddings, in a
 """
 
 import argparse
+import itertools
 import os
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 
@@ -43,14 +44,21 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return vectors
 
 
-def correlation(values: np.ndarray) -> float:
-    """What vlprobe makes of a query."""
-    return ranking.rank_correlation(ranking.Rankings(values))
+def correlations(queries: Sequence[np.ndarray]) -> list[float]:
+    """What vlprobe makes of queries one after the other."""
+    ranker = ranking.Ranker()
+    return [ranking.rank_correlation(ranker(values)) for values in queries]
 
 
-def measures(values: np.ndarray) -> dict[str, float]:
-    """All that the probe stores of a query."""
-    return ranking.measures(ranking.Rankings(values))
+def measures(queries: Sequence[np.ndarray]) -> list[dict[str, float]]:
+    """All that the probe stores of queries."""
+    ranker = ranking.Ranker()
+    return [ranking.measures(ranker(values)) for values in queries]
+
+
+def shared(pool: ThreadPoolExecutor, task: Callable[[Sequence], list], queries: np.ndarray, threads: int) -> list:
+    """The same with the queries shared out among threads, as the probe does."""
+    return list(itertools.chain.from_iterable(pool.map(task, np.array_split(queries, threads))))
 
 
 def by_columns(values: np.ndarray) -> float:
@@ -72,12 +80,12 @@ def timed(task: Callable[[], list]) -> tuple[float, list]:
     return 1000 * (time.perf_counter() - started) / ROUND, found
 
 
-def memory(gallery: Gallery, queries: np.ndarray, pool: ThreadPoolExecutor) -> float:
+def memory(gallery: Gallery, queries: np.ndarray, pool: ThreadPoolExecutor, threads: int) -> float:
     """The most that is held at a time while queries are asked and ranked a block after the other, in MiB."""
     tracemalloc.start()
     for _, block in gallery.similarities(queries):
         whole = len(block) // VERSIONS
-        list(pool.map(measures, block[: whole * VERSIONS].reshape(whole, VERSIONS, -1)))
+        shared(pool, measures, block[: whole * VERSIONS].reshape(whole, VERSIONS, -1), threads)
     return tracemalloc.get_traced_memory()[1] / 2**20
 
 
@@ -99,9 +107,13 @@ def main() -> None:
             made, blocks = timed(lambda queries=queries: list(gallery.similarities(unit(queries.reshape(-1, DIM)))))
             values = np.concatenate([block for _, block in blocks]).reshape(ROUND, VERSIONS, -1)
             ways: dict[str, Callable[[], list]] = {
-                f"vlprobe, {given.threads} threads": lambda values=values: list(pool.map(correlation, values)),
-                "vlprobe, 1 thread": lambda values=values: list(map(correlation, values)),
-                f"all measures, {given.threads} threads": lambda values=values: list(pool.map(measures, values)),
+                f"vlprobe, {given.threads} threads": lambda values=values: shared(
+                    pool, correlations, values, given.threads
+                ),
+                "vlprobe, 1 thread": lambda values=values: correlations(values),
+                f"all measures, {given.threads} threads": lambda values=values: shared(
+                    pool, measures, values, given.threads
+                ),
                 "scipy, 3 columns": lambda values=values: list(map(by_columns, values)),
                 "scipy, 3 pairs": lambda values=values: list(map(by_pairs, values)),
             }
@@ -114,7 +126,7 @@ def main() -> None:
             for name in list(ways)[:2]:
                 furthest = max(furthest, float(np.abs(np.array(found[name]) - theirs).max()))
         del blocks, values, ways
-        most = memory(gallery, np.tile(queries.reshape(-1, DIM), (10, 1)), pool)
+        most = memory(gallery, np.tile(queries.reshape(-1, DIM), (10, 1)), pool, given.threads)
     medians = {name: statistics.median(times) for name, times in spent.items()}
     rounds = len(spent["similarities"])
     print(f"{given.candidates:,} candidates, {VERSIONS} versions, {rounds} rounds of {ROUND} queries")

@@ -21,14 +21,23 @@ def versions(seed: int, n: int = 300, values: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("values", [0, 2, 60])
 def test_average_ranks_and_order_are_those_of_scipy_and_of_a_stable_sort(values: int, dtype: type):
     made = versions(1, values=values).astype(dtype)
-    found = ranking.Rankings(made)
+    found = ranking.Ranker()(made)
     assert (found.centred + (300 + 1) / 2 == stats.rankdata(-made, axis=1)).all()
     assert (found.order == np.argsort(-made, axis=1, kind="stable")).all()
 
 
+def test_a_ranker_is_used_again_for_more_and_for_fewer_versions_and_for_another_gallery():
+    ranker = ranking.Ranker()
+    for made in (versions(10), versions(11)[:2], np.tile(versions(12), (2, 1)), versions(13, n=40), versions(14, n=50)):
+        made = made.astype(np.float32)
+        found = ranker(made)
+        assert (found.order == np.argsort(-made, axis=1, kind="stable")).all()
+        assert (found.centred + (made.shape[1] + 1) / 2 == stats.rankdata(-made, axis=1)).all()
+
+
 def test_both_zeros_are_one_value_and_the_smallest_and_largest_numbers_keep_their_order():
     made = np.float32([[0.0, -0.0, 1e-45, -1e-45, 3e38, -3e38, 0.0]])
-    found = ranking.Rankings(made)
+    found = ranking.Ranker()(made)
     assert found.order.tolist() == [[4, 2, 0, 1, 6, 3, 5]]
     assert (found.centred[0] + 4).tolist() == [4, 4, 2, 6, 1, 7, 4]
 
@@ -38,34 +47,34 @@ def test_both_zeros_are_one_value_and_the_smallest_and_largest_numbers_keep_thei
 def test_rank_correlation_is_the_mean_of_scipys_spearman(values: int, dtype: type):
     made = versions(2, values=values).astype(dtype)
     expected = np.mean([stats.spearmanr(made[i], made[j]).statistic for i, j in combinations(range(3), 2)])
-    assert ranking.rank_correlation(ranking.Rankings(made)) == pytest.approx(expected, abs=1e-12)
+    assert ranking.rank_correlation(ranking.Ranker()(made)) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_same_ranking_is_exactly_one_and_the_reverse_minus_one():
     values = np.array([[0.1, 0.5, 0.9], [1.0, 2.0, 3.0]])
-    assert ranking.rank_correlation(ranking.Rankings(values)) == pytest.approx(1, abs=1e-15)
-    assert ranking.rank_correlation(ranking.Rankings(values * [[1], [-1]])) == pytest.approx(-1, abs=1e-15)
+    assert ranking.rank_correlation(ranking.Ranker()(values)) == pytest.approx(1, abs=1e-15)
+    assert ranking.rank_correlation(ranking.Ranker()(values * [[1], [-1]])) == pytest.approx(-1, abs=1e-15)
 
 
 def test_a_model_that_cannot_tell_candidates_apart_has_no_correlation_and_chance_overlap():
     same = np.ones((2, 50))
-    assert math.isnan(ranking.rank_correlation(ranking.Rankings(same)))
-    assert math.isnan(ranking.list_correlation(ranking.Rankings(same)))
-    assert ranking.top_overlap(ranking.Rankings(same), 10) == pytest.approx(10 / 50)
+    assert math.isnan(ranking.rank_correlation(ranking.Ranker()(same)))
+    assert math.isnan(ranking.list_correlation(ranking.Ranker()(same)))
+    assert ranking.top_overlap(ranking.Ranker()(same), 10) == pytest.approx(10 / 50)
 
 
 def test_the_id_list_reading_is_the_correlation_of_the_lists_as_numbers():
     made = versions(8, values=2).astype(np.float32)
     lists = np.argsort(-made, axis=1, kind="stable")
     expected = np.mean([np.corrcoef(lists[i], lists[j])[0, 1] for i, j in combinations(range(3), 2)])
-    assert ranking.list_correlation(ranking.Rankings(made)) == pytest.approx(expected, abs=1e-12)
+    assert ranking.list_correlation(ranking.Ranker()(made)) == pytest.approx(expected, abs=1e-12)
 
 
 def test_top_overlap_is_that_of_plain_sets():
     made = versions(3)
     tops = [set(np.argsort(-row)[:20].tolist()) for row in made]
     expected = np.mean([len(tops[i] & tops[j]) / 20 for i, j in combinations(range(3), 2)])
-    assert ranking.top_overlap(ranking.Rankings(made), 20) == pytest.approx(expected)
+    assert ranking.top_overlap(ranking.Ranker()(made), 20) == pytest.approx(expected)
 
 
 def test_a_tie_at_the_border_counts_as_a_random_order_of_it_would():
@@ -76,7 +85,7 @@ def test_a_tie_at_the_border_counts_as_a_random_order_of_it_would():
         shuffled = rng.permutation(5)
         tops = [set(sorted(range(5), key=lambda c, row=row: (-row[c], shuffled[c]))[:2]) for row in made]
         drawn.append(len(tops[0] & tops[1]) / 2)
-    assert ranking.top_overlap(ranking.Rankings(made), 2) == pytest.approx(np.mean(drawn), abs=0.02)
+    assert ranking.top_overlap(ranking.Ranker()(made), 2) == pytest.approx(np.mean(drawn), abs=0.02)
 
 
 @pytest.mark.parametrize("k", [1, 10, 100, 299])
@@ -86,19 +95,19 @@ def test_top_overlap_with_many_ties_is_the_product_of_the_chances_to_be_in_it(k:
     above, level = (made > border).astype(float), (made == border).astype(float)
     inside = above + level * (k - above.sum(axis=1, keepdims=True)) / level.sum(axis=1, keepdims=True)
     expected = np.mean([(inside[i] * inside[j]).sum() / k for i, j in combinations(range(3), 2)])
-    assert ranking.top_overlap(ranking.Rankings(made), k) == pytest.approx(expected, abs=1e-12)
+    assert ranking.top_overlap(ranking.Ranker()(made), k) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_top_of_more_than_there_is_is_unknown():
-    assert math.isnan(ranking.top_overlap(ranking.Rankings(versions(5, n=50)), 50))
+    assert math.isnan(ranking.top_overlap(ranking.Ranker()(versions(5, n=50)), 50))
 
 
 def test_one_version_has_nothing_to_be_compared_with():
-    assert math.isnan(ranking.rank_correlation(ranking.Rankings(versions(6)[:1])))
-    assert math.isnan(ranking.top_overlap(ranking.Rankings(versions(6)[:1]), 10))
+    assert math.isnan(ranking.rank_correlation(ranking.Ranker()(versions(6)[:1])))
+    assert math.isnan(ranking.top_overlap(ranking.Ranker()(versions(6)[:1]), 10))
 
 
 def test_the_id_list_reading_is_near_zero_where_the_ranking_is_stable():
     made = versions(7, n=5000)
-    assert ranking.rank_correlation(ranking.Rankings(made)) > 0.7
-    assert abs(ranking.list_correlation(ranking.Rankings(made))) < 0.05
+    assert ranking.rank_correlation(ranking.Ranker()(made)) > 0.7
+    assert abs(ranking.list_correlation(ranking.Ranker()(made))) < 0.05

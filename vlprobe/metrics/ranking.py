@@ -5,6 +5,7 @@ tell candidates apart gets chance, not a perfect score.
 """
 
 import math
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -14,53 +15,72 @@ from vlprobe.types import Metric
 LOCAL = (100, 1000)  # the paper's k
 
 
+@dataclass(frozen=True, slots=True)
 class Rankings:
-    """The same candidates ranked several times.
+    """The same n candidates ranked several times."""
 
-    Args:
-        values: Similarities of shape (n_versions, n_candidates), float32, or float64 at twice the time.
+    order: np.ndarray  # int64 (n_versions, n): numbers of the candidates, best first, ties in the order of the numbers
+    centred: np.ndarray  # float64 of the same shape: average rank of each candidate less the mean rank
+    tied: list[tuple[np.ndarray, np.ndarray]]  # a version: first and last place (from 0) of every group that ties
 
-    Attributes:
-        order: Numbers of the candidates, best first, ties in the order of their numbers; int64 of the same shape.
-        centred: Average rank of each candidate less the mean rank, float64 of the same shape.
-        tied: For each version, the first and the last place (from 0) of every group of candidates that tie.
+
+class Ranker:
+    """Ranks query after query in the same memory: fresh memory for each would take as long as the ranking itself.
+
+    >>> Ranker()(np.float32([[0.1, 0.9, 0.5]])).order.tolist()
+    [[1, 2, 0]]
     """
 
-    def __init__(self, values: np.ndarray) -> None:
-        n = values.shape[1]
-        numbers = np.arange(n)
-        places = numbers - (n - 1) / 2
-        self.order = np.empty(values.shape, dtype=np.int64)
-        self.centred = np.empty(values.shape, dtype=np.float64)
-        self.tied = []
-        for own, order, centred in zip(values, self.order, self.centred, strict=True):
-            first, last = _groups(_sort(own, numbers, order))
-            centred[order] = places
+    def __init__(self) -> None:
+        self._order, self._centred = np.empty((0, 0), np.int64), np.empty((0, 0), np.float64)
+
+    def __call__(self, values: np.ndarray) -> Rankings:
+        """The rankings of similarities of shape (n_versions, n), float32, or float64 at several times the time.
+
+        They are overwritten by the next call.
+        """
+        n_versions, n = values.shape
+        if self._order.shape[0] < n_versions or self._order.shape[1] != n:
+            self._order, self._centred = np.empty(values.shape, np.int64), np.empty(values.shape, np.float64)
+            self._spare, self._bits = np.empty(n, np.int64), np.empty(n, np.int32)
+            self._numbers = np.arange(n)
+            self._places = self._numbers - (n - 1) / 2
+        found = Rankings(self._order[:n_versions], self._centred[:n_versions], [])
+        for own, order, centred in zip(values, found.order, found.centred, strict=True):
+            ties = self._sort(own, order) if own.dtype == np.float32 else _sort(own, order)
+            first, last = _groups(ties)
+            centred[order] = self._places
             size = last - first + 1
             within = np.repeat(first - (np.cumsum(size) - size), size) + np.arange(size.sum())
-            centred[order[within]] = np.repeat((places[first] + places[last]) / 2, size)
-            self.tied.append((first, last))
+            centred[order[within]] = np.repeat((self._places[first] + self._places[last]) / 2, size)
+            found.tied.append((first, last))
+        return found
+
+    def _sort(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """As `_sort` does: the bits of a float, in an order that integers have, above the candidate's number.
+
+        One sort of integers then gives the order, several times as fast as sorting floats by their numbers.
+        """
+        raw = (values + np.float32(0)).view(np.int32)  # -0 becomes 0
+        np.right_shift(raw, 31, out=self._bits)
+        self._bits &= 0x7FFFFFFF
+        self._bits ^= raw
+        order[:] = np.invert(self._bits, out=self._bits)
+        order <<= 32
+        order |= self._numbers
+        order.sort()
+        step = np.bitwise_xor(order[1:], order[:-1], out=self._spare[1:])
+        step >>= 32
+        ties = np.flatnonzero(step == 0)
+        order &= 0xFFFFFFFF
+        return ties
 
 
-def _sort(values: np.ndarray, numbers: np.ndarray, order: np.ndarray) -> np.ndarray:
+def _sort(values: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Writes the numbers of the candidates, best first, into `order`; returns at which places the next one ties."""
-    if values.dtype != np.float32:
-        order[:] = np.argsort(-values, kind="stable")
-        ranked = values[order]
-        return np.flatnonzero(ranked[1:] == ranked[:-1])
-    # The bits of a float in an order that integers have, above the candidate's number: one sort of integers gives the
-    # order, and is several times as fast as sorting floats by their numbers.
-    bits = (values + np.float32(0)).view(np.int32)  # -0 becomes 0
-    rising = bits >> 31
-    rising &= 0x7FFFFFFF
-    rising ^= bits
-    order[:] = ~rising
-    order <<= 32
-    order |= numbers
-    order.sort()
-    ties = np.flatnonzero((order[1:] ^ order[:-1]) >> 32 == 0)
-    order &= 0xFFFFFFFF
-    return ties
+    order[:] = np.argsort(-values, kind="stable")
+    ranked = values[order]
+    return np.flatnonzero(ranked[1:] == ranked[:-1])
 
 
 def _groups(ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -72,20 +92,17 @@ def _groups(ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def rank_correlation(rankings: Rankings) -> float:
     """Mean Spearman correlation over all pairs of versions, ties at their average rank; NaN where one is constant.
 
-    >>> round(rank_correlation(Rankings(np.float32([[0.9, 0.5, 0.1], [0.7, 0.1, 0.2]]))), 3)
+    >>> round(rank_correlation(Ranker()(np.float32([[0.9, 0.5, 0.1], [0.7, 0.1, 0.2]]))), 3)
     0.5
 
     Source: PRSM, section 3 (global), read as a correlation of ranks.
     """
-    return _correlation(rankings.centred)
-
-
-def _correlation(centred: np.ndarray) -> float:
-    squares = [row @ row for row in centred]
-    if len(centred) < 2 or not all(squares):
+    rows = rankings.centred
+    squares = [row @ row for row in rows]
+    if len(rows) < 2 or not all(squares):
         return math.nan
-    pairs = combinations(range(len(centred)), 2)
-    return float(np.mean([centred[i] @ centred[j] / math.sqrt(squares[i] * squares[j]) for i, j in pairs]))
+    pairs = combinations(range(len(rows)), 2)
+    return float(np.mean([rows[i] @ rows[j] / math.sqrt(squares[i] * squares[j]) for i, j in pairs]))
 
 
 def list_correlation(rankings: Rankings) -> float:
@@ -95,9 +112,13 @@ def list_correlation(rankings: Rankings) -> float:
     the candidates mean nothing. It is offered because the correlations that PRSM prints (.02 to .04 beside overlaps of
     .64 to .89) are of the size that this reading gives, and cannot be correlations of ranks.
     """
-    if not all(row.any() for row in rankings.centred):
+    rows, n = rankings.order, rankings.order.shape[1]
+    if len(rows) < 2 or not all(row.any() for row in rankings.centred):
         return math.nan
-    return _correlation(rankings.order - (rankings.order.shape[1] - 1) / 2)
+    # of the numbers 0 to n - 1, whose mean and variance are known; whole numbers, so that nothing is rounded
+    square, spread = n * (n - 1) ** 2, n * (n - 1) * (n + 1) / 3
+    pairs = combinations(range(len(rows)), 2)
+    return float(np.mean([(4 * int(rows[i] @ rows[j]) - square) / spread for i, j in pairs]))
 
 
 def top_overlap(rankings: Rankings, k: int) -> float:

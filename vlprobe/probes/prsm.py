@@ -5,6 +5,7 @@ A case is one query in several versions, P1: any paraphrases (the captions of on
 `gallery`; with the option `group`, a tag, each query is asked of the pictures of its own group alone.
 """
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -123,12 +124,18 @@ def _rankings(
             match = scoring.matcher(encoder, shown, texts, asked="texts")
             values = np.concatenate([part for _, part in gallery.similarities(encoder.texts(texts), match)])
             ends = np.cumsum([len(versions) for versions in block])
-            yield from pool.map(_ranked, np.split(values, ends[:-1]))
+            own = np.split(values, ends[:-1])
+            share = -(-len(own) // encoder.workers)
+            shares = [own[start : start + share] for start in range(0, len(own), share)]
+            yield from itertools.chain.from_iterable(pool.map(_ranked, shares))
 
 
-def _ranked(values: np.ndarray) -> tuple[dict[str, float], list[list[int]]]:
-    rankings = ranking.Rankings(values)
-    return ranking.measures(rankings), rankings.order[:, :SHOWN].tolist()
+def _ranked(queries: Sequence[np.ndarray]) -> list[tuple[dict[str, float], list[list[int]]]]:
+    ranker, found = ranking.Ranker(), []
+    for values in queries:
+        rankings = ranker(values)
+        found.append((ranking.measures(rankings), rankings.order[:, :SHOWN].tolist()))
+    return found
 
 
 def _blocks(queries: Sequence[Sequence[str]], most: int) -> Iterator[list[Sequence[str]]]:
