@@ -51,6 +51,18 @@ def test_a_damaged_line_is_named_and_the_others_stay(store: Store):
     assert known.damaged == tuple(f"{KEY}.jsonl, line {line}" for line in (2, 3, 4, 5))
 
 
+@pytest.mark.parametrize(
+    "line", [b"[" * 100_000, b'{"case": 9999999999999999999999, "id": "x", "tags": [], "note": "n"}', b"\xff\xfe"]
+)
+def test_a_hostile_line_is_only_a_damaged_one(store: Store, line: bytes):
+    annotations.write(store, KEY, Annotation(1, "a", ("telling",)))
+    path = store.root / "annotations" / f"{KEY}.jsonl"
+    path.write_bytes(path.read_bytes() + line + b"\n")
+    known = annotations.read(store, KEY)
+    assert known.damaged == (f"{KEY}.jsonl, line 2",)
+    assert [one.case for one in known.said] == [1]
+
+
 def test_a_line_that_was_cut_off_by_a_crash_spoils_no_later_one(store: Store):
     annotations.write(store, KEY, Annotation(1, "c1", ("odd",)))
     path = store.root / "annotations" / f"{KEY}.jsonl"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_pages import open_page, words
-from vlprobe import access
+from vlprobe import access, report_selection, views
 from vlprobe.store import Store
 
 
@@ -41,6 +41,8 @@ def test_a_sign_in_without_a_provider_says_what_is_missing_and_lets_nobody_in(
     [
         ({"is_logged_in": True, "email": "ada@example.org", "email_verified": True}, True),
         ({"is_logged_in": True, "email": "ada@example.org", "email_verified": False}, False),
+        ({"is_logged_in": True, "email": "ada@example.org", "email_verified": "false"}, False),
+        ({"is_logged_in": True, "email": "ada@example.org"}, False),
         ({"is_logged_in": True, "email": "eve@example.net", "email_verified": True}, False),
         ({"is_logged_in": False, "email": "ada@example.org"}, False),
     ],
@@ -76,3 +78,45 @@ def test_a_read_only_dashboard_without_results_offers_no_demo(store: Store, monk
         at = open_page(monkeypatch, store, page)
         assert not at.button
         assert "read-only" in words(at)
+
+
+def test_a_read_only_dashboard_shows_the_details_of_a_case_and_only_the_names_of_its_pictures(
+    every_probe: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    key = views.question_sets(every_probe).query("probe == 'lgip'")["case_key"].iloc[0]
+    chosen = views.Filter("control:random", "flip")
+    row = views.failures(every_probe, key, chosen)[0].iloc[0]
+    at = open_page(monkeypatch, every_probe, "failures", set=key, model="control:random", case=row["id"])
+    assert "Tags and notes cannot be changed here" in words(at)
+    assert any("vlprobe failures" in code.value for code in at.code)
+    folder = str(Path(row["images"][0]).parent)
+    assert folder not in words(at)
+    assert folder not in report_selection.as_json(every_probe, key, chosen)
+
+
+def test_a_damaged_list_of_saved_views_takes_no_card_away(every_probe: Store, monkeypatch: pytest.MonkeyPatch):
+    file = every_probe.root / "bookmarks.json"
+    file.write_text("[" * 100_000)
+    try:
+        at = open_page(monkeypatch, every_probe, "failures")
+    finally:
+        file.unlink()
+    assert "is damaged" in at.error[0].value
+    assert "Fooled" in words(at) or "Tied" in words(at)
+
+
+def test_a_link_names_every_model_that_was_chosen(every_probe: Store, monkeypatch: pytest.MonkeyPatch):
+    from streamlit.testing.v1 import AppTest
+
+    def page() -> None:
+        import streamlit as st
+
+        from vlprobe import ui_state
+
+        st.code(ui_state.query("page"))
+
+    at = AppTest.from_function(page)
+    at.query_params["models"] = ["demo:weak", "demo:softmax"]
+    at.query_params["page"] = "3"
+    assert at.run().code[0].value == "models=demo%3Aweak&models=demo%3Asoftmax"

@@ -99,11 +99,11 @@ def _path(store: Store, case_key: str) -> Path:
 
 def _parsed(line: bytes) -> Annotation | None:
     try:
-        given = json.loads(line)
+        given = files.parse_json(line.decode())
         own = Annotation(int(given["case"]), str(given["id"]), tuple(map(str, given["tags"])), str(given["note"]))
     except (ValueError, KeyError, TypeError):
         return None
-    return own
+    return own if 0 <= own.case < 2**63 else None
 
 
 def _tags(given: Iterable[str]) -> tuple[str, ...]:

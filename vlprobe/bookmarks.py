@@ -3,7 +3,6 @@
 bookmarks.json    name to query; written whole, one process at a time
 """
 
-import json
 from pathlib import Path
 
 from vlprobe import access, files
@@ -21,7 +20,7 @@ def read(store: Store) -> dict[str, str]:
     if not path.exists():
         return {}
     try:
-        found = {str(name): str(query) for name, query in json.loads(path.read_bytes()).items()}
+        found = {str(name): str(query) for name, query in files.parse_json(path.read_text("utf-8")).items()}
     except (ValueError, AttributeError):
         raise InvalidInput(f"'{path}' is damaged, so no saved view can be listed. Repair or delete it.") from None
     return dict(sorted(found.items(), key=lambda pair: pair[0].lower()))

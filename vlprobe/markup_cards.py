@@ -125,7 +125,9 @@ def about(row: object, probe: str, more: Mapping[str, str] = MappingProxyType({}
     known = {"Question": f"{question} · {named(row.subtype)}" if row.subtype else question, "Rule": row.rule}
     if row.source or row.target:
         known["Words"] = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
-    known |= {"Case": row.id} | ({"Pictures": ", ".join(row.images)} if len(row.images) else {})
+    known |= {"Case": row.id} | (
+        {"Pictures": ", ".join(Picture.named(name).path.name for name in row.images)} if len(row.images) else {}
+    )
     known |= {f"Tag {name}": value for name, value in dict(row.tags).items() if value}
     return facts({**known, **more})
 

@@ -4,12 +4,14 @@ import csv
 import io
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
 
-from vlprobe import annotations, views
+from vlprobe import access, annotations, views
 from vlprobe.store import Store
+from vlprobe.types import Picture
 from vlprobe.views import Filter
 
 MOST = 10_000  # cases in one file
@@ -50,6 +52,11 @@ def defused(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
+def _pictures(names: Sequence[str]) -> list[str]:
+    """Where the pictures are; strangers are told their names alone."""
+    return [Picture.named(name).path.name for name in names] if access.read_only() else list(names)
+
+
 def _cases(store: Store, case_key: str, chosen: Filter) -> tuple[list[dict], int]:
     table, total = views.failures(store, case_key, chosen, 1, MOST)
     said = {one.case: one for one in annotations.read(store, case_key).said}
@@ -61,7 +68,7 @@ def _cases(store: Store, case_key: str, chosen: Filter) -> tuple[list[dict], int
         ours = said.get(row.case)
         found.append(
             {name: _known(getattr(row, name)) for name in PLAIN}
-            | {"texts": list(row.texts), "roles": list(row.roles), "pictures": list(row.images)}
+            | {"texts": list(row.texts), "roles": list(row.roles), "pictures": _pictures(row.images)}
             | {"scores": [_known(score) for score in row.scores]}
             | {"margins": {model: _known(margin) for model, margin in margins.loc[row.case].items()}}
             | {"dataset_tags": {name: value for name, value in dict(row.tags).items() if value}}

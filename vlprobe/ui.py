@@ -8,7 +8,7 @@ import contextvars
 import pandas as pd
 import streamlit as st
 
-from vlprobe import __version__
+from vlprobe import __version__, report_selection
 from vlprobe.errors import VlprobeError
 from vlprobe.types import Metric
 from vlprobe.ui_access import admit
@@ -240,5 +240,9 @@ def notes(asked: Questions) -> None:
 def download(table: pd.DataFrame, name: str) -> None:
     """The table that is shown, as CSV."""
     st.download_button(
-        "Download as CSV", table.to_csv(index=False), f"vlprobe_{name}.csv", "text/csv", icon=":material/download:"
+        "Download as CSV",
+        table.map(report_selection.defused).to_csv(index=False),
+        f"vlprobe_{name}.csv",
+        "text/csv",
+        icon=":material/download:",
     )

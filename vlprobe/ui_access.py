@@ -23,7 +23,7 @@ def admit() -> None:
         if problem := st.session_state.pop("sign_in_problem", ""):
             st.error(plain(problem), icon=":material/error:")
         st.stop()
-    if not access.allowed(who, st.user.get("email_verified") is not False):
+    if not access.allowed(who, st.user.get("email_verified") is True):
         st.title("vlprobe")
         st.error(f"{plain(who) or 'This account'} may not see this dashboard. Ask whoever serves it to let you in.")
         st.button("Sign out", key="sign_out", on_click=st.logout)

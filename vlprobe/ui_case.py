@@ -83,7 +83,8 @@ def _annotate(asked: Questions, row: object) -> None:
     known = annotations.read(store(), asked.key)
     own = next((one for one in known.said if one.case == row.case), Annotation(row.case, row.id))
     if not changes("Tags and notes cannot be changed here."):
-        st.html(markup_cards.chips(own.tags, own.note))
+        if own.tags or own.note:
+            st.html(markup_cards.chips(own.tags, own.note))
         return
     key = f"{row.case}_{hash(own)}"  # what another person has kept since is shown, and nothing typed here before
     offered = list(dict.fromkeys([*own.tags, *known.tags, *annotations.SUGGESTED]))

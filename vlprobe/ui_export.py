@@ -1,14 +1,15 @@
 """Ways to keep what is on the page: a link, a saved view, the cases as a file, the list of what people said."""
 
 import functools
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qs
 
 import streamlit as st
 
 from vlprobe import annotations, bookmarks, report, report_selection
+from vlprobe.errors import VlprobeError
 from vlprobe.markup import tag
 from vlprobe.ui_access import changes
-from vlprobe.ui_state import Questions, attempt, plain, quiet, store, view
+from vlprobe.ui_state import Questions, address, attempt, plain, query, quiet, store, view
 from vlprobe.views import Filter
 
 LISTED = 50  # cases with tags or notes
@@ -18,7 +19,7 @@ def link() -> None:
     """The address of this view, to copy."""
     with st.popover("Link", icon=":material/link:"):
         quiet("Opens exactly this view, wherever this dashboard runs on the same results. The button copies it.")
-        st.code(f"{st.context.url or ''}?{urlencode(st.query_params.to_dict())}", language=None, wrap_lines=True)
+        st.code(address(), language=None, wrap_lines=True)
 
 
 def selection(asked: Questions, chosen: Filter, total: int) -> None:
@@ -65,13 +66,17 @@ def shelf(asked: Questions) -> None:
 
 
 def _saved() -> None:
-    known = bookmarks.read(store())
+    try:
+        known = bookmarks.read(store())
+    except VlprobeError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
     if not known:
         quiet("None yet. A saved view is a set of filters with a name, for all who use these results.")
     allowed = changes("Views cannot be saved or removed here.")
-    for place, (name, query) in enumerate(known.items()):
+    for place, (name, kept) in enumerate(known.items()):
         with st.container(horizontal=True, vertical_alignment="center", key=f"saved_{place}"):
-            st.page_link("pages/failures.py", label=plain(name), query_params=dict(parse_qsl(query)), width="stretch")
+            st.page_link("pages/failures.py", label=plain(name), query_params=parse_qs(kept), width="stretch")
             if allowed:
                 st.button(
                     "Remove",
@@ -88,8 +93,7 @@ def _saved() -> None:
 
 
 def _save() -> None:
-    query = {name: value for name, value in st.query_params.to_dict().items() if name not in ("case", "page")}
-    attempt(bookmarks.save, store(), st.session_state["view_name"], urlencode(query))
+    attempt(bookmarks.save, store(), st.session_state["view_name"], query("case", "page"))
 
 
 def _annotated(asked: Questions) -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import annotations, views
-from vlprobe.ui_state import Questions, choose, search, store, view
+from vlprobe.ui_state import Questions, choose, plain, search, store, view
 from vlprobe.ui_words import MOVED, named
 from vlprobe.views import Filter
 from vlprobe.views_compare import bucket
@@ -103,8 +103,8 @@ def buckets(asked: Questions, chosen: Filter) -> str:
     counts = view("buckets", asked.key, chosen)
     options = {
         "all": f"All {counts['all']:,}",
-        "only_first": f"Only {chosen.model} fooled {counts['only_first']:,}",
-        "only_second": f"Only {chosen.other} fooled {counts['only_second']:,}",
+        "only_first": f"Only {plain(chosen.model)} fooled {counts['only_first']:,}",
+        "only_second": f"Only {plain(chosen.other)} fooled {counts['only_second']:,}",
         "both_fooled": f"Both fooled {counts['both_fooled']:,}",
         "both_held": f"Both held {counts['both_held']:,}",
     }

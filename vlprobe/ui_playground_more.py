@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
@@ -17,7 +16,7 @@ from vlprobe.perturb.influence import word_spans
 from vlprobe.play import Canvas, Exhibit, Player
 from vlprobe.ui_access import changes
 from vlprobe.ui_influence import coloured_words, heat, legend, worded
-from vlprobe.ui_state import choose, plain, quiet, store
+from vlprobe.ui_state import address, choose, plain, quiet, store
 
 MAPS = {"shown": "Shown", "hidden": "Hidden"}
 SIDE = 640  # pixels of a picture on the page
@@ -131,4 +130,4 @@ def link(complete: bool) -> None:
     """The address of what is seen."""
     with st.popover("Link", icon=":material/link:"):
         quiet("Opens this caption, these models and this picture." if complete else "Holds all but your own picture.")
-        st.code(f"{st.context.url or ''}?{urlencode(st.query_params.to_dict())}", language=None, wrap_lines=True)
+        st.code(address(), language=None, wrap_lines=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -140,6 +141,17 @@ def choose(
         disabled=disabled,
         **required,
     )
+
+
+def address() -> str:
+    """The address of what is seen, every choice of every picker in it."""
+    return f"{st.context.url or ''}?{query()}"
+
+
+def query(*without: str) -> str:
+    """The choices in the address, as a URL has them, without those named."""
+    every = {name: st.query_params.get_all(name) for name in st.query_params if name not in without}
+    return urlencode(every, doseq=True)
 
 
 def search(label: str, name: str, placeholder: str) -> str:
