@@ -1,8 +1,8 @@
 """Many people at once on one dashboard: how long a changed filter takes, whether memory grows, whether answers mix.
 
-    python benchmarks/load.py --cache CACHE [--sessions 50] [--minutes 2] [--think 5]
+    python benchmarks/load.py [--cache CACHE] [--sessions 50] [--minutes 2] [--think 15]
 
-Starts a dashboard on CACHE (`python benchmarks/store.py --keep DIR` makes one of 12 million score rows) on loopback.
+Starts a dashboard on loopback, on a cache of 12 million made-up answers as `benchmarks/store.py` makes it, or on CACHE.
 Each session is what a browser is to the server: a websocket that opens the Failures page and then, with pauses of
 `--think` seconds on average, asks for it again with another model, outcome, sort and page. A session counts from the
 message that is sent to the end of the script's run. Every answer is checked: its sentence must name the model that this
@@ -20,6 +20,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.parse
 from pathlib import Path
@@ -27,6 +28,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import websockets
+from store import CASES, fill
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
@@ -124,13 +126,22 @@ async def run(address: str, process: psutil.Process, sets: list, given: argparse
 
 
 def main() -> None:
-    """Starts the server, runs the sessions, prints what was seen."""
+    """Reads the command line, and makes a cache unless one is given."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--cache", type=Path)
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=2)
-    parser.add_argument("--think", type=float, default=5, help="seconds between two changes of a session, on average")
+    parser.add_argument("--think", type=float, default=15, help="seconds between two changes of a session, on average")
     given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if not given.cache:
+            given.cache = Path(folder) / "cache"
+            fill(Path(folder), CASES)
+        measure(given)
+
+
+def measure(given: argparse.Namespace) -> None:
+    """Starts the server, runs the sessions, prints what was seen."""
     store = Store(given.cache)
     sets = questions(store)
     with socket.socket() as free:
