@@ -14,6 +14,7 @@ st.markdown(
 st.header("Before, control and after")
 models = ui.repaired()
 ui.changed(models)
+ui.seeds(models)
 
 st.header("Fine-tune a model")
 st.markdown(

@@ -2,16 +2,18 @@
 
 import base64
 import json
+import re
 import time
 from dataclasses import asdict
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.test_pages import open_page, words
 from tests.test_views_compare import MODELS, filled  # noqa: F401 (fixture)
-from vlprobe import access, charts, charts_compare, jobs, ui_repair, ui_training, views, views_repair
+from vlprobe import access, charts, charts_compare, jobs, markup_repair, ui_repair, ui_training, views, views_repair
 from vlprobe.runner import Request
 from vlprobe.store import Store
 from vlprobe.training.request import TrainRequest
@@ -79,10 +81,6 @@ def test_the_table_and_the_words_have_the_numbers_of_the_views(monkeypatch, fill
         unit = charts.unit_of(known[row.metric], "spread")
         size, around = charts_compare.signed(row.difference, unit), charts_compare.between(row.low, row.high, unit)
         assert f"{size} {row.verdict}{around} · {charts_compare.chance(row.p_holm)}" in text
-        title = {"better": "Gained", "worse": "Lost", "tied": "Moved no more than by chance"}[row.verdict]
-        section = text.partition("What the loss did" if row.step == "loss" else "What training alone did")[2]
-        line = section.partition(title)[2].partition(").")[0] if row.verdict != "tied" else section.partition(title)[2]
-        assert known[row.metric].label in line
     for row in views_repair.repair_levels(filled, MODELS, ui_repair.NUMBERS).itertuples():
         unit = charts.unit_of(known[row.metric], "spread")
         assert charts.number(row.value, unit) + charts.interval(row.low, row.high, unit) in text
@@ -157,6 +155,45 @@ def test_a_finished_training_has_its_losses_its_name_and_can_be_probed(monkeypat
     assert [one.probe for one in begun] == list(ui_repair.PROBES)
     assert all(request.tuned in one.models and "demo:softmax" in one.models for one in begun)
     assert at.query_params["after"] == request.tuned
+
+
+def test_other_seeds_are_trainings_that_differ_by_the_seed_alone(monkeypatch, store: Store):
+    monkeypatch.setattr(ui_training, "store", lambda: store)
+    made = {}
+    for loss in ("clip", "clip+eqsim"):
+        for seed, steps in ((0, 4), (1, 4), (2, 4), (1, 8)):
+            output = str(store.root / f"{loss}-{seed}-{steps}.safetensors")
+            request = TrainRequest("demo:softmax", ("demo-train",), output, loss, steps, seed=seed)
+            made[loss, seed, steps] = request.tuned
+            left(store, request, "failed" if (loss, seed) == ("clip", 2) else "done")
+    asked = (made["clip", 0, 4], made["clip+eqsim", 0, 4])
+    assert ui_training.other_seeds(*asked) == [(made["clip", 1, 4], made["clip+eqsim", 1, 4])]
+    assert ui_training.other_seeds("demo:plain", asked[1]) == []
+
+
+def test_shipped_seeds_stand_beside_the_picked_one(monkeypatch, filled: Store, begun: list):  # noqa: F811
+    monkeypatch.setattr(ui_repair, "_other_seeds", lambda _: [(MODELS[0], MODELS[2])])
+    at = open_page(monkeypatch, filled, "repair", **PICKED)
+    table = views_repair.repair_seeds(filled, (MODELS[1:], (MODELS[0], MODELS[2])), ui_repair.NUMBERS)
+    for row in table.itertuples():
+        unit = charts.unit_of(views.metrics("lgip")[row.metric], "spread")
+        told = [charts_compare.signed(one, unit) for one in (*row.differences, row.mean)]
+        assert "".join(told) in words(at)
+    monkeypatch.setattr(ui_repair, "_other_seeds", lambda _: [("demo:weak", "demo:sigmoid")])
+    at.run().button(key="ask_seeds").click().run()
+    assert [(one.probe, one.models) for one in begun] == [("lgip", ("demo:weak", "demo:sigmoid"))]
+
+
+def test_gained_lost_and_unmoved_are_told_apart():
+    rows = [("positive_rate", "better", 0.1), ("sensitivity_gap", "worse", -0.2), ("invariance_error", "tied", 0.0)]
+    moves = pd.DataFrame(
+        [("lgip", name, "loss", 0.5, 0.5 + by, by, by - 0.05, by + 0.05, word) for name, word, by in rows],
+        columns=["probe", "metric", "step", "base", "value", "difference", "low", "high", "verdict"],
+    )
+    text = re.sub("<[^>]+>", "", markup_repair.in_words(moves, {"lgip": views.metrics("lgip")}))
+    assert "Gained (1): Positive rate 50.0 % → 60.0 % (+10.0 points, 5.0 to 15.0)." in text
+    assert "Lost (1): Sensitivity gap 0.500 → 0.300 (-0.200, -0.250 to -0.150 spreads)." in text
+    assert "Moved no more than by chance (1): Invariance error." in text
 
 
 def test_a_plain_training_is_the_control(monkeypatch, store: Store, begun: list):

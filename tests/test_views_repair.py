@@ -2,6 +2,7 @@
 
 import json
 import math
+import statistics
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from tests.test_views_compare import MODELS, filled, key  # noqa: F401 (fixtures
 from vlprobe import charts, charts_repair, estimate, views, views_compare
 from vlprobe.errors import InvalidInput
 from vlprobe.store import Store
-from vlprobe.views_repair import losses, pace, repair_levels, repair_moves, repair_sets
+from vlprobe.views_repair import losses, pace, repair_levels, repair_moves, repair_seeds, repair_sets
 
 BEFORE, CONTROL, AFTER = MODELS
 NUMBERS = (("lgip", ("positive_rate", "sensitivity_gap", "invariance_error")), ("eqben", ("text_score",)))
@@ -76,6 +77,20 @@ def test_of_several_question_sets_it_is_the_newest_that_all_answered(store: Stor
     monkeypatch.setattr("vlprobe.views_repair.question_sets", lambda _: table)
     assert repair_sets(store, ("a", "b")) == {"lgip": "3"}
     assert repair_sets(store, ("a",)) == {"lgip": "4", "prsm": "1"}
+
+
+def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(filled: Store, key: str):  # noqa: F811
+    pairs = ((BEFORE, CONTROL), (AFTER, CONTROL), (BEFORE, AFTER))
+    table = repair_seeds(filled, pairs, NUMBERS).set_index("metric")
+    known = views.estimates(filled, key, "all", "macro", "spread").set_index(["metric", "model"])["value"]
+    assert tuple(table.index) == NUMBERS[0][1]
+    for name, row in table.iterrows():
+        found = [known[name, after] - known[name, control] for control, after in pairs]
+        assert row["differences"] == pytest.approx(tuple(found))
+        assert row["mean"] == pytest.approx(statistics.mean(found))
+        assert row["sd"] == pytest.approx(statistics.stdev(found))
+    assert math.isnan(repair_seeds(filled, pairs[:1], NUMBERS)["sd"].iloc[0])
+    assert repair_seeds(filled, (*pairs, ("nobody", AFTER)), NUMBERS).empty
 
 
 def test_three_models_are_needed(filled: Store):  # noqa: F811

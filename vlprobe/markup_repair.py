@@ -114,6 +114,28 @@ def _move(row: object, unit: str) -> str:
     return f"<td>{tag('span', signed(row.difference, unit), class_='value')} {word}<br>{tag('small', small)}</td>"
 
 
+def seeds(table_: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> str:
+    """A row a number: what the loss did in each of several trainings, their mean and their spread.
+
+    Args:
+        table_: What `views_repair.repair_seeds` returns.
+        metrics: The probes' metrics.
+        names: What the trainings are called, in order.
+    """
+    titles = ("Number", *names, "Mean", "Standard deviation")
+    rows = []
+    for row in table_.dropna(subset=["mean"]).itertuples():
+        metric = metrics[row.probe][row.metric]
+        unit = unit_of(metric, UNIT)
+        way = " · ".join(filter(None, ["in spreads" if unit == UNIT else "", ARROWS[metric.direction]]))
+        told = [signed(value, unit) for value in (*row.differences, row.mean)]
+        told.append(signed(row.sd, unit).removeprefix("+"))
+        first = f"{tag('span', metric.label)}<br>{tag('small', way)}"
+        rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{"".join(tag("td", one) for one in told)}</tr>')
+    head = "".join(tag("th", title, scope="col") for title in titles)
+    return table("What the loss did, by seed", head, rows)
+
+
 def held_out(table_: pd.DataFrame, weights: Mapping[str, float], meanings: Mapping[str, str]) -> str:
     """A row a part of the loss, trained or not: on what is held out, at the start and now; empty before the first.
 

@@ -22,7 +22,7 @@ from vlprobe.ui_jobs import demo_button, form, panel, past, probe_button, watche
 from vlprobe.ui_models import checks, erased, examined, passport, verdict
 from vlprobe.ui_paper import paper
 from vlprobe.ui_playground import playground
-from vlprobe.ui_repair import changed, probe_tuned, repaired
+from vlprobe.ui_repair import changed, probe_tuned, repaired, seeds
 from vlprobe.ui_state import Questions, choose, plain, questions, quiet, store, tag, view
 from vlprobe.ui_style import style
 from vlprobe.ui_tables import about, explain, headline, slices
@@ -62,6 +62,7 @@ __all__ = [
     "quiet",
     "repaired",
     "report_button",
+    "seeds",
     "severity",
     "shelf",
     "slices",

@@ -11,6 +11,7 @@ from vlprobe import jobs, registry
 from vlprobe.errors import VlprobeError
 from vlprobe.jobs import Job
 from vlprobe.runner import Request
+from vlprobe.training.request import TrainRequest
 from vlprobe.ui_access import changes
 from vlprobe.ui_state import attempt, plain, quiet, store, tag, view
 
@@ -138,7 +139,8 @@ def _pace(job: Job) -> str:
     spent = job.updated - job.started
     if job.state == "running" and job.done > 0 and spent > 0.5:
         rate = job.done / spent
-        parts = [f"{job.done:,.0f} of {job.total:,.0f} cases", f"{rate:,.0f} a second", *parts]
+        what = "steps" if isinstance(job.request, TrainRequest) else "cases"
+        parts = [f"{job.done:,.0f} of {job.total:,.0f} {what}", f"{rate:,.{0 if rate >= 10 else 1}f} a second", *parts]
         if rate > 0 and job.done < job.total:
             parts.insert(2, f"about {span((job.total - job.done) / rate)} left for this model")
     return " · ".join(parts)
@@ -155,6 +157,10 @@ def span(seconds: float) -> str:
 
 
 def _results_link(job: Job) -> None:
+    if isinstance(job.request, TrainRequest):
+        to = {"training": job.id}
+        st.page_link("pages/repair.py", label="See the losses", icon=":material/build:", query_params=to)
+        return
     stored = view("runs")
     own = stored[stored["key"].isin(job.keys)]
     if len(own):

@@ -20,7 +20,7 @@ from vlprobe.ui_access import changes
 from vlprobe.ui_charts import ARMS, chart
 from vlprobe.ui_jobs import panel, span, watched
 from vlprobe.ui_state import attempt, choose, plain, quiet, store, view
-from vlprobe.ui_training import trained
+from vlprobe.ui_training import other_seeds, trained
 from vlprobe.ui_words import HEADLINES
 from vlprobe.views_repair import Numbers
 from vlprobe.views_tradeoff import TRADE_OFFS
@@ -36,6 +36,7 @@ COST = {"rococo": ("i2t_r1", "t2i_r1")}  # what is easily lost, though no probe 
 STEADY, ALERT = TRADE_OFFS["lgip"]
 HEADLINE = HEADLINES | {"lgip": (*ALERT, STEADY)}
 NUMBERS: Numbers = tuple((probe, (*COST.get(probe, ()), *HEADLINE[probe])) for probe in PROBES)
+SEEDS = 9  # shipped models are numbered: demo:eqsim, demo:eqsim-2, ...
 WAYS = {"up": "↑", "down": "↓", "none": ""}
 Three = tuple[str, str, str]  # before, control, after
 HELP = {
@@ -91,8 +92,9 @@ def changed(models: Three) -> None:
     if not keys:
         return
     metrics = {probe: markup_tables.metrics(probe) for probe in PROBES}
-    moves = view("repair_moves", *models, NUMBERS)
-    levels = view("repair_levels", models, NUMBERS)
+    with st.spinner("Comparing the three, picture by picture", show_time=False):
+        moves = view("repair_moves", *models, NUMBERS)
+        levels = view("repair_levels", models, NUMBERS)
     st.html(markup_repair.in_words(moves, metrics))
     looks = charts.styles(ordered(view("runs")["model"].unique()))
     roles = zip(markup_repair.ROLES, models, strict=True)
@@ -112,6 +114,49 @@ def changed(models: Three) -> None:
         f"Better and worse: p below .05 after Holm's adjustment for all {tests} differences of the table. "
         + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
     )
+
+
+def seeds(models: Three) -> None:
+    """What the loss did in other trainings that differ by the seed alone; what is not asked yet, by a press."""
+    if len(set(models)) < 3 or "" in models or not view("repair_sets", models):
+        return
+    others = _other_seeds(models)
+    st.subheader("Other seeds")
+    if not others:
+        quiet(
+            "The intervals above are over pictures, for these very weights. Another seed gives other weights and other "
+            "differences: fine-tune the control and the repair with a second and a third seed, and they stand here "
+            "with their mean and spread."
+        )
+        return
+    pairs = (models[1:], *others)
+    everyone = tuple(dict.fromkeys(name for pair in pairs for name in pair))
+    missing = tuple(probe for probe in view("repair_sets", models) if probe not in view("repair_sets", everyone))
+    if missing and not _going(everyone) and changes("The other seeds were not asked before it was opened."):
+        rest = tuple(name for name in everyone if name not in models)
+        told = {
+            "icon": ":material/play_arrow:",
+            "key": "ask_seeds",
+            "on_click": attempt,
+            "args": (probe_all, rest, missing),
+        }
+        st.button(f"Ask the other {'seeds' if len(others) > 1 else 'seed'} too", **told)
+    table = view("repair_seeds", pairs, NUMBERS)
+    if len(table):
+        metrics = {probe: markup_tables.metrics(probe) for probe in PROBES}
+        st.html(markup_repair.seeds(table, metrics, [f"Training {number}" for number in range(1, len(pairs) + 1)]))
+        quiet(
+            "After − control, on the same questions, in trainings that differ by their seed alone. The standard "
+            "deviation is that of one training: what is not larger than it may be the seed's doing, not the loss's."
+        )
+
+
+def _other_seeds(models: Three) -> list[tuple[str, str]]:
+    """Controls and repaired models that differ from those that are picked by their seed alone."""
+    _, control, after = models
+    known = {*registry.names("models"), *view("runs")["model"]}
+    numbered = [(f"{control}-{number}", f"{after}-{number}") for number in range(2, SEEDS + 1)]
+    return [pair for pair in numbered if set(pair) <= known] + other_seeds(control, after)
 
 
 def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], looks: Looks) -> None:
@@ -136,9 +181,10 @@ def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], look
 
 def _ask(models: Three, missing: list[str]) -> None:
     """The job that asks these models now, or one button for the probes that not all three have answered."""
-    going = [job for job in jobs.jobs(store()) if _asks(job, models) and not job.ended]
+    everyone = (*models, *(name for pair in _other_seeds(models) for name in pair))
+    going = _going(everyone)
     job = watched()
-    if job is None or not _asks(job, models) or job.state == "done":
+    if job is None or not _asks(job, everyone) or job.state == "done":
         job = going[-1] if going else None
     if job is not None:
         panel(job)
@@ -161,11 +207,15 @@ def _ask(models: Three, missing: list[str]) -> None:
         quiet(_work(models, missing))
 
 
-def _asks(job: Job, models: Three) -> bool:
+def _going(models: tuple[str, ...]) -> list[Job]:
+    return [job for job in jobs.jobs(store()) if _asks(job, models) and not job.ended]
+
+
+def _asks(job: Job, models: tuple[str, ...]) -> bool:
     return isinstance(job.request, Request) and set(job.request.models) <= set(models)
 
 
-def probe_all(models: Three, probes: tuple[str, ...] = tuple(PROBES)) -> None:
+def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) -> None:
     """A job a probe, with the questions that it has for the demo world; what was answered before is not asked twice."""
     named = [
         jobs.start(

@@ -47,6 +47,7 @@ DATA = {
     "demo-train|demo-train:pairs": "Scenes and pairs",
 }
 RATES = {3e-5: "0.00003", 1e-4: "0.0001", 3e-4: "0.0003"}
+ROWS = 12  # of the list of trainings
 VALIDATIONS = 8  # of a training, so that its curve has marks
 
 
@@ -54,6 +55,23 @@ def trained() -> dict[str, str]:
     """Models that were fine-tuned from this dashboard and are ready, newest first, and the loss of each."""
     found = [job.request for job in _trainings() if job.state == "done" and job.request.path.exists()]
     return {request.tuned: request.loss for request in found}
+
+
+def other_seeds(control: str, after: str) -> list[tuple[str, str]]:
+    """Pairs of models that were trained here as these two were, but for the seed, the same in both of a pair."""
+    known = {job.request.tuned: job.request for job in _trainings() if job.state == "done"}
+    if control not in known or after not in known:
+        return []
+    alike = [
+        {one.seed: name for name, one in known.items() if _but_for_seed(one) == _but_for_seed(known[own])}
+        for own in (control, after)
+    ]
+    pairs = [(alike[0][seed], alike[1][seed]) for seed in sorted(alike[0].keys() & alike[1].keys())]
+    return [pair for pair in pairs if not {control, after} & set(pair)]
+
+
+def _but_for_seed(request: TrainRequest) -> TrainRequest:
+    return dataclasses.replace(request, seed=0, output="")
 
 
 def _trainings() -> list[Job]:
@@ -136,10 +154,11 @@ def _term(weight: float, part: str) -> str:
 
 def _effort(steps: int) -> str:
     """How long it takes, by the newest training on this machine."""
-    known = [own for own in (pace(job.request.path) for job in _trainings()) if not math.isnan(own)]
-    if not known:
+    known = (pace(job.request.path) for job in _trainings())
+    last = next((own for own in known if not math.isnan(own)), math.nan)
+    if math.isnan(last):
         return "How long it takes, its first steps tell."
-    return f"About {span(steps * known[0])} on one core, at {known[0]:.2g} s a step as the last training here."
+    return f"About {span(steps * last)} on one core, at {last:.2g} s a step as the last training here."
 
 
 def _begin(request: TrainRequest) -> None:
@@ -148,7 +167,7 @@ def _begin(request: TrainRequest) -> None:
 
 
 def trainings(probe: Callable[[str, str], None]) -> None:
-    """All trainings of this dashboard in a table, and one of them with its losses, live while it runs.
+    """The newest trainings of this dashboard in a table, and one of all of them with its losses, live while it runs.
 
     Args:
         probe: Asks the model that was made of a loss; given its name and the loss.
@@ -163,7 +182,9 @@ def trainings(probe: Callable[[str, str], None]) -> None:
     shown = choose("Training", "training", options, found[0].id, always=True)
     job = next(job for job in found if job.id == shown)
     st.fragment(_panel, run_every=None if job.ended else 2)(job.id, job.ended, probe)
-    st.html(markup_repair.trainings([_row(job) for job in found]))
+    st.html(markup_repair.trainings([_row(job) for job in found[:ROWS]]))
+    if len(found) > ROWS:
+        quiet(f"The newest {ROWS} of {len(found)}; all can be picked above.")
 
 
 def _what(job: Job) -> str:
@@ -224,7 +245,10 @@ def _buttons(job: Job, probe: Callable[[str, str], None]) -> None:
     if job.state == "done":
         st.markdown("Ready. Its name, wherever a model can be typed:")
         st.code(job.request.tuned, language=None, wrap_lines=True)
-        if changes("Install vlprobe to probe it."):
+        tuned, going = job.request.tuned, [one for one in jobs.jobs(store()) if not one.ended]
+        if any(tuned in one.request.models for one in going):
+            quiet("It is being asked the probes' questions now: see the top of this page.")
+        elif changes("Install vlprobe to probe it."):
             st.button(
                 "Probe it",
                 type="primary",
@@ -232,7 +256,7 @@ def _buttons(job: Job, probe: Callable[[str, str], None]) -> None:
                 key="train_probe",
                 help="Asks all five probes' questions of it, and of the two others that are picked above.",
                 on_click=attempt,
-                args=(probe, job.request.tuned, job.request.loss),
+                args=(probe, tuned, job.request.loss),
             )
     elif not changes("Trainings cannot be stopped or started here."):
         return

@@ -128,3 +128,28 @@ def pace(path: Path) -> float:
     """Seconds a step of a training so far; NaN before the first."""
     last = next((line for line in reversed(trainer.log(path)) if "seconds" in line), None)
     return last["seconds"] / last["step"] if last else math.nan
+
+
+def repair_seeds(
+    store: Store, pairs: tuple[tuple[str, str], ...], numbers: Numbers, unit: str = "spread"
+) -> pd.DataFrame:
+    """What the loss did in trainings that differ by their seed alone, and how much the seeds disagree.
+
+    Args:
+        store: Where results are.
+        pairs: Of each seed the control and the model after; only questions that all of them answered count.
+        numbers: Which probes and metrics, in order.
+        unit: As of `repair_levels`.
+
+    Returns:
+        A row a metric: probe, metric, differences (a tuple, after minus control, in the order of the pairs), mean, sd
+        (of one training, over the seeds; NaN with fewer than two).
+    """
+    models = tuple(dict.fromkeys(name for pair in pairs for name in pair))
+    levels = repair_levels(store, models, numbers, unit)
+    rows = []
+    for (probe, metric), own in levels.groupby(["probe", "metric"], sort=False):
+        value = own.set_index("model")["value"]
+        found = pd.Series([value[after] - value[control] for control, after in pairs])
+        rows.append((probe, metric, tuple(found), found.mean(skipna=False), found.std(skipna=False)))
+    return pd.DataFrame(rows, columns=["probe", "metric", "differences", "mean", "sd"])
