@@ -160,6 +160,13 @@ def test_what_one_model_did_not_answer_is_unknown_and_one_item_says_nothing_of_c
     assert estimate.differences([], 3) == []
 
 
+def test_what_only_one_model_answered_tells_nothing_of_the_two():
+    value = np.repeat([1.0, 0.0], 50)
+    easy = measure(value[:50])
+    found = difference(easy, measure(value), n_items=100)
+    assert (found.value, found.low, found.high, found.p, found.n_items) == (0, 0, 0, 1, 50)
+
+
 def test_holm_as_worked_out_by_hand():
     # .01 x 4 = .04; .02 x 3 = .06; .03 x 2 = .06; .5 x 1
     assert estimate.holm([0.03, 0.01, 0.5, 0.02]) == pytest.approx([0.06, 0.04, 0.5, 0.06])

@@ -125,6 +125,53 @@ def test_what_no_model_has_a_part_in_is_not_compared(every_probe: Store):
     assert unknown["n_items"] == 0
 
 
+@pytest.fixture(scope="module")
+def partial(filled: Store, key: str, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """The answers of the first model, and the same without two pictures and half of a third."""
+    store, first = Store(tmp_path_factory.mktemp("partial") / "cache"), views.runs_of(filled, key).set_index("model")
+    entries = {"cases": filled.cases(key), "run": filled.run(first.loc[MODELS[0], "key"])}
+    facts = {
+        name: {k: v for k, v in entry.manifest().items() if k not in ("schema", "files")}
+        for name, entry in entries.items()
+    }
+    store.cases(key).finish({"cases": entries["cases"].table("cases")}, facts["cases"])
+    tables = {name: entries["run"].table(name) for name in ("scores", "estimates", "sums")}
+    store.run(facts["run"]["key"]).finish(tables, facts["run"])
+    sums = tables["sums"].to_pandas()
+    sums.loc[(sums["item_code"] == 2) & (sums["averaging"] == "micro"), ["total", "weight"]] /= 2
+    tables["sums"] = pa.Table.from_pandas(sums[sums["item_code"] >= 2], tables["sums"].schema, preserve_index=False)
+    other = {"key": "e" * 16, "run": facts["run"]["run"] | {"model": "partial"}}
+    store.run(other["key"]).finish(tables, facts["run"] | other)
+    return store
+
+
+@pytest.mark.parametrize("averaging", ["macro", "micro"])
+def test_a_model_that_leaves_out_pictures_is_tied_with_itself(partial: Store, key: str, averaging: str):
+    table = compare(partial, key, (MODELS[0], "partial"), averaging).dropna(subset=["difference"])
+    assert len(table) == len(views.metrics("lgip"))
+    for row in table.itertuples():
+        assert (row.difference, row.low, row.high, row.p, row.verdict) == (0, 0, 0, 1, "tied")
+        assert row.base == row.value
+        assert (row.n_items, row.left_out) == (3, 3)
+
+
+def test_an_answer_of_no_weight_is_an_answer(every_probe: Store):
+    key = views.question_sets(every_probe).set_index("probe")["case_key"]["rococo"]
+    table = compare(every_probe, key, ("control:random", "control:constant")).set_index("metric")
+    known = views.estimates(every_probe, key).set_index(["model", "metric"])["value"]
+    assert table.loc["i2t_drop_rate", "base"] == pytest.approx(known["control:random", "i2t_drop_rate"], nan_ok=True)
+    assert set(table["left_out"]) == {0}
+
+
+def test_in_spreads_of_nothing_nothing_is_known(every_probe: Store):
+    key = views.question_sets(every_probe).set_index("probe")["case_key"]["lgip"]
+    table = compare(every_probe, key, ("control:random", "control:constant"), unit="spread").set_index("metric")
+    assert views.runs_of(every_probe, key).set_index("model").loc["control:constant", "spread"] == 0
+    assert math.isnan(table.loc["sensitivity_gap", "difference"])
+    assert table.loc["sensitivity_gap", "verdict"] == ""
+    assert not math.isnan(table.loc["positive_rate", "difference"])
+
+
 @pytest.mark.parametrize("probe", ["rococo", "eqben", "visla", "prsm"])
 def test_every_probe_can_be_compared(every_probe: Store, probe: str):
     key = views.question_sets(every_probe).set_index("probe")["case_key"][probe]

@@ -160,11 +160,14 @@ def differences(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[
     """How much higher the first model of each pair scores than the second, and whether that may be chance.
 
     The interval is the 95 % percentile interval of the difference over resampled items, the draws being those of
-    `estimates`. The p-value asks how often a difference at least as large, either way, comes about when each item
-    exchanges its two models' answers by a fair coin, as it might if the models were alike: the paired cluster bootstrap
-    with random signs and the null hypothesis imposed. It holds its level where few items tell the models apart (five
-    items for one and none for the other give 1/16, where resampled items give .01), and is McNemar's exact test where
-    each item has one right or wrong answer.
+    `estimates`. The p-value is that of a randomization test: it asks how often a difference at least as large, either
+    way, comes about when each item exchanges its two models' answers by a fair coin, as it might if the models were
+    alike (for plain means that turns the signs of the items' differences). It holds its level where few items tell the
+    models apart (five items for one and none for the other give 1/16, where resampled items give .01), and is McNemar's
+    exact test where each item has one right or wrong answer.
+
+    Only items that have a row in both measures take part: what one model alone answered would compare other questions,
+    not other models. A row of weight 0 is an answer that does not count for that model.
 
     With more than GROUPS items, items are thrown together into GROUPS random groups, which are then resampled and
     exchanged as one: a hundred thousand items cost no more than a thousand, in time or memory, and the estimated
@@ -177,8 +180,7 @@ def differences(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[
     Returns:
         One Difference a pair; unknown where a model has no value, without interval and p with fewer than two items.
 
-    Source: Cameron, Gelbach and Miller 2008 (wild cluster bootstrap); Wolter, Introduction to Variance Estimation,
-    chapter 2 (random groups).
+    Source: Pitman 1937 (randomization tests); Wolter, Introduction to Variance Estimation, chapter 2 (random groups).
     """
     if not pairs:
         return []
@@ -186,9 +188,10 @@ def differences(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[
     group = np.arange(n_items)
     if n_items > GROUPS:
         group = np.random.default_rng(n_items).permutation(n_items) % GROUPS
+    pairs = [_common(*pair) for pair in pairs]
     totals = [[np.bincount(group[m.item], m.weight * m.value, n_groups) for m in pair] for pair in pairs]
     weights = [[np.bincount(group[m.item], m.weight, n_groups) for m in pair] for pair in pairs]
-    sums = np.array([totals, weights])
+    sums = np.array([totals, weights], dtype=np.float64)  # counts of nothing are integers
     value = _difference(*sums.sum(axis=3))
     low, high = _interval(sums)
     p = _exchanged(sums, value)
@@ -203,6 +206,15 @@ def differences(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[
         else:
             found.append(Difference(*(float(column[place]) for column in (value, low, high, p)), n_items=both))
     return found
+
+
+def _common(first: Measure, second: Measure) -> tuple[Measure, Measure]:
+    """Both without the items of which only one has a row."""
+    found = []
+    for own, other in ((first, second), (second, first)):
+        there = np.isin(own.item, other.item)
+        found.append(Measure(own.value[there], own.weight[there], own.item[there]))
+    return found[0], found[1]
 
 
 def _difference(totals: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ BUCKETS = {  # outcome of the first model, outcome of the second
 }
 COMPARED = [
     *("metric", "averaging", "baseline", "model", "base", "value", "difference", "low", "high"),
-    *("p", "p_holm", "verdict", "n_items"),
+    *("p", "p_holm", "verdict", "n_items", "left_out"),
 ]
 
 
@@ -45,40 +45,50 @@ class Outcomes:
 def compare(
     store: Store, case_key: str, models: tuple[str, ...], averaging: str = "macro", unit: str = "cosine"
 ) -> pd.DataFrame:
-    """Every metric of each model against the first of them, over the items of one question set.
+    """Every metric of each model against the first of them, over the items that both answered alike.
+
+    Both sides rest on the same items: one of which the two models answered different numbers of cases is left out, and
+    so is one that only one of them could answer. Else a model that gives no answer to the harder half would look better
+    than itself.
 
     Args:
         store: Where results are.
         case_key: The question set.
         models: The baseline, then the models that are compared with it.
         averaging: "macro" or "micro"; metrics that know only the other are given in that one.
-        unit: "cosine", or "spread": each model's cosines divided by its own spread, which counts as known exactly.
+        unit: "cosine", or "spread": each model's cosines divided by its own spread, which counts as known exactly; in
+            spreads of 0 nothing is known.
 
     Returns:
-        A row a metric and model: metric, averaging, baseline, model, base (the baseline's value), value (the model's),
-        difference (value minus base), low, high (95 %), p (two-sided), p_holm (adjusted for all rows), verdict (of the
-        model: "better", "worse", "differs" where no direction is better, "tied", or "" where nothing is known),
-        n_items (that both answered).
+        A row a metric and model: metric, averaging, baseline, model, base (the baseline's value on these items), value
+        (the model's), difference (value minus base), low, high (95 %), p (two-sided), p_holm (adjusted for all rows),
+        verdict (of the model: "better", "worse", "differs" where no direction is better, "tied", or "" where nothing is
+        known), n_items (that count for both), left_out (items that one of them answered and that do not take part).
     """
     if unit not in ("cosine", "spread"):
         raise InvalidInput(f"Unit '{unit}' is not known. Expected cosine or spread.")
     own = _runs(store, case_key, models)
     known = {name: metric for name, metric in metrics(own["probe"].iloc[0]).items() if name not in NOT_OF_MODELS}
     by = {name: averaging if averaging in one.averaging else one.averaging[0] for name, one in known.items()}
-    measures = _measures(store, own, by)
-    rows, pairs = [], []
+    n_items = store.run(own["key"].iloc[0]).manifest()["n_units"]
+    measures, counts = _measures(store, own, by), _counts(store, own, known, n_items)
+    rows, pairs, left_out = [], [], []
     for name, metric in known.items():
-        scale = own["spread"] if unit == "spread" and metric.unit == "cosine" else dict.fromkeys(models, 1.0)
-        answered = [measures[own.loc[model, "key"], name] for model in models]
-        sides = [Measure(m.value / scale[model], m.weight, m.item) for m, model in zip(answered, models, strict=True)]
-        for model, side in zip(models[1:], sides[1:], strict=True):
-            rows.append((name, by[name], models[0], model, _mean(sides[0]), _mean(side)))
-            pairs.append((side, sides[0]))
-    found = estimate.differences(pairs, store.run(own["key"].iloc[0]).manifest()["n_units"])
+        scaled = unit == "spread" and metric.unit == "cosine"
+        scale = own["spread"].replace(0, np.nan) if scaled else dict.fromkeys(models, 1.0)
+        for model in models[1:]:
+            both = (model, models[0])
+            answered = np.array([counts[own.loc[one, "key"], name] for one in both])
+            alike = (answered[0] == answered[1]) & (answered[0] > 0)
+            sides = tuple(_cut(measures[own.loc[one, "key"], name], alike, scale[one]) for one in both)
+            rows.append((name, by[name], models[0], model, _mean(sides[1]), _mean(sides[0])))
+            pairs.append(sides)
+            left_out.append(int(answered.any(axis=0).sum() - alike.sum()))
+    found = estimate.differences(pairs, n_items)
     table = pd.DataFrame(rows, columns=COMPARED[:6])
     for column, name in (("difference", "value"), ("low", "low"), ("high", "high"), ("p", "p"), ("n_items", "n_items")):
         table[column] = [getattr(one, name) for one in found]
-    table["p_holm"] = estimate.holm(table["p"])
+    table["p_holm"], table["left_out"] = estimate.holm(table["p"]), left_out
     table["verdict"] = [verdict(known[row.metric], row.difference, row.p_holm) for row in table.itertuples()]
     return table[COMPARED]
 
@@ -109,8 +119,30 @@ def _measures(store: Store, own: pd.DataFrame, by: dict[str, str]) -> dict[tuple
     return measures
 
 
+def _counts(
+    store: Store, own: pd.DataFrame, known: dict[str, Metric], n_items: int
+) -> dict[tuple[str, str], np.ndarray]:
+    """How many cases of each item a run answered that a metric judges, shape (n_items,), by run and metric.
+
+    A metric that weighs cases does not tell an answer of weight 0 from none, so another of its kinds is asked.
+    """
+    plain = {metric.kinds: name for name, metric in reversed(known.items()) if metric.weight is None}
+    by = {name: name if metric.weight is None else plain[metric.kinds] for name, metric in known.items()}
+    pooled = _measures(store, own, dict.fromkeys(by.values(), "micro"))
+    dense = {key: np.bincount(one.item, one.weight, n_items) for key, one in pooled.items()}
+    return {(run, name): dense[run, by[name]] for run in own["key"] for name in known}
+
+
+def _cut(measure: Measure, alike: np.ndarray, scale: float) -> Measure:
+    """A row for each of the items that two models answered alike, in units of `scale`; none if that is unknown."""
+    items = np.flatnonzero(alike & ~np.isnan(scale))
+    value, weight = np.zeros((2, len(alike)))
+    value[measure.item], weight[measure.item] = measure.value / scale, measure.weight
+    return Measure(value[items], weight[items], items)
+
+
 def _mean(measure: Measure) -> float:
-    return float(np.average(measure.value, weights=measure.weight)) if len(measure.value) else np.nan
+    return float(np.average(measure.value, weights=measure.weight)) if measure.weight.any() else np.nan
 
 
 def verdict(metric: Metric, difference: float, p: float) -> str:
