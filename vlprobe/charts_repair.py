@@ -110,6 +110,7 @@ def losses(table: pd.DataFrame, parts: Mapping[str, str], steps: int) -> go.Figu
             xanchor="left",
             yanchor="bottom",
             showarrow=False,
+            align="left",
         )
     figure.update_xaxes(range=[-0.02 * steps, 1.02 * steps], zeroline=False)
     figure.update_xaxes(title="Step", row=len(parts), col=1)
