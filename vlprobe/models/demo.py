@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     import torch
 
 PREFIX = "demo"
-_NAMES = ("softmax", "sigmoid", "weak")
+_NAMES = ("softmax", "sigmoid", "weak", "plain", "eqsim")
 
 
 def names() -> list[str]:
-    """Trained with CLIP's loss, with SigLIP's loss, and with CLIP's loss but stopped early."""
+    """Trained with CLIP's loss, SigLIP's, CLIP's stopped early; and the first fine-tuned: a control, then repairs."""
     return [f"{PREFIX}:{name}" for name in _NAMES]
 
 
