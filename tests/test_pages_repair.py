@@ -27,6 +27,12 @@ LOG = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def nothing_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages whose defaults are what a test itself has put there."""
+    monkeypatch.setattr(ui_repair, "FIRST", {"before": "demo:softmax", "control": "", "after": ""})
+
+
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list:
     """The requests of jobs that were started, none of which runs."""
@@ -68,6 +74,29 @@ def test_with_nothing_stored_it_says_what_it_takes_and_how_to_begin(monkeypatch,
     assert labels(at) == ["Start the fine-tuning"]
     assert "Nothing was fine-tuned here yet" in words(at)
     assert not at.get("plotly_chart")
+
+
+def test_shipped_models_are_picked_and_can_be_asked_at_a_press(monkeypatch, store: Store, begun: list):
+    shipped = {"before": "demo:softmax", "control": "demo:weak", "after": "demo:sigmoid"}
+    monkeypatch.setattr(ui_repair, "FIRST", shipped)
+    at = open_page(monkeypatch, store, "repair")
+    assert {name: at.query_params[name] for name in shipped} == shipped
+    assert "unknown until the first of them runs" in words(at)
+    at.button(key="ask_missing").click().run()
+    assert [(one.probe, one.models) for one in begun] == [(name, tuple(shipped.values())) for name in ui_repair.PROBES]
+
+
+def test_a_control_that_was_trained_otherwise_is_told(monkeypatch, store: Store):
+    training(store, "done")
+    output = str(store.root / "trained" / "c.safetensors")
+    control = TrainRequest("demo:softmax", ("demo-train",), output, "clip", 8, device="cpu")
+    left(store, control, "done")
+    control.path.touch()
+    for request in (control, jobs.jobs(store)[-1].request):
+        request.path.with_suffix(".json").write_text(json.dumps(asdict(request)))
+    at = open_page(monkeypatch, store, "repair")
+    assert at.selectbox(key="control").value == control.tuned
+    assert "steps: 8 in the control, 4 after" in at.warning[0].value.replace("\\", "")
 
 
 def test_the_table_and_the_words_have_the_numbers_of_the_views(monkeypatch, filled: Store, begun: list):  # noqa: F811
@@ -123,7 +152,7 @@ def test_start_asks_for_the_training_that_was_chosen(monkeypatch, store: Store, 
     request = begun[0]
     assert (request.model, request.loss) == ("demo:sigmoid", "sigmoid+0.1*sc+0.4*vc")
     assert request.datasets == ("demo-train", "demo-train:pairs")
-    assert (request.steps, request.seed, request.rate) == (30, 7, 1e-4)
+    assert (request.steps, request.seed, request.rate) == (30, 7, 3e-4)
     assert request.path.parent == store.root / "trained"
     assert request.path.name.startswith("sigmoid-scvc-30-seed7-")
 

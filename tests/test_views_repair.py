@@ -13,7 +13,7 @@ from tests.test_views_compare import MODELS, filled, key  # noqa: F401 (fixtures
 from vlprobe import charts, charts_repair, estimate, views, views_compare
 from vlprobe.errors import InvalidInput
 from vlprobe.store import Store
-from vlprobe.views_repair import losses, pace, repair_levels, repair_moves, repair_seeds, repair_sets
+from vlprobe.views_repair import losses, otherwise, pace, repair_levels, repair_moves, repair_seeds, repair_sets
 
 BEFORE, CONTROL, AFTER = MODELS
 NUMBERS = (("lgip", ("positive_rate", "sensitivity_gap", "invariance_error")), ("eqben", ("text_score",)))
@@ -96,6 +96,24 @@ def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(
 def test_three_models_are_needed(filled: Store):  # noqa: F811
     with pytest.raises(InvalidInput, match="three models"):
         repair_moves(filled, BEFORE, BEFORE, AFTER, NUMBERS)
+
+
+def test_a_control_differs_by_its_loss_alone_or_it_is_told(tmp_path: Path):
+    assert otherwise("demo:softmax", "demo:weak", f"demo:softmax@{tmp_path / 'none.safetensors'}") == []
+    card = {"model": "demo:softmax", "loss": "clip", "steps": 200, "datasets": ["demo-train"], "batch_size": 128}
+    card |= {"rate": 1e-4, "decay": 0.1, "freeze": "", "seed": 1}
+    names = []
+    for place, change in enumerate(({}, {"loss": "clip+sc"}, {"seed": 2, "datasets": ["a", "b"]})):
+        path = tmp_path / f"{place}.safetensors"
+        path.with_suffix(".json").write_text(json.dumps(card | change))
+        names.append(f"demo:softmax@{path}")
+    assert otherwise("demo:softmax", *names[:2]) == []
+    assert otherwise("demo:softmax", *names[1:]) == [
+        *("data: demo-train in the control, a and b after", "seed: 1 in the control, 2 after")
+    ]
+    assert len(otherwise("demo:weak", *names[:2])) == 2
+    (tmp_path / "0.json").write_text("[]")
+    assert otherwise("demo:softmax", names[0], names[2]) == []
 
 
 def test_a_log_is_read_as_far_as_it_is_written(tmp_path: Path):

@@ -10,7 +10,7 @@ from vlprobe.charts import Looks, interval, number, unit_of
 from vlprobe.charts_compare import between, chance, signed
 from vlprobe.markup import breakable, mark, table, tag
 from vlprobe.markup_compare import CSS, WORDS
-from vlprobe.markup_tables import ARROWS
+from vlprobe.markup_tables import explained
 from vlprobe.types import Metric
 
 UNIT = "spread"
@@ -87,8 +87,7 @@ def numbers(
                 unknown.append(told.label)
                 continue
             n = f"n = {own.loc[own['metric'] == metric, 'n_items'].max():,}"
-            way = " · ".join(filter(None, ["in spreads" if unit == UNIT else "", ARROWS[told.direction], n]))
-            first = f"{tag('span', told.label)}<br>{tag('small', way)}"
+            first = explained(told, unit, told.chance, folded=True) + tag("small", n)
             cells = "".join(_level(known.get((probe, metric, model)), unit) for model in models)
             cells += "".join(_move(apart[probe, metric, step], unit) for step in STEPS)
             body.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{cells}</tr>')
@@ -110,7 +109,8 @@ def _move(row: object, unit: str) -> str:
         return "<td>-</td>"
     word = tag("span", "tied" if row.verdict == "tied" else WORDS[row.verdict], class_=CSS.get(row.verdict, "vp-quiet"))
     around = between(row.low, row.high, unit)
-    small = " · ".join(filter(None, [around, chance(row.p_holm)]))
+    missing = f"{row.left_out:,} pictures left out" if row.left_out else ""
+    small = " · ".join(filter(None, [around, chance(row.p_holm), missing]))
     return f"<td>{tag('span', signed(row.difference, unit), class_='value')} {word}<br>{tag('small', small)}</td>"
 
 
@@ -127,10 +127,9 @@ def seeds(table_: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> str:
     for row in table_.dropna(subset=["mean"]).itertuples():
         metric = metrics[row.probe][row.metric]
         unit = unit_of(metric, UNIT)
-        way = " · ".join(filter(None, ["in spreads" if unit == UNIT else "", ARROWS[metric.direction]]))
         told = [signed(value, unit) for value in (*row.differences, row.mean)]
         told.append(signed(row.sd, unit).removeprefix("+"))
-        first = f"{tag('span', metric.label)}<br>{tag('small', way)}"
+        first = explained(metric, unit, metric.chance, folded=True)
         rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{"".join(tag("td", one) for one in told)}</tr>')
     head = "".join(tag("th", title, scope="col") for title in titles)
     return table("What the loss did, by seed", head, rows)

@@ -22,7 +22,7 @@ from vlprobe.ui_jobs import panel, span, watched
 from vlprobe.ui_state import attempt, choose, plain, quiet, store, view
 from vlprobe.ui_training import other_seeds, trained
 from vlprobe.ui_words import HEADLINES
-from vlprobe.views_repair import Numbers
+from vlprobe.views_repair import Numbers, otherwise
 from vlprobe.views_tradeoff import TRADE_OFFS
 
 PROBES = {
@@ -37,7 +37,6 @@ STEADY, ALERT = TRADE_OFFS["lgip"]
 HEADLINE = HEADLINES | {"lgip": (*ALERT, STEADY)}
 NUMBERS: Numbers = tuple((probe, (*COST.get(probe, ()), *HEADLINE[probe])) for probe in PROBES)
 SEEDS = 9  # shipped models are numbered: demo:eqsim, demo:eqsim-2, ...
-WAYS = {"up": "↑", "down": "↓", "none": ""}
 Three = tuple[str, str, str]  # before, control, after
 HELP = {
     "before": "What the two others were tuned from.",
@@ -87,6 +86,11 @@ def changed(models: Three) -> None:
             icon=":material/info:",
         )
         return
+    if differ := otherwise(*models):
+        st.warning(
+            f"The loss is not all that differs, so not all that moved is its doing. {plain('; '.join(differ))}.",
+            icon=":material/warning:",
+        )
     keys = view("repair_sets", models)
     _ask(models, [probe for probe in PROBES if probe not in keys])
     if not keys:
@@ -111,7 +115,7 @@ def changed(models: Three) -> None:
     quiet(
         "Differences of rates are in points, those of cosines in spreads: how much a model's similarity varies over "
         "pictures and captions that do not belong together, because training changes the range of a model's cosines. "
-        f"Better and worse: p below .05 after Holm's adjustment for all {tests} differences of the table. "
+        f"Better and worse: p below .05, raised because {tests} differences are looked at at once (Holm's method). "
         + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
     )
 
@@ -163,7 +167,7 @@ def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], look
     """All rates on one axis; each number of another unit on its own."""
     known = levels.dropna(subset=["value"])
     rows = {
-        (probe, name): (f"{WAYS[metric.direction]} {metric.label}", unit_of(metric, UNIT))
+        (probe, name): (f"{markup_tables.ARROWS[metric.direction]} {metric.label}", unit_of(metric, UNIT))
         for probe, name in dict.fromkeys(zip(known["probe"], known["metric"], strict=True))
         for metric in [metrics[probe][name]]
     }

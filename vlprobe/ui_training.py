@@ -26,7 +26,7 @@ REPAIRS = {
     "plain": ("Plain: the control", {}, "CLIP's own loss and nothing more. All the others are compared with it."),
     "eqsim": (
         "EqSim (EqBen)",
-        {"eqsim": 1.0},
+        {"eqsim": 5.0},
         "If two captions trade places, similarity has to change evenly. Meant for Pairs.",
     ),
     "scvc": (
@@ -42,9 +42,9 @@ REPAIRS = {
 }
 STARTS = ("demo:softmax", "demo:sigmoid", "demo:weak")
 DATA = {
-    "demo-train": "Drawn scenes",
+    "demo-train|demo-train:pairs": "Scenes and minimal pairs",
+    "demo-train": "Scenes",
     "demo-train:pairs": "Minimal pairs",
-    "demo-train|demo-train:pairs": "Scenes and pairs",
 }
 RATES = {3e-5: "0.00003", 1e-4: "0.0001", 3e-4: "0.0003"}
 ROWS = 12  # of the list of trainings
@@ -109,8 +109,8 @@ def training_form() -> None:
         help="Its weights beside CLIP's loss are multiplied by this. More repairs more, and costs more elsewhere.",
     )
     second = st.columns(3)
-    steps = second[0].number_input("Steps", 1, 10_000, 240, 20, key="train_steps", help="Batches of 128 pictures.")
-    rate = second[1].selectbox("Learning rate", list(RATES), index=1, format_func=RATES.get, key="train_rate")
+    steps = second[0].number_input("Steps", 1, 10_000, 200, 20, key="train_steps", help="Batches of 128 pictures.")
+    rate = second[1].selectbox("Learning rate", list(RATES), index=2, format_func=RATES.get, key="train_rate")
     seed = second[2].number_input(
         "Seed", 0, 1_000_000, 0, key="train_seed", help="Another seed, another order of the batches."
     )

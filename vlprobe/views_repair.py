@@ -3,12 +3,14 @@
 Training longer changes a model too, whatever the loss. So what a loss did is how far its model is from the control.
 """
 
+import json
 import math
 from pathlib import Path
 
 import pandas as pd
 
 from vlprobe import estimate
+from vlprobe.demo.checkpoints import FOLDER
 from vlprobe.errors import InvalidInput
 from vlprobe.store import Store
 from vlprobe.training import trainer
@@ -16,10 +18,19 @@ from vlprobe.views import estimates, metrics, question_sets
 from vlprobe.views_compare import compare, verdict
 
 Numbers = tuple[tuple[str, tuple[str, ...]], ...]  # probes in order, each with the metrics that are shown
+ALIKE = {  # what a control shares with what it controls
+    "steps": "steps",
+    "datasets": "data",
+    "batch_size": "batch size",
+    "rate": "learning rate",
+    "decay": "weight decay",
+    "freeze": "frozen tower",
+    "seed": "seed",
+}
 LEVELS = ["probe", "metric", "model", "value", "low", "high", "n_items"]
 MOVES = [
     *("probe", "metric", "step", "base", "value", "difference", "low", "high"),
-    *("p", "p_holm", "verdict", "n_items"),
+    *("p", "p_holm", "verdict", "n_items", "left_out"),
 ]
 
 
@@ -70,7 +81,7 @@ def repair_moves(
     Returns:
         A row a metric and step: probe, metric, step ("loss": after minus control; "training": control minus before),
         base, value, difference (value minus base), low, high (95 %), p (two-sided), p_holm (adjusted for all rows),
-        verdict (as of `compare`), n_items.
+        verdict, n_items and left_out (as of `compare`).
 
     Raises:
         InvalidInput: the three are not three.
@@ -103,6 +114,41 @@ def _in_order(table: pd.DataFrame, numbers: Numbers, last: str, order: tuple[str
     second = [order.index(name) for name in table[last]]
     rows = sorted(range(len(table)), key=lambda row: (first[row], second[row]))
     return table.iloc[rows].reset_index(drop=True)
+
+
+def otherwise(before: str, control: str, after: str) -> list[str]:
+    """In what the trainings of the control and of the model after differ but for the loss, by the cards beside them.
+
+    Returns:
+        Such as "steps: 240 in the control, 200 after"; nothing where all is alike, or no card is there to tell.
+    """
+    cards = {role: _card(name) for role, name in (("in the control", control), ("after", after))}
+    found = [
+        f"{role}, it was tuned from {card['model']}, not from {before}"
+        for role, card in cards.items()
+        if card and card["model"] != before
+    ]
+    one, other = cards.values()
+    if one and other:
+        for name, word in ALIKE.items():
+            if one[name] != other[name]:
+                found.append(f"{word}: {_said(one[name])} in the control, {_said(other[name])} after")
+    return found
+
+
+def _said(value: object) -> str:
+    return " and ".join(value) if isinstance(value, list) else f"{value}"
+
+
+def _card(model: str) -> dict:
+    """How a demo model or a checkpoint was tuned; empty where nothing says so."""
+    name, _, checkpoint = model.partition("@")
+    path = Path(checkpoint) if checkpoint else FOLDER / f"{name.removeprefix('demo:')}.safetensors"
+    try:
+        card = json.loads(path.with_suffix(".json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return card if isinstance(card, dict) and {"model", *ALIKE} <= set(card) else {}
 
 
 def losses(path: Path) -> pd.DataFrame:
