@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
 from tests.test_pages import open_page, words
-from tests.test_views_compare import MODELS, filled, key  # noqa: F401 (fixtures)
+from tests.test_views_compare import MODELS, filled, key, partial_answers  # noqa: F401 (fixtures)
 from vlprobe import charts, charts_compare, markup_compare, ui_cards, ui_compare, views, views_compare
 from vlprobe.runner import Request, execute
 from vlprobe.store import Store
@@ -69,6 +69,27 @@ def test_the_table_has_the_numbers_of_the_view(shown, filled: Store, key: str): 
         size = f"{charts_compare.signed(row.difference, own)} ({charts_compare.between(row.low, row.high, own)})"
         told = f"{charts.number(row.value, own)} {markup_compare.WORDS[row.verdict]}{size}"
         assert told + charts_compare.chance(row.p_holm) in text
+
+
+def test_every_number_says_its_unit_direction_chance_meaning_and_source(shown, filled: Store):  # noqa: F811
+    for text in (words(shown()), words(open_overview(shown, filled))):
+        for metric in views.metrics("lgip").values():
+            assert html.unescape(f"{metric.help} Source: {metric.source}.") in text
+        assert "Positive ratein % · ↑ higher is better · guessing gets 50 %" in text
+
+
+def open_overview(shown: partial, store: Store) -> AppTest:
+    return shown.func(*shown.args[:1], store, "overview")
+
+
+def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(monkeypatch, partial_answers: Store):  # noqa: F811
+    text = words(open_page(monkeypatch, partial_answers, "compare", base="partial", **{"with": MODELS[0]}))
+    assert f"Left out against {MODELS[0]} up to 3." in text
+    assert "n = 3, 3 left out; baseline there" in text
+    assert "n = 4" in text  # of the baseline, which answered half of a picture too
+    assert "may leave out 0 where these are tied" in text
+    whole = words(open_page(monkeypatch, partial_answers, "compare", base=MODELS[0], **{"with": "partial"}))
+    assert "n = 6" in whole
 
 
 def test_the_url_says_who_is_compared_with_whom(shown, filled: Store, key: str):  # noqa: F811

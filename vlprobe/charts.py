@@ -12,6 +12,7 @@ from vlprobe.types import Metric
 # Okabe and Ito's colours, told apart by colour-blind people too, without those that vanish on white; and a shape each.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#B5679A", "#A67C00", "#3D9BD1", "#7A7A7A")
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "star", "cross", "hexagon", "triangle-down")
+WAYS = {"up": "higher is better", "down": "lower is better", "none": ""}
 QUIET = "#8a94a3"  # lines that are no data: readable on white and on near-black
 DASHES = ("solid", "dash", "dot", "dashdot")
 Looks = Mapping[str, tuple[str, str]]  # colour and shape of each model
@@ -93,8 +94,7 @@ def headlines(
     figure = _rows(table, "metric", {name: metric.label for name, metric in metrics.items()}, metrics, unit, looks)
     _chances(figure, chances, list(metrics))
     way = {metric.direction for metric in metrics.values()}
-    told = {"up": "higher is better", "down": "lower is better"}.get(way.pop(), "") if len(way) == 1 else ""
-    figure.update_xaxes(title=told, tickformat=".0%", range=[-0.02, 1.02])
+    figure.update_xaxes(title=WAYS[way.pop()] if len(way) == 1 else "", tickformat=".0%", range=[-0.02, 1.02])
     return figure
 
 
@@ -204,7 +204,7 @@ def guessing(figure: go.Figure, way: str, chance: float) -> None:
 def axis(metric: Metric, unit: str) -> str:
     """What an axis is called: the metric, its unit and which way is better."""
     told = {"cosine": " (cosine)", "spread": " (in spreads)"}.get(unit_of(metric, unit), "")
-    way = {"up": "higher is better", "down": "lower is better", "none": ""}[metric.direction]
+    way = WAYS[metric.direction]
     return f"{metric.label}{told} · {way}" if way else f"{metric.label}{told}"
 
 

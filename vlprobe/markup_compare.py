@@ -9,11 +9,37 @@ import pandas as pd
 from vlprobe.charts import Looks, number, unit_of
 from vlprobe.charts_compare import between, chance, signed
 from vlprobe.markup import breakable, mark, table, tag
-from vlprobe.markup_tables import ARROWS
+from vlprobe.markup_tables import explained
 from vlprobe.types import Metric
+from vlprobe.ui_words import HEADLINES
+from vlprobe.views_tradeoff import TRADE_OFFS
 
 CSS = {"better": "vp-held", "worse": "vp-fooled"}
 WORDS = {"better": "better", "worse": "worse", "differs": "different", "tied": "these are tied", "": "unknown"}
+
+
+def main(probe: str) -> tuple[str, ...]:
+    """The metrics that say most."""
+    down, ups = TRADE_OFFS.get(probe, ("", ()))
+    return HEADLINES.get(probe, tuple(filter(None, (*ups, down))))
+
+
+def how_to_read(compared: pd.DataFrame) -> str:
+    """What stands in the table of differences, what p is, and how many pictures are left out."""
+    lines = [
+        "Below each value: how far it is from the baseline, with the 95 % interval of that difference from resampling "
+        "pictures. p: how often a difference as large comes about by luck, if the models are alike and a fair coin "
+        f"exchanges their two answers to each picture; raised, because {int(compared['p'].notna().sum()):,} "
+        "comparisons are made at once (Holm's method). From p = .05 up, these are tied. The interval minds its own "
+        "comparison alone, so it may leave out 0 where these are tied."
+    ]
+    most = compared[compared["verdict"] != ""].groupby("model", sort=False)["left_out"].max()
+    told = ", ".join(f"{model} up to {count:,}" for model, count in most.items() if count)
+    if told:
+        lines.append(
+            f"Only pictures of which both models answered the same questions are compared. Left out against {told}."
+        )
+    return " ".join(lines)
 
 
 def in_words(
@@ -69,7 +95,7 @@ def _count(rows: pd.DataFrame, model: str) -> str:
 
 
 def differences(
-    compared: pd.DataFrame, metrics: Mapping[str, Metric], unit: str, looks: Looks
+    compared: pd.DataFrame, metrics: Mapping[str, Metric], unit: str, looks: Looks, chances: Mapping[str, float]
 ) -> tuple[str, list[str]]:
     """A row a metric, a column a model: its value, how far it is from the baseline, and whether that may be chance.
 
@@ -78,6 +104,7 @@ def differences(
         metrics: The probe's metrics by name, in order.
         unit: "cosine" or "spread".
         looks: What `charts.styles` returns.
+        chances: What guessing gets on each metric.
 
     Returns:
         The table; and the labels of metrics of which nothing is known.
@@ -93,9 +120,9 @@ def differences(
             unknown.append(metric.label)
             continue
         told = unit_of(metric, unit)
-        first = f"{tag('span', metric.label)}<br>{tag('small', ARROWS[metric.direction])}"
-        value = number(own["base"].iloc[0], told)
-        cells = f"<td>{tag('span', value, class_='value')}<br>{tag('small', f'n = {own.n_items.max():,}')}</td>"
+        first = explained(metric, told, chances[name], folded=True)
+        value, n = number(own["base_alone"].iloc[0], told), own["base_items"].iloc[0]
+        cells = f"<td>{tag('span', value, class_='value')}<br>{tag('small', f'n = {n:,}')}</td>"
         cells += "".join(_cell(row, told) for row in own.itertuples())
         rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{cells}</tr>')
     return table("Each model against the baseline", head, rows), unknown
@@ -108,4 +135,8 @@ def _cell(row: object, unit: str) -> str:
     word = tag("span", WORDS[row.verdict], class_=f"vp-verdict {CSS.get(row.verdict, 'vp-quiet')}")
     around = between(row.low, row.high, unit)
     size = signed(row.difference, unit) + (f" ({around})" if around else "")
-    return f"<td>{value} {word}<br>{tag('small', size)}<br>{tag('small', chance(row.p_holm))}</td>"
+    lines = [size, chance(row.p_holm)]
+    if row.left_out:
+        lines.append(f"n = {row.n_items:,}, {row.left_out:,} left out; baseline there {number(row.base, unit)}")
+    small = "".join(f"<br>{tag('small', line)}" for line in lines)
+    return f"<td>{value} {word}{small}</td>"

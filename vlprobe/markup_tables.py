@@ -12,7 +12,7 @@ from vlprobe.markup import breakable, mark, table, tag
 from vlprobe.types import Metric
 from vlprobe.ui_words import MOVED
 
-ARROWS = {"up": "↑ higher is better", "down": "↓ lower is better", "none": ""}
+ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
 
 def metrics(probe: str) -> dict[str, Metric]:
@@ -28,8 +28,39 @@ def metrics(probe: str) -> dict[str, Metric]:
     }
 
 
+def told(metric: Metric, unit: str, chance: float) -> str:
+    """A metric's unit, which way is better and what guessing gets, in a line.
+
+    >>> told(views.metrics("lgip")["positive_rate"], "rate", 0.5)
+    'in % · ↑ higher is better · guessing gets 50 %'
+    """
+    named = {"rate": "in %", "spread": "in spreads"}.get(unit, unit)
+    way = f"{ARROWS[metric.direction]} {charts.WAYS[metric.direction]}".strip()
+    guessed = f"{100 * chance:.3g} %" if unit == "rate" else f"{chance:g}"
+    return " · ".join(filter(None, (named, way, "" if math.isnan(chance) else f"guessing gets {guessed}")))
+
+
+def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
+    """The head of a metric's row: its name, what `told` says, and what it means and where it is from.
+
+    Args:
+        metric: Which one.
+        unit: What `charts.unit_of` says of it.
+        chance: What guessing gets; NaN where that is not defined.
+        folded: Whether the meaning is shown when somebody asks for it, by a finger or a key.
+    """
+    means = tag("small", f"{metric.help} Source: {metric.source}.")
+    means = f"<details><summary>What it is</summary>{means}</details>" if folded else f"<br>{means}"
+    return f"{tag('span', metric.label)}<br>{tag('small', told(metric, unit, chance))}{means}"
+
+
 def headline(
-    numbers: pd.DataFrame, metrics: Mapping[str, Metric], unit: str, models: Sequence[str], looks: Looks
+    numbers: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    unit: str,
+    models: Sequence[str],
+    looks: Looks,
+    chances: Mapping[str, float],
 ) -> tuple[str, list[str]]:
     """A row a metric, a column a model: the value, its 95 % interval, n, and ties; and what nobody was asked.
 
@@ -39,6 +70,7 @@ def headline(
         unit: "cosine" or "spread".
         models: Columns, in order.
         looks: What `charts.styles` returns.
+        chances: What guessing gets on each metric.
     """
     cells = {(row.model, row.metric): row for row in numbers.itertuples()}
     head = tag("th", "Metric", scope="col")
@@ -49,9 +81,7 @@ def headline(
             unasked.append(metric.label)
             continue
         own = charts.unit_of(metric, unit)
-        told = {"rate": "", "spread": "in spreads"}.get(own, own)
-        way = " · ".join(text for text in (told, ARROWS[metric.direction]) if text)
-        first = f"{tag('span', metric.label)}<br>{tag('small', way)}<br>{tag('small', metric.help)}"
+        first = explained(metric, own, chances[name], folded=False)
         best = _best(numbers[numbers["metric"] == name], metric)
         tells = not set(metric.kinds) <= set(MOVED)
         row = "".join(_cell(cells.get((model, name)), own, model == best, tells) for model in models)

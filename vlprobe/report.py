@@ -23,7 +23,7 @@ from vlprobe.markup import breakable, mark, ordered, table, tag
 from vlprobe.report_page import page
 from vlprobe.store import Store
 from vlprobe.types import Metric
-from vlprobe.ui_words import HEADLINES, MOVED, SENTENCES, named, order
+from vlprobe.ui_words import MOVED, SENTENCES, named, order
 from vlprobe.views import Filter
 from vlprobe.views_compare import compare
 from vlprobe.views_paper import chances, paper_tables, remade
@@ -82,25 +82,21 @@ def _models(runs: pd.DataFrame, looks: Looks) -> list[str]:
 
 
 def _numbers(store: Store, key: str, models: list[str], metrics: dict[str, Metric], looks: Looks) -> list[str]:
-    shown, unasked = markup_tables.headline(views.estimates(store, key), metrics, "cosine", models, looks)
+    shown, unasked = markup_tables.headline(
+        views.estimates(store, key), metrics, "cosine", models, looks, chances(store, key)
+    )
     parts = [
         tag("h2", "The numbers"),
         shown,
         _quiet(
             "Bold: the best of these models. Below each value its 95 % interval, from resampling pictures, and n, the "
             "number of pictures it rests on. Tied: cases in which right and wrong score the same; rates count them as "
-            "wrong. Means are macro (of each caption's mean) where a metric has both."
+            "wrong. Where a metric has two means, this is the one in which every caption counts once (macro)."
         ),
     ]
     if unasked:
         parts.append(_quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}."))
     return parts
-
-
-def _main(probe: str) -> tuple[str, ...]:
-    """The metrics that say most."""
-    down, ups = TRADE_OFFS.get(probe, ("", ()))
-    return HEADLINES.get(probe, tuple(filter(None, (down, *ups))))
 
 
 def _figures(store: Store, key: str, probe: str, metrics: dict[str, Metric], looks: Looks) -> list[str]:
@@ -113,7 +109,7 @@ def _figures(store: Store, key: str, probe: str, metrics: dict[str, Metric], loo
     whole, split = views.estimates(store, key), views.estimates(store, key, "subtype")
     guessed = chances(store, key)
     parts.append('<div class="vp-figures">')
-    for name in _main(probe):
+    for name in markup_compare.main(probe):
         own = split[split["metric"] == name]
         found = {"All": whole[whole["metric"] == name]}
         found |= {
@@ -135,16 +131,12 @@ def _compared(store: Store, key: str, models: tuple[str, ...], metrics: dict[str
     found = compare(store, key, models)
     if found["verdict"].eq("").all():
         return []
-    body, _ = markup_compare.differences(found, metrics, "cosine", looks)
+    body, _ = markup_compare.differences(found, metrics, "cosine", looks, chances(store, key))
     return [
         tag("h2", f"Against {models[0]}, picture by picture"),
-        markup_compare.in_words(found, metrics, "cosine", looks, _main(probe)),
+        markup_compare.in_words(found, metrics, "cosine", looks, markup_compare.main(probe)),
         body,
-        _quiet(
-            "Below each value: how far it is from the baseline, with the 95 % interval of that difference. p: how "
-            "often a difference as large comes about if the models are alike, raised (Holm) because many comparisons "
-            "are made at once. From p = .05 up, these are tied."
-        ),
+        _quiet(markup_compare.how_to_read(found)),
     ]
 
 

@@ -103,7 +103,7 @@ of a red dog fit the true caption better than the wrong one?</p>
 <p>The demo asks three tiny models about 500 drawn pictures. It needs no network and takes a minute or two.</p>
 </div>"""
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
-AVERAGING = {"macro": "Macro", "micro": "Micro"}
+AVERAGING = {"macro": "Every caption once (macro)", "micro": "Every edit once (micro)"}
 _framed = contextvars.ContextVar("framed", default=False)
 
 
@@ -189,7 +189,7 @@ def averaging(asked: Questions, metric: Metric | None = None) -> str:
         return metric.averaging[0]
     if not view("averaging_matters", asked.key):
         return "macro"
-    help_ = "Macro: the mean of each caption first, so that every caption counts once. Micro: all edits pooled."
+    help_ = "Macro: the mean of each caption's edits first, then of captions. Micro: all edits pooled."
     return choose("Average", "average", AVERAGING, "macro", segments=True, help_=help_)
 
 

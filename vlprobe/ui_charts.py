@@ -76,8 +76,7 @@ def by_subtype(asked: Questions, metric: Metric) -> None:
     names = {name: named(name) for name in sorted(table["slice"].unique(), key=order)}
     known = view("chances", asked.key)[metric.name]
     figure = charts.dots(table, metric, "cosine", names, asked.looks, dict.fromkeys(names, known))
-    way = {"up": "higher is better", "down": "lower is better", "none": ""}[metric.direction]
-    figure.update_xaxes(title=way, title_standoff=8)
+    figure.update_xaxes(title=charts.WAYS[metric.direction], title_standoff=8)
     st.markdown(f"**{metric.label.rpartition(': ')[2]}**")
     chart(figure, metric.name, f"{metric.label} by what was asked, a mark a model.")
 

@@ -13,10 +13,9 @@ from vlprobe import charts_compare, markup_compare, views
 from vlprobe.ui_charts import inked
 from vlprobe.ui_filters import buckets, ordered
 from vlprobe.ui_state import Questions, choose, plain, quiet, view
-from vlprobe.ui_words import HEADLINES, MOVED, named
+from vlprobe.ui_words import MOVED, named
 from vlprobe.views import Filter
 from vlprobe.views_compare import REAL, Outcomes, bucket
-from vlprobe.views_tradeoff import TRADE_OFFS
 
 MOST = 3  # models beside the baseline
 BETWEEN = "|"  # names in the URL
@@ -60,25 +59,17 @@ def _models() -> None:
 
 def in_words(asked: Questions, table: pd.DataFrame, unit: str) -> None:
     """What the comparison says, for people who do not read tables of p-values."""
-    down, ups = TRADE_OFFS.get(asked.probe, ("", ()))
-    main = HEADLINES.get(asked.probe, (*ups, down))
     if table["verdict"].eq("").all():
         st.info("Nothing is known of these models on the same questions, so nothing can be compared.")
         return
-    st.html(markup_compare.in_words(table, asked.metrics, unit, asked.looks, main))
+    st.html(markup_compare.in_words(table, asked.metrics, unit, asked.looks, markup_compare.main(asked.probe)))
 
 
 def differences(asked: Questions, table: pd.DataFrame, unit: str) -> None:
     """Every metric with its paired differences; what p means, below."""
-    body, unknown = markup_compare.differences(table, asked.metrics, unit, asked.looks)
+    body, unknown = markup_compare.differences(table, asked.metrics, unit, asked.looks, view("chances", asked.key))
     st.html(body)
-    tests = int(table["p"].notna().sum())
-    quiet(
-        "Below each value: how far it is from the baseline, with the 95 % interval of that difference from resampling "
-        "pictures. p: how often a difference as large comes about if the models are alike and each picture's two "
-        f"answers are exchanged by a coin, raised (Holm) because {tests:,} comparisons are made at once. "
-        "From p = .05 up, these are tied."
-    )
+    quiet(markup_compare.how_to_read(table))
     if unknown:
         quiet(f"Not asked here, or unknown for these models: {', '.join(unknown)}.")
 
@@ -133,7 +124,9 @@ def _fooled(found: Outcomes, first: str, second: str) -> str:
         return ""
     who = f"{plain(second if one < other else first)} is fooled more often than by chance"
     word = "These are tied: a split as uneven may be chance" if found.p >= REAL else who
-    how = "McNemar's exact test" if found.independent else "each picture's answers exchanged as a whole"
+    how = "each case decided by a fair coin (McNemar's exact test)"
+    if not found.independent:
+        how = "each picture's answers exchanged as a whole by a fair coin (randomization test)"
     ties = [f"{plain(name)} {n:,}" for name, n in ((first, found.tied_first), (second, found.tied_second)) if n]
     told = f" Ties, which count as fooled: {', '.join(ties)}." if ties else ""
     told += f" Unknown, and in none of these counts: {found.unknown:,}." if found.unknown else ""

@@ -1,7 +1,6 @@
 """Tables as HTML: sizes that suit numbers with intervals, readable by screen readers, narrow screens scroll."""
 
 import html
-import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -15,7 +14,12 @@ from vlprobe.ui_state import quiet
 
 
 def headline(
-    table: pd.DataFrame, metrics: Mapping[str, Metric], unit: str, models: Sequence[str], looks: Looks
+    table: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    unit: str,
+    models: Sequence[str],
+    looks: Looks,
+    chances: Mapping[str, float],
 ) -> None:
     """A row a metric, a column a model: the value, its 95 % interval, n, and ties; what nobody was asked, below.
 
@@ -25,8 +29,9 @@ def headline(
         unit: "cosine" or "spread".
         models: Columns, in order.
         looks: What `charts.styles` returns.
+        chances: What guessing gets on each metric.
     """
-    shown, unasked = markup_tables.headline(table, metrics, unit, models, looks)
+    shown, unasked = markup_tables.headline(table, metrics, unit, models, looks, chances)
     st.html(shown)
     if unasked:
         quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}.")
@@ -87,9 +92,8 @@ def reading(points: pd.DataFrame, down: Metric, up: Metric, unit: str) -> None:
 
 def explain(metric: Metric) -> None:
     """What a metric means, which way is better, and what guessing gets."""
-    way = {"up": "Higher is better", "down": "Lower is better", "none": ""}[metric.direction]
-    chance = "" if math.isnan(metric.chance) else f"; guessing gets {charts.number(metric.chance, metric.unit)}"
-    st.markdown(f"**{metric.label}.** {metric.help} {way}{chance}. (Source: {metric.source})")
+    told = markup_tables.told(metric, metric.unit, metric.chance)
+    st.markdown(f"**{metric.label}.** {metric.help} ({told}. Source: {metric.source})")
 
 
 def about(facts: Mapping[str, object]) -> None:

@@ -26,7 +26,7 @@ BUCKETS = {  # outcome of the first model, outcome of the second
 }
 COMPARED = [
     *("metric", "averaging", "baseline", "model", "base", "value", "difference", "low", "high"),
-    *("p", "p_holm", "verdict", "n_items", "left_out"),
+    *("p", "p_holm", "verdict", "n_items", "left_out", "base_alone", "base_items"),
 ]
 
 
@@ -63,7 +63,8 @@ def compare(
         A row a metric and model: metric, averaging, baseline, model, base (the baseline's value on these items), value
         (the model's), difference (value minus base), low, high (95 %), p (two-sided), p_holm (adjusted for all rows),
         verdict (of the model: "better", "worse", "differs" where no direction is better, "tied", or "" where nothing is
-        known), n_items (that count for both), left_out (items that one of them answered and that do not take part).
+        known), n_items (that count for both), left_out (items that one of them answered and that do not take part),
+        base_alone and base_items (the baseline's value and items, whatever the model answered).
     """
     if unit not in ("cosine", "spread"):
         raise InvalidInput(f"Unit '{unit}' is not known. Expected cosine or spread.")
@@ -72,10 +73,12 @@ def compare(
     by = {name: averaging if averaging in one.averaging else one.averaging[0] for name, one in known.items()}
     n_items = store.run(own["key"].iloc[0]).manifest()["n_units"]
     measures, counts = _measures(store, own, by), _counts(store, own, known, n_items)
-    rows, pairs, left_out = [], [], []
+    rows, pairs, more = [], [], []
     for name, metric in known.items():
         scaled = unit == "spread" and metric.unit == "cosine"
         scale = own["spread"].replace(0, np.nan) if scaled else dict.fromkeys(models, 1.0)
+        whole = measures[own.loc[models[0], "key"], name]
+        alone = (_mean(whole) / scale[models[0]], int((np.bincount(whole.item, whole.weight, n_items) > 0).sum()))
         for model in models[1:]:
             both = (model, models[0])
             answered = np.array([counts[own.loc[one, "key"], name] for one in both])
@@ -83,12 +86,13 @@ def compare(
             sides = tuple(_cut(measures[own.loc[one, "key"], name], alike, scale[one]) for one in both)
             rows.append((name, by[name], models[0], model, _mean(sides[1]), _mean(sides[0])))
             pairs.append(sides)
-            left_out.append(int(answered.any(axis=0).sum() - alike.sum()))
+            more.append((int(answered.any(axis=0).sum() - alike.sum()), *alone))
     found = estimate.differences(pairs, n_items)
     table = pd.DataFrame(rows, columns=COMPARED[:6])
     for column, name in (("difference", "value"), ("low", "low"), ("high", "high"), ("p", "p"), ("n_items", "n_items")):
         table[column] = [getattr(one, name) for one in found]
-    table["p_holm"], table["left_out"] = estimate.holm(table["p"]), left_out
+    table[COMPARED[-3:]] = pd.DataFrame(more, columns=COMPARED[-3:])
+    table["p_holm"] = estimate.holm(table["p"])
     table["verdict"] = [verdict(known[row.metric], row.difference, row.p_holm) for row in table.itertuples()]
     return table[COMPARED]
 
