@@ -50,7 +50,7 @@ def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
         folded: Whether the meaning is shown when somebody asks for it, by a finger or a key.
     """
     means = tag("small", f"{metric.help} Source: {metric.source}.")
-    means = f"<details><summary>What it is</summary>{means}</details>" if folded else f"<br>{means}"
+    means = f"<details><summary><small>What it is</small></summary>{means}</details>" if folded else f"<br>{means}"
     return f"{tag('span', metric.label)}<br>{tag('small', told(metric, unit, chance))}{means}"
 
 

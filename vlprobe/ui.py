@@ -103,7 +103,7 @@ of a red dog fit the true caption better than the wrong one?</p>
 <p>The demo asks three tiny models about 500 drawn pictures. It needs no network and takes a minute or two.</p>
 </div>"""
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
-AVERAGING = {"macro": "Every caption once (macro)", "micro": "Every edit once (micro)"}
+AVERAGING = {"macro": "By caption (macro)", "micro": "By edit (micro)"}
 _framed = contextvars.ContextVar("framed", default=False)
 
 
