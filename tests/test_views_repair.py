@@ -35,7 +35,7 @@ def test_each_step_is_what_the_two_models_alone_would_give(
     alone = views_compare.compare(filled, key, (base, model), "macro", unit).set_index("metric")
     assert tuple(found.index) == NUMBERS[0][1]
     for name, row in found.iterrows():
-        for column in ("base", "value", "difference", "low", "high", "p", "n_items"):
+        for column in ("base", "value", "difference", "low", "high", "p", "n_items", "left_out"):
             assert row[column] == pytest.approx(alone.loc[name, column]), (name, column)
 
 

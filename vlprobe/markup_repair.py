@@ -86,7 +86,7 @@ def numbers(
             if own.loc[own["metric"] == metric, "verdict"].eq("").all():
                 unknown.append(told.label)
                 continue
-            n = f"n = {own.loc[own['metric'] == metric, 'n_items'].max():,}"
+            n = f"n = {max(known[probe, metric, model].n_items for model in models):,}"
             first = explained(told, unit, told.chance, folded=True) + tag("small", n)
             cells = "".join(_level(known.get((probe, metric, model)), unit) for model in models)
             cells += "".join(_move(apart[probe, metric, step], unit) for step in STEPS)
