@@ -1,11 +1,13 @@
 """vlprobe against clip-benchmark 1.6.2 on the same pictures, weights and threads: `python benchmarks/peer.py`.
 
 Both answer three questions about 200 pictures with five captions each (COCO's where ../shared/data has them, else drawn
-ones) with one checkpoint, a ViT-B-32 made from a seed, in fp32 on two threads: retrieval in both directions, one true
-caption against one wrong one (SugarCrepe's way), and two pictures against two captions (Winoground's way). Each side is
-one process, from its start to its end, imports and loading included; they take turns, `--repeat` times. The peer is
-asked all three in one command, which spares it two starts. Printed are seconds, CPU seconds, the ratio of the medians,
-and the largest difference of the 11 numbers that both give. Random weights measure nothing but that they agree.
+ones) with one checkpoint, a ViT-B-32 made from a seed, in fp32 on two threads (or `--threads`): retrieval in both
+directions, one true caption against one wrong one (SugarCrepe's way), and two pictures against two captions
+(Winoground's way). Each side is one process, from its start to its end, imports and loading included; they take turns,
+`--repeat` times. The peer is asked all three in one command, which spares it two starts. Printed are seconds, CPU
+seconds, the ratio of the medians, and the largest difference of the 11 numbers that both give. Random weights measure
+nothing but that they agree. Where other work shares the cores, threads that wait for each other are counted as work:
+one thread then tells more.
 
 vlprobe's side is its public functions: an Encoder with a Gallery for retrieval, `runner.ask` and `runner.answer` with
 the probe eqben for the rest, which also store every case and resample every number a thousand times; the peer does
@@ -33,7 +35,7 @@ from pathlib import Path
 
 COCO = Path(__file__).resolve().parents[2] / "shared" / "data" / "coco_real"
 N = 200
-THREADS = 2
+SHARDS = 2
 KS = (1, 5, 10)
 MODEL = "ViT-B-32"
 PEER = ("clip-benchmark==1.6.2", "requests", "datasets")  # the last two it imports and does not declare
@@ -102,8 +104,8 @@ def material(work: Path) -> None:
     (crepe / "add_obj.json").write_text(json.dumps(rows))
     shards = work / "mscoco_captions" / "test"
     shards.mkdir(parents=True)
-    half = len(shown) // THREADS
-    for shard in range(THREADS):
+    half = len(shown) // SHARDS
+    for shard in range(SHARDS):
         with tarfile.open(shards / f"{shard}.tar", "w") as tar:
             for name, captions in shown[shard * half : (shard + 1) * half]:
                 text = images / f"{Path(name).stem}.txt"
@@ -111,7 +113,7 @@ def material(work: Path) -> None:
                 tar.add(images / name, name)
                 tar.add(text, text.name)
                 text.unlink()
-    (shards / "nshards.txt").write_text(str(THREADS))
+    (shards / "nshards.txt").write_text(str(SHARDS))
     (shards.parent / "dataset_type.txt").write_text("retrieval")
     pairs = [
         {"image_0": one[0], "image_1": two[0], "caption_0": one[1][0], "caption_1": two[1][0]}
@@ -135,12 +137,12 @@ def material(work: Path) -> None:
     pq.write_table(pa.table(columns).replace_schema_metadata(said), data / "test-00000-of-00001.parquet")
 
 
-def timed(command: Sequence[str], work: Path) -> tuple[float, float]:
+def timed(command: Sequence[str], work: Path, threads: int) -> tuple[float, float]:
     """Runs a command on so many threads; its seconds and CPU seconds, those of its children included."""
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_CACHE": str(work / "hf"), "TQDM_DISABLE": "1"}
-    threads = {"OMP_NUM_THREADS": str(THREADS), "MKL_NUM_THREADS": str(THREADS)}
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, cwd=work, env=os.environ | offline | threads, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=work, env=os.environ | offline | limits, capture_output=True, text=True)
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{seconds:.1f} s: {' '.join(command)[:110]}", file=sys.stderr)
     if done.returncode:
@@ -148,12 +150,12 @@ def timed(command: Sequence[str], work: Path) -> tuple[float, float]:
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def ask_peer(command: Path, work: Path) -> tuple[float, float]:
+def ask_peer(command: Path, work: Path, threads: int) -> tuple[float, float]:
     """All three questions in one command."""
     given = [str(command), "eval", "--dataset", "wds/mscoco_captions", "sugar_crepe/add_obj", "winoground"]
     given += ["--dataset_root", f"{work}/{{dataset_cleaned}}", "--model", MODEL, "--pretrained", f"{work}/weights.pt"]
-    given += ["--no_amp", "--num_workers", str(THREADS), "--batch_size", "64", "--recall_k", *map(str, KS)]
-    return timed([*given, "--output", f"{work}/peer_{{dataset}}.json"], work)
+    given += ["--no_amp", "--num_workers", str(min(threads, SHARDS)), "--batch_size", "64", "--recall_k", *map(str, KS)]
+    return timed([*given, "--output", f"{work}/peer_{{dataset}}.json"], work, threads)
 
 
 def numbers_of_peer(work: Path) -> dict[str, float]:
@@ -212,7 +214,7 @@ def ours(work: Path) -> None:
     probe = registry.load_probe("eqben")
     for kind in ("foils", "pairs"):
         data = registry.load_dataset(names[kind], store.root)
-        request = runner.Request((model.name,), data.name, probe.name, workers=THREADS)
+        request = runner.Request((model.name,), data.name, probe.name)
         run = runner.plan(model, data, probe, probe.defaults, request)
         runner.ask(run, data, data.items, probe, store, runner.Progress())
         runner.answer(run, data.items, probe, model, request, store, runner.Progress())
@@ -233,6 +235,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--venv", type=Path, default=Path(tempfile.gettempdir()) / "vlprobe-peer")
     asked.add_argument("--repeat", type=int, default=1)
+    asked.add_argument("--threads", type=int, default=2)
     asked.add_argument("--short", action="store_true", help="leave out three whole `vlprobe run`")
     asked.add_argument("--ours", type=Path, help=argparse.SUPPRESS)
     given = asked.parse_args()
@@ -246,12 +249,12 @@ def main() -> None:
         spent: dict[str, list[tuple[float, float]]] = {"vlprobe": [], "clip-benchmark 1.6.2": [], "vlprobe run": []}
         for _ in range(given.repeat):
             shutil.rmtree(work / "cache", ignore_errors=True)
-            spent["vlprobe"].append(timed([sys.executable, __file__, "--ours", str(work)], work))
-            spent["clip-benchmark 1.6.2"].append(ask_peer(command, work))
+            spent["vlprobe"].append(timed([sys.executable, __file__, "--ours", str(work)], work, given.threads))
+            spent["clip-benchmark 1.6.2"].append(ask_peer(command, work, given.threads))
             if not given.short:
-                spent["vlprobe run"].append(whole(work))
+                spent["vlprobe run"].append(whole(work, given.threads))
         mine, theirs = json.loads((work / "ours.json").read_text()), numbers_of_peer(work)
-    print(f"{'':22}{'wall s':>9}{'CPU s':>9}   median of {given.repeat}, {THREADS} threads")
+    print(f"{'':22}{'wall s':>9}{'CPU s':>9}   median of {given.repeat}, {given.threads} threads")
     medians = {
         name: [statistics.median(column) for column in zip(*rows, strict=True)] for name, rows in spent.items() if rows
     }
@@ -265,7 +268,7 @@ def main() -> None:
     print("vlprobe's seconds after its imports: " + ", ".join(f"{name} {s}" for name, s in mine["spent"].items()))
 
 
-def whole(work: Path) -> tuple[float, float]:
+def whole(work: Path, threads: int) -> tuple[float, float]:
     """Three `vlprobe run` of a user, into an empty cache: RoCOCO with one policy and one mix, and eqben twice."""
     shutil.rmtree(work / "whole", ignore_errors=True)
     vlprobe = [sys.executable, "-m", "vlprobe", "--cache", str(work / "whole"), "run", "--device", "cpu"]
@@ -274,7 +277,7 @@ def whole(work: Path) -> tuple[float, float]:
     total = (0.0, 0.0)
     for kind, name in datasets(work).items():
         probe = ["--probe", "rococo", *options] if kind == "retrieval" else ["--probe", "eqben"]
-        one = timed([*vlprobe, "--dataset", name, *probe], work)
+        one = timed([*vlprobe, "--dataset", name, *probe], work, threads)
         total = (total[0] + one[0], total[1] + one[1])
     return total
 
