@@ -23,7 +23,7 @@ def softmax():
 
 
 def test_the_demo_models_are_listed_shipped_and_small():
-    assert demo.names() == [f"demo:{name}" for name in ("softmax", "sigmoid", "weak", "plain", "eqsim")]
+    assert demo.names() == [f"demo:{name}" for name in ("softmax", "sigmoid", "weak", "plain", "eqsim", "scvc")]
     for name in demo.names():
         assert (FOLDER / f"{name.partition(':')[2]}.safetensors").stat().st_size < 4_000_000
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 PREFIX = "demo"
-_NAMES = ("softmax", "sigmoid", "weak", "plain", "eqsim")
+_NAMES = ("softmax", "sigmoid", "weak", "plain", "eqsim", "scvc")
 
 
 def names() -> list[str]:
