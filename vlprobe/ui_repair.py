@@ -116,7 +116,8 @@ def changed(models: Three) -> None:
         "Differences of rates are in points, those of cosines in spreads: how much a model's similarity varies over "
         "pictures and captions that do not belong together, because training changes the range of a model's cosines. "
         f"Better and worse: p below .05, raised because {tests} differences are looked at at once (Holm's method). "
-        + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
+        "Left out of a difference: pictures of which its two models did not answer the same questions, such as finds "
+        "that only one of them had to lose. " + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
     )
 
 
