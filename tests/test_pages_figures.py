@@ -1,15 +1,20 @@
 """The papers' figures on their pages, on a small store that holds all five probes."""
 
+import os
 import re
 from functools import partial
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.test_pages import open_page
 from vlprobe import access, jobs, registry, ui_figures, views
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution
 from vlprobe.store import Store
+from vlprobe.types import Picture
+from vlprobe.ui_card import changed
 
 RANDOM, CONSTANT = "control:random", "control:constant"
 
@@ -79,7 +84,7 @@ def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_off
     def missing(name: str):
         raise InvalidInput(f"The weights of {name} are gone.")
 
-    monkeypatch.setattr(ui_figures, "_loaded", missing)
+    monkeypatch.setattr(ui_figures, "loaded", missing)
     monkeypatch.setattr(access, "read_only", lambda: True)
     at = shown("retrieval", set=key["rococo"], edit="danger", measure="rsms", reader=RANDOM, looker=RANDOM)
     assert not at.exception
@@ -111,3 +116,15 @@ def test_the_noun_that_does_least_is_the_one_whose_loss_moves_the_caption_least(
         captions[0][n.start : n.end]: moved(captions[0], n.start, n.end) for n in substitution.sources(captions[0])
     }
     assert len(nouns) > 1 and least == [min(nouns, key=nouns.get), ""]
+
+
+def test_parts_of_a_file_that_changed_are_looked_at_again(tmp_path):
+    path = tmp_path / "picture.png"
+    Image.new("RGB", (40, 40), "red").save(path)
+    name = Picture(path).name
+    before = ui_figures._occlusion(RANDOM, name, changed(Picture.named(name)))
+    noise = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(path)
+    os.utime(path, ns=(1, 1))
+    after = ui_figures._occlusion(RANDOM, name, changed(Picture.named(name)))
+    assert not np.allclose(before, after)

@@ -1,14 +1,16 @@
 """The Playground without a browser: what it says equals what `play` says, and an upload leaves no trace."""
 
 import io
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.test_pages import open_page, words
-from vlprobe import markup_playground, play, registry
+from vlprobe import charts, markup_playground, play, registry, ui_loaded
 from vlprobe.charts import number
 from vlprobe.play import Player
 from vlprobe.runner import Request, execute
@@ -69,6 +71,57 @@ def test_a_tie_fools(shown):
     assert text.count("fools: a tie") >= wrong
 
 
+def answer(scores: list[float], true: float = 0.5) -> play.Answer:
+    none, row = np.zeros(len(scores), bool), np.array(scores, np.float32)
+    return play.Answer("half", true, row, np.zeros(len(scores)), none, none, True)
+
+
+@pytest.mark.parametrize(
+    ("scores", "true", "told"),
+    [
+        ([0.1, math.nan, math.nan], 0.5, "✓ not fooled by any of 1 wrong captions, unknown for 2"),
+        ([0.6, 0.1, math.nan], 0.5, "✗ fooled by 1 of 2 wrong captions, unknown for 1"),
+        ([0.1, 0.1, 0.1], math.nan, "- unknown for all of 3 wrong captions"),
+    ],
+)
+def test_what_is_unknown_is_not_held(scores: list[float], true: float, told: str):
+    edits = [one for one in play.edits(CAPTION)[0] if one.wrong][:3]
+    looks = charts.styles(["half"])
+    assert told in markup_playground.glance(edits, [answer(scores, true)], looks)
+    body = markup_playground.table(CAPTION, edits, [answer(scores, true)], looks)
+    unknown = 3 if math.isnan(true) else sum(map(math.isnan, scores))
+    assert body.count('<td data-model="half">-</td>') == unknown
+
+
+def test_a_mixed_picture_beside_one_without_a_score_is_no_verdict():
+    scores = {"half": np.array([[math.nan, 0.1], [0.2, 0.1], [0.1, 0.3]]), "texts": None}
+    body = markup_playground.mixed(("a", "b"), scores, charts.styles(["half", "texts"]))
+    assert "your picture: -" in body
+    assert "fools" not in body
+    assert body.count("sees no pictures") == 2
+
+
+def test_a_picture_of_a_few_pixels_costs_one_line_and_no_more(shown):
+    at = shown()
+    buffer = io.BytesIO()
+    Image.new("RGB", (2, 2), "red").save(buffer, "PNG")
+    at.file_uploader(key="play_file").set_value(("two.png", buffer.getvalue(), "image/png")).run()
+    at.text_input(key="caption").set_value("A red wall.").run()
+    assert not at.error
+    assert "A picture of 2 x 2 pixels has no 4 x 4 cells" in words(at)
+    assert {"Mix in another picture", "Keep it"} <= {header.value for header in at.header}
+
+
+def test_what_a_model_makes_of_an_upload_is_the_sessions_own(shown):
+    at = shown(models=["control:random"])
+    common = ui_loaded.loaded("control:random")
+    at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
+    at.text_input(key="caption").set_value("A red wall.").run()
+    assert "not fooled" in words(at) or "fooled by" in words(at)
+    assert not common._images._kept
+    assert at.session_state["play_players"]["control:random"]._images._kept
+
+
 def test_a_link_reopens_caption_picture_and_models(shown):
     at = shown(caption=CAPTION, item="demo-00003", models=["demo:weak"], k="2", word="any", draw="7", lam="40")
     assert at.text_input(key="caption").value == CAPTION
@@ -100,7 +153,7 @@ def test_an_upload_leaves_no_trace_until_it_is_kept(shown, store: Store, tmp_pat
     at.text_input(key="play_name").set_value("../Walls").run()
     at.button(key="play_keep").click().run()
     folder = store.root / "kept" / "walls"
-    assert sorted(path.suffix for path in stored(store)) == [".png", ".txt"]
+    assert sorted(path.suffix for path in folder.iterdir()) == [".png", ".txt"]
     assert any(code.value.endswith(f"--dataset folder:{folder.resolve()}") for code in at.code)
     (item,) = registry.load_dataset(f"folder:{folder}", tmp_path).items
     assert item.captions == ("A red wall.",)

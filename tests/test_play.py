@@ -1,6 +1,7 @@
 """The Playground's core against plain routes: the probes' own edits, the runner's scorer, loops over single calls."""
 
 import io
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -248,6 +249,47 @@ def test_what_is_kept_is_a_dataset_that_scores_the_same(softmax: Player, scene: 
     kept = Encoder(softmax.model).images([item.image])
     np.testing.assert_allclose(kept, softmax.images([canvas])[0], atol=1e-6)
     assert sorted(path.suffix for path in folder.iterdir()) == [".png", ".txt"]
+
+
+def test_two_people_who_keep_one_picture_at_once_keep_both_captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    canvas = play.canvas(Image.new("RGB", (8, 8)))
+    write, other = play.write_bytes, []
+
+    def slowly(path: Path, data: bytes) -> None:
+        if not other:  # somebody else comes while the first one is about to write
+            other.append(threading.Thread(target=play.keep, args=(canvas, "The other.", "dogs", tmp_path)))
+            other[0].start()
+            other[0].join(0.2)
+        write(path, data)
+
+    monkeypatch.setattr(play, "write_bytes", slowly)
+    folder = play.keep(canvas, "The first.", "dogs", tmp_path)
+    other[0].join()
+    (text,) = folder.glob("*.txt")
+    assert text.read_text(encoding="utf-8").splitlines() == ["The first.", "The other."]
+
+
+def test_what_is_remembered_of_pictures_can_be_kept_apart(softmax: Player):
+    model = Counting(softmax.model)
+    common = Player(model)
+    one, canvas = common.apart(), play.canvas(Image.new("RGB", (64, 64), "red"))
+    one.scores([canvas], ["A dog."])
+    common.apart().scores([canvas], ["A dog."])
+    one.scores([canvas], ["A dog."])
+    assert (model.images, model.texts) == (2, 1)
+    assert one._lock is common._lock
+
+
+def test_texts_are_tokenized_by_one_at_a_time():
+    model = Pairs()
+    player, tokenize = Player(model), model.tokenize
+
+    def tokenized(texts: list[str]) -> np.ndarray:
+        assert player._lock._is_owned()
+        return tokenize(texts)
+
+    model.tokenize = tokenized
+    play.score([player], play.canvas(Image.new("RGB", (8, 8))), "A dog.", ["A cat."])
 
 
 @pytest.mark.parametrize(("caption", "name", "word"), [("A dog.", "../..", "name"), (" \n", "dogs", "caption")])

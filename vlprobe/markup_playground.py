@@ -56,7 +56,7 @@ def glance(edits: Sequence[Edited], answers: Sequence[Answer], looks: Looks) -> 
 
 def _line(edits: Sequence[Edited], answer: Answer, looks: Looks) -> str:
     name = f"{mark(looks[answer.model])} <strong>{breakable(answer.model)}</strong>"
-    if math.isnan(answer.true):
+    if not answer.sees:
         told = "sees no pictures. The table has how near each edit is to your caption, text to text."
         return f'<div class="vp-glance"><p>{name} {tag("span", told, class_="vp-quiet")}</p></div>'
     margins = play.margins(answer)
@@ -92,12 +92,15 @@ def _number(score: float) -> str:
 
 def _said(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
     wrong = [verdict(True, margin) for edited, margin in zip(edits, margins.tolist(), strict=True) if edited.wrong]
-    fooled = sum(one in ("fools", "tie") for one in wrong)
+    fooled, unknown = sum(one in ("fools", "tie") for one in wrong), wrong.count("")
     if not wrong:
         return "no wrong caption to judge by", "quiet"
+    if unknown == len(wrong):
+        return f"- unknown for all of {len(wrong)} wrong captions", "quiet"
+    told = f"{len(wrong) - unknown} wrong captions{f', unknown for {unknown}' if unknown else ''}"
     if fooled:
-        return f"✗ fooled by {fooled} of {len(wrong)} wrong captions", "fooled"
-    return f"✓ not fooled by any of {len(wrong)} wrong captions", "held"
+        return f"✗ fooled by {fooled} of {told}", "fooled"
+    return f"✓ not fooled by any of {told}", "held"
 
 
 def table(
@@ -155,7 +158,7 @@ def _fools_any(edited: Edited, answers: Sequence[Answer], place: int) -> bool:
 
 
 def _head(answer: Answer, looks: Looks) -> str:
-    told = "compares texts" if math.isnan(answer.true) else f"your caption: {_number(answer.true)}"
+    told = f"your caption: {_number(answer.true)}" if answer.sees else "compares texts"
     return f'<th scope="col">{mark(looks[answer.model])} {breakable(answer.model)}<br>{tag("small", told)}</th>'
 
 
@@ -171,9 +174,10 @@ def _row(caption: str, edited: Edited, place: int, answers: Sequence[Answer], wi
 def _cell(edited: Edited, answer: Answer, place: int, widest: float) -> str:
     margin = float(play.margins(answer)[place])
     found = verdict(edited.wrong, margin)
-    if not found:
-        cosine = float(answer.cosines[place])
-        told = tag("small", "-" if math.isnan(cosine) else f"text to text {_number(cosine)}")
+    if not answer.sees:
+        told = tag("small", f"text to text {_number(answer.cosines[place])}")
+    elif not found:
+        told = "-"
     else:
         icon, word, css = VERDICTS[found]
         wide = 50 * abs(_drawn(margin, widest))
@@ -187,12 +191,12 @@ def _cell(edited: Edited, answer: Answer, place: int, widest: float) -> str:
     return f'<td data-model="{html.escape(answer.model)}">{told}</td>'
 
 
-def mixed(captions: tuple[str, str], scores: Mapping[str, np.ndarray], looks: Looks) -> str:
+def mixed(captions: tuple[str, str], scores: Mapping[str, np.ndarray | None], looks: Looks) -> str:
     """What mixing did to the scores of both captions, a column a model.
 
     Args:
         captions: The picture's own, and the other picture's.
-        scores: By model, shape (3, 2): picture, mixed picture and other picture, with each caption.
+        scores: By model, shape (3, 2): picture, mixed picture and other picture, with each caption; None: it sees none.
         looks: What `charts.styles` returns.
     """
     head = tag("th", "Score of the mixed picture with", scope="col")
@@ -206,14 +210,14 @@ def mixed(captions: tuple[str, str], scores: Mapping[str, np.ndarray], looks: Lo
     return f'<div class="vp-scroll"><table class="vp-play">{table}</table></div>'
 
 
-def _mixed_cell(name: str, scores: np.ndarray, place: int, before: str) -> str:
-    own = float(scores[1, place])
-    if math.isnan(own):
+def _mixed_cell(name: str, scores: np.ndarray | None, place: int, before: str) -> str:
+    if scores is None:
         told = tag("small", "sees no pictures")
     else:
+        own = float(scores[1, place])
         told = _number(own)
-        if place == 0:
-            icon, word, css = VERDICTS[verdict(True, float(scores[0, 0] - scores[1, 0]))]
+        if place == 0 and (found := verdict(True, float(scores[0, 0] - scores[1, 0]))):
+            icon, word, css = VERDICTS[found]
             told += " " + tag("span", f"{icon} {word}", class_=f"vp-{css}")
         told += tag("small", f"{before}: {_number(scores[0 if place == 0 else 2, place])}")
         if own > float(scores[1, 1 - place]):

@@ -3,6 +3,7 @@
 Pictures, texts, embeddings and scores live in memory, a bounded number of each. Only `keep` writes to the disk.
 """
 
+import copy
 import functools
 import hashlib
 import re
@@ -22,7 +23,7 @@ from vlprobe.demo.captions import captions
 from vlprobe.demo.renderer import render
 from vlprobe.demo.scene import distinct
 from vlprobe.errors import InvalidInput
-from vlprobe.files import write_bytes
+from vlprobe.files import turn, write_bytes
 from vlprobe.perturb import influence, lgip, mix, substitution
 from vlprobe.perturb.influence import Scores
 from vlprobe.types import DualEncoder, Edit, PairScorer, PictureEdit, TextEncoder
@@ -86,6 +87,7 @@ class Answer:
     cosines: np.ndarray  # shape (n,), of the caption with each edit, texts alone
     unseen: np.ndarray  # shape (n,), whether the edit is the same to the model as the caption
     alike: np.ndarray  # shape (n,), whether it is the same to the model as another of the edits
+    sees: bool  # whether it was shown the picture
 
 
 class _Memory:
@@ -117,12 +119,22 @@ class Player:
         self.scores_pairs = hasattr(model, "match")
         self.sees = self.scores_pairs or hasattr(model, "encode_images")
         self._lock = threading.RLock()
-        self._texts, self._images = _Memory(8192), _Memory(512)
-        self._looked, self._pairs = _Memory(2 * GRID * GRID), _Memory(8192)
+        self._texts = _Memory(8192)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._images, self._looked, self._pairs = _Memory(512), _Memory(2 * GRID * GRID), _Memory(8192)
+
+    def apart(self) -> "Player":
+        """The same model for somebody whose pictures nobody else is to remember; texts stay common."""
+        own = copy.copy(self)
+        own._forget()
+        return own
 
     def tokens(self, texts: Sequence[str]) -> tuple[np.ndarray, list[bytes]]:
         """What the model is given for each text, and a key: texts with equal keys are one text to it."""
-        tokens = self.model.tokenize(list(texts))
+        with self._lock:
+            tokens = self.model.tokenize(list(texts))
         return tokens, [row[row != -1].tobytes() for row in tokens]
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
@@ -136,6 +148,11 @@ class Player:
         with self._lock:
             keys = [canvas.key for canvas in canvases]
             return self._images.recall(keys, lambda rows: self._embedded([canvases[row] for row in rows]))
+
+    def look(self, images: Sequence[Image.Image]) -> np.ndarray:
+        """Embeddings of pictures that need no remembering, one row each, as `encode_images` gives them."""
+        with self._lock:
+            return self.model.encode_images(np.stack([self.model.preprocess(image) for image in images]))
 
     def _embedded(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
         vectors = self.model.encode_images(np.stack(self._pixels(canvases)))
@@ -286,7 +303,7 @@ def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
         scores[same[0]] = scores[0]  # encoded in different batches, equal texts may differ in the last bit
     other = np.array(texts)[:, None] != np.array(texts)
     alike = (same & other)[1:, 1:].any(axis=1)
-    return Answer(player.name, float(scores[0]), scores[1:], cosines[1:], same[0, 1:], alike)
+    return Answer(player.name, float(scores[0]), scores[1:], cosines[1:], same[0, 1:], alike, player.sees)
 
 
 def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -340,9 +357,10 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
     folder = cache / "kept" / safe
     file = folder / f"{picture.key.hex()}.png"
     text = file.with_suffix(".txt")
-    known = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
     buffer = BytesIO()
     picture.draw().save(buffer, "PNG")
-    write_bytes(file, buffer.getvalue())
-    write_bytes(text, "".join(f"{one}\n" for one in dict.fromkeys([*known, line])).encode())
+    with turn(folder.parent / f".{safe}.lock", lambda: None):  # two people may keep one picture at once
+        known = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
+        write_bytes(file, buffer.getvalue())
+        write_bytes(text, "".join(f"{one}\n" for one in dict.fromkeys([*known, line])).encode())
     return folder

@@ -56,7 +56,7 @@ def case_pictures(row: object, mine: pd.Series, side: int) -> None:
 def _picture(place: object, shot: Shot, row: object, side: int) -> None:
     picture = Picture.named(shot.name)
     try:
-        data = _thumbnail(shot.name, _changed(picture), side)
+        data = _thumbnail(shot.name, changed(picture), side)
     except VlprobeError:
         place.html(tag("div", markup_cards.missing(shot.name), class_="vp-missing"))
         return
@@ -64,7 +64,8 @@ def _picture(place: object, shot: Shot, row: object, side: int) -> None:
     frame.image(data, width="stretch", alt=shot.label or row.texts[0])
 
 
-def _changed(picture: Picture) -> int:
+def changed(picture: Picture) -> int:
+    """When the picture's file was last written, so that what is remembered of it can be told from what it is now."""
     return picture.path.stat().st_mtime_ns if picture.path.exists() else 0
 
 
@@ -77,6 +78,6 @@ def _thumbnail(name: str, changed: int, side: int) -> bytes:
 def _source(name: str, side: int) -> str:
     """A small picture as what an <img> shows; nothing where it cannot be read."""
     try:
-        return markup_cards.inline(_thumbnail(name, _changed(Picture.named(name)), side))
+        return markup_cards.inline(_thumbnail(name, changed(Picture.named(name)), side))
     except VlprobeError:
         return ""

@@ -6,16 +6,19 @@ import numpy as np
 import streamlit as st
 from PIL import ImageOps
 
-from vlprobe import charts, charts_paper, charts_tradeoff, pictures, registry
+from vlprobe import charts, charts_paper, charts_tradeoff, pictures
 from vlprobe.errors import VlprobeError
 from vlprobe.markup import tag
 from vlprobe.perturb import influence, substitution
+from vlprobe.play import Player
 from vlprobe.runner import Request
-from vlprobe.types import DualEncoder, Metric, Picture
+from vlprobe.types import Metric, Picture
 from vlprobe.ui_access import changes
+from vlprobe.ui_card import changed
 from vlprobe.ui_charts import ARMS, GUESSING, chart
 from vlprobe.ui_influence import heat, legend, line, strongest, worded
 from vlprobe.ui_jobs import begin
+from vlprobe.ui_loaded import at_hand, loaded
 from vlprobe.ui_state import Questions, attempt, choose, plain, quiet, turn, view
 from vlprobe.ui_tradeoff import mentioned
 from vlprobe.ui_words import named, order
@@ -36,7 +39,6 @@ PICTURES = ("mix", "patch")
 # What EqBen's table 4 prints by kind, under the names of the demo's subsets
 KUBRIC = {"location": "location", "counting": "number", "attribute": "color"}
 SCORES = ("text_score", "image_score", "group_score")
-AT_HAND = ("demo:", "control:")  # models that load in a moment
 CAPTIONS = 5  # coloured at once
 FEW = 5  # triplets; of fewer no accuracy is drawn
 SIDE = 480  # pixels of a picture with its parts
@@ -257,7 +259,7 @@ def _part(title: str, picture: str, name: str) -> None:
     try:
         image = pictures.open_picture(Picture.named(picture))
         with st.spinner("Looking at its parts"):
-            values = _occlusion(name, picture)
+            values = _occlusion(name, picture, changed(Picture.named(picture)))
     except VlprobeError as error:
         quiet(str(error))
         return
@@ -274,42 +276,33 @@ def _part(title: str, picture: str, name: str) -> None:
     )
 
 
-def _encoder(name: str, does: str, what: str) -> DualEncoder | None:
+def _encoder(name: str, does: str, what: str) -> Player | None:
     """The model, loaded at once where that takes a moment, else after a press; None where it cannot be had."""
     ready = st.session_state.setdefault("figures_loaded", set())
-    if not name.startswith(AT_HAND) and name not in ready:
+    if not at_hand(name) and name not in ready:
         if not changes(f"{name} cannot be loaded here."):
             return None
         if not st.button(f"Load {plain(name)}", icon=":material/download:", key=f"load_{does}"):
             quiet("Loading may take a while, and fetches weights that are not on this machine.")
             return None
     try:
-        model = _loaded(name)
+        player = loaded(name)
     except VlprobeError as error:
         quiet(str(error))
         return None
     ready.add(name)
-    if not hasattr(model, does):
+    if not hasattr(player.model, does):
         quiet(f"{name} gives no embeddings of {what}, so nothing can be said of their parts. Choose another model.")
         return None
-    return model
-
-
-@st.cache_resource(max_entries=3, show_spinner="Loading the model")
-def _loaded(name: str) -> DualEncoder:
-    return registry.load_model(name)
+    return player
 
 
 @st.cache_data(max_entries=100, show_spinner=False)
 def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, float]], list[str]]:
     """For each caption how far the embedding moves without a word, by its start; and the noun that moves it least."""
-    model = _loaded(name)
     words = [influence.word_spans(caption) for caption in captions]
     nouns = [[(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions]
-    by_word, by_noun = (
-        influence.influence(captions, spans, [lambda texts: model.encode_texts(model.tokenize(texts))])
-        for spans in (words, nouns)
-    )
+    by_word, by_noun = (influence.influence(captions, spans, [loaded(name).texts]) for spans in (words, nouns))
     least = [
         min(((own[start], caption[start:end]) for start, end in spans), default=((), ""))[1]
         for caption, spans, own in zip(captions, nouns, by_noun, strict=True)
@@ -318,12 +311,12 @@ def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, fl
 
 
 @st.cache_data(max_entries=100, show_spinner=False)
-def _occlusion(name: str, picture: str) -> np.ndarray:
-    """How far a picture's embedding moves without each of its 16 parts, shape (4, 4)."""
-    model = _loaded(name)
+def _occlusion(name: str, picture: str, changed: int) -> np.ndarray:
+    """How far a picture's embedding moves without each of its 16 parts, shape (4, 4); `changed` is its file's time."""
+    player = loaded(name)
 
     def encode(images):
-        rows = model.encode_images(np.stack([model.preprocess(image) for image in images]))
+        rows = player.look(images)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # several vectors a picture count as one
 
     return 1 - influence.occlusion_map(pictures.open_picture(Picture.named(picture)), encode)

@@ -16,6 +16,7 @@ from vlprobe.markup import ordered, tag
 from vlprobe.markup_playground import glance, table
 from vlprobe.play import Canvas, Exhibit, Player
 from vlprobe.ui_access import changes
+from vlprobe.ui_loaded import at_hand, loaded
 from vlprobe.ui_playground_more import keeping, link, mixing, opened, photo, why
 from vlprobe.ui_state import choose, plain, quiet, store, view
 
@@ -153,9 +154,10 @@ def _upload() -> Shown | None:
     if not changes("Install vlprobe to try a picture of your own."):
         return None
     file = st.file_uploader("Or a picture of your own", SUFFIXES, key="play_file", on_change=_uploaded)
-    quiet("It stays in memory and goes when you leave, unless you keep it below.")
+    quiet("It and what models make of it stay in memory and go when you leave, unless you keep it below.")
     if file is None:
-        st.session_state.pop("play_upload", None)
+        if st.session_state.pop("play_upload", None):
+            st.session_state.pop("play_players", None)  # with what they remember of it
         return None
     kept = st.session_state.get("play_upload")
     if kept is None or kept[0] != file.file_id:
@@ -205,9 +207,11 @@ def _players() -> list[Player]:
         help="Any name that the command line knows, such as openclip:ViT-B-32:openai. Others can be typed.",
     )
     ready = st.session_state.setdefault("play_loaded", set())
+    kept = st.session_state.get("play_players", {})
+    st.session_state["play_players"] = {name: kept[name] for name in asked if name in kept}
     found = []
     for name in asked:
-        if name not in ready and not name.startswith(("demo:", "control:")):
+        if name not in ready and not at_hand(name):
             if access.read_only():
                 quiet(f"{name} is not at hand here.")
                 continue
@@ -215,7 +219,7 @@ def _players() -> list[Player]:
                 quiet("Loading may take a while, and fetches weights that are not on this machine.")
                 continue
         try:
-            found.append(_player(name))
+            found.append(_apart(name, loaded(name)))
             ready.add(name)
         except VlprobeError as error:
             ready.discard(name)
@@ -223,10 +227,12 @@ def _players() -> list[Player]:
     return found
 
 
-@st.cache_resource(max_entries=6, show_spinner="Loading the model")
-def _player(name: str) -> Player:
-    access.refuse_name(name)
-    return Player(registry.load_model(name))
+def _apart(name: str, player: Player) -> Player:
+    """The model with a memory for pictures that is this session's own and ends with it."""
+    kept = st.session_state.setdefault("play_players", {})
+    if name not in kept or kept[name].model is not player.model:
+        kept[name] = player.apart()
+    return kept[name]
 
 
 def _chosen() -> None:

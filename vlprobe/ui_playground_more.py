@@ -49,7 +49,14 @@ def why(players: Sequence[Player], canvas: Canvas, caption: str) -> None:
         if not player.sees:
             quiet("This model sees no pictures.")
             return
-        values = play.parts_that_matter(player, canvas, caption)
+        try:
+            values = play.parts_that_matter(player, canvas, caption)
+        except VlprobeError as error:  # too few pixels
+            quiet(str(error))
+            return
+        if not np.isfinite(values).all():
+            quiet("This model gives scores that are not numbers, so nothing can be said of the parts.")
+            return
         row, column = np.unravel_index(np.argmax(values), values.shape)
         alt = f"The score falls most, by {values.max():.3f}, without row {row + 1}, column {column + 1}."
         with st.container(key="play_heat"):
@@ -82,7 +89,9 @@ def mixing(
         other = opened(partner, "play_other")
         made = play.edited(canvas, other, kind, stays / 100)
         captions = (caption, partner.captions[0])
-        scores = {player.name: player.scores([canvas, made, other], captions) for player in players}
+        scores = {
+            player.name: player.scores([canvas, made, other], captions) if player.sees else None for player in players
+        }
         st.html(mixed(captions, scores, looks))
     with left, st.container(key="play_mix"):
         photo(made.draw(), f"Your picture; {100 - stays} % is of another: {captions[1]}")

@@ -1,0 +1,18 @@
+"""Models that pages ask: loaded once for all pages and people, and each answers one of them at a time."""
+
+import streamlit as st
+
+from vlprobe import access, registry
+from vlprobe.play import Player
+
+
+def at_hand(name: str) -> bool:
+    """Whether a model loads in a moment, so that nobody has to ask for it."""
+    return name.startswith(("demo:", "control:"))
+
+
+@st.cache_resource(max_entries=6, show_spinner="Loading the model")
+def loaded(name: str) -> Player:
+    """The model of this name. Raises NotFound or InvalidInput."""
+    access.refuse_name(name)
+    return Player(registry.load_model(name))
