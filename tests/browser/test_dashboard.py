@@ -27,6 +27,7 @@ PAGES = {
     "breakdown": "/breakdown",
     "compare": "/compare",
     "tradeoff": "/tradeoff",
+    "repair": "/repair",
     "playground": "/playground",
 }
 NASTY = "A dog <script>document.title='ran'</script> <img src=http://127.0.0.1:9/x onerror=alert(1)> is on a bench."
