@@ -1,11 +1,12 @@
 """The trade-off's figures hold the numbers that they were given, where a reader looks for them."""
 
+import json
 import math
 
 import pandas as pd
 import pytest
 
-from vlprobe import charts, charts_tradeoff
+from vlprobe import charts, charts_paper, charts_tradeoff
 from vlprobe.metrics.pairwise import METRICS
 
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -147,3 +148,40 @@ def test_printed_numbers_lie_hollow_in_the_row_of_their_slice():
     hollow = figure.data[-1]
     assert list(hollow.x) == [0.05] and 0.5 < hollow.y[0] < 1.5
     assert "(published)" in hollow.text[0]
+
+
+NASTY = "<b>R&D</b> %{color}"
+
+
+def texts(figure) -> str:
+    """Everything that Plotly reads as text, but for what code gets back of a mark that is clicked."""
+    told = json.loads(figure.to_json())
+    for trace in told["data"]:
+        trace.pop("customdata", None)
+    return json.dumps(told, ensure_ascii=False)
+
+
+def test_names_are_no_markup_in_any_figure():
+    points = POINTS.assign(model=[NASTY, "b:two", "c:unknown"])
+    looks = charts.styles(list(points["model"]))
+    table = points.assign(value=points["y"], low=points["y_low"], high=points["y_high"], metric=UP.name)
+    table = table.assign(slice=["<i>s", "t", "t"], n_items=9, n_cases=9)
+    bins = pd.DataFrame({"model": [NASTY], "left": [0.0], "right": [1.0], "share": [1.0]})
+    steps = {"<i>s": "<i>s", "t": "t"}
+    printed = pd.DataFrame({"model": [NASTY], "x": [0.1], "y": [0.2], "note": ["<i>n"]})
+    curve = pd.DataFrame({"model": [NASTY], "slice": ["t"], "value": [0.5]})
+    rows = charts.dots(table, UP, "cosine", steps, looks)
+    charts_tradeoff.beside(rows, curve, list(steps), "rate")
+    figures = [
+        charts_tradeoff.trade_off(points, DOWN, UP, "cosine", looks, printed),
+        charts_tradeoff.panel(points, DOWN, UP, "cosine", looks, charts_tradeoff.shared(points, UP)),
+        charts_tradeoff.curves(table, UP, "cosine", looks, steps, "what grows", curve),
+        charts.headlines(table, {UP.name: UP}, "cosine", looks, {}),
+        charts.distribution(bins, UP, "cosine", looks),
+        charts_paper.edit_distances(bins),
+        rows,
+    ]
+    for figure in figures:
+        text = texts(figure)
+        assert "&lt;b&gt;R&amp;D&lt;/b&gt;" in text
+        assert not [told for told in ("R&D", "<i>", "%{color}") if told in text]

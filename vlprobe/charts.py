@@ -1,5 +1,6 @@
 """Tables in, Plotly figures out; and how a number is written, so that charts and tables agree. No Streamlit here."""
 
+import html
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -45,6 +46,15 @@ def interval(low: float, high: float, unit: str) -> str:
     if math.isnan(low) or math.isnan(high):
         return ""
     return f"{number(low, unit).removesuffix(' %')} to {number(high, unit)}"
+
+
+def safe(text: str) -> str:
+    """A name, a caption or a note as text of a figure: Plotly reads elements, and fields in the text beside a mark.
+
+    >>> safe("<b>R&D</b> %{x}")
+    '&lt;b&gt;R&amp;D&lt;/b&gt; %&#123;x}'
+    """
+    return html.escape(text).replace("%{", "%&#123;")
 
 
 def styles(models: Sequence[str]) -> Looks:
@@ -115,8 +125,8 @@ def distribution(table: pd.DataFrame, metric: Metric, unit: str, looks: Looks) -
             y=[*own["share"], own["share"].iloc[-1]],
             mode="lines",
             line={"color": looks[model][0], "shape": "hv", "width": 2, "dash": DASHES[list(looks).index(model) % 4]},
-            name=model,
-            hovertemplate=f"<b>{model}</b><br>from %{{x:.3f}}: %{{y:.1%}} of the cases<extra></extra>",
+            name=safe(model),
+            hovertemplate=f"<b>{safe(model)}</b><br>from %{{x:.3f}}: %{{y:.1%}} of the cases<extra></extra>",
         )
     figure.update_xaxes(title=axis(metric, unit), rangemode="tozero", zeroline=False)
     figure.update_yaxes(title="Share of the cases", tickformat=".0%", rangemode="tozero", zeroline=False)
@@ -139,8 +149,8 @@ def _rows(
             name = getattr(row, key)
             told = unit_of(metrics[name], unit)
             hover.append(
-                f"<b>{model}</b><br>{names[name]}<br>{number(row.value, told)} ({interval(row.low, row.high, told)})"
-                f"<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
+                f"<b>{safe(model)}</b><br>{safe(names[name])}<br>{number(row.value, told)} "
+                f"({interval(row.low, row.high, told)})<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
             )
         figure.add_scatter(
             x=own["value"],
@@ -148,7 +158,7 @@ def _rows(
             error_x=arms(own["value"], own["low"], own["high"], color),
             mode="markers",
             marker={"color": color, "symbol": symbol, "size": 11},
-            name=model,
+            name=safe(model),
             text=hover,
             hovertemplate="%{text}<extra></extra>",
         )
@@ -214,10 +224,10 @@ def ticks(metric: Metric) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Breaks long names where people would: after a slash, a colon, a hyphen or a space."""
+    """A name as `safe` makes it, broken where people would: after a slash, a colon, a hyphen or a space."""
     spaced = text.replace("/", "/ ").replace(":", ": ").replace("@", "@ ") if len(text) > width else text
     lines = textwrap.wrap(spaced, width, break_long_words=False) or [""]
-    joined = "<br>".join(lines)
+    joined = "<br>".join(map(safe, lines))
     return joined.replace("/ ", "/").replace(": ", ":").replace("@ ", "@") if len(text) > width else joined
 
 

@@ -1,6 +1,5 @@
 """Two models' margins against each other, and how a difference is written. No Streamlit here."""
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from vlprobe.charts import QUIET, Looks, finished, interval, number
+from vlprobe.charts import QUIET, Looks, finished, interval, number, safe
 
 BOTH_FOOLED = "#D13B4A"  # red on white and on near-black
 
@@ -93,11 +92,10 @@ def margins(
             y=y[mask],
             mode="markers",
             marker={"color": fill, "symbol": shape, "size": 7, "opacity": 0.75},
-            name=html.escape(name),
+            name=safe(name),
             showlegend=not moved,
             text=told[mask],
-            hovertemplate=f"%{{text}}<br>{html.escape(first)}: %{{x:.3f}}<br>{html.escape(second)}: %{{y:.3f}}"
-            "<extra></extra>",
+            hovertemplate=f"%{{text}}<br>{safe(first)}: %{{x:.3f}}<br>{safe(second)}: %{{y:.3f}}<extra></extra>",
         )
     if area:
         path = " L ".join(f"{x},{y}" for x, y in area)
@@ -105,8 +103,8 @@ def margins(
         figure.add_shape(type="path", path=f"M {path} Z", line=line, fillcolor="rgba(138, 148, 163, .2)")
     word = "moved (0: not at all)" if moved else "margin"
     zero = {"zeroline": True, "zerolinecolor": QUIET, "zerolinewidth": 2}
-    figure.update_xaxes(title=f"{html.escape(first)} · {word}", **zero)
-    figure.update_yaxes(title=f"{html.escape(second)} · {word}", **zero)
+    figure.update_xaxes(title=f"{safe(first)} · {word}", **zero)
+    figure.update_yaxes(title=f"{safe(second)} · {word}", **zero)
     finished(figure, 480)
     figure.update_layout(dragmode="lasso" if tool == "lasso" else "select", newselection={"line": {"color": QUIET}})
     return figure
@@ -118,5 +116,5 @@ def _told(points: pd.DataFrame, subtypes: Mapping[str, str]) -> np.ndarray:
     for row in points.itertuples():
         kind = subtypes.get(row.subtype, row.subtype)
         words = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}" if row.source or row.target else ""
-        lines.append(html.escape(": ".join(filter(None, [kind, words])) or f"case {row.case}"))
+        lines.append(safe(": ".join(filter(None, [kind, words])) or f"case {row.case}"))
     return np.array(lines, dtype=object)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from vlprobe.charts import COLORS, DASHES, QUIET, finished
+from vlprobe.charts import COLORS, DASHES, QUIET, finished, safe
 
 
 def edit_distances(table: pd.DataFrame) -> go.Figure:
@@ -21,8 +21,8 @@ def edit_distances(table: pd.DataFrame) -> go.Figure:
             y=[*own["share"], own["share"].iloc[-1]],
             mode="lines",
             line={"color": COLORS[place], "shape": "hv", "width": 2, "dash": DASHES[place]},
-            name=name,
-            hovertemplate=f"<b>{name}</b><br>from %{{x}} letters: %{{y:.1%}} of the triplets<extra></extra>",
+            name=safe(name),
+            hovertemplate=f"<b>{safe(name)}</b><br>from %{{x}} letters: %{{y:.1%}} of the triplets<extra></extra>",
         )
     figure.update_xaxes(title="Letters to change (edit distance)", rangemode="tozero", zeroline=False)
     figure.update_yaxes(title="Share of the triplets", tickformat=".0%", rangemode="tozero", zeroline=False)

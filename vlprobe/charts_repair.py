@@ -1,13 +1,12 @@
 """Figures of a fine-tuning: each number before, in the control and after; and the losses step by step."""
 
-import html
 from collections.abc import Mapping
 
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from vlprobe.charts import QUIET, Looks, arms, finished, interval, number, wrapped
+from vlprobe.charts import QUIET, Looks, arms, finished, interval, number, safe, wrapped
 
 TRAINING, HELD_OUT = "#0072B2", "#D55E00"
 Rows = Mapping[tuple[str, str], tuple[str, str]]  # probe and metric; label and unit
@@ -47,7 +46,7 @@ def dumbbells(levels: pd.DataFrame, rows: Rows, names: Mapping[str, str], looks:
             error_x=arms(part["value"], part["low"], part["high"], color),
             mode="markers",
             marker={"color": color, "symbol": symbol, "size": 10},
-            name=html.escape(name),
+            name=safe(name),
             text=[_told(one, *rows[one.probe, one.metric], name) for one in part.itertuples()],
             hovertemplate="%{text}<extra></extra>",
         )
@@ -69,7 +68,7 @@ def dumbbells(levels: pd.DataFrame, rows: Rows, names: Mapping[str, str], looks:
 def _told(row: object, label: str, unit: str, name: str) -> str:
     around = interval(row.low, row.high, unit)
     return (
-        f"<b>{html.escape(name)}</b><br>{label}<br>{number(row.value, unit)}{f' ({around})' if around else ''}"
+        f"<b>{safe(name)}</b><br>{label}<br>{number(row.value, unit)}{f' ({around})' if around else ''}"
         f"<br>{row.n_items:,} pictures"
     )
 
@@ -82,7 +81,7 @@ def losses(table: pd.DataFrame, parts: Mapping[str, str], steps: int) -> go.Figu
         parts: Which parts, top to bottom, in words.
         steps: How many there are to be.
     """
-    titles = [wrapped(html.escape(text), 44) for text in parts.values()]
+    titles = [wrapped(text, 44) for text in parts.values()]
     figure = make_subplots(rows=len(parts), cols=1, shared_xaxes=True, vertical_spacing=0.28 / len(parts))
     for place, part in enumerate(parts, 1):
         own = table[table["part"] == part]

@@ -16,6 +16,7 @@ from vlprobe.charts import (
     guessing,
     interval,
     number,
+    safe,
     ticks,
     unit_of,
     wrapped,
@@ -163,7 +164,7 @@ def curves(
             legendgroup="published",
             showlegend=first == 0,
             text=[
-                f"<b>{model}</b> (published)<br>{steps[row.slice]}: {number(row.value, told)}"
+                f"<b>{safe(model)}</b> (published)<br>{safe(steps[row.slice])}: {number(row.value, told)}"
                 for row in own.itertuples()
             ],
             hovertemplate="%{text}<extra></extra>",
@@ -180,10 +181,10 @@ def curves(
             mode="lines+markers",
             line={"color": color, "width": 2, "dash": DASHES[list(looks).index(model) % len(DASHES)]},
             marker={"color": color, "symbol": symbol, "size": 11},
-            name=model,
+            name=safe(model),
             text=[
-                f"<b>{model}</b><br>{steps[row.slice]}: {number(row.value, told)} ({interval(row.low, row.high, told)})"
-                f"<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
+                f"<b>{safe(model)}</b><br>{safe(steps[row.slice])}: {number(row.value, told)} "
+                f"({interval(row.low, row.high, told)})<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
                 for row in own.itertuples()
             ],
             hovertemplate="%{text}<extra></extra>",
@@ -218,7 +219,7 @@ def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], told: 
         mode="markers",
         marker={"symbol": "circle-open", "size": 9, "color": QUIET, "line": {"width": 1.5}},
         name="published",
-        text=[f"<b>{row.model}</b> (published)<br>{number(row.value, told)}" for row in own.itertuples()],
+        text=[f"<b>{safe(row.model)}</b> (published)<br>{number(row.value, told)}" for row in own.itertuples()],
         hovertemplate="%{text}<extra></extra>",
     )
 
@@ -233,7 +234,7 @@ def _mark(figure: go.Figure, point: object, down: Metric, up: Metric, unit: str,
         mode="markers",
         marker={"color": color, "symbol": symbol, "size": 13, "line": {"width": 1.5, "color": "white"}},
         cliponaxis=False,
-        name=point.model,
+        name=safe(point.model),
         customdata=[[point.model]],
         hovertemplate=_hover(point.model, ((down, point, "x"), (up, point, "y")), unit),
     )
@@ -248,7 +249,7 @@ def _hollow(figure: go.Figure, printed: pd.DataFrame, down: Metric, up: Metric, 
         marker={"symbol": "circle-open", "size": 11, "color": QUIET, "line": {"width": 2}},
         name="published",
         text=[
-            f"<b>{row.model}</b> (published)<br>{down.label}: {number(row.x, unit_of(down, unit))}<br>"
+            f"<b>{safe(row.model)}</b> (published)<br>{down.label}: {number(row.x, unit_of(down, unit))}<br>"
             f"{up.label}: {number(row.y, unit_of(up, unit))}{'<br>' + wrapped(row.note, 60) if row.note else ''}"
             for row in printed.itertuples()
         ],
@@ -291,7 +292,7 @@ def _beside(points: pd.DataFrame, place: int, near: Sequence[int], x_range: Sequ
 
 
 def _hover(model: str, sides: Sequence[tuple[Metric, object, str]], unit: str) -> str:
-    lines = [f"<b>{model}</b>"]
+    lines = [f"<b>{safe(model)}</b>"]
     for metric, point, side in sides:
         value, low, high = (getattr(point, side + end) for end in ("", "_low", "_high"))
         own = unit_of(metric, unit)
