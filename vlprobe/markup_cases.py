@@ -7,11 +7,10 @@ import difflib
 import html
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vlprobe.markup import tag
+from vlprobe.markup import in_step, marked, tag
 from vlprobe.ui_words import named
 
 EDITED = {"flip": "Made wrong", "combined": "Reworded and made wrong", "paraphrase": "Reworded"}
@@ -239,21 +238,8 @@ def _share(value: float) -> str:
 
 def diff(before: str, after: str) -> tuple[str, str]:
     """Both captions as HTML: words that were taken out in <del>, words that were put in in <ins>. Case is no change."""
-    left, right = (re.findall(r"\w+|\s+|[^\w\s]", text) for text in (before, after))
-    matcher = difflib.SequenceMatcher(
-        None, [token.lower() for token in left], [token.lower() for token in right], autojunk=False
-    )
     shown: tuple[list[str], list[str]] = ([], [])
-    for kind, a, b, c, d in matcher.get_opcodes():
-        shown[0].append(_marked("" if kind == "equal" else "del", "".join(left[a:b])))
-        shown[1].append(_marked("" if kind == "equal" else "ins", "".join(right[c:d])))
+    for out, put, changed in in_step(before, after):
+        shown[0].append(marked("del", out) if changed else html.escape(out))
+        shown[1].append(marked("ins", put) if changed else html.escape(put))
     return "".join(shown[0]), "".join(shown[1])
-
-
-def _marked(element: str, text: str) -> str:
-    """Escaped, and inside the element but for the spaces around it."""
-    words = text.strip()
-    if not element or not words:
-        return html.escape(text)
-    start = text.index(words)
-    return f"{text[:start]}<{element}>{html.escape(words)}</{element}>{text[start + len(words) :]}"

@@ -1,16 +1,14 @@
 """The Playground's verdicts as HTML: a line of marks a model, and a table with a row an edit."""
 
-import difflib
 import html
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from vlprobe import charts, play
 from vlprobe.charts import Looks
-from vlprobe.markup import breakable, mark, tag
+from vlprobe.markup import breakable, in_step, mark, marked, tag
 from vlprobe.play import Answer, Edited
 from vlprobe.ui_words import DELETED, named
 
@@ -134,23 +132,13 @@ def changed(before: str, after: str) -> str:
     >>> changed("A red dog.", "A blue dog."), changed("A red dog.", "A dog.")
     ('A <del>red</del> <ins>blue</ins> dog.', 'A <del>red</del> dog.')
     """
-    left, right = (re.findall(r"\s*(?:[\w'-]+|[^\w\s])", text.strip()) for text in (before, after))
-    folded = [[word.strip().lower() for word in words] for words in (left, right)]
     found = ""
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, *folded, autojunk=False).get_opcodes():
-        out = "" if kind == "equal" else "".join(left[a:b])
-        found += _marked("del", out)
-        put = "".join(right[c:d])
+    for out, put, differs in in_step(before, after):
+        found += marked("del", out) if differs else ""
         if found.endswith("</del>") and put[:1].isalnum():
             found += " "
-        found += html.escape(put) if kind == "equal" else _marked("ins", put)
+        found += marked("ins", put) if differs else html.escape(put)
     return found
-
-
-def _marked(element: str, text: str) -> str:
-    """Escaped, and inside the element but for the blank before it."""
-    words = text.lstrip()
-    return text[: len(text) - len(words)] + tag(element, words) if words else ""
 
 
 def _fools_any(edited: Edited, answers: Sequence[Answer], place: int) -> bool:
