@@ -49,7 +49,7 @@ def compare(
 
     Both sides rest on the same items: one of which the two models answered different numbers of cases is left out, and
     so is one that only one of them could answer. Else a model that gives no answer to the harder half would look better
-    than itself.
+    than itself. Where both answered as many of an item's cases, they are taken to be the same ones.
 
     Args:
         store: Where results are.
