@@ -122,3 +122,10 @@ def test_a_gallery_goes_to_a_file_only_where_it_takes_more_than_its_share():
     asked = []
     Gallery.of(lambda part: asked.append(part) or vectors[part], 50, 8, gallery.SHARES * 4 * 8 * 50)
     assert asked == [slice(0, 50)]
+
+
+def test_candidates_that_are_all_alike_make_no_larger_blocks():
+    queries = unit(np.random.default_rng(6), 40)
+    alike = Gallery(np.ones((5000, 8), dtype=np.float32))
+    assert alike.block == Gallery(unit(np.random.default_rng(7), 5000)).block
+    assert sum(len(scores) for _, scores in alike.similarities(queries)) == 40

@@ -280,11 +280,12 @@ def test_options_mean_the_same_typed_as_words_and_given_as_values(tiny, store):
     assert typed["key"] == given["key"]
 
 
-def test_a_dataset_that_was_moved_is_found_again_under_the_same_key(tiny, store):
+@pytest.mark.parametrize("models", [MODELS[1:], MODELS[:1]], ids=["another model", "a finished run"])
+def test_a_dataset_that_was_moved_is_found_again_under_the_same_key(tiny, store, models):
     folder = Path(tiny.removeprefix("csv:")).parent
-    first = execute(request(tiny), store)[0]
+    first = execute(request(tiny, models=MODELS[:1]), store)[0]
     moved = folder.rename(folder.with_name("moved"))
-    other = execute(request(f"csv:{moved / 'captions.csv'}", models=MODELS[1:]), store)[0]
+    other = execute(request(f"csv:{moved / 'captions.csv'}", models=models), store)[0]
     assert other["case_key"] == first["case_key"]
     cases = store.cases(first["case_key"]).table("cases").to_pandas()
     assert all(str(moved) in row[0] for row in cases["images"])

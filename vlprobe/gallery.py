@@ -31,6 +31,7 @@ class Gallery:
     """Candidates as embeddings, float32 of shape (n, dim)."""
 
     def __init__(self, vectors: np.ndarray) -> None:
+        self.n = len(vectors)
         self.first, self.which = _distinct(vectors)
         own = vectors if len(self.first) == len(vectors) else vectors[self.first]
         self._blocks: Callable[[], Iterator[np.ndarray]] = lambda: iter((own,))
@@ -63,6 +64,7 @@ class Gallery:
                 which[number] = row_of[key]
         file.flush()
         made = cls.__new__(cls)
+        made.n = n
         weakref.finalize(made, file.close)
         made.first, made.which = np.array(first), which if len(first) < n else slice(None)
         made._blocks = functools.partial(_read, file, len(first), width, memory // SHARES)
@@ -71,7 +73,7 @@ class Gallery:
     @property
     def block(self) -> int:
         """How many queries are asked at once."""
-        return max(1, BLOCK_BYTES // (4 * max(len(self.first), 1)))
+        return max(1, BLOCK_BYTES // (4 * max(self.n, 1)))
 
     def similarities(self, queries: np.ndarray, match: Match | None = None) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of queries and their similarities to every candidate, of shape (block, n).

@@ -69,9 +69,10 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
         model = registry.load_model(name, request.device, request.precision)
         scoring.refuse_unfit(model, probe)
         run = plan(model, dataset, probe, options, request)
-        if not store.run(run.key).complete or not store.cases(run.case_key).complete:
+        busy = functools.partial(progress.update, f"{run.model} on {run.dataset}: another process is at it", 0, 1)
+        with files.turn(store.cases(run.case_key).folder / ".lock", busy):
             ask(run, dataset, items, probe, store, progress)
-            busy = functools.partial(progress.update, f"{run.model} on {run.dataset}: another process is at it", 0, 1)
+        if not store.run(run.key).complete:
             with files.turn(store.run(run.key).folder / ".lock", busy):
                 if not store.run(run.key).complete:
                     answer(run, items, probe, model, request, store, progress)

@@ -72,7 +72,7 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
 
     Returns:
         A function from cases to a table with `scores` (float32 of length n_images * n_texts), `text_scores` (cosines of
-        the texts, pair by pair in the order 01, 02, 12), `erased` (whether the model is given the same for the first
+        the texts, pair by pair in the order 01, 02, 12), `erased` (whether the model makes the same of the first
         two texts, so that an edit never reaches it) and `margin`.
     """
 

@@ -94,8 +94,10 @@ STYLE = """<style>
 .vp-glance { margin: 0 0 .5rem; line-height: 1.3; }
 .vp-glance p { margin: 0 0 .25rem; overflow-wrap: anywhere; }
 .vp-track { position: relative; height: 3.4rem; border-radius: .4rem; background: var(--vp-mat); }
-.vp-track b { position: absolute; left: 50%; top: 0; bottom: 0; width: 2px; margin-left: -1px; background: currentColor; }
-.vp-track i { position: absolute; transform: translate(-50%, -50%); font-style: normal; line-height: 1; cursor: default; }
+.vp-track b { position: absolute; left: 50%; top: 0; bottom: 0; width: 2px; margin-left: -1px;
+  background: currentColor; }
+.vp-track i { position: absolute; transform: translate(-50%, -50%); font-style: normal; line-height: 1;
+  cursor: default; }
 .vp-ends { display: flex; justify-content: space-between; margin: 0; font-size: .8rem; color: var(--vp-quiet); }
 .vp-play { border-collapse: collapse; width: 100%; font-size: .95rem; }
 .vp-play th, .vp-play td { padding: .45rem .8rem .45rem 0; text-align: left; vertical-align: top; font-weight: 400; }

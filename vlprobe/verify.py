@@ -1,5 +1,6 @@
 """Whether what is stored is still what was written, and away with what is not, so that the same runs make it anew."""
 
+import contextlib
 import json
 import shutil
 import time
@@ -7,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlprobe import annotations, doctor, embeddings_kept
+from vlprobe import annotations, doctor, embeddings_kept, files
 from vlprobe.errors import InvalidInput
 from vlprobe.store import Entry, Store, part_intact, whole
 from vlprobe.types import Run
@@ -54,12 +55,22 @@ def repair(found: list[Damage]) -> None:
     for path in dict.fromkeys(path for damage in found for path in damage.drop):
         try:
             if path.is_dir():
-                (path / "manifest.json").unlink(missing_ok=True)  # first: half a folder must not pass for a whole one
-                shutil.rmtree(path)
+                _empty(path)
             else:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise InvalidInput(f"'{path}' cannot be removed ({error.strerror}). Remove it by hand.") from None
+
+
+def _empty(folder: Path) -> None:
+    """Removes what is in a folder but its lock, which another process may be waiting for."""
+    with files.turn(folder / ".lock", lambda: None):
+        (folder / "manifest.json").unlink(missing_ok=True)  # first: half a folder must not pass for a whole one
+        for path in folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != ".lock":
+                path.unlink()
 
 
 def _entry(folder: Path) -> Iterator[Damage]:
@@ -84,7 +95,7 @@ def _entry(folder: Path) -> Iterator[Damage]:
 
 def _part(path: Path) -> Iterator[Damage]:
     line = path.with_suffix(".json")
-    if line.exists() and not part_intact(path):
+    if line.exists() and not part_intact(path) and line.exists():  # its run may have ended meanwhile, and dropped it
         yield Damage(path, "its checksum differs", (line, path))
 
 
@@ -115,5 +126,6 @@ def _said(path: Path) -> Iterator[Damage]:
 
 
 def _left_over(path: Path) -> Iterator[Damage]:
-    if abs(time.time() - path.stat().st_mtime) > LEFT_OVER:
-        yield Damage(path, "it was left by a process that was killed while it wrote", (path,))
+    with contextlib.suppress(FileNotFoundError):  # renamed meanwhile: nobody was killed
+        if abs(time.time() - path.stat().st_mtime) > LEFT_OVER:
+            yield Damage(path, "it was left by a process that was killed while it wrote", (path,))

@@ -279,9 +279,7 @@ def _printed(probe: str, table: PaperTable) -> list[tuple]:
     return rows
 
 
-def deviations(
-    store: Store, case_key: str, unit: str = "cosine", subset: str = "", bins: int = 40
-) -> pd.DataFrame:
+def deviations(store: Store, case_key: str, unit: str = "cosine", subset: str = "", bins: int = 40) -> pd.DataFrame:
     """How EqBen's equivariance deviation is spread over the pairs (of a subset), in bins that all models share.
 
     Returns:

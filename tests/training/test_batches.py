@@ -173,3 +173,14 @@ def test_pictures_are_decoded_once_while_there_is_room(items, monkeypatch):
     tight.batch(2)
     assert len(opened) == 12 + 24
     assert isinstance(opened[0], Path)
+
+
+def test_a_caption_without_a_word_is_trained_on_and_never_corrupted(items):
+    from dataclasses import replace
+
+    items[3] = replace(items[3], captions=("!!!", "…"))
+    found = Batches(items, Letters(), 12, 0, EVERYTHING, WORDS).batch(0)
+    texts = read(found.tokens)
+    wordless = next(row for row, text in enumerate(texts[:12]) if text in ("!!!", "…"))
+    assert len(found.corrupted) == 11
+    assert wordless not in found.corrupted

@@ -95,7 +95,7 @@ def _made(item: Item, options: Mapping[str, object], seed: int) -> lgip.CaptionE
 
 
 def _given(item: Item, options: Mapping[str, object]) -> lgip.CaptionEdits:
-    known = _file(str(options["edits"]))
+    known = _file(str(options["edits"]), str(options.get("edits_digest", "")))
     found = known.get(Path(item.image.name).name)
     if found is None or found.captions != item.captions:
         raise InvalidInput(
@@ -108,7 +108,7 @@ def _given(item: Item, options: Mapping[str, object]) -> lgip.CaptionEdits:
 
 
 @functools.lru_cache(maxsize=2)
-def _file(path: str) -> dict[str, lgip_format.ImageEdits]:
+def _file(path: str, digest: str) -> dict[str, lgip_format.ImageEdits]:
     try:
         with open(path, encoding="utf-8") as lines:
             return {Path(image.image_path).name: image for image in lgip_format.read(lines, path)}

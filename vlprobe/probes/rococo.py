@@ -95,13 +95,13 @@ class Rococo(Probe):
             for (kind, subtype, rule), own in rows.groupby(["kind", "subtype", "rule"], sort=False):
                 query_item = own["item"].map(code).to_numpy()
                 if kind == "i2t":
-                    ranked, names = texts.search([shown[number].image for number in query_item], query_item, subtype)
+                    ranked, name_of = texts.search([shown[number].image for number in query_item], query_item, subtype)
                 else:
                     asked = [part["texts"][number][0].as_py() for number in own.index]
-                    ranked, names = images.search(asked, query_item, rule)
+                    ranked, name_of = images.search(asked, query_item, rule)
                 for column in _COLUMNS[:-1]:
                     found.loc[own.index, column] = getattr(ranked, column)
-                found.loc[own.index, "top"] = [names[number] for number in ranked.which_altered]
+                found.loc[own.index, "top"] = [name_of(number) for number in ranked.which_altered]
             pairs = np.stack([found["best_own"].astype(np.float32), found["best_altered"].astype(np.float32)], axis=1)
             return pa.table(
                 {
@@ -133,7 +133,9 @@ class _TextGalleries:
                 own["altered"] += [role == "different" for role in row["roles"]]
         self.built: dict[str, tuple[Gallery, np.ndarray, np.ndarray, list[str]]] = {}
 
-    def search(self, queries: Sequence[Picture], query_item: np.ndarray, policy: str) -> tuple[Found, list[str]]:
+    def search(
+        self, queries: Sequence[Picture], query_item: np.ndarray, policy: str
+    ) -> tuple[Found, Callable[[int], str]]:
         rows = self.rows[policy]
         if policy not in self.built:
             texts = rows["text"]
@@ -152,7 +154,8 @@ class _TextGalleries:
             self.built[policy] = gallery, np.array(rows["owner"]), altered, texts
         gallery, owner, altered, texts = self.built[policy]
         match = scoring.matcher(self.encoder, queries, texts, asked="images")
-        return retrieve(self.encoder.images(queries), query_item, gallery, owner, altered, match), rows["text"]
+        found = retrieve(self.encoder.images(queries), query_item, gallery, owner, altered, match)
+        return found, rows["text"].__getitem__
 
 
 class _PictureGalleries:
@@ -162,7 +165,7 @@ class _PictureGalleries:
         self.encoder, self.items = encoder, items
         self.built: dict[str, tuple[Gallery, list[Picture]]] = {}
 
-    def search(self, queries: Sequence[str], query_item: np.ndarray, rule: str) -> tuple[Found, list[str]]:
+    def search(self, queries: Sequence[str], query_item: np.ndarray, rule: str) -> tuple[Found, Callable[[int], str]]:
         if rule not in self.built:
             kind, lam, number = rule.split(":")
             paths = {item.id: item.image.path for item in self.items}
@@ -181,7 +184,7 @@ class _PictureGalleries:
         altered = np.repeat([False, True], len(self.items))
         match = scoring.matcher(self.encoder, everything, queries, asked="texts")
         found = retrieve(self.encoder.texts(queries, keep=True), query_item, gallery, owner, altered, match)
-        return found, [picture.name for picture in everything]
+        return found, lambda number: everything[number].name
 
 
 def _altered(item: Item, policy: str, options: Mapping[str, object], seed: int) -> tuple[list[str], Mapping[str, int]]:

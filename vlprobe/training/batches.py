@@ -17,6 +17,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.perturb import lgip
 from vlprobe.perturb.draws import draw
+from vlprobe.perturb.influence import word_spans
 from vlprobe.training import alter
 from vlprobe.types import Item, Picture
 
@@ -129,7 +130,7 @@ class Batches:
         return self.n_rows // self._size  # of an epoch; its last rows, too few for a batch, have their turn in another
 
     def batch(self, number: int) -> Batch:
-        """The batch of that number, 0 and up: no row twice in it, and no row again before all had their turn."""
+        """The batch of that number, 0 and up: no row twice in an epoch, which leaves out the last few of its order."""
         epoch, place = divmod(number, len(self))
         rows = self._order(epoch)[place * self._size : (place + 1) * self._size]
         chosen = [self._draw(row, epoch, "caption") % len(row.captions) for row in rows]
@@ -143,7 +144,7 @@ class Batches:
         reworded: list[tuple[int, str]] = []
         flipped: list[tuple[int, str, str]] = []
         for at, (row, text, index) in enumerate(zip(rows, texts, chosen, strict=True)):
-            if "sc" in self._makes:
+            if "sc" in self._makes and word_spans(text):
                 corrupted.append((at, alter.corrupt_caption(text, self._words, self._draw(row, epoch, "corrupted"))))
             if self._makes & {"consistency", "flip"}:
                 same, different = self._edits(row)[index]

@@ -113,6 +113,8 @@ def eqsim(scores: "torch.Tensor", k: int, margin: float = 0.0) -> "torch.Tensor"
 
     Each of the two is the mean over its own pairs, so that the few close ones are not drowned; then they are added.
     The loss has the unit of the scores, squared: one margin or weight means another thing on another kind of score.
+    That is the rule of section 3; the ablation (table 6) and appendix A.3 describe the final loss as v1 on all pairs,
+    the close ones too, and v2 on the close ones.
 
     Args:
         scores: Shape (n, n), n of 2 or more: cosines (section 3), or a softmax of the logits over the texts

@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import io
 import json
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -114,9 +115,10 @@ class _Training:
             tuple(np.array(normal[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std")),
             request.workers,
         )
-        size = min(request.batch_size, sum(len(rows(item)) for item in held_out))
+        n = sum(len(rows(item)) for item in held_out)
+        size = n // math.ceil(n / request.batch_size)  # as even as it goes: what is left over is judged by nobody
         self._held_out = list(Batches(held_out, encoder, size, 0, PARTS.keys(), words).epoch())
-        self._n_held_out = len(held_out)
+        self._judged = {"items": len(held_out), "rows": sum(batch.n for batch in self._held_out)}
         names = ("rate", "decay", "warm_up", "steps", "freeze", "precision", "piece")
         options = {name: getattr(request, name) for name in names}
         self._learner = Learner(encoder.module, weights, settings(request), **options)
@@ -152,7 +154,7 @@ class _Training:
                         saved = time.monotonic()
                         took = saved - begun
         judged = [line["held_out"] for line in log(request.path) if "held_out" in line]
-        held_out = {"items": self._n_held_out, "before": judged[0], "after": judged[-1]}
+        held_out = self._judged | {"before": judged[0], "after": judged[-1]}
         return {"held_out": held_out, "seconds": round(spent + time.monotonic() - started, 1)}
 
     def _validate(self, step: int) -> None:
