@@ -114,7 +114,7 @@ def main() -> None:
         st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "overview")
         for name, (title, icon) in PAGES.items()
     ]
-    page = st.navigation(pages)
+    page = st.navigation(pages, expanded=True)  # all of them, not a first dozen
     st.set_page_config(page_title=f"{page.title} · vlprobe")
     st.html(style(st.context.theme.type))
     admit()
