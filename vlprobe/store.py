@@ -308,6 +308,7 @@ def _connection(root: str) -> "object":
     connection = duckdb.connect(":memory:", config={"threads": min(4, os.cpu_count() or 1)})
     quoted = root.replace("'", "''")
     connection.execute("SET autoinstall_known_extensions=false; SET autoload_known_extensions=false")
+    connection.execute("SET parquet_metadata_cache=true")  # a file never changes; its footer takes longer than a page
     connection.execute(f"SET allowed_directories=['{quoted}/']")
     connection.execute("SET enable_external_access=false")
     connection.execute("SET lock_configuration=true")
