@@ -4,9 +4,9 @@
 
 Starts a dashboard on loopback, on a cache of 12 million made-up answers as `benchmarks/store.py` makes it, or on CACHE.
 Each session is what a browser is to the server: a websocket that opens the Failures page and then, with pauses of
-`--think` seconds on average, asks for it again with another model, outcome, sort and page. A session counts from the
-message that is sent to the end of the script's run. Every answer is checked: its sentence must name the model that this
-session asked for, and give the number of cases that the view itself gives.
+`--think` seconds on average, asks for it again with another model, outcome, sort and page. A change takes from the
+message that is sent to the end of the script's run, and counts once all sessions have their first page. Every answer is
+checked: its sentence must name the model that this session asked for, and give the number of cases that the view gives.
 
 Nothing but 127.0.0.1 is talked to. Pictures are not fetched, and no browser draws: this is the server's part.
 """
@@ -42,7 +42,10 @@ SORTS = ("worst", "closest", "best", "dataset")
 class Session:
     """One visitor: its own websocket, its own questions."""
 
-    def __init__(self, address: str, number: int, sets: list[tuple[str, str, dict]]) -> None:
+    opened = 0  # how many have their first page
+
+    def __init__(self, address: str, number: int, sets: list[tuple[str, str, dict]], of: int = 1) -> None:
+        self.of = of
         self.address, self.sets, self.page = address, sets, ""
         self.random = random.Random(number)
         self.seconds: list[float] = []
@@ -89,7 +92,9 @@ class Session:
                 self.wrong.append(answer.delta.new_element.exception.message)
             elif kind == "script_finished":
                 break
-        if not first:
+        if first:
+            Session.opened += 1
+        elif Session.opened > self.of:  # one more than there are sessions: the one that warms the server
             self.seconds.append(time.monotonic() - started)
         expected = f"{model} was fooled **{counts['fooled']:,}** times of **{counts['all']:,}**"
         if expected not in said:
@@ -110,7 +115,7 @@ def questions(store: Store) -> list[tuple[str, str, dict]]:
 
 async def run(address: str, process: psutil.Process, sets: list, given: argparse.Namespace) -> tuple[list, list]:
     """All sessions at once; the server's resident memory twice a second."""
-    sessions = [Session(address, number, sets) for number in range(given.sessions)]
+    sessions = [Session(address, number, sets, given.sessions) for number in range(given.sessions)]
     until = time.monotonic() + 60 * given.minutes
     memory: list[tuple[float, float]] = []
 
@@ -160,7 +165,9 @@ def measure(given: argparse.Namespace) -> None:
             time.sleep(0.2)
         warm = Session(address, 0, sets)
         asyncio.run(warm.visit(time.monotonic(), 0.1))
+        before = sum(psutil.Process(server.pid).cpu_times()[:2])
         sessions, memory = asyncio.run(run(address, psutil.Process(server.pid), sets, given))
+        spent = sum(psutil.Process(server.pid).cpu_times()[:2]) - before
     finally:
         server.terminate()
         server.wait()
@@ -170,6 +177,7 @@ def measure(given: argparse.Namespace) -> None:
     thirds = np.array_split(np.array([mebibytes for _, mebibytes in memory]), 3)
     print(f"rows            {sum(run['n_cases'] for run in store.runs()):,} scores, {len(sets)} models x question sets")
     print(f"sessions        {given.sessions}, {given.minutes:g} minutes, a change every {given.think:g} s each")
+    print(f"server          {spent / max(len(seconds), 1):.2f} CPU s a change, first pages included")
     print(f"changes         {len(seconds):,}, {len(seconds) / (60 * given.minutes):.1f} a second")
     print(f"filter change   p50 {told[0]:.2f} s   p95 {told[1]:.2f} s   p99 {told[2]:.2f} s")
     print("server memory   " + "   ".join(f"{part.mean():,.0f} MiB" for part in thirds) + "   (mean of each third)")
