@@ -79,14 +79,22 @@ def panel(job: Job) -> None:
     st.fragment(_panel, run_every=None if job.ended else 1)(job.id, job.ended)
 
 
-def _panel(job_id: str, ended: bool) -> None:
+def reread(job_id: str, ended: bool) -> Job | None:
+    """The job as it is now, for a panel that is told anew; once it has ended the whole page is. A lost one is said."""
     try:
         job = jobs.read(store(), job_id)
     except VlprobeError as error:
         st.error(plain(str(error)))
-        return
+        return None
     if job.ended != ended:
         st.rerun()
+    return job
+
+
+def _panel(job_id: str, ended: bool) -> None:
+    job = reread(job_id, ended)
+    if job is None:
+        return
     icon, word = STATES[job.state]
     with st.container(border=True, key="job"):
         what = f"{', '.join(job.request.models)} on {job.request.dataset} · {job.request.probe}"

@@ -21,16 +21,7 @@ def headline(
     looks: Looks,
     chances: Mapping[str, float],
 ) -> None:
-    """A row a metric, a column a model: the value, its 95 % interval, n, and ties; what nobody was asked, below.
-
-    Args:
-        table: What `views.estimates` returns for the whole question set.
-        metrics: The probe's metrics by name, in order.
-        unit: "cosine" or "spread".
-        models: Columns, in order.
-        looks: What `charts.styles` returns.
-        chances: What guessing gets on each metric.
-    """
+    """The table of `markup_tables.headline`, and below it what nobody was asked."""
     shown, unasked = markup_tables.headline(table, metrics, unit, models, looks, chances)
     st.html(shown)
     if unasked:

@@ -11,13 +11,12 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import charts_repair, jobs, markup_repair
-from vlprobe.errors import VlprobeError
 from vlprobe.jobs import Job
 from vlprobe.training import objective
 from vlprobe.training.request import TrainRequest
 from vlprobe.ui_access import changes
 from vlprobe.ui_charts import chart
-from vlprobe.ui_jobs import STATES, resume, span, stop
+from vlprobe.ui_jobs import STATES, reread, resume, span, stop
 from vlprobe.ui_state import attempt, choose, plain, quiet, store, tag
 from vlprobe.views_repair import losses, pace
 
@@ -208,13 +207,9 @@ def _row(job: Job) -> list[str]:
 
 
 def _panel(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
-    try:
-        job = jobs.read(store(), job_id)
-    except VlprobeError as error:
-        st.error(plain(str(error)))
+    job = reread(job_id, ended)
+    if job is None:
         return
-    if job.ended != ended:
-        st.rerun()
     icon, word = STATES[job.state]
     table = losses(job.request.path)
     with st.container(border=True, key="training_panel"):
