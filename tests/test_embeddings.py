@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlprobe import embeddings, embeddings_kept
+from vlprobe import embeddings, embeddings_kept, registry
 from vlprobe.embeddings import Encoder
 from vlprobe.embeddings_kept import Vectors
 from vlprobe.errors import InvalidInput
@@ -15,7 +15,7 @@ from vlprobe.types import Picture
 
 
 class Counted:
-    """A control model that keeps count of what it was asked to encode."""
+    """A control model that keeps count of what it was asked to encode, but for what only fills a batch."""
 
     def __init__(self, name: str = "control:random") -> None:
         self._model = controls.load(name)
@@ -27,11 +27,11 @@ class Counted:
         return self._model.tokenize([text.lower() for text in texts])  # like CLIP's, this tokenizer folds case
 
     def encode_texts(self, tokens):
-        self.n_texts += len(tokens)
+        self.n_texts += len(np.unique(tokens, axis=0))
         return self._model.encode_texts(tokens)
 
     def encode_images(self, pixels):
-        self.n_images += len(pixels)
+        self.n_images += len(np.unique(pixels, axis=0))
         return self._model.encode_images(pixels)
 
 
@@ -153,7 +153,9 @@ def test_a_text_is_the_same_text_however_many_columns_stand_empty_after_it(tmp_p
     with contextlib.closing(Encoder(model, tmp_path)) as encoder:
         first = encoder.texts(["a"], keep=True)
     asked = []
-    model.encode_texts = lambda tokens: asked.append(len(tokens)) or model._model.encode_texts(tokens[:, :16])
+    model.encode_texts = lambda tokens: (
+        asked.append(len(np.unique(tokens, axis=0))) or model._model.encode_texts(tokens[:, :16])
+    )
     again = Encoder(model, tmp_path).texts(["a", "a longer one"])
     assert asked == [1] and (again[0] == first[0]).all()
 
@@ -208,6 +210,24 @@ def test_what_is_only_about_speed_changes_no_embedding(photos, change):
     one, other = Encoder(Counted()), Encoder(Counted(), **change)
     assert (one.images(pictures) == other.images(pictures)).all()
     assert (one.texts(["b", "a b c", "a"]) == other.texts(["b", "a b c", "a"])).all()
+
+
+@pytest.mark.parametrize("name", ["demo:softmax", "demo:weak"])
+def test_what_else_is_encoded_beside_it_changes_no_bit_of_an_embedding(name, tmp_path):
+    words, chance = "a red cat on the big boat near two small dogs in blue grass".split(), np.random.default_rng(5)
+    texts = sorted({" ".join(chance.choice(words, chance.integers(1, 14))) for _ in range(150)})
+    pictures = []
+    for number in range(70):
+        pictures.append(Picture(tmp_path / f"{number}.png"))
+        Image.fromarray(chance.integers(0, 256, (32, 32, 3), np.uint8)).save(pictures[-1].path)
+    encoder = Encoder(registry.load_model(name, "cpu"))
+    whole, seen = encoder.texts(texts), encoder.images(pictures)
+    for size in (1, 2, 7, 33, 69):
+        fresh = Encoder(encoder.model)
+        own = chance.permutation(len(texts))[:size]
+        assert (fresh.texts([texts[row] for row in own]) == whole[own]).all()
+        own = chance.permutation(len(pictures))[:size]
+        assert (fresh.images([pictures[row] for row in own]) == seen[own]).all()
 
 
 def test_texts_tokenized_in_many_pieces_are_still_encoded_once_each(monkeypatch):

@@ -1,7 +1,9 @@
 """Each distinct picture and text through the model once, in batches that suit it.
 
 A text is known by its tokens, a picture by its bytes and its edit: what the model cannot tell apart is one thing, so
-that an edit which a tokenizer undoes is an exact tie. Embeddings that will be asked for again (`keep`) go to
+that an edit which a tokenizer undoes is an exact tie. What else is in a batch changes no bit of an embedding on a CPU:
+texts go in batches of one length, and a batch is filled up to a multiple of EVEN, since a processor adds up a few rows
+in another order than many. Embeddings that will be asked for again (`keep`) go to
 `cache/embeddings/<model digest>/`.
 """
 
@@ -25,7 +27,9 @@ from vlprobe.types import DualEncoder, PairScorer, Picture, TextEncoder
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 TOKENIZED = 65_536  # texts whose tokens are in memory at once
+EVEN = {"texts": 8, "images": 16}  # a batch has a multiple of so many; found by trial, held by a test
 SPREAD_PAIRS = 1000  # mismatched pairs that give the spread of a model that scores pairs
+PAD = -1  # in a row of tokens: no text there
 NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")  # CUDA, MPS, CPU, cuBLAS
 _log = logging.getLogger(__name__)
 
@@ -75,23 +79,25 @@ class Encoder:
             return np.empty((0, self.dim), dtype=np.float32)
         blocks = [strings[start : start + TOKENIZED] for start in range(0, len(strings), TOKENIZED)]
         keys: list[bytes] = []
-        lengths = []
+        measured = []
         for block in blocks:
             tokens = self.model.tokenize(block)
             keys += _text_keys(tokens)
-            lengths.append(_lengths(tokens))
+            measured.append(_lengths(tokens))
         known = np.array([key in self._texts for key in keys])
         found = np.empty((len(keys), self.dim), dtype=np.float32)
         found[known] = self._texts.get([key for key in keys if key in self._texts])
         missing = np.array(self._texts.missing(keys), dtype=np.int64)
-        missing = missing[np.argsort(np.concatenate(lengths)[missing], kind="stable")]
-        step = 4 * self.batch_size
-        for start in range(0, len(missing), step):
-            rows = missing[start : start + step]
+        lengths = np.concatenate(measured)
+        if not getattr(self.model, "cuts_columns", True):
+            lengths[:] = 0  # all texts are equally long to it
+        missing = missing[np.lexsort(lengths[missing].T)]
+        done = 0
+        for rows in _alike(missing, lengths, 4 * self.batch_size):
             own = tokens[rows] if len(blocks) == 1 else self.model.tokenize([strings[row] for row in rows])
-            encoded = np.concatenate(self._fitting("texts", self.model.encode_texts, own))
-            found[rows] = self._checked(encoded, (len(rows), self.dim), "texts")
-            self.progress("texts", min(start + step, len(missing)), len(missing))
+            found[rows] = self._encoded("texts", self.model.encode_texts, own, self.dim)
+            done += len(rows)
+            self.progress("texts", done, len(missing))
         first = {keys[row]: row for row in missing.tolist()}
         again = [row for row in np.flatnonzero(~known).tolist() if first[keys[row]] != row]
         found[again] = found[[first[keys[row]] for row in again]]
@@ -109,8 +115,8 @@ class Encoder:
                 keys |= {picture: key for picture, (key, _) in batch.items()}
                 pixels = {key: seen for key, seen in batch.values() if key not in self._images}
                 if pixels:
-                    encoded = self._fitting("images", self.model.encode_images, np.stack(list(pixels.values())))
-                    vectors = self._checked(np.concatenate(encoded), (len(pixels), self.image_dim), "images")
+                    seen = np.stack(list(pixels.values()))
+                    vectors = self._encoded("images", self.model.encode_images, seen, self.image_dim)
                     self._images.put(list(pixels), vectors)
                 self.progress("images", len(keys), len(asked))
         return self._images.get([keys[picture] for picture in images])
@@ -209,6 +215,12 @@ class Encoder:
             size -= self._seen.popitem(last=False)[1].nbytes
         return found
 
+    def _encoded(self, what: str, encode: Callable, batch: np.ndarray, dim: int) -> np.ndarray:
+        """Embeddings of a batch, which is filled up with its last row for the while."""
+        filled = np.concatenate([batch, batch[-1:].repeat(-len(batch) % min(EVEN[what], self.batch_size), axis=0)])
+        vectors = np.concatenate(self._fitting(what, encode, filled))
+        return self._checked(vectors, (len(filled), dim), what)[: len(batch)]
+
     def _fitting(self, what: str, ask: Callable, *batch: Sequence) -> list:
         """The model's answers to a batch, in as many pieces as the memory of the device asks for."""
         found, start = [], 0
@@ -303,15 +315,28 @@ def _spread_of_pairs(encoder: Encoder, images: Sequence[Picture], captions: Sequ
 
 def _text_keys(tokens: np.ndarray) -> list[bytes]:
     """16 bytes a row, the same however many columns of -1 follow a text."""
-    ends = tokens.shape[1] - np.argmax(tokens[:, ::-1] != -1, axis=1)
     return [
-        hashlib.blake2b(row[:end].tobytes(), digest_size=16).digest() for row, end in zip(tokens, ends, strict=True)
+        hashlib.blake2b(row[:end].tobytes(), digest_size=16).digest()
+        for row, end in zip(tokens, _ends(tokens, PAD), strict=True)
     ]
 
 
 def _lengths(tokens: np.ndarray) -> np.ndarray:
-    """How many columns of a row come before what only pads it: texts of one length go together."""
-    return tokens.shape[1] - np.argmax(tokens[:, ::-1] != tokens[:, -1:], axis=1)
+    """Of each row the columns before those of -1, and before all that only pads it; shape (n, 2)."""
+    whole = _ends(tokens, PAD)
+    last = tokens[np.arange(len(tokens)), np.maximum(whole - 1, 0), None]
+    return np.stack([whole, _ends(np.where(tokens == PAD, last, tokens), last)], axis=1)
+
+
+def _ends(tokens: np.ndarray, pad: np.ndarray | int) -> np.ndarray:
+    """How many columns of each row come before those of `pad` at its end; all of a row that is nothing else."""
+    return tokens.shape[1] - np.argmax(tokens[:, ::-1] != pad, axis=1)
+
+
+def _alike(rows: np.ndarray, lengths: np.ndarray, most: int) -> Iterator[np.ndarray]:
+    """The rows, in their order, in batches of one length and of at most so many."""
+    for own in np.split(rows, 1 + np.flatnonzero(np.diff(lengths[rows], axis=0).any(axis=1))):
+        yield from (own[start : start + most] for start in range(0, len(own), most))
 
 
 def _chunks(n: int, size: int) -> Iterator[slice]:
