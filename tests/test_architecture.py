@@ -13,7 +13,7 @@ LAYERS = [
     ("errors", "types"),
     ("perturb", "access"),
     ("files",),
-    ("estimate", "registry", "pictures", "published"),
+    ("estimate", "registry", "pictures", "published", "remote"),
     ("judge", "embeddings", "check"),
     ("scoring", "gallery"),
     ("metrics",),

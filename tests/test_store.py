@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vlprobe import store as store_module
+from vlprobe import store_entry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.files import write_bytes
 from vlprobe.store import Store
@@ -126,8 +126,8 @@ def test_an_unwritable_cache_is_said_before_any_work(tmp_path):
 
 @pytest.mark.parametrize("rows", [1, 3, 100])
 def test_a_table_written_piece_by_piece_reads_back_whole_and_in_slices(store: Store, monkeypatch, rows: int):
-    monkeypatch.setattr(store_module, "GROUP_ROWS", rows)
-    monkeypatch.setattr(store_module, "BLOCK_ROWS", rows)
+    monkeypatch.setattr(store_entry, "GROUP_ROWS", rows)
+    monkeypatch.setattr(store_entry, "BLOCK_ROWS", rows)
     whole = pa.table({"case": range(10), "texts": [["x"] * (number % 3) for number in range(10)]})
     entry = store.cases("a" * 16)
     written = entry.write("cases", (whole.slice(start, 2) for start in range(0, 10, 2)))
@@ -142,7 +142,7 @@ def test_a_table_written_piece_by_piece_reads_back_whole_and_in_slices(store: St
 
 
 def test_row_groups_end_before_they_take_too_much_memory(store: Store, monkeypatch):
-    monkeypatch.setattr(store_module, "GROUP_BYTES", 1000)
+    monkeypatch.setattr(store_entry, "GROUP_BYTES", 1000)
     tables = (pa.table({"text": ["x" * 300]}) for _ in range(10))
     store.cases("a" * 16).finish({}, {}, [store.cases("a" * 16).write("cases", tables)])
     file = pq.ParquetFile(store.cases("a" * 16).folder / "cases.parquet")

@@ -37,9 +37,9 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
-@click.option("--cache", type=click.Path(path_type=Path), envvar="VLPROBE_CACHE", help="Where results live [cache].")
+@click.option("--cache", envvar="VLPROBE_CACHE", help="Where results live: a folder or a URL, s3://... [cache].")
 @click.pass_context
-def main(ctx: click.Context, cache: Path | None) -> None:
+def main(ctx: click.Context, cache: str | None) -> None:
     """Probe vision-language models: perturb captions and pictures, see where a model is fooled."""
     ctx.obj = cache
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from vlprobe import doctor_checks, doctor_passport
+from vlprobe import doctor_checks, doctor_passport, remote
 from vlprobe.doctor_checks import Check
 from vlprobe.doctor_erased import Erased, erased
 from vlprobe.doctor_passport import Model
@@ -81,7 +81,9 @@ def examine(
         erased=tuple(erased(plain_edits(items), model)),
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
-    write_json(cache / "models" / f"{model.digest}-{dataset.digest}.json", _plain(found))
+    path = cache / "models" / f"{model.digest}-{dataset.digest}.json"
+    write_json(path, _plain(found))
+    remote.share(path)
     return found
 
 

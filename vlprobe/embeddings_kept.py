@@ -1,7 +1,8 @@
 """Embeddings that will be asked for again: a little in memory, the rest in files written once and never changed.
 
 A file's name is the digest of its bytes. Small files are merged when an encoder is closed: the merged one is there
-before they go, and a process that has them open goes on reading them.
+before they go, and a process that has them open goes on reading them. In the mirror of an object store every file is
+sent there as it is written, all that are there are fetched when the folder is opened, and none are merged.
 """
 
 import contextlib
@@ -12,25 +13,34 @@ import tempfile
 import time
 import weakref
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from vlprobe import access, remote
 from vlprobe.errors import InvalidInput
 from vlprobe.files import write_bytes
+from vlprobe.remote import Remote
 
 FILE_BYTES = 32 << 20  # of embeddings that wait in memory to be written, and of a file that is not small
 FLUSH_SECONDS = 20.0  # what is lost at most when a process is killed
 SMALL_FILES = 16  # more than these are merged
+FETCHED = 8  # files at once
 
 _digest = functools.partial(hashlib.blake2b, digest_size=16)
 
 
 def intact(file: Path) -> bool:
     """Whether an embedding file holds the bytes that were written."""
+    return holds(file, file.stem)
+
+
+def holds(file: Path, digest: str) -> bool:
+    """Whether these bytes are those of the embedding file of that name."""
     with file.open("rb") as handle:
-        return hashlib.file_digest(handle, _digest).hexdigest() == file.stem
+        return hashlib.file_digest(handle, _digest).hexdigest() == digest
 
 
 class _Rows(NamedTuple):
@@ -56,6 +66,9 @@ class Vectors:
         self._flushed = time.monotonic()
         self._handles = contextlib.ExitStack()
         weakref.finalize(self, self._handles.close)
+        self._there = remote.of(folder) if folder else None
+        if self._there:
+            _exchange(self._there, folder)
         for file in sorted(folder.glob(f"{'?' * 32}.npy")) if folder and folder.is_dir() else []:
             with contextlib.suppress(FileNotFoundError):  # merged by another process since the folder was listed
                 self._open(file)
@@ -154,7 +167,10 @@ class Vectors:
             handle.write(block.tobytes())
             handle.flush()
             return _Rows(handle, offset)
-        return self._opened(self.folder / _save(self.folder, block))[0]
+        file = self.folder / _save(self.folder, block)
+        if self._there:
+            self._there.put(self._there.name(file), file)
+        return self._opened(file)[0]
 
     @functools.cached_property
     def _unnamed(self) -> BinaryIO:
@@ -164,9 +180,23 @@ class Vectors:
         """Writes what waits in memory, lets go of the files, and merges small ones where there are many."""
         self.flush()
         self._handles.close()
-        if self.folder and self.folder.is_dir():
+        if self.folder and self.folder.is_dir() and not self._there:
             with contextlib.suppress(FileNotFoundError):  # another process merges at the same time
                 _merge(self.folder)
+
+
+def _exchange(there: Remote, folder: Path) -> None:
+    """Fetches the files that are not here, and sends those that are not there, such as after a failure."""
+    known = {Path(name).name: name for name in there.names(there.name(folder))}
+    own = {file.name: file for file in folder.glob(f"{'?' * 32}.npy")}
+
+    def fetch(name: str) -> None:
+        there.fetch(known[name], folder / name, lambda file: holds(file, Path(name).stem))
+
+    with ThreadPoolExecutor(FETCHED) as pool:
+        list(pool.map(fetch, sorted(set(known) - set(own))))
+        if not access.read_only():
+            list(pool.map(lambda name: there.put(there.name(own[name]), own[name]), sorted(set(own) - set(known))))
 
 
 def _save(folder: Path, block: np.ndarray) -> str:

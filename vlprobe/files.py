@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import stat
@@ -14,6 +15,8 @@ import filelock
 
 from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput
+
+REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
 
 
 def place(text: str) -> Path:
@@ -62,6 +65,12 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
+def sha256(path: Path) -> str:
+    """The checksum of a file's bytes. Raises OSError."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
 @contextlib.contextmanager
 def writing(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
     """A handle to write to; the file appears whole or not at all; where `durable`, it is on the disk by then.
@@ -70,6 +79,13 @@ def writing(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
         InvalidInput: it cannot or may not be written; an earlier file of that name is as it was.
     """
     refuse_writing()
+    with copying(path, durable) as handle:
+        yield handle
+
+
+@contextlib.contextmanager
+def copying(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
+    """As `writing`; also where nothing may be changed, for a copy of what is stored elsewhere."""
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

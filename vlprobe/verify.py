@@ -10,7 +10,8 @@ from pathlib import Path
 
 from vlprobe import annotations, doctor, embeddings_kept, files
 from vlprobe.errors import InvalidInput
-from vlprobe.store import Entry, Store, part_intact, whole
+from vlprobe.store import Entry, Store
+from vlprobe.store_entry import part_intact, whole
 from vlprobe.types import Run
 
 LEFT_OVER = 3600  # seconds after which nobody is still writing a file

@@ -1,0 +1,276 @@
+"""A store on an object store: whole objects in and out under one URL, and the local folder that mirrors them.
+
+    <mirror>/.vlprobe-remote    the URL; whoever has a path within the mirror finds the object store by it
+
+Files of a store are written once, complete and with a checksum. So an object is fetched whole, once, compared with its
+checksum, and read from the disk from then on. Any URL that fsspec opens will do; every failure is one line.
+"""
+
+import contextlib
+import errno
+import functools
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from vlprobe.access import refuse_writing
+from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
+from vlprobe.files import REPAIR, copying
+
+MIRROR = "VLPROBE_MIRROR"  # the folder that mirrors lie in
+MARK = ".vlprobe-remote"
+# What the file systems of fsspec raise beside OSError where they are refused or reach nothing.
+RAISED = (
+    ("botocore.exceptions", "BotoCoreError"),
+    ("botocore.exceptions", "ClientError"),
+    ("aiohttp", "ClientError"),
+    ("gcsfs.retry", "HttpError"),
+    ("azure.core.exceptions", "AzureError"),
+)
+NO_SUCH_WAY = (NotImplementedError, TypeError, ValueError)  # of a file system that cannot create only
+
+
+class Damaged(InvalidInput):
+    """An object is gone, or its bytes are not those that were written."""
+
+
+class MissingFileSystem(MissingDependency):
+    """A package of requirements-ray.txt is needed and not installed."""
+
+    def __init__(self, url: str, why: str) -> None:
+        VlprobeError.__init__(
+            self,
+            f"'{url}' needs a package that is not installed here ({why}). Install: pip install -r requirements-ray.txt",
+        )
+
+
+def is_url(cache: object) -> bool:
+    """Whether a cache is named by a URL, and not by a folder."""
+    return isinstance(cache, str) and "://" in cache
+
+
+def mirror(url: str) -> "Remote":
+    """The object store of this URL, with its folder on this machine, which is made. Raises InvalidInput."""
+    address = url.rstrip("/")
+    if "@" in address.partition("://")[2].partition("/")[0]:
+        raise InvalidInput("The URL of the cache has a user or a password in it. Give those in the environment.")
+    root = _place(address)
+    if not (root / MARK).exists():
+        with copying(root / MARK) as handle:
+            handle.write(address.encode())
+    return _remote(address, root)
+
+
+def of(folder: Path) -> "Remote | None":
+    """The object store that this folder, or one that it lies in, is a mirror of; None where it is of none.
+
+    Raises:
+        InvalidInput: it says that it is one, and this machine keeps that mirror elsewhere: a folder that somebody made
+            must not send what is written into it to an address that it names.
+    """
+    for root in (folder, *folder.parents):
+        try:
+            address = (root / MARK).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            continue
+        if _place(address) != root:
+            raise InvalidInput(f"'{root}' is a copied mirror of '{address}'. Choose the URL itself with --cache.")
+        return _remote(address, root)
+    return None
+
+
+def share(path: Path) -> None:
+    """Sends a file that everybody is to know of to the object store whose mirror it lies in; elsewhere does nothing."""
+    there = of(path.parent)
+    if there:
+        there.put(f"index/{there.name(path)}", path)
+
+
+def _place(address: str) -> Path:
+    """The folder of an address: its name says which it is, its digest keeps two apart."""
+    try:
+        above = Path(os.environ.get(MIRROR) or Path.home() / ".cache" / "vlprobe").resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InvalidInput(f"There is no folder for a mirror ({error}). Name one in {MIRROR}.") from None
+    words = re.sub("[^A-Za-z0-9]+", "-", address)[:60].strip("-")
+    return above / f"{words}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
+
+
+@functools.lru_cache(maxsize=64)
+def _remote(address: str, root: Path) -> "Remote":
+    return Remote(address, root)
+
+
+class Remote:
+    """Objects under one URL, by their names: paths with slashes, as those of files within the mirror."""
+
+    def __init__(self, url: str, root: Path) -> None:
+        self.url, self.root = url, root
+
+    def name(self, path: Path) -> str:
+        """The name of the object that a file of the mirror is a copy of."""
+        return path.relative_to(self.root).as_posix()
+
+    def address(self, name: str) -> str:
+        """An object's own URL."""
+        return f"{self.url}/{name}"
+
+    def names(self, folder: str) -> dict[str, str]:
+        """All objects in a folder and below, each with a stamp that changes when its bytes do."""
+        with self._told():
+            try:
+                found = self._files.find(self._path(folder), detail=True)
+            except FileNotFoundError as error:
+                raise InvalidInput(
+                    f"There is no '{self.url}' ({_line(error)}). Make the bucket, or check the URL."
+                ) from None
+        start = len(self._root) + 1
+        return {
+            name[start:]: hashlib.sha256(str(sorted(facts.items())).encode()).hexdigest()[:16]
+            for name, facts in found.items()
+        }
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such an object."""
+        with self._told():
+            return self._files.exists(self._path(name))
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a small object; None where there is none."""
+        with self._told(), contextlib.suppress(FileNotFoundError):
+            return self._files.cat_file(self._path(name))
+
+    def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
+        """The bytes of small objects, at once; without those that are gone meanwhile."""
+        paths = {self._path(name): name for name in names}
+        if not paths:
+            return {}
+        with self._told():
+            found = self._files.cat(list(paths), on_error="return")
+            for answer in found.values():
+                if isinstance(answer, Exception) and not isinstance(answer, FileNotFoundError):
+                    raise answer
+        return {paths[path]: data for path, data in found.items() if isinstance(data, bytes)}
+
+    def fetch(self, name: str, path: Path, fits: Callable[[Path], bool]) -> None:
+        """Copies an object to a file, which appears only where its bytes fit. Raises Damaged where they do not."""
+        with copying(path) as handle:
+            with self._told():
+                try:
+                    self._files.get_file(self._path(name), handle.name)
+                except FileNotFoundError:
+                    raise Damaged(f"'{self.address(name)}' is gone. {REPAIR}") from None
+            if not fits(Path(handle.name)):
+                raise Damaged(f"'{self.address(name)}' is not what was written: its checksum differs. {REPAIR}")
+
+    def put(self, name: str, path: Path) -> None:
+        """Copies a file to an object."""
+        refuse_writing()
+        with self._sent():
+            self._files.put_file(str(path), self._path(name))
+
+    def write(self, name: str, data: bytes) -> None:
+        """Makes or replaces a small object."""
+        refuse_writing()
+        with self._sent():
+            self._files.pipe_file(self._path(name), data)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Makes a small object unless there is one already, and says whether it did.
+
+        The object store itself refuses the second of two who try at once; where it has no way to, who looks first wins.
+        """
+        refuse_writing()
+        path = self._path(name)
+        with self._sent():
+            if self._has_folders:
+                self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+            try:
+                self._files.pipe_file(path, data, mode="create")
+                return True
+            except FileExistsError:
+                return False
+            except NO_SUCH_WAY:
+                pass
+            except OSError as error:
+                if error.errno != errno.ENOSYS:
+                    raise
+            if self._files.exists(path):
+                return False
+            self._files.pipe_file(path, data)
+            return True
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Removes objects; what is gone already is no failure."""
+        refuse_writing()
+        for name in names:
+            with self._sent(), contextlib.suppress(FileNotFoundError):
+                self._files.rm_file(self._path(name))
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    @property
+    def _has_folders(self) -> bool:
+        """Whether a folder must be there before a file in it."""
+        return self.url.partition("://")[0] in ("file", "local")
+
+    @property
+    def _files(self) -> Any:
+        return self._opened[0]
+
+    @property
+    def _root(self) -> str:
+        return self._opened[1]
+
+    @functools.cached_property
+    def _opened(self) -> tuple[Any, str]:
+        import fsspec
+
+        options = {"auto_mkdir": True} if self._has_folders else {}
+        try:
+            # What was listed once would be taken for what is there now.
+            files, root = fsspec.core.url_to_fs(self.url, use_listings_cache=False, **options)
+        except ImportError as error:
+            raise MissingFileSystem(self.url, _line(error)) from None
+        except ValueError as error:
+            raise InvalidInput(
+                f"'{self.url}' is no cache ({_line(error)}). Expected s3://BUCKET/FOLDER or a folder."
+            ) from None
+        return files, root.rstrip("/")
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """What cannot be reached, in one line; whether there is an object is for who asked."""
+        try:
+            yield
+        except (FileNotFoundError, FileExistsError, VlprobeError):
+            raise
+        except _raised() as error:
+            raise InvalidInput(
+                f"Cannot reach '{self.url}' ({_line(error)}). Check the network, the endpoint and the credentials in "
+                "the environment; what is finished is kept here, and the same command goes on from there."
+            ) from None
+
+    @contextlib.contextmanager
+    def _sent(self) -> Iterator[None]:
+        try:
+            with self._told():
+                yield
+        except FileNotFoundError as error:
+            raise InvalidInput(
+                f"There is no '{self.url}' ({_line(error)}). Make the bucket, or check the URL."
+            ) from None
+
+
+def _raised() -> tuple[type[BaseException], ...]:
+    own = [getattr(sys.modules[module], name) for module, name in RAISED if module in sys.modules]
+    return (OSError, ValueError, NotImplementedError, *own)
+
+
+def _line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
