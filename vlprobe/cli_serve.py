@@ -36,6 +36,7 @@ def dashboard(
     ctx: click.Context, port: int, address: str, roots: Sequence[Path], read_only: bool, people: Sequence[str]
 ) -> None:
     """Open the dashboard in a browser."""
+    from vlprobe.remote import MIRROR
     from vlprobe.store import DEFAULT, Store
 
     if not (_loopback(address) or roots or read_only):
@@ -43,13 +44,15 @@ def dashboard(
             f"At {address} others can reach the dashboard and read any file through it. Say which folders they may "
             "read with --root FOLDER, or serve what is stored with --read-only."
         )
-    root = Store(ctx.obj or DEFAULT).root
+    store = Store(ctx.obj or DEFAULT)
     app = Path(__file__).resolve().parent.parent / "app.py"
     command = [sys.executable, "-m", "streamlit", "run", str(app)]
     command += ["--server.port", str(port), "--server.address", address]
-    limits = access.settings(read_only, [*roots, root] if roots else [], people)
+    limits = access.settings(read_only, [*roots, store.root] if roots else [], people)
     # Streamlit reads its settings from the folder that it is started in.
-    environment = os.environ | limits | {"VLPROBE_CACHE": str(root)}
+    environment = os.environ | limits | {"VLPROBE_CACHE": str(store.root)}
+    if MIRROR in environment:
+        environment[MIRROR] = str(Path(environment[MIRROR]).resolve())
     raise SystemExit(subprocess.call(command, cwd=app.parent, env=environment))
 
 

@@ -69,7 +69,8 @@ def _answer(
     # A case has two or three texts, and for a moment each has its vector twice.
     fits = encoder.memory // (4 * 2 * 3 * 4 * max(getattr(model, "dim", 1), 1))
     parts = runner_questions.parts(cases, max(1, min(FAST_PART_CASES if fast else PART_CASES, fits)))
-    missing = [part for part in parts if not entry.has_part(_name(part))]
+    finished = entry.parts()
+    missing = [part for part in parts if _name(part) not in finished]
     for part, own in zip(missing, cases.slices("cases", missing), strict=True):
         encoder.progress = _share(progress, label, *part, total)
         entry.write_part(_name(part), score(own))

@@ -118,7 +118,7 @@ def main() -> None:
     st.set_page_config(page_title=f"{page.title} · vlprobe")
     st.html(style(st.context.theme.type))
     admit()
-    st.sidebar.html(tag("p", f"vlprobe {__version__} · results in {store().root}", class_="vp-quiet"))
+    st.sidebar.html(tag("p", f"vlprobe {__version__} · results in {store().address}", class_="vp-quiet"))
     token = _framed.set(True)
     try:
         if problem := st.session_state.pop("problem", ""):
