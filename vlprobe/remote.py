@@ -13,6 +13,7 @@ import hashlib
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,12 @@ class Remote:
         """Whether there is such an object."""
         with self._told():
             return self._files.exists(self._path(name))
+
+    def age(self, name: str) -> float:
+        """Seconds since an object was written; 0 where it is gone."""
+        with self._told(), contextlib.suppress(FileNotFoundError):
+            return time.time() - self._files.modified(self._path(name)).timestamp()
+        return 0.0
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a small object; None where there is none."""

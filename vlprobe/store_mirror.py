@@ -161,7 +161,7 @@ class MirroredEntry(Entry):
         line = next((line for line in self.manifest()["files"] if line["name"] == f"{name}.parquet"), None)
         if line is None:
             raise InvalidInput(f"'{self.remote.address(self.index)}' names no table '{name}'. {REPAIR}")
-        self.remote.fetch(_object(self.name, line), self.folder / line["name"], lambda file: _is(file, line))
+        self.remote.fetch(table_object(self.name, line), self.folder / line["name"], lambda file: _is(file, line))
 
     def _renewed(self) -> bool:
         """Whether the entry was made anew elsewhere since it was fetched; then that is what is here, too."""
@@ -202,7 +202,7 @@ class MirroredEntry(Entry):
             return
         try:
             line = json.loads(data)
-            wanted = _object(f"{self.name}/parts", line)
+            wanted = table_object(f"{self.name}/parts", line)
         except (ValueError, TypeError, KeyError):
             raise Damaged(f"'{self.remote.address(own)}' is damaged.") from None
         folder = self.folder / "parts"
@@ -218,7 +218,7 @@ class MirroredEntry(Entry):
     def _send_part(self, name: str) -> None:
         path = self.folder / "parts" / f"{name}.parquet"
         said = path.with_suffix(".json").read_bytes()
-        self.remote.put(_object(f"{self.name}/parts", json.loads(said)), path)
+        self.remote.put(table_object(f"{self.name}/parts", json.loads(said)), path)
         self.remote.write(f"{self.name}/parts/{name}.json", said)
 
     def _commit(self, manifest: dict) -> None:
@@ -244,7 +244,7 @@ class MirroredEntry(Entry):
         first = self.remote.read(self.index)
         if first is None:
             for line in own["files"]:
-                self.remote.put(_object(self.name, line), self.folder / line["name"])
+                self.remote.put(table_object(self.name, line), self.folder / line["name"])
             first = data if self.remote.create(self.index, data) else self.remote.read(self.index)
         kept = data if first == data else self._given_way(own, first or b"")
         write_bytes(self.folder / "manifest.json", kept or data)
@@ -259,7 +259,7 @@ class MirroredEntry(Entry):
             raise Damaged(f"'{self.remote.address(self.index)}' is damaged. {REPAIR}")
         named = {line["name"]: line["sha256"] for line in theirs["files"]}
         lost = [line for line in own["files"] if named.get(line["name"]) != line["sha256"]]
-        self.remote.remove(_object(self.name, line) for line in lost)
+        self.remote.remove(table_object(self.name, line) for line in lost)
         if "run" not in own and all(own.get(fact) == theirs.get(fact) for fact in ASKED):
             return None
         _log.warning("Another machine has completed '%s' before: its results are taken.", self.name)
@@ -268,7 +268,7 @@ class MirroredEntry(Entry):
         return first
 
 
-def _object(folder: str, line: Mapping[str, str]) -> str:
+def table_object(folder: str, line: Mapping[str, str]) -> str:
     """The name of a table's object, in which is what is in it: nobody ever replaces another's."""
     return f"{folder}/{Path(line['name']).stem}.{line['sha256'][:16]}.parquet"
 

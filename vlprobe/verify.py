@@ -1,8 +1,15 @@
-"""Whether what is stored is still what was written, and away with what is not, so that the same runs make it anew."""
+"""Whether what is stored is still what was written, and away with what is not, so that the same runs make it anew.
+
+Of a store on an object store both are read, what is there and what of it is here. What is damaged here alone is fetched
+again once it is gone; what is damaged there goes in both places.
+"""
 
 import contextlib
+import functools
 import json
+import re
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,20 +17,33 @@ from pathlib import Path
 
 from vlprobe import annotations, doctor, embeddings_kept, files
 from vlprobe.errors import InvalidInput
+from vlprobe.remote import Damaged, Remote
 from vlprobe.store import Entry, Store
-from vlprobe.store_entry import part_intact, whole
+from vlprobe.store_entry import parsed, part_intact, whole
+from vlprobe.store_mirror import table_object
 from vlprobe.types import Run
 
 LEFT_OVER = 3600  # seconds after which nobody is still writing a file
 
 
 @dataclass(frozen=True)
+class Object:
+    """Something in an object store."""
+
+    remote: Remote
+    name: str
+
+    def __str__(self) -> str:
+        return self.remote.address(self.name)
+
+
+@dataclass(frozen=True)
 class Damage:
     """Something in the cache that is not as it was written."""
 
-    path: Path
+    path: Path | Object
     why: str
-    drop: tuple[Path, ...]  # what goes, so that it is made anew; empty: it cannot be made anew and stays
+    drop: tuple[Path | Object, ...]  # what goes, so that it is made anew; empty: it cannot be made anew and stays
 
 
 def damages(
@@ -37,7 +57,11 @@ def damages(
     """
     found: list[Damage] = []
     looks = [
-        *((_entry, path) for kind in ("cases", "runs") for path in sorted(store.root.glob(f"{kind}/*/"))),
+        *(
+            (functools.partial(_entry, mirrored=bool(store.mirror)), path)
+            for kind in ("cases", "runs")
+            for path in sorted(store.root.glob(f"{kind}/*/"))
+        ),
         *((_part, path) for path in sorted(store.root.glob("runs/*/parts/*.parquet"))),
         *((_block, path) for path in sorted(store.root.glob("embeddings/*/*/*.npy"))),
         *((_examination, path) for path in sorted(store.root.glob("models/*.json"))),
@@ -45,6 +69,8 @@ def damages(
         *((_said, path) for path in sorted(store.root.glob("annotations/*.jsonl"))),
         *((_left_over, path) for path in sorted(store.root.rglob(".*.tmp"))),
     ]
+    if store.mirror:
+        looks += _there(store.mirror.remote)
     for done, (look, path) in enumerate(looks):
         progress("Reading what is stored", done, len(looks))
         found += look(path)
@@ -55,7 +81,9 @@ def repair(found: list[Damage]) -> None:
     """Removes what is damaged and can be made anew. Raises InvalidInput where it cannot be removed."""
     for path in dict.fromkeys(path for damage in found for path in damage.drop):
         try:
-            if path.is_dir():
+            if isinstance(path, Object):
+                path.remote.remove([path.name])
+            elif path.is_dir():
                 _empty(path)
             else:
                 path.unlink(missing_ok=True)
@@ -74,7 +102,7 @@ def _empty(folder: Path) -> None:
                 path.unlink()
 
 
-def _entry(folder: Path) -> Iterator[Damage]:
+def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
     if not (folder / "manifest.json").exists():  # it grows, or was stopped: its parts are looked at one by one
         return
     try:
@@ -82,16 +110,23 @@ def _entry(folder: Path) -> Iterator[Damage]:
     except InvalidInput:
         yield Damage(folder / "manifest.json", "it is not what was written", (folder,))
         return
-    run = manifest.get("run")
-    named = {manifest.get("key")} | ({Run(**run).key} if run else set())
-    if named != {folder.name}:
-        yield Damage(folder / "manifest.json", f"it is of another key ({', '.join(map(str, named))})", (folder,))
+    other = _other_key(manifest, folder.name)
+    if other:
+        yield Damage(folder / "manifest.json", other, (folder,))
     for file in manifest["files"]:
+        if mirrored and not (folder / file["name"]).exists():  # nobody asked for it yet
+            continue
         try:
             whole(folder / file["name"])
         except InvalidInput:
             there = (folder / file["name"]).is_file()
             yield Damage(folder / file["name"], "its checksum differs" if there else "it is gone", (folder,))
+
+
+def _other_key(manifest: dict, key: str) -> str:
+    run = manifest.get("run")
+    named = {manifest.get("key")} | ({Run(**run).key} if run else set())
+    return f"it is of another key ({', '.join(map(str, named))})" if named != {key} else ""
 
 
 def _part(path: Path) -> Iterator[Damage]:
@@ -130,3 +165,87 @@ def _left_over(path: Path) -> Iterator[Damage]:
     with contextlib.suppress(FileNotFoundError):  # renamed meanwhile: nobody was killed
         if abs(time.time() - path.stat().st_mtime) > LEFT_OVER:
             yield Damage(path, "it was left by a process that was killed while it wrote", (path,))
+
+
+def _there(remote: Remote) -> Iterator[tuple[Callable[[str], Iterator[Damage]], str]]:
+    """What is to be looked at in an object store, each with the name to look at it by."""
+    names = set(remote.names(""))
+    named: set[str] = set()
+    complete: set[str] = set()
+    for name in sorted(names):
+        if own := re.fullmatch(r"index/((?:runs|cases)/[0-9a-z]+)\.\d+\.json", name):
+            complete.add(own[1])
+            manifest = parsed(remote.read(name) or b"") or {"files": []}
+            named |= {table_object(own[1], line) for line in manifest["files"]}
+            yield functools.partial(_committed, remote, own[1]), name
+        elif name.startswith("index/models/"):
+            yield functools.partial(_examined, remote), name
+        elif name.startswith("embeddings/"):
+            yield functools.partial(_sent_block, remote), name
+    for name in sorted(names):
+        folder, _, rest = name.partition("/parts/")
+        if rest.endswith(".json") and folder not in complete:
+            yield functools.partial(_sent_part, remote), name
+        elif re.match("(runs|cases)/", name) and name not in named and (folder in complete or not rest):
+            yield functools.partial(_left_there, remote), name
+
+
+def _differs(remote: Remote, name: str, fits: Callable[[Path], bool]) -> str:
+    """What is wrong with an object, "" where nothing is; it is not kept."""
+    with tempfile.TemporaryDirectory(dir=remote.root, prefix=".verify-") as folder:
+        try:
+            remote.fetch(name, Path(folder) / "object", fits)
+        except Damaged:
+            return "its checksum differs" if remote.exists(name) else "it is gone"
+    return ""
+
+
+def _table(remote: Remote, name: str, line: dict) -> str:
+    return _differs(remote, name, lambda file: files.sha256(file) == line["sha256"])
+
+
+def _committed(remote: Remote, entry: str, name: str) -> Iterator[Damage]:
+    own, here = Object(remote, name), remote.root / entry
+    manifest = parsed(remote.read(name) or b"")
+    why = "it is not what was written" if manifest is None else _other_key(manifest, here.name)
+    if why:
+        yield Damage(own, why, (own, here))
+    for line in manifest["files"] if manifest else ():
+        table = Object(remote, table_object(entry, line))
+        if why := _table(remote, table.name, line):
+            yield Damage(table, why, (own, table, here))
+
+
+def _examined(remote: Remote, name: str) -> Iterator[Damage]:
+    def reads(file: Path) -> bool:
+        with contextlib.suppress(InvalidInput):
+            doctor.read(file)
+            return True
+        return False
+
+    if _differs(remote, name, reads):
+        yield Damage(Object(remote, name), "it cannot be read", (Object(remote, name),))
+
+
+def _sent_block(remote: Remote, name: str) -> Iterator[Damage]:
+    if why := _differs(remote, name, lambda file: embeddings_kept.holds(file, Path(name).stem)):
+        yield Damage(Object(remote, name), why, (Object(remote, name),))
+
+
+def _sent_part(remote: Remote, name: str) -> Iterator[Damage]:
+    said = remote.read(name)
+    if said is None:  # its run has ended meanwhile, and dropped it
+        return
+    try:
+        line = json.loads(said)
+        table = table_object(name.rpartition("/")[0], line)
+        why = _table(remote, table, line) if remote.exists(name) else ""
+    except (ValueError, TypeError, KeyError):
+        why = "it cannot be read"
+    if why and remote.exists(name):
+        yield Damage(Object(remote, name), why, (Object(remote, name),))
+
+
+def _left_there(remote: Remote, name: str) -> Iterator[Damage]:
+    if remote.age(name) > LEFT_OVER:  # younger ones may be of an entry that is being sent
+        yield Damage(Object(remote, name), "no result names it", (Object(remote, name),))
