@@ -71,7 +71,7 @@ def verdict(kind: str, margin: float) -> str:
 
 def card(
     row: object,
-    said: pd.DataFrame,
+    said: Mapping[str, Mapping],
     names: Sequence[str],
     looks: Looks,
     picture: Callable[[str], str],
@@ -82,28 +82,35 @@ def card(
 
     Args:
         row: The case, as `views.failures` has it.
-        said: What the models said to it, as `views.answers` has it.
+        said: What the models said to it, by model, as `by_case` has it.
         names: Models in order; the verdict is the first one's.
         looks: What `charts.styles` returns.
         picture: Gives the `src` of a small picture by its name.
         everything: All there is; else what a card has room for.
         beside: Also how far the margin of the first model is from that of the second.
     """
-    answers = said.set_index("model")
-    mine = answers.loc[names[0]]
+    mine = said[names[0]]
     parts = [verdict(row.kind, float(mine["margin"])), *markup_cases.body(row, mine, picture, everything)]
-    return "".join([*parts, _scores(row, answers, names, looks, beside)])
+    return "".join([*parts, _scores(row, said, names, looks, beside)])
 
 
-def _scores(row: object, said: pd.DataFrame, names: Sequence[str], looks: Looks, beside: bool) -> str:
+def by_case(answers: pd.DataFrame) -> dict[int, dict[str, dict]]:
+    """What the models said, as `views.answers` has it, by case and model."""
+    found: dict[int, dict[str, dict]] = {}
+    for answer in answers.to_dict("records"):
+        found.setdefault(answer["case"], {})[answer["model"]] = answer
+    return found
+
+
+def _scores(row: object, said: Mapping[str, Mapping], names: Sequence[str], looks: Looks, beside: bool) -> str:
     """A line a model: what its kind of case has to tell, and the margin."""
-    columns = markup_cases.columns(row, said.loc[names[0]])
+    columns = markup_cases.columns(row, said[names[0]])
     moved = row.kind in MOVED
     titles = ["Scores" if columns else "Model", *columns, "moved" if moved else "margin"]
     head = "".join(tag("th", title, scope="col") for title in titles)
     lines = []
     for name in names:
-        answer = said.loc[name]
+        answer = said[name]
         icon, word, css = judged(row.kind, float(answer["margin"]))
         cells = "".join(tag("td", told(answer)) for told in columns.values())
         margin = abs(answer["margin"]) if moved or not answer["margin"] else answer["margin"]
@@ -111,7 +118,7 @@ def _scores(row: object, said: pd.DataFrame, names: Sequence[str], looks: Looks,
         margin = tag("td", icon if math.isnan(margin) else f"{icon} {margin:{sign}.3f}", class_=f"vp-{css}", title=word)
         lines.append(f'<tr><th scope="row">{mark(looks[name])} {breakable(name)}</th>{cells}{margin}</tr>')
     if beside:
-        gap = float(said.loc[names[0]]["margin"]) - float(said.loc[names[1]]["margin"])
+        gap = float(said[names[0]]["margin"]) - float(said[names[1]]["margin"])
         gap = -gap if moved else gap  # how far it moved is told without a sign
         told = tag("td", "-" if math.isnan(gap) else f"{gap:+.3f}")
         first = tag("th", "Difference, first minus second", scope="row", colspan=str(1 + len(columns)))
@@ -167,7 +174,7 @@ def source(name: str, side: int) -> str:
         return ""
 
 
-def shots(row: object, mine: pd.Series, side: int) -> str:
+def shots(row: object, mine: Mapping, side: int) -> str:
     """The pictures of a case, one beside the other, or a line that says why one cannot be shown."""
     found = []
     for shot in markup_cases.shots(row, mine):

@@ -170,15 +170,14 @@ def _cards(
     """A grid of cases; the verdict is the first model's."""
     if found.empty:
         return ""
-    answers = views.answers(store, key, found["case"].tolist())
+    answers = markup_cards.by_case(views.answers(store, key, found["case"].tolist()))
     small = functools.partial(markup_cards.source, side=SMALL)
     shown = []
     for row in found.itertuples():
-        own = answers[answers["case"] == row.case]
-        mine = own.set_index("model").loc[names[0]]
+        own = answers[row.case]
         card = markup_cards.card(row, own, names, looks, small)
         noted = markup_cards.chips(said[row.case].tags, said[row.case].note) if row.case in said else ""
-        pictures = markup_cards.shots(row, mine, LARGE)
+        pictures = markup_cards.shots(row, own[names[0]], LARGE)
         shown.append(f'<article>{pictures}<div class="vp-card">{card}</div>{noted}</article>')
     wide = " vp-wide" if found["kind"].isin(["pair", "t2i", "ranking"]).any() else ""
     return f'<div class="vp-grid{wide}">{"".join(shown)}</div>'

@@ -24,9 +24,8 @@ def case_page(store: Store, case_key: str, model: str, number: int, other: str =
     own = views.runs_of(store, case_key).set_index("model")
     probe, looks = own["probe"].iloc[0], styles(ordered(views.runs(store)["model"].unique()))
     row = next(views.questions(store, case_key, [number]).itertuples())
-    said = views.answers(store, case_key, [number])
+    said = markup_cards.by_case(views.answers(store, case_key, [number]))[number]
     names = list(dict.fromkeys([model, *filter(None, [other]), *ordered(own.index)]))
-    answer = said.set_index("model").loc[model]
     small = functools.partial(markup_cards.source, side=SMALL)
     noted = next((one for one in annotations.read(store, case_key).said if one.case == number), None)
     card = markup_cards.card(row, said, names, looks, small, everything=True, beside=bool(other))
@@ -35,7 +34,7 @@ def case_page(store: Store, case_key: str, model: str, number: int, other: str =
         [
             tag("p", markup_cards.asked(probe, row.kind)),
             tag("p", f"The verdict is that of {model}.", class_="vp-quiet"),
-            f'<article class="vp-one-case">{markup_cards.shots(row, answer, LARGE)}',
+            f'<article class="vp-one-case">{markup_cards.shots(row, said[model], LARGE)}',
             f'<div class="vp-card">{card}</div>',
             markup_cards.chips(noted.tags, noted.note) if noted else "",
             "</article>",

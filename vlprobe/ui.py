@@ -23,7 +23,7 @@ from vlprobe.ui_models import checks, erased, examined, passport, verdict
 from vlprobe.ui_paper import paper
 from vlprobe.ui_playground import playground
 from vlprobe.ui_repair import changed, probe_tuned, repaired, seeds
-from vlprobe.ui_state import Questions, choose, plain, questions, quiet, store, tag, view
+from vlprobe.ui_state import Questions, choose, glance, plain, questions, quiet, store, tag, view
 from vlprobe.ui_style import style
 from vlprobe.ui_tables import about, explain, headline, slices
 from vlprobe.ui_tour import tour
@@ -123,7 +123,8 @@ def main() -> None:
     try:
         if problem := st.session_state.pop("problem", ""):
             st.error(plain(problem), icon=":material/error:")
-        page.run()
+        with glance():
+            page.run()
     except VlprobeError as error:
         st.error(plain(str(error)), icon=":material/error:")
     finally:

@@ -4,8 +4,8 @@ Captions are data: they are escaped and never go through Markdown. Pictures are 
 """
 
 import functools
+from collections.abc import Mapping
 
-import pandas as pd
 import streamlit as st
 
 from vlprobe import markup_cards, markup_cases
@@ -20,16 +20,16 @@ from vlprobe.views import Filter
 SHOWN = 5  # models on a card where nobody chose two
 
 
-def mine(said: pd.DataFrame, model: str) -> pd.Series:
-    """What one model said, of what all said to a case."""
-    return said[said["model"] == model].iloc[0]
-
-
-def card(row: object, said: pd.DataFrame, asked: Questions, chosen: Filter, everything: bool = False) -> str:
-    """Verdict, texts and scores of one case as HTML: of the models that are compared, or of a few."""
+def shown(asked: Questions, chosen: Filter, everything: bool = False) -> tuple[str, ...]:
+    """The models on a card: those that are compared, or a few; or all of them."""
     first = [chosen.model, chosen.other] if chosen.other else [chosen.model]
-    others = [name for name in asked.models if name not in first]
-    names = [*first, *others] if everything else first if chosen.other else [*first, *others][:SHOWN]
+    names = (*first, *(name for name in asked.models if name not in first))
+    return names if everything else names[: 2 if chosen.other else SHOWN]
+
+
+def card(row: object, said: Mapping[str, Mapping], asked: Questions, chosen: Filter, everything: bool = False) -> str:
+    """Verdict, texts and scores of one case as HTML, of the models that are `shown`."""
+    names = shown(asked, chosen, everything)
     source = functools.partial(_source, side=280 if everything else 112)
     parts = [markup_cards.card(row, said, names, asked.looks, source, everything, beside=bool(chosen.other))]
     if len(names) < len(asked.models) and not chosen.other:
@@ -42,7 +42,7 @@ def chips(said: Annotation | None) -> str:
     return markup_cards.chips(said.tags, said.note) if said else ""
 
 
-def case_pictures(row: object, mine: pd.Series, side: int) -> None:
+def case_pictures(row: object, mine: Mapping, side: int) -> None:
     """The case's pictures, or a line that says why one cannot be shown."""
     found = markup_cases.shots(row, mine)
     places = st.columns(len(found), gap="small") if len(found) > 1 else [st.container()]

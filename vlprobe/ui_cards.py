@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import annotations, markup_cards
-from vlprobe.ui_card import card, case_pictures, chips, mine
+from vlprobe.ui_card import card, case_pictures, chips, shown
 from vlprobe.ui_case import details
 from vlprobe.ui_export import link, selection
 from vlprobe.ui_filters import sorting
-from vlprobe.ui_state import Questions, plain, quiet, store, turn, view
+from vlprobe.ui_state import Questions, counts, plain, quiet, store, turn, view
 from vlprobe.views import Filter
 
 SIZE = 12  # cards on a page
@@ -20,7 +20,7 @@ WIDE = 340  # of cards with several pictures; pixels
 def cards(asked: Questions, chosen: Filter) -> None:
     """One page of cards, how many there are in all, the order, ways to take them along, and the details of one."""
     bar = st.columns([2, 3], vertical_alignment="bottom")
-    total = view("outcomes", asked.key, chosen)[chosen.outcome]
+    total = counts(asked, chosen)[chosen.outcome]
     with bar[0]:
         page = turn(total, SIZE)
     with bar[1], st.container(horizontal=True, vertical_alignment="bottom"):
@@ -37,7 +37,7 @@ def cards(asked: Questions, chosen: Filter) -> None:
 
 
 def _grid(asked: Questions, chosen: Filter, table: pd.DataFrame) -> None:
-    said = view("answers", asked.key, tuple(int(case) for case in table["case"]))
+    said = markup_cards.by_case(view("answers", asked.key, tuple(table["case"].tolist()), shown(asked, chosen)))
     ours = {one.case: one for one in annotations.read(store(), asked.key).said}
     if chosen.kind in markup_cards.LEGENDS:
         quiet(markup_cards.LEGENDS[chosen.kind])
@@ -49,8 +49,8 @@ def _grid(asked: Questions, chosen: Filter, table: pd.DataFrame) -> None:
     )
     for row in table.itertuples():
         with grid.cell():
-            own = said[said["case"] == row.case]
-            case_pictures(row, mine(own, chosen.model), 480)
+            own = said[row.case]
+            case_pictures(row, own[chosen.model], 480)
             st.html(card(row, own, asked, chosen) + chips(ours.get(row.case)))
             st.button("Details", key=f"open_{row.case}", on_click=_open, args=(row.id,), width="stretch")
 
@@ -61,26 +61,26 @@ def _open(case_id: str) -> None:
 
 def summary(asked: Questions, chosen: Filter) -> None:
     """How often the model is fooled, in a sentence."""
-    counts = view("outcomes", asked.key, replace(chosen, other_outcome="", within=()))  # whatever the other says
+    counted = counts(asked, replace(chosen, other_outcome="", within=()))  # whatever the other says
     model = plain(chosen.model)
     if chosen.kind == "paraphrase":
         st.markdown(
-            f"**{counts['all']:,}** rewordings kept a caption's meaning, so the score of {model} should stay too. "
-            f"The cards show how far it moved; it stayed exactly the same **{counts['tied']:,}** times."
+            f"**{counted['all']:,}** rewordings kept a caption's meaning, so the score of {model} should stay too. "
+            f"The cards show how far it moved; it stayed exactly the same **{counted['tied']:,}** times."
         )
     elif chosen.kind == "ranking":
         st.markdown(
-            f"**{counts['all']:,}** queries were asked in several wordings, so {model} should rank the same pictures "
+            f"**{counted['all']:,}** queries were asked in several wordings, so {model} should rank the same pictures "
             "first. Moved is the share of the first 100 that two wordings do not have in common (in a small gallery: "
-            f"of the first 10, or 1 minus the rank correlation); nothing moved **{counts['tied']:,}** times."
+            f"of the first 10, or 1 minus the rank correlation); nothing moved **{counted['tied']:,}** times."
         )
-    elif counts["all"]:
-        share = f"{100 * counts['fooled'] / counts['all']:.1f} %"
-        ties = f", {counts['tied']:,} of them by a tie" if counts["tied"] else ""
+    elif counted["all"]:
+        share = f"{100 * counted['fooled'] / counted['all']:.1f} %"
+        ties = f", {counted['tied']:,} of them by a tie" if counted["tied"] else ""
         several = chosen.kind in ("pair", "t2t") or (chosen.kind == "i2t" and asked.probe != "rococo")
         st.markdown(
-            f"{markup_cards.asked(asked.probe, chosen.kind)} {model} was fooled **{counts['fooled']:,}** times of "
-            f"**{counts['all']:,}** ({share}){ties}. "
+            f"{markup_cards.asked(asked.probe, chosen.kind)} {model} was fooled **{counted['fooled']:,}** times of "
+            f"**{counted['all']:,}** ({share}){ties}. "
             "The margin is the score of what should win minus the score of what should lose"
             f"{', at the comparison that comes out worst' if several else ''}."
         )

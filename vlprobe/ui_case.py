@@ -8,8 +8,8 @@ from vlprobe import annotations, markup_cards, report_case
 from vlprobe.annotations import Annotation
 from vlprobe.markup import tag
 from vlprobe.ui_access import changes
-from vlprobe.ui_card import card, case_pictures, mine
-from vlprobe.ui_state import Questions, attempt, plain, store, turned, view
+from vlprobe.ui_card import card, case_pictures
+from vlprobe.ui_state import Questions, attempt, counts, plain, store, turned, view
 from vlprobe.views import Filter
 
 
@@ -34,10 +34,10 @@ def details(asked: Questions, chosen: Filter, size: int) -> None:
         st.info("There is no such case in this question set.", icon=":material/search_off:")
         return
     row = next(view("questions", asked.key, (number,)).itertuples())
-    said = view("answers", asked.key, (number,))
+    said = markup_cards.by_case(view("answers", asked.key, (number,)))[number]
     _steps(asked, chosen, size, number)
     with st.container(key="bigger"):
-        case_pictures(row, mine(said, chosen.model), 1000)
+        case_pictures(row, said[chosen.model], 1000)
     st.html(card(row, said, asked, chosen, everything=True))
     _annotate(asked, row)
     st.html(markup_cards.about(row, asked.probe))
@@ -58,7 +58,7 @@ def details(asked: Questions, chosen: Filter, size: int) -> None:
 
 def _steps(asked: Questions, chosen: Filter, size: int, number: int) -> None:
     """Where the case is among all that pass the filter, and the way to its neighbours, over the ends of pages."""
-    total = view("outcomes", asked.key, chosen)[chosen.outcome]
+    total = counts(asked, chosen)[chosen.outcome]
     page = turned(total, size)
     cases = view("failures", asked.key, chosen, page, size)[0]["case"].tolist()
     place = (page - 1) * size + cases.index(number) + 1 if number in cases else 0

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import annotations, views
-from vlprobe.ui_state import Questions, choose, plain, search, store, view
+from vlprobe.ui_state import Questions, choose, counts, plain, search, store, view
 from vlprobe.ui_words import MOVED, named
 from vlprobe.views import Filter
 from vlprobe.views_compare import bucket
@@ -87,12 +87,12 @@ def _any(label: str, name: str, counts: dict[str, int]) -> str:
 
 
 def _outcome(asked: Questions, chosen: Filter) -> str:
-    counts = view("outcomes", asked.key, chosen)
+    counted = counts(asked, chosen)
     options = {
-        "fooled": f"Fooled {counts['fooled']:,}",
-        "tied": f"Tied {counts['tied']:,}",
-        "held": f"Held {counts['held']:,}",
-        "all": f"All {counts['all']:,}",
+        "fooled": f"Fooled {counted['fooled']:,}",
+        "tied": f"Tied {counted['tied']:,}",
+        "held": f"Held {counted['held']:,}",
+        "all": f"All {counted['all']:,}",
     }
     help_ = f"{TIES} Tied: exactly as high. Held: what is right scores higher."
     return choose("Outcome", "outcome", options, "fooled", segments=True, help_=help_)
@@ -100,13 +100,13 @@ def _outcome(asked: Questions, chosen: Filter) -> str:
 
 def buckets(asked: Questions, chosen: Filter) -> str:
     """Who of two models is fooled. Without a choice, where only the first is; all of a marked area."""
-    counts = view("buckets", asked.key, chosen)
+    counted = view("buckets", asked.key, chosen)
     options = {
-        "all": f"All {counts['all']:,}",
-        "only_first": f"Only {plain(chosen.model)} fooled {counts['only_first']:,}",
-        "only_second": f"Only {plain(chosen.other)} fooled {counts['only_second']:,}",
-        "both_fooled": f"Both fooled {counts['both_fooled']:,}",
-        "both_held": f"Both held {counts['both_held']:,}",
+        "all": f"All {counted['all']:,}",
+        "only_first": f"Only {plain(chosen.model)} fooled {counted['only_first']:,}",
+        "only_second": f"Only {plain(chosen.other)} fooled {counted['only_second']:,}",
+        "both_fooled": f"Both fooled {counted['both_fooled']:,}",
+        "both_held": f"Both held {counted['both_held']:,}",
     }
-    first = next(name for name in ("only_first", "only_second", "all") if counts[name] or name == "all")
+    first = next(name for name in ("only_first", "only_second", "all") if counted[name] or name == "all")
     return choose("Cases", "bucket", options, "all" if chosen.within else first, segments=True, help_=TIES)

@@ -3,13 +3,18 @@
 The URL is the only truth of a picker: what it does not name has its default. So a link reopens exactly what was seen.
 """
 
+import contextlib
+import contextvars
+import copy
+import functools
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import pandas as pd
 import streamlit as st
 
 from vlprobe import (
@@ -35,23 +40,49 @@ from vlprobe.views import Filter
 VIEWS = (views, views_paper, views_tradeoff, views_compare, views_figures, views_repair)
 
 
+_seen: contextvars.ContextVar[str] = contextvars.ContextVar("seen", default="")  # the store's version in this run
+
+
 def store() -> Store:
     """The cache folder that this dashboard shows."""
     return Store(store_module.DEFAULT)
+
+
+@contextlib.contextmanager
+def glance() -> Iterator[None]:
+    """All that a page shows while it is drawn is of one version of the store, which is looked up once."""
+    token = _seen.set(store().version())
+    try:
+        yield
+    finally:
+        _seen.reset(token)
 
 
 def view(name: str, *given: Any) -> Any:
     """What a view of that name answers, kept until a run is completed or removed, or what it asks for is tagged."""
     there = store()
     tagged = any(isinstance(value, Filter) and value.tagged for value in given)
-    version = there.version() + (annotations.version(there, given[0]) if tagged else "")
-    return _kept(str(there.root), version, name, given)
+    version = (_seen.get() or there.version()) + (annotations.version(there, given[0]) if tagged else "")
+    return _own(_kept(str(there.root), version, name, given))
 
 
-@st.cache_data(max_entries=500, show_spinner=False)
+@functools.lru_cache(maxsize=500)
 def _kept(root: str, version: str, name: str, given: tuple[Any, ...]) -> Any:
+    """The same object for all who ask; Streamlit's own cache would pack and unpack it for each of them."""
     module = next(module for module in VIEWS if hasattr(module, name))
     return getattr(module, name)(Store(Path(root)), *given)
+
+
+def _own(kept: Any) -> Any:
+    """What a page may change without changing it for others: a table's numbers are copied only when they change."""
+    if isinstance(kept, pd.DataFrame):
+        return kept.copy(deep=False)
+    return tuple(map(_own, kept)) if type(kept) is tuple else copy.copy(kept)
+
+
+def counts(asked: "Questions", chosen: Filter) -> dict[str, int]:
+    """How many cases pass a filter with each outcome; the same for every outcome and order that it names."""
+    return view("outcomes", asked.key, replace(chosen, outcome="all", sort="worst"))
 
 
 def plain(text: str) -> str:

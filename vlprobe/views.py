@@ -9,19 +9,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from vlprobe import annotations, doctor, registry
+from vlprobe import annotations, doctor, registry, views_filter, views_rows
 from vlprobe import published as tables
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.store import Store
 from vlprobe.types import Metric
-from vlprobe.views_filter import OUTCOMES, SORTS, Filter, condition
+from vlprobe.views_filter import Filter
 
 RUN_COLUMNS = [
     *("key", "case_key", "model", "dataset", "probe", "limit", "seed", "options"),
     *("n_items", "n_cases", "spread", "seconds", "finished", "note"),
 ]
+QUESTION_COLUMNS = ("run", "item", "kind", "subtype", "rule", "strength_bin")  # of answers, or the same for all of them
 
 
 def metrics(probe: str) -> dict[str, Metric]:
@@ -86,6 +88,12 @@ def runs_of(store: Store, case_key: str) -> pd.DataFrame:
     if own.empty:
         raise NotFound("question set", case_key, question_sets(store)["case_key"], "Run the probe first.")
     return own
+
+
+def _keys(store: Store, case_key: str) -> dict[str, str]:
+    """The key of the newest run of each model over one question set."""
+    found = {one["run"]["model"]: one["key"] for one in store.runs() if one["case_key"] == case_key}
+    return found or runs_of(store, case_key).set_index("model")["key"].to_dict()  # says that there is none
 
 
 def estimates(
@@ -168,65 +176,44 @@ def tag_values(store: Store, case_key: str) -> list[str]:
     return [f"{by.removeprefix('tag:')}={value}" for by, value in rows]
 
 
-def _chosen(store: Store, case_key: str, chosen: Filter) -> tuple[str, str, list[object]]:
-    """What to select a filter's cases from, the condition that they meet, and the values of both."""
-    own = runs_of(store, case_key).set_index("model")["key"]
+def _asked(store: Store, case_key: str, chosen: Filter) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The cases whose questions pass a filter, whatever the answers; the margins of its model and of the other."""
+    own = _keys(store, case_key)
     for name in filter(None, [chosen.model, chosen.other]):
         if name not in own:
-            raise NotFound("model in this question set", name, own.index)
-    where, values = condition(chosen)
-    joined = "read_parquet(?) AS answered"
-    files: list[object] = [store.files([own[chosen.model]], "scores")]
-    if chosen.paired:
-        # row by row: both tables have every case in its order, and a join by number takes six times as long
-        joined += " POSITIONAL JOIN (SELECT margin AS other_margin FROM read_parquet(?)) AS beside"
-        files.append(store.files([own[chosen.other]], "scores"))
-    if chosen.tag or chosen.contains:
-        joined += ' JOIN (SELECT "case", tags, texts FROM read_parquet(?)) AS asked USING ("case")'
-        files.append(store.files([case_key], "cases"))
+            raise NotFound("model in this question set", name, own)
+    views_filter.check(chosen)
+    cases = views_rows.cases(store, case_key, *views_filter.condition(chosen))
     if chosen.tagged:
         said = annotations.read(store, case_key).said
-        where += ' AND "case" IN (SELECT unnest(?::BIGINT[]))'
-        values.append([one.case for one in said if chosen.tagged in one.tags])
-    return joined, where, files + values
+        cases = np.intersect1d(cases, [one.case for one in said if chosen.tagged in one.tags]).astype(np.int64)
+    margin = views_rows.margins(store, own[chosen.model])[cases]
+    return cases, margin, views_rows.margins(store, own[chosen.other])[cases] if chosen.paired else None
 
 
 def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: int = 12) -> tuple[pd.DataFrame, int]:
     """One page of the cases that pass a filter, and how many pass it.
 
     Returns:
-        case, id, item, kind, subtype, rule, source, target, images, texts, roles, tags, margin, scores; and the total.
+        case, margin, scores, id, item, kind, subtype, rule, source, target, images, texts, roles, tags; and the total.
         Ties count as failures.
     """
-    joined, where, given = _chosen(store, case_key, chosen)
-    margins = "margin, other_margin" if chosen.paired else "margin"
-    own = runs_of(store, case_key).set_index("model")["key"]
-    with store.cursor() as cursor:
-        # the cursor's own table: what is slow is done once for the count and the page
-        cursor.execute(
-            f'CREATE TEMP TABLE passing AS SELECT "case" AS case_number, {margins} FROM {joined} WHERE {where}', given
-        )
-        total = cursor.execute("SELECT count(*) FROM passing").fetchall()[0][0]
-        found = cursor.execute(
-            f'SELECT case_number AS "case", margin FROM passing ORDER BY {SORTS[chosen.sort]} LIMIT ? OFFSET ?',
-            [size, max(page - 1, 0) * size],
-        ).df()
-        scores = cursor.execute(
-            'SELECT "case", scores FROM read_parquet(?) WHERE "case" IN (SELECT unnest(?::BIGINT[]))',
-            [store.files([own[chosen.model]], "scores"), found["case"].tolist()],
-        ).df()
-    found = found.merge(scores, on="case")
-    return found.merge(questions(store, case_key, found["case"].tolist()), on="case"), total
+    cases, margin, other = _asked(store, case_key, chosen)
+    passing = views_filter.answered(chosen, margin, other)
+    margin, other = margin[passing], other[passing] if chosen.paired else None
+    start = max(page - 1, 0) * size
+    places = views_filter.first(chosen, margin, other, start, start + size)
+    shown = cases[passing][places]
+    found = questions(store, case_key, shown)
+    found.insert(1, "margin", margin[places])
+    scores = _answered(store, _keys(store, case_key)[chosen.model], shown)
+    found.insert(2, "scores", scores["scores"])
+    return found, len(margin)
 
 
 def questions(store: Store, case_key: str, cases: Sequence[int]) -> pd.DataFrame:
     """Of these cases: case, id, item, kind, subtype, rule, source, target, images, texts, roles, tags."""
-    with store.cursor() as cursor:
-        return cursor.execute(
-            'SELECT "case", id, item, kind, subtype, rule, source, target, images, texts, roles, tags '
-            'FROM read_parquet(?) WHERE "case" IN (SELECT unnest(?::BIGINT[]))',
-            [store.files([case_key], "cases"), [int(case) for case in cases]],
-        ).df()
+    return views_rows.rows(store, store.files([case_key], "cases")[0], cases, without=("item_code", "group"))
 
 
 def numbered(store: Store, case_key: str, case_id: str) -> int | None:
@@ -240,23 +227,28 @@ def numbered(store: Store, case_key: str, case_id: str) -> int | None:
 
 def outcomes(store: Store, case_key: str, chosen: Filter) -> dict[str, int]:
     """How many cases pass a filter with each outcome, whatever outcome it names; ties are among the fooled, too."""
-    joined, where, given = _chosen(store, case_key, replace(chosen, outcome="all"))
-    counted = ", ".join(f"count(*) FILTER ({condition})" for condition in OUTCOMES.values())
-    with store.cursor() as cursor:
-        found = cursor.execute(f"SELECT {counted} FROM {joined} WHERE {where}", given).fetchall()[0]
-    return dict(zip(OUTCOMES, found, strict=True))
+    _, margin, other = _asked(store, case_key, chosen)
+    margin = margin[views_filter.answered(replace(chosen, outcome="all"), margin, other)]
+    return {name: int(np.count_nonzero(has(margin))) for name, has in views_filter.OUTCOMES.items()}
 
 
-def answers(store: Store, case_key: str, cases: Sequence[int]) -> pd.DataFrame:
-    """What every stored model said to these cases: case, model, margin, scores and what else the probe stores."""
-    own = runs_of(store, case_key)
-    with store.cursor() as cursor:
-        table = cursor.execute(
-            "SELECT run AS key, * EXCLUDE (run, item, kind, subtype, rule, strength_bin) FROM read_parquet(?) "
-            'WHERE "case" IN (SELECT unnest(?::BIGINT[]))',
-            [store.files(own["key"].tolist(), "scores"), [int(case) for case in cases]],
-        ).df()
-    return table.merge(own[["key", "model"]], on="key").drop(columns="key").sort_values(["case", "model"])
+def answers(store: Store, case_key: str, cases: Sequence[int], models: Sequence[str] = ()) -> pd.DataFrame:
+    """What stored models said to these cases: case, margin, scores, what else the probe stores, and the model.
+
+    Args:
+        store: Where results are.
+        case_key: The question set.
+        cases: Numbers of cases.
+        models: Those that are asked for; without any, all.
+    """
+    own = _keys(store, case_key)
+    tables = [_answered(store, own[model], cases).assign(model=model) for model in models or own]
+    return pd.concat(tables, ignore_index=True).sort_values(["case", "model"], ignore_index=True)
+
+
+def _answered(store: Store, run: str, cases: Sequence[int]) -> pd.DataFrame:
+    """What one run stores of these cases, but for what the questions say, too."""
+    return views_rows.rows(store, store.files([run], "scores")[0], cases, without=QUESTION_COLUMNS)
 
 
 def examinations(store: Store) -> list[doctor.Examination]:

@@ -1,18 +1,28 @@
-"""Which cases to look at, as people choose them and as SQL."""
+"""Which cases to look at, as people choose them: a condition on the questions in SQL, and one on the answers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
 
 from vlprobe.errors import InvalidInput, NotFound
 
-SORTS = {
-    "worst": "margin ASC, case_number ASC",
-    "closest": "abs(margin) ASC, case_number ASC",
-    "best": "isnan(margin), margin DESC, case_number ASC",
-    "difference": "isnan(margin - other_margin), abs(margin - other_margin) DESC, case_number ASC",
-    "dataset": "case_number ASC",
+# Margins of cases to whether each has the outcome; what is unknown has none.
+OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "fooled": lambda margin: margin <= 0,
+    "tied": lambda margin: margin == 0,
+    "held": lambda margin: margin > 0,
+    "all": lambda margin: np.ones(len(margin), dtype=bool),
 }
-OUTCOMES = {"fooled": "margin <= 0", "tied": "margin = 0", "held": "margin > 0 AND NOT isnan(margin)", "all": "true"}
-OTHER_OUTCOMES = {"": "true", "fooled": "other_margin <= 0", "held": "other_margin > 0 AND NOT isnan(other_margin)"}
+OTHER_OUTCOMES = {"": OUTCOMES["all"], "fooled": OUTCOMES["fooled"], "held": OUTCOMES["held"]}
+# Margins of both models to what cases are sorted by, the smallest first and what is unknown last.
+SORTS: dict[str, Callable[[np.ndarray, np.ndarray | None], np.ndarray]] = {
+    "worst": lambda margin, other: margin,
+    "closest": lambda margin, other: np.abs(margin),
+    "best": lambda margin, other: -margin,
+    "difference": lambda margin, other: -np.abs(margin - other),
+    "dataset": lambda margin, other: np.zeros(len(margin), dtype=np.int8),
+}
 CORNERS = 500  # of a polygon
 
 
@@ -39,17 +49,23 @@ class Filter:
         return bool(self.other_outcome or self.within or self.sort == "difference")
 
 
-def condition(chosen: Filter) -> tuple[str, list[object]]:
-    """What a case meets that passes the filter, but for `tagged`, and the values of the question marks.
-
-    It speaks of `margin`, `other_margin` (where `paired`), `kind`, `subtype`, `rule`, `asked.texts` and `asked.tags`.
-    """
+def check(chosen: Filter) -> None:
+    """Raises NotFound or InvalidInput where a filter says what there is not."""
     for name, known in (("outcome", OUTCOMES), ("other_outcome", OTHER_OUTCOMES), ("sort", SORTS)):
         if getattr(chosen, name) not in known:
             raise NotFound(name.replace("_", " "), getattr(chosen, name), known)
     if chosen.paired and not chosen.other:
         raise InvalidInput("Only one model is named. Name the other that it is to be compared with.")
-    terms, values = [OUTCOMES[chosen.outcome], OTHER_OUTCOMES[chosen.other_outcome]], []
+    if chosen.within and not 3 <= len(chosen.within) <= CORNERS:
+        raise InvalidInput(f"A selection has {len(chosen.within)} corners. Expected 3 to {CORNERS}.")
+
+
+def condition(chosen: Filter) -> tuple[str, list[object]]:
+    """What a question meets that passes the filter, but for `tagged`, and the values of the question marks.
+
+    It speaks of the columns of a question set's `cases`.
+    """
+    terms, values = ["true"], []
     for column in ("kind", "subtype", "rule"):
         if getattr(chosen, column):
             terms.append(f"{column} = ?")
@@ -58,34 +74,51 @@ def condition(chosen: Filter) -> tuple[str, list[object]]:
         name, equals, value = chosen.tag.partition("=")
         if not equals:
             raise InvalidInput(f"Tag '{chosen.tag}' is not NAME=VALUE, such as background=sea.")
-        terms.append("asked.tags[?] = ?")
+        terms.append("tags[?] = ?")
         values += [name, value]
     if chosen.contains:
-        terms.append("contains(lower(array_to_string(asked.texts, chr(10))), lower(?))")
+        terms.append("contains(lower(array_to_string(texts, chr(10))), lower(?))")
         values.append(chosen.contains)
-    if chosen.within:
-        inside, corners = _inside(chosen.within)
-        terms.append(inside)
-        values += corners
     return " AND ".join(terms), values
 
 
-def _inside(corners: tuple[tuple[float, float], ...]) -> tuple[str, list[object]]:
-    """Whether the two margins lie in the polygon: a ray from the point crosses its sides an odd number of times."""
-    if not 3 <= len(corners) <= CORNERS:
-        raise InvalidInput(f"A selection has {len(corners)} corners. Expected 3 to {CORNERS}.")
+def answered(chosen: Filter, margin: np.ndarray, other: np.ndarray | None) -> np.ndarray:
+    """Whether the answers to each case pass the filter.
+
+    Args:
+        chosen: The filter.
+        margin: Of its model, a number a case.
+        other: Of its other model, where the filter is `paired`.
+    """
+    passing = OUTCOMES[chosen.outcome](margin)
+    if chosen.other_outcome:
+        passing &= OTHER_OUTCOMES[chosen.other_outcome](other)
+    if chosen.within:
+        passing[passing] = _inside(chosen.within, margin[passing].astype(float), other[passing].astype(float))
+    return passing
+
+
+def first(chosen: Filter, margin: np.ndarray, other: np.ndarray | None, start: int, stop: int) -> np.ndarray:
+    """The places of the cases that come from `start` to before `stop` in the filter's order; equals in their own."""
+    by = SORTS[chosen.sort](margin, other)
+    stop = min(stop, len(by))
+    if start >= stop:
+        return np.empty(0, dtype=np.int64)
+    last = np.partition(by, stop - 1)[stop - 1]
+    places = np.arange(len(by)) if np.isnan(last) else np.flatnonzero(by <= last)
+    return places[np.argsort(by[places], kind="stable")][start:stop]
+
+
+def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Whether points lie in the polygon: a ray from the point crosses its sides an odd number of times."""
     sides = list(zip(corners, (*corners[1:], corners[0]), strict=True))
     xs, ys = zip(*corners, strict=True)
-    term = "margin BETWEEN ? AND ? AND other_margin BETWEEN ? AND ?"
-    values: list[object] = [min(xs), max(xs), min(ys), max(ys)]
+    boxed = (x >= min(xs)) & (x <= max(xs)) & (y >= min(ys)) & (y <= max(ys))
     if len(set(corners)) == 4 and all(a[0] == b[0] or a[1] == b[1] for a, b in sides):
-        return term, values
-    crossed = []
-    for (x, y), (to_x, to_y) in sides:
-        if y != to_y:
-            crossed.append(
-                "CAST((other_margin < ?) <> (other_margin < ?) AND margin < ? + other_margin * ? AS INTEGER)"
-            )
-            slope = (to_x - x) / (to_y - y)
-            values += [y, to_y, x - y * slope, slope]
-    return f"{term} AND ({' + '.join(crossed) or '0'}) % 2 = 1", values
+        return boxed
+    odd = np.zeros(len(x), dtype=bool)
+    for (from_x, from_y), (to_x, to_y) in sides:
+        if from_y != to_y:
+            slope = (to_x - from_x) / (to_y - from_y)
+            odd ^= ((y < from_y) != (y < to_y)) & (x < from_x - from_y * slope + y * slope)
+    return boxed & odd

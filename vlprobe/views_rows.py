@@ -1,0 +1,124 @@
+"""A few rows, or one column, of tables with millions of rows: read once, then kept decoded as long as there is room.
+
+A case's number is its row in every table of its question set, so only the row groups are read that hold the rows of a
+page.
+"""
+
+import functools
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vlprobe.store import Store
+
+KEPT_BYTES = 256 << 20  # 24 million margins and about 150 row groups of texts
+FEW = 100  # rows that are taken from row groups one by one; of more, DuckDB makes a table sooner
+
+
+class Kept:
+    """The values that were asked for last, as many as fit into so many bytes."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, 0
+        self._held: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], np.ndarray | pa.Table]) -> np.ndarray | pa.Table:
+        """The value under this key; what is not held is made. Nobody may change it."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key][0]
+        made = make()  # twice, where two ask at once: nobody waits for anybody
+        size = made.nbytes if isinstance(made, np.ndarray) else made.get_total_buffer_size()
+        with self._lock:
+            if key not in self._held:
+                self._held[key] = made, size
+                self._size += size
+            while self._size > self._most and len(self._held) > 1:
+                self._size -= self._held.popitem(last=False)[1][1]
+        return made
+
+
+_kept = Kept(KEPT_BYTES)
+
+
+def _stamped(path: str) -> tuple[str, int, int]:
+    """What names the bytes of a file: a repaired one is read anew."""
+    status = os.stat(path)
+    return path, status.st_size, status.st_mtime_ns
+
+
+def margins(store: Store, run: str) -> np.ndarray:
+    """The margin of every case of a run, by the case's number, float32."""
+    path = store.files([run], "scores")[0]
+    return _kept.get(
+        (_stamped(path), "margin"), lambda: store.run(run).table("scores", ["margin"])["margin"].to_numpy()
+    )
+
+
+def cases(store: Store, case_key: str, where: str, values: Sequence[object]) -> np.ndarray:
+    """The numbers of a question set's cases that meet a condition on its `cases` table, rising."""
+    files = store.files([case_key], "cases")
+
+    def found() -> np.ndarray:
+        with store.cursor() as cursor:
+            numbers = cursor.execute(f'SELECT "case" FROM read_parquet(?) WHERE {where}', [files, *values]).fetchnumpy()
+        return np.sort(numbers["case"]).astype(np.int32)
+
+    return _kept.get((_stamped(files[0]), where, *values), found)
+
+
+def rows(store: Store, path: str, numbers: Sequence[int], without: tuple[str, ...]) -> pd.DataFrame:
+    """Rows of a stored table in the order that is asked for; numbers that it does not have are left out.
+
+    Args:
+        store: Where the table is.
+        path: The table's file, as `Store.files` names it.
+        numbers: Of the rows: numbers of cases.
+        without: Columns that are not wanted.
+    """
+    stamped = _stamped(path)
+    footer, starts, words = _footer(stamped)
+    wanted = np.asarray(numbers, dtype=np.int64)
+    wanted = wanted[(wanted >= 0) & (wanted < footer.num_rows)]
+    if len(wanted) > FEW:
+        left_out = ", ".join(f'"{name}"' for name in without)
+        with store.cursor() as cursor:
+            found = cursor.execute(
+                f"SELECT * EXCLUDE ({left_out}) FROM read_parquet(?) "
+                'WHERE "case" IN (SELECT unnest(?::BIGINT[])) ORDER BY "case"',
+                [[path], wanted.tolist()],
+            ).df()
+        return found.iloc[np.searchsorted(found["case"], wanted)].reset_index(drop=True)
+    schema = footer.schema.to_arrow_schema()
+    schema = pa.schema([field for field in schema if field.name not in without])
+
+    def decoded(group: int) -> pa.Table:
+        with pq.ParquetFile(path, metadata=footer, read_dictionary=words) as file:
+            return file.read_row_group(group, columns=schema.names, use_threads=False)
+
+    found = []
+    for group, number in zip(np.searchsorted(starts, wanted, "right") - 1, wanted, strict=True):
+        table = _kept.get((stamped, int(group), without), functools.partial(decoded, int(group)))
+        found += table.slice(int(number - starts[group]), 1).to_pylist()
+    frame = pa.Table.from_pylist(found, schema=schema).to_pandas()
+    for name in (field.name for field in schema if pa.types.is_map(field.type)):
+        frame[name] = [dict(pairs) for pairs in frame[name]]
+    return frame
+
+
+@functools.lru_cache(maxsize=64)
+def _footer(stamped: tuple[str, int, int]) -> tuple[pq.FileMetaData, np.ndarray, list[str]]:
+    """What a file's footer says, the first row of each row group, and which columns are read as codes of words."""
+    footer = pq.read_metadata(stamped[0])
+    sizes = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
+    columns = [footer.schema.column(place) for place in range(len(footer.schema))]
+    words = [one.path for one in columns if one.physical_type == "BYTE_ARRAY" and "key_value" not in one.path]
+    return footer, np.cumsum([0, *sizes[:-1]]), words
