@@ -35,8 +35,8 @@ def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
             writer = None
             for group in _row_groups(tables):
                 if writer is None:
-                    strings = [field.name for field in group.schema if pa.types.is_string(field.type)]
-                    writer = pq.ParquetWriter(handle, group.schema, compression="zstd", use_dictionary=strings)
+                    repeated = _words(group.schema)
+                    writer = pq.ParquetWriter(handle, group.schema, compression="zstd", use_dictionary=repeated)
                     stack.enter_context(writer)
                 writer.write_table(group, row_group_size=max(1, group.num_rows))
                 rows += group.num_rows
@@ -47,6 +47,13 @@ def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
                 "A result file did not read back as written. Check the memory and the disk of this machine."
             )
         return {"name": path.name, "rows": rows, "bytes": written.stat().st_size, "sha256": sha256(written)}
+
+
+def _words(schema: pa.Schema) -> list[str]:
+    """Columns of words and of lists of words, as Parquet names them: a caption is repeated by each of its edits."""
+    strings = [field.name for field in schema if pa.types.is_string(field.type)]
+    lists = [field for field in schema if pa.types.is_list(field.type)]
+    return strings + [f"{field.name}.list.element" for field in lists if pa.types.is_string(field.type.value_type)]
 
 
 def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
