@@ -9,6 +9,7 @@ import contextlib
 import functools
 import hashlib
 import io
+import re
 import tempfile
 import time
 import weakref
@@ -187,7 +188,8 @@ class Vectors:
 
 def _exchange(there: Remote, folder: Path) -> None:
     """Fetches the files that are not here, and sends those that are not there, such as after a failure."""
-    known = {Path(name).name: name for name in there.names(there.name(folder))}
+    named = ((Path(name).name, name) for name in there.names(there.name(folder)))
+    known = {file: name for file, name in named if re.fullmatch(r"[0-9a-f]{32}\.npy", file)}
     own = {file.name: file for file in folder.glob(f"{'?' * 32}.npy")}
 
     def fetch(name: str) -> None:

@@ -40,13 +40,11 @@ class Damaged(InvalidInput):
 
 
 class MissingFileSystem(MissingDependency):
-    """A package of requirements-ray.txt is needed and not installed."""
+    """A package that opens URLs of a kind is needed and not installed."""
 
     def __init__(self, url: str, why: str) -> None:
-        VlprobeError.__init__(
-            self,
-            f"'{url}' needs a package that is not installed here ({why}). Install: pip install -r requirements-ray.txt",
-        )
+        how = "pip install -r requirements-ray.txt" if url.startswith("s3") else "it with pip"
+        VlprobeError.__init__(self, f"'{url}' needs a package that is not installed here ({why}). Install {how}.")
 
 
 def is_url(cache: object) -> bool:

@@ -67,10 +67,18 @@ class Mirror:
         for name, data in self.remote.read_all(fresh).items():
             self.keep(name, self._file(name), data)
         for name in set(known) - set(there):
-            self._file(name).unlink(missing_ok=True)
+            if path := self._file(name):
+                path.unlink(missing_ok=True)
         if known != there:
-            with copying(self.root / "listed.json") as handle:
-                handle.write(json.dumps(there).encode())
+            self._remember(there)
+
+    def note(self, name: str) -> None:
+        """What was just made there is known, so that it is forgotten here when it is removed before the next look."""
+        self._remember(self._known() | {name: ""})
+
+    def _remember(self, there: dict[str, str]) -> None:
+        with copying(self.root / "listed.json") as handle:
+            handle.write(json.dumps(there).encode())
 
     def _known(self) -> dict[str, str]:
         try:
@@ -248,6 +256,7 @@ class MirroredEntry(Entry):
             first = data if self.remote.create(self.index, data) else self.remote.read(self.index)
         kept = data if first == data else self._given_way(own, first or b"")
         write_bytes(self.folder / "manifest.json", kept or data)
+        self.mirror.note(self.index)
         pending.unlink(missing_ok=True)
         shutil.rmtree(self.folder / "parts", ignore_errors=True)
         self.remote.remove(self.remote.names(f"{self.name}/parts"))
