@@ -55,7 +55,16 @@ def main() -> None:
 
     import torch
 
-    from vlprobe import embeddings, embeddings_kept, pictures, registry, runner, runner_answers, runner_questions
+    from vlprobe import (
+        embeddings,
+        embeddings_kept,
+        pictures,
+        registry,
+        runner,
+        runner_answers,
+        runner_chunks,
+        runner_questions,
+    )
     from vlprobe.store import Entry, Store
 
     if asked.threads:
@@ -78,8 +87,7 @@ def main() -> None:
         ):
             if hasattr(model, name):
                 timed(model, name, stage)
-        timed(type(probe), "cases", "make edits")
-        timed(runner_questions, "_table", "make edits")
+        timed(runner_chunks, "_made", "make edits")
         timed(runner_questions.check, "check", "check the data")
         timed(runner_answers, "similarity_spread", "score")
         timed(embeddings.Encoder, "images", "waiting for pictures")

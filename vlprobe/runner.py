@@ -32,7 +32,7 @@ class Request:
     device: str = "auto"
     precision: str = "fp32"
     batch_size: int = 64
-    workers: int = min(16, os.cpu_count() or 1)  # threads that read pictures
+    workers: int = min(16, os.cpu_count() or 1)  # threads that read pictures, processes that make edits
     memory: int = 2048  # MiB that a run may take beside the model's weights
     keep_embeddings: bool = True
     examine: bool = True  # put the model to the doctor's checks too, once for each dataset
@@ -71,7 +71,7 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
         run = plan(model, dataset, probe, options, request)
         busy = functools.partial(progress.update, f"{run.model} on {run.dataset}: another process is at it", 0, 1)
         with files.turn(store.cases(run.case_key).folder / ".lock", busy):
-            ask(run, dataset, items, probe, store, progress)
+            ask(run, dataset, items, probe, store, progress, request.workers)
         if not store.run(run.key).complete:
             with files.turn(store.run(run.key).folder / ".lock", busy):
                 if not store.run(run.key).complete:
