@@ -178,7 +178,15 @@ def _results_link(job: Job) -> None:
 
 
 def form() -> None:
-    """What to run: models, dataset, probe and its options; then one button."""
+    """What to run; where earlier runs cannot be read, that is said, and the rest of the page is there to mend them."""
+    try:
+        _form()
+    except VlprobeError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+
+
+def _form() -> None:
+    """Models, dataset, probe and its options; then one button."""
     if not changes("What was run before is on the other pages. Install vlprobe to run your own models and pictures."):
         return
     models = st.multiselect(

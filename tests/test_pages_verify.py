@@ -1,0 +1,141 @@
+"""What is stored, checked on the page: damage is named in plain words, and a press makes it anew."""
+
+import html
+import shutil
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import make_tiny
+from tests.faults import forks
+from tests.faults.test_damage import harm
+from tests.test_pages import open_page, words
+from vlprobe import access, jobs, verify
+from vlprobe.runner import Request, execute
+from vlprobe.store import Store
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Request, Store]:
+    folder = tmp_path_factory.mktemp("verified")
+    store = Store(folder / "cache")
+    asked = Request(
+        ("control:random", "control:constant"), make_tiny(folder / "<tiny>"), "lgip", {"k_same": 2}, limit=2
+    )
+    execute(asked, store)
+    return asked, store
+
+
+@pytest.fixture
+def copied(made: tuple[Request, Store], store: Store) -> Store:
+    shutil.copytree(made[1].root, store.root)
+    return store
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """What would be started, each told only; a child process would take seconds."""
+    asked: list[Request] = []
+    monkeypatch.setattr(jobs, "start", lambda request, store: asked.append(request) or "ab12")
+    return asked
+
+
+def checked(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
+    at = open_page(monkeypatch, store, "run")
+    at.button(key="check_stored").click().run()
+    assert not at.exception
+    return at
+
+
+def run_of(store: Store, model: str) -> Path:
+    return next(store.run(one["key"]).folder for one in store.runs() if one["run"]["model"] == model)
+
+
+def test_what_is_whole_is_said_so(monkeypatch, made):
+    at = checked(monkeypatch, made[1])
+    assert [one.value for one in at.success] == ["Everything that is stored is as it was written."]
+    assert not [button for button in at.button if button.key == "mend_stored"]
+
+
+def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(monkeypatch, made, copied, started):
+    asked, whole = made
+    damaged = run_of(copied, "control:constant") / "scores.parquet"
+    harm(damaged, "flipped")
+    harm(next(copied.root.glob("embeddings/*/texts/*.npy")), "truncated")
+    at = checked(monkeypatch, copied)
+    assert at.warning[0].value == "2 stored files are damaged."
+    told = words(at)
+    assert f"Answers of control:constant to {asked.dataset} · lgip" in told
+    assert "scores.parquet" in told
+    assert "<tiny>" not in "".join(element.proto.body for element in at.get("html"))
+    assert "1 run starts again" in told
+    at.button(key="mend_stored").click().run()
+    assert not at.exception
+    assert [(one.models, one.dataset, one.options["k_same"], one.limit) for one in started] == [
+        (("control:constant",), asked.dataset, 2, 2)
+    ]
+    assert not damaged.exists()
+    assert "2 damaged files removed" in at.success[0].value
+    assert verify.damages(copied) == []
+    execute(started[0], copied)
+    execute(asked, copied)
+    assert forks.results(copied.root) == forks.results(whole.root)
+
+
+def test_questions_that_are_damaged_are_asked_again_of_all_who_were_asked_in_one_job(
+    monkeypatch, made, copied, started
+):
+    harm(next(copied.root.glob("cases/*/cases.parquet")), "truncated")
+    at = checked(monkeypatch, copied)
+    assert f"Questions of {made[0].dataset} · lgip" in words(at)
+    at.button(key="mend_stored").click().run()
+    assert [sorted(one.models) for one in started] == [["control:constant", "control:random"]]
+
+
+def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(monkeypatch, made, copied, started):
+    manifest = run_of(copied, "control:random") / "manifest.json"
+    text = manifest.read_text()
+    manifest.write_text(text.replace('"n_cases": ', '"n_cases": 1'))
+    at = open_page(monkeypatch, copied, "breakdown")
+    assert "is damaged" in at.error[0].value
+    assert [link.proto.label for link in at.get("page_link")] == ["Check what is stored, and make it anew"]
+    at = checked(monkeypatch, copied)
+    assert "Answers of control:random to" in words(at)  # its key proves what run it was
+    at.button(key="mend_stored").click().run()
+    assert [one.models for one in started] == [("control:random",)]
+    manifest.write_text("{")
+    at = checked(monkeypatch, copied)
+    assert "which run it was cannot be told" in words(at)
+    at.button(key="mend_stored").click().run()
+    assert len(started) == 1
+    assert not at.error
+
+
+def test_what_was_made_anew_since_the_look_is_left_alone(monkeypatch, copied, started):
+    damaged = run_of(copied, "control:random") / "sums.parquet"
+    kept = damaged.read_bytes()
+    harm(damaged, "truncated")
+    at = checked(monkeypatch, copied)
+    damaged.write_bytes(kept)
+    at.button(key="mend_stored").click().run()
+    assert damaged.read_bytes() == kept
+    assert started == []
+
+
+def test_what_people_said_is_never_removed(monkeypatch, copied, started):
+    file = copied.root / "annotations" / f"{copied.runs()[0]['case_key']}.jsonl"
+    file.parent.mkdir()
+    file.write_text("<b>half of a li\n")
+    at = checked(monkeypatch, copied)
+    assert "Tags and notes" in html.unescape(words(at))
+    assert not [button for button in at.button if button.key == "mend_stored"]
+
+
+def test_a_read_only_dashboard_offers_neither(monkeypatch, copied):
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    harm(run_of(copied, "control:random") / "manifest.json", "truncated")
+    assert not open_page(monkeypatch, copied, "run").button
+    at = open_page(monkeypatch, copied, "breakdown")
+    assert "is damaged" in at.error[0].value
+    assert not at.get("page_link")
