@@ -14,6 +14,7 @@ import os
 import re
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -48,8 +49,10 @@ class MissingFileSystem(MissingDependency):
 
 
 def is_url(cache: object) -> bool:
-    """Whether a cache is named by a URL, and not by a folder."""
-    return isinstance(cache, str) and "://" in cache
+    """Whether a cache is named by a URL, and not by a folder. Raises InvalidInput where a URL has lost a slash."""
+    if re.match("[A-Za-z][A-Za-z0-9+.-]+:/(?!/)", str(cache)):
+        raise InvalidInput(f"'{cache}' is neither a folder nor a URL. Expected s3://BUCKET/FOLDER, with two slashes.")
+    return "://" in str(cache)
 
 
 def mirror(url: str) -> "Remote":
@@ -175,14 +178,14 @@ class Remote:
     def put(self, name: str, path: Path) -> None:
         """Copies a file to an object."""
         refuse_writing()
-        with self._sent():
-            self._files.put_file(str(path), self._path(name))
+        with self._sent(), self._placing(name) as place:
+            self._files.put_file(str(path), place)
 
     def write(self, name: str, data: bytes) -> None:
         """Makes or replaces a small object."""
         refuse_writing()
-        with self._sent():
-            self._files.pipe_file(self._path(name), data)
+        with self._sent(), self._placing(name) as place:
+            self._files.pipe_file(place, data)
 
     def create(self, name: str, data: bytes) -> bool:
         """Makes a small object unless there is one already, and says whether it did.
@@ -192,10 +195,13 @@ class Remote:
         refuse_writing()
         path = self._path(name)
         with self._sent():
-            if self._has_folders:
-                self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
             try:
-                self._files.pipe_file(path, data, mode="create")
+                if self._is_folder:
+                    with self._beside(name) as beside:
+                        self._files.pipe_file(beside, data)
+                        os.link(beside, path)
+                else:
+                    self._files.pipe_file(path, data, mode="create")
                 return True
             except FileExistsError:
                 return False
@@ -216,12 +222,34 @@ class Remote:
             with self._sent(), contextlib.suppress(FileNotFoundError):
                 self._files.rm_file(self._path(name))
 
+    @contextlib.contextmanager
+    def _placing(self, name: str) -> Iterator[str]:
+        """Where to write an object to, so that it appears whole: an object store sees to that, a folder does not."""
+        if not self._is_folder:
+            yield self._path(name)
+            return
+        with self._beside(name) as beside:
+            yield beside
+            os.replace(beside, self._path(name))
+
+    @contextlib.contextmanager
+    def _beside(self, name: str) -> Iterator[str]:
+        """A place in the same folder that nobody looks at; the folder of the object is made."""
+        beside = self._path(f"sending/{uuid.uuid4().hex}")
+        for path in (beside, self._path(name)):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        try:
+            yield beside
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(beside)
+
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
     @property
-    def _has_folders(self) -> bool:
-        """Whether a folder must be there before a file in it."""
+    def _is_folder(self) -> bool:
+        """Whether it is a folder, such as one that several machines have mounted."""
         return self.url.partition("://")[0] in ("file", "local")
 
     @property
@@ -236,10 +264,9 @@ class Remote:
     def _opened(self) -> tuple[Any, str]:
         import fsspec
 
-        options = {"auto_mkdir": True} if self._has_folders else {}
         try:
             # What was listed once would be taken for what is there now.
-            files, root = fsspec.core.url_to_fs(self.url, use_listings_cache=False, **options)
+            files, root = fsspec.core.url_to_fs(self.url, use_listings_cache=False)
         except ImportError as error:
             raise MissingFileSystem(self.url, _line(error)) from None
         except ValueError as error:
@@ -257,7 +284,7 @@ class Remote:
             raise
         except _raised() as error:
             raise InvalidInput(
-                f"Cannot reach '{self.url}' ({_line(error)}). Check the network, the endpoint and the credentials in "
+                f"Cannot use '{self.url}' ({_line(error)}). Check the network, the endpoint and the credentials in "
                 "the environment; what is finished is kept here, and the same command goes on from there."
             ) from None
 
@@ -278,4 +305,5 @@ def _raised() -> tuple[type[BaseException], ...]:
 
 
 def _line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    """What an error says, on one line and without what follows a URL: it may be a signature."""
+    return re.sub(r"\?[^\s\"')]*=[^\s\"')]*", "", str(error).strip().partition("\n")[0]) or type(error).__name__

@@ -184,9 +184,10 @@ def _there(remote: Remote) -> Iterator[tuple[Callable[[str], Iterator[Damage]], 
             yield functools.partial(_sent_block, remote), name
     for name in sorted(names):
         folder, _, rest = name.partition("/parts/")
+        unnamed = re.match("(runs|cases)/", name) and name not in named and (folder in complete or not rest)
         if rest.endswith(".json") and folder not in complete:
             yield functools.partial(_sent_part, remote), name
-        elif re.match("(runs|cases)/", name) and name not in named and (folder in complete or not rest):
+        elif unnamed or name.startswith("sending/"):
             yield functools.partial(_left_there, remote), name
 
 

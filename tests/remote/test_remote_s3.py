@@ -183,9 +183,9 @@ def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
 ):
     monkeypatch.setattr(runner_answers, "PART_CASES", 20)
     one = on("one", bucket)
-    with pytest.raises(InvalidInput, match=f"Cannot reach '{bucket}' .*the same command goes on from there"):
+    with pytest.raises(InvalidInput, match=f"Cannot use '{bucket}' .*the same command goes on from there"):
         execute(request(drawn), one, AtHalf(server.stop))
-    with pytest.raises(InvalidInput, match="Cannot reach"):
+    with pytest.raises(InvalidInput, match="Cannot use"):
         one.runs()
     server.start()
     kept = Remote.create
@@ -194,7 +194,7 @@ def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
         server.stop()
         return kept(*given)
 
-    with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot reach"):
+    with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot use"):
         patch.setattr(Remote, "create", create)
         execute(request(drawn), one)  # all is answered and cannot be committed
     server.start()
@@ -254,6 +254,6 @@ def test_a_bucket_that_is_not_there_or_lets_nobody_in_is_one_line(bucket, on, mo
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.setenv("HOME", "/nonexistent")
     s3fs.S3FileSystem.clear_instance_cache()
-    with pytest.raises(InvalidInput, match=r"Cannot reach '.*Unable to locate credentials.*credentials in the env"):
+    with pytest.raises(InvalidInput, match=r"Cannot use '.*Unable to locate credentials.*credentials in the env"):
         on("one", f"{bucket}/other").runs()
     s3fs.S3FileSystem.clear_instance_cache()

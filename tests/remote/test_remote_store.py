@@ -32,6 +32,7 @@ def finish(store: Store, key: str = KEY, table: pa.Table = TABLE, when: str = "2
     ("url", "error", "said"),
     [
         ("nonsense://a/b", InvalidInput, r"'nonsense://a/b' is no cache \(Protocol not known: nonsense"),
+        ("s3:/bucket/x", InvalidInput, r"'s3:/bucket/x' is neither a folder nor a URL.*two slashes"),
         ("gs://a/b", MissingDependency, r"'gs://a/b' needs a package .*gcsfs.*Install it with pip"),
         ("s3://user:secret@a/b", InvalidInput, r"has a user or a password in it\. Give those in the environment\.$"),
     ],
@@ -230,6 +231,41 @@ def test_a_shared_folder_is_an_object_store_too(on, tmp_path):
         assert cursor.execute("SELECT count(*) FROM read_parquet(?)", [two.files([KEY], "scores")]).fetchone() == (3,)
     assert not two.mirror.remote.create(f"index/runs/{KEY}.2.json", b"another")
     assert (tmp_path / "shared" / "index" / "runs" / f"{KEY}.2.json").exists()
+    assert not list((tmp_path / "shared" / "sending").iterdir())
+
+
+def test_half_an_object_is_never_seen_in_a_shared_folder(on, tmp_path, monkeypatch):
+    there = on("one", f"file://{tmp_path}/shared").mirror.remote
+    seen = []
+
+    def look(kept):
+        def then(self, *given, **more):
+            done = kept(self, *given, **more)
+            seen.append([name for name in there.names("") if not name.startswith("sending/")])
+            return done
+
+        return then
+
+    for name in ("put_file", "pipe_file"):
+        monkeypatch.setattr(type(there._files), name, look(getattr(type(there._files), name)))
+    (tmp_path / "file").write_bytes(b"x")
+    there.put("a", tmp_path / "file")
+    there.write("b", b"x")
+    assert there.create("c", b"x")
+    assert seen == [[], ["a"], ["a", "b"]]
+    assert sorted(there.names("")) == ["a", "b", "c"]
+
+
+def test_a_failure_is_told_without_the_signature_of_a_url(memory, on, monkeypatch):
+    there = on("one", memory).mirror.remote
+
+    def fail(*_, **__):
+        raise ConnectionError('Cannot connect to "http://host/x?list-type=2&Signature=secret" now\nand more')
+
+    monkeypatch.setattr(type(there._files), "find", fail)
+    with pytest.raises(InvalidInput, match=r'\(Cannot connect to "http://host/x" now\)') as told:
+        there.names("")
+    assert "secret" not in str(told.value)
 
 
 def test_a_file_system_that_cannot_create_only_is_looked_at_first(memory, on, monkeypatch):
