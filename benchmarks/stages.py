@@ -63,6 +63,7 @@ def main() -> None:
         runner,
         runner_answers,
         runner_chunks,
+        runner_parts,
         runner_questions,
     )
     from vlprobe.store import Entry, Store
@@ -89,7 +90,7 @@ def main() -> None:
                 timed(model, name, stage)
         timed(runner_chunks, "_made", "make edits")
         timed(runner_questions.check, "check", "check the data")
-        timed(runner_answers, "similarity_spread", "score")
+        timed(runner_parts, "similarity_spread", "score")
         timed(embeddings.Encoder, "images", "waiting for pictures")
         timed(embeddings.Encoder, "texts", "plan texts")
         timed(embeddings_kept.Vectors, "get", "keep embeddings")

@@ -22,7 +22,7 @@ LAYERS = [
     ("training",),
     ("probes",),
     ("store",),
-    ("doctor", "annotations", "bookmarks"),
+    ("doctor", "annotations", "bookmarks", "cluster"),
     ("runner", "views", "verify", "play"),
     ("jobs", "charts", "ui_words", "ui_style"),
     ("markup",),

@@ -96,6 +96,10 @@ def list_(what: str, how: str) -> None:
 @click.option("--workers", type=int, help="Threads that read pictures [one a core, at most 16].")
 @click.option("--memory", default=2048, show_default=True, help="MiB that a run may take beside the model's weights.")
 @click.option("--threads", default=0, type=click.IntRange(0, 1024), help="Threads of torch; 0 leaves them to torch.")
+@click.option(
+    "--executor", type=click.Choice(["local", "ray"]), default="local", help="This process, or Ray's machines."
+)
+@click.option("--ray-address", default="", help="HOST:PORT of a Ray cluster, or auto [one of this machine alone].")
 @click.option("--no-embedding-cache", is_flag=True, help="Keep no embeddings for later runs.")
 @click.option("--no-doctor", is_flag=True, help="Do not put the model to the doctor's checks.")
 @click.option("--format", "how", type=FORMATS, default="table")

@@ -10,6 +10,7 @@ in another order than many. Embeddings that will be asked for again (`keep`) go 
 import contextlib
 import functools
 import hashlib
+import itertools
 import logging
 import sys
 from collections import OrderedDict, deque
@@ -73,7 +74,7 @@ class Encoder:
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
         """Embeddings of the texts, float32 of shape (len(texts), dim), rows l2-normalised."""
-        distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+        distinct = dict(zip(dict.fromkeys(texts), itertools.count()))
         strings = list(distinct)
         if not strings:
             return np.empty((0, self.dim), dtype=np.float32)
@@ -82,12 +83,16 @@ class Encoder:
         measured = []
         for block in blocks:
             tokens = self.model.tokenize(block)
-            keys += _text_keys(tokens)
-            measured.append(_lengths(tokens))
-        known = np.array([key in self._texts for key in keys])
+            whole = _ends(tokens, PAD)
+            keys += _text_keys(tokens, whole)
+            measured.append(_lengths(tokens, whole))
+        known = np.fromiter(map(self._texts.__contains__, keys), bool, len(keys))
+        first_row = dict(zip(reversed(keys), reversed(range(len(keys)))))  # of texts with one key
+        first = np.fromiter(map(first_row.__getitem__, keys), np.int64, len(keys))
+        is_first = first == np.arange(len(keys))
         found = np.empty((len(keys), self.dim), dtype=np.float32)
-        found[known] = self._texts.get([key for key in keys if key in self._texts])
-        missing = np.array(self._texts.missing(keys), dtype=np.int64)
+        found[known] = self._texts.get([keys[row] for row in np.flatnonzero(known).tolist()])
+        missing = np.flatnonzero(~known & is_first)
         lengths = np.concatenate(measured)
         if not getattr(self.model, "cuts_columns", True):
             lengths[:] = 0  # all texts are equally long to it
@@ -98,11 +103,10 @@ class Encoder:
             found[rows] = self._encoded("texts", self.model.encode_texts, own, self.dim)
             done += len(rows)
             self.progress("texts", done, len(missing))
-        first = {keys[row]: row for row in missing.tolist()}
-        again = [row for row in np.flatnonzero(~known).tolist() if first[keys[row]] != row]
-        found[again] = found[[first[keys[row]] for row in again]]
+        again = np.flatnonzero(~known & ~is_first)
+        found[again] = found[first[again]]
         if keep:
-            self._texts.put(list(first), found[missing])
+            self._texts.put([keys[row] for row in missing.tolist()], found[missing])
         return found if len(strings) == len(texts) else found[[distinct[text] for text in texts]]
 
     def images(self, images: Sequence[Picture]) -> np.ndarray:
@@ -176,7 +180,7 @@ class Encoder:
         used_texts, right = np.unique(right, return_inverse=True)
         shown = [images[row] for row in used_images.tolist()]
         tokens = self.model.tokenize([texts[row] for row in used_texts.tolist()])
-        image_keys, text_keys = self._named(shown), _text_keys(tokens)
+        image_keys, text_keys = self._named(shown), _text_keys(tokens, _ends(tokens, PAD))
         both = list(zip(left.tolist(), right.tolist(), strict=True))
         keys = [(image_keys[one], text_keys[two]) for one, two in both]
         asked = dict(zip(keys, both, strict=True))
@@ -252,6 +256,11 @@ class Encoder:
             sys.modules["torch"].cuda.empty_cache()
         return None
 
+    def flush(self) -> None:
+        """Writes what waits to be kept."""
+        self._images.flush()
+        self._texts.flush()
+
     def close(self) -> None:
         """Writes what waits to be kept; the encoder is of no use afterwards."""
         self._images.close()
@@ -313,19 +322,22 @@ def _spread_of_pairs(encoder: Encoder, images: Sequence[Picture], captions: Sequ
     return float(scores.astype(np.float64).std()) if len(scores) else float("nan")
 
 
-def _text_keys(tokens: np.ndarray) -> list[bytes]:
-    """16 bytes a row, the same however many columns of -1 follow a text."""
+def _text_keys(tokens: np.ndarray, ends: np.ndarray) -> list[bytes]:
+    """16 bytes a row, the same however many columns of -1 follow a text; `ends` are those of the texts."""
+    width = tokens.shape[1] * tokens.itemsize
+    content = memoryview(np.ascontiguousarray(tokens)).cast("B")
+    starts = range(0, len(content), width)
+    stops = (np.array(starts) + ends * tokens.itemsize).tolist()
     return [
-        hashlib.blake2b(row[:end].tobytes(), digest_size=16).digest()
-        for row, end in zip(tokens, _ends(tokens, PAD), strict=True)
+        hashlib.blake2b(content[start:stop], digest_size=16).digest() for start, stop in zip(starts, stops, strict=True)
     ]
 
 
-def _lengths(tokens: np.ndarray) -> np.ndarray:
-    """Of each row the columns before those of -1, and before all that only pads it; shape (n, 2)."""
-    whole = _ends(tokens, PAD)
+def _lengths(tokens: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Of each row the columns before those of -1, `whole`, and before all that only pads it; shape (n, 2)."""
     last = tokens[np.arange(len(tokens)), np.maximum(whole - 1, 0), None]
-    return np.stack([whole, _ends(np.where(tokens == PAD, last, tokens), last)], axis=1)
+    padded = whole.min(initial=tokens.shape[1]) < tokens.shape[1]
+    return np.stack([whole, _ends(np.where(tokens == PAD, last, tokens) if padded else tokens, last)], axis=1)
 
 
 def _ends(tokens: np.ndarray, pad: np.ndarray | int) -> np.ndarray:

@@ -56,9 +56,10 @@ class InvalidInput(VlprobeError):
 class MissingDependency(VlprobeError):
     """An optional package is needed and not installed."""
 
-    def __init__(self, needed_by: str, package: str) -> None:
+    def __init__(self, needed_by: str, package: str, install: str = "") -> None:
         super().__init__(
-            f"{needed_by} needs the package '{package}', not installed here. Install it: pip install {package}"
+            f"{needed_by} needs the package '{package}', not installed here. "
+            f"Install it: pip install {install or package}"
         )
 
 

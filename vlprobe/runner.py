@@ -4,18 +4,22 @@ The questions are written first and shared by all models; each model then answer
 disk is not asked again, so that the same call resumes after a crash, a cancel or a full disk.
 """
 
+import contextlib
 import functools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from vlprobe import doctor, files, registry, scoring
+from vlprobe import cluster, doctor, files, registry, scoring
 from vlprobe.errors import InvalidInput
 from vlprobe.runner_answers import answer
+from vlprobe.runner_parts import LocalExecutor
 from vlprobe.runner_questions import ask
+from vlprobe.runner_ray import RayExecutor
 from vlprobe.store import Store
 from vlprobe.types import Dataset, DualEncoder, Item, Probe, Run
 
+EXECUTORS = {"local": LocalExecutor, "ray": RayExecutor}
 LEAST_MEMORY = 256  # MiB; what stays in memory however little is allowed
 
 
@@ -36,6 +40,8 @@ class Request:
     memory: int = 2048  # MiB that a run may take beside the model's weights
     keep_embeddings: bool = True
     examine: bool = True  # put the model to the doctor's checks too, once for each dataset
+    executor: str = "local"  # this process, or the machines of a "ray" cluster
+    ray_address: str = ""  # of that cluster; "": one of this machine alone
 
 
 class Progress:
@@ -57,6 +63,15 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
         raise InvalidInput("The limit must be 0 or more, batch size and workers 1 or more.")
     if request.memory < LEAST_MEMORY:
         raise InvalidInput(f"A memory of {request.memory} MiB is too little. Expected {LEAST_MEMORY} or more.")
+    if request.executor not in EXECUTORS:
+        raise InvalidInput(f"Executor '{request.executor}' is not known. Expected one of: {', '.join(EXECUTORS)}.")
+    with cluster.joined(request.ray_address) if request.executor == "ray" else contextlib.nullcontext():
+        return _execute(request, store, progress)
+
+
+def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
+    executor = EXECUTORS[request.executor]
+    device = request.device if request.executor == "local" else "cpu"  # the workers on a cluster choose their own
     probe = registry.load_probe(request.probe)
     options = probe.pin(_options(probe, request.options), store.root)
     name = request.dataset or probe.dataset
@@ -66,7 +81,7 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
     manifests = []
     for name in request.models:
         progress.update(f"Loading {name}", 0, 1)
-        model = registry.load_model(name, request.device, request.precision)
+        model = registry.load_model(name, device, request.precision)
         scoring.refuse_unfit(model, probe)
         run = plan(model, dataset, probe, options, request)
         busy = functools.partial(progress.update, f"{run.model} on {run.dataset}: another process is at it", 0, 1)
@@ -75,7 +90,8 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
         if not store.run(run.key).complete:
             with files.turn(store.run(run.key).folder / ".lock", busy):
                 if not store.run(run.key).complete:
-                    answer(run, items, probe, model, request, store, progress)
+                    with executor(run, items, probe, model, request, store, progress) as by:
+                        answer(run, items, probe, by)
         examined = any(one.dataset_digest == dataset.digest for one in doctor.load(store, model.digest))
         if request.examine and not examined and doctor.sample(dataset.items, model):
             doctor.examine(model, dataset, store.root, progress.update)

@@ -1,11 +1,10 @@
 """One model's answers to the questions of a run: scored part by part, then judged block by block."""
 
-import contextlib
 import datetime
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -13,15 +12,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import __version__, runner_questions, scoring
-from vlprobe.embeddings import Encoder, similarity_spread
+from vlprobe import __version__, runner_parts, runner_questions, scoring
 from vlprobe.judge import Judge
-from vlprobe.scoring import Scorer
-from vlprobe.store import Entry, Store
-from vlprobe.types import DualEncoder, Item, Probe, Run
+from vlprobe.runner_parts import Part
+from vlprobe.store import Entry
+from vlprobe.types import Item, Probe, Run
 
 if TYPE_CHECKING:
-    from vlprobe.runner import Progress, Request
+    from vlprobe.runner_parts import LocalExecutor
+    from vlprobe.runner_ray import RayExecutor
 
 PART_CASES = 4096  # at least, in a part: what is lost at most when a run is killed
 FAST_PART_CASES = 65_536  # where a part of the size above takes a second
@@ -30,53 +29,22 @@ SPREAD_ITEMS = 1000  # items whose mismatched pairs give a model's similarity sp
 JUDGED = ("case", "item", "item_code", "group", "kind", "subtype", "rule")  # columns of the cases
 
 
-def answer(
-    run: Run,
-    items: Sequence[Item],
-    probe: Probe,
-    model: DualEncoder,
-    request: "Request",
-    store: Store,
-    progress: "Progress",
-) -> None:
-    """Scores every case with the model and writes scores, estimates and the manifest of the run."""
-    label = f"{run.model} on {run.dataset}: similarity spread"
-    encoder = Encoder(
-        model,
-        store.root / "embeddings" if request.keep_embeddings else None,
-        request.batch_size,
-        request.workers,
-        lambda stage, done, of: progress.update(f"{label} ({stage})", 0, 1),
-        request.memory << 20,
-    )
-    with contextlib.closing(encoder):
-        _answer(run, items, probe, encoder, store, progress)
-
-
-def _answer(
-    run: Run, items: Sequence[Item], probe: Probe, encoder: Encoder, store: Store, progress: "Progress"
-) -> None:
+def answer(run: Run, items: Sequence[Item], probe: Probe, by: "LocalExecutor | RayExecutor") -> None:
+    """Has every case scored and writes scores, estimates and the manifest of the run."""
     started = time.monotonic()
+    store, model, progress = by.store, by.model, by.progress
     cases, entry = store.cases(run.case_key), store.run(run.key)
     asked = cases.manifest()
-    total = asked["n_cases"]
-    model, label = encoder.model, f"{run.model} on {run.dataset}"
+    total, label = asked["n_cases"], f"{run.model} on {run.dataset}"
     sample = sorted(items, key=lambda item: hashlib.sha256(f"{run.seed}/spread/{item.id}".encode()).digest())
     sample = list({item.image: item for item in sample if item.image}.values())[:SPREAD_ITEMS]
-    spread = similarity_spread(encoder, [item.image for item in sample], [item.captions for item in sample])
-    score = probe.scorer(encoder, run, items, lambda columns: cases.blocks("cases", columns), store.root)
-    fast = str(getattr(model, "device", "cpu")).startswith("cuda")
     # A case has two or three texts, and for a moment each has its vector twice.
-    fits = encoder.memory // (4 * 2 * 3 * 4 * max(getattr(model, "dim", 1), 1))
-    parts = runner_questions.parts(cases, max(1, min(FAST_PART_CASES if fast else PART_CASES, fits)))
+    fits = (by.request.memory << 20) // (4 * 2 * 3 * 4 * max(getattr(model, "dim", 1), 1))
+    parts = runner_questions.parts(cases, max(1, min(FAST_PART_CASES if by.fast else PART_CASES, fits)))
     finished = entry.parts()
-    missing = [part for part in parts if _name(part) not in finished]
-    for part, own in zip(missing, cases.slices("cases", missing), strict=True):
-        encoder.progress = _share(progress, label, *part, total)
-        entry.write_part(_name(part), score(own))
-        progress.update(label, part[1], total)
+    spread = by.work(sample, [part for part in parts if runner_parts.name(part) not in finished])
     progress.update(f"{label}: intervals", total, total)
-    answers = _Answers(run, items, cases, entry, parts, score)
+    answers = _Answers(run, items, cases, entry, parts, by)
     judge = Judge(probe.metrics, answers.n_units, answers.tags)
     erased: Counter[str] = Counter()
     written = entry.write("scores", answers.judged(probe, judge, erased))
@@ -97,20 +65,6 @@ def _answer(
     entry.finish(tables, facts, [written])
 
 
-def _name(part: tuple[int, int]) -> str:
-    return "{:09d}-{:09d}".format(*part)
-
-
-def _share(progress: "Progress", label: str, first: int, last: int, total: int) -> Callable[[str, int, int], None]:
-    """Progress within a part: pictures are taken for its first half, texts for its second."""
-
-    def update(stage: str, done: int, of: int) -> None:
-        half = 0.5 * done / max(of, 1) + (0.5 if stage == "texts" else 0.0)
-        progress.update(label, first + half * (last - first), total)
-
-    return update
-
-
 class _Answers:
     """The scored parts of a run, read back a block at a time with what the metrics need to know of their cases."""
 
@@ -120,10 +74,10 @@ class _Answers:
         items: Sequence[Item],
         cases: Entry,
         entry: Entry,
-        parts: Sequence[tuple[int, int]],
-        score: Scorer,
+        parts: Sequence[Part],
+        by: "LocalExecutor | RayExecutor",
     ) -> None:
-        self.run, self.cases, self.entry, self.parts, self.score = run, cases, entry, parts, score
+        self.run, self.cases, self.entry, self.parts, self.by = run, cases, entry, parts, by
         names = {name for item in items for name in item.tags}
         self.tags = sorted(names - {"picture"})
         self._tags = {name: pd.Categorical([item.tags.get(name, "") for item in items]) for name in self.tags}
@@ -150,7 +104,7 @@ class _Answers:
             )
 
     def _blocks(self) -> Iterator[tuple[pa.Table, pa.Table, pd.DataFrame]]:
-        blocks: list[list[tuple[int, int]]] = [[]]
+        blocks: list[list[Part]] = [[]]
         for part in self.parts:
             if blocks[-1] and part[0] - blocks[-1][0][0] >= JUDGED_CASES:
                 blocks.append([])
@@ -160,12 +114,12 @@ class _Answers:
             scores = pa.concat_tables([self._part(part) for part in block])
             yield cases, scores, self._rows(cases, scores)
 
-    def _part(self, part: tuple[int, int]) -> pa.Table:
+    def _part(self, part: Part) -> pa.Table:
         """A scored part, always as it is read from the disk; one damaged since it was written is made again."""
-        found = self.entry.part(_name(part))
+        found = self.entry.part(runner_parts.name(part))
         if found is None:
-            self.entry.write_part(_name(part), self.score(next(self.cases.slices("cases", [part]))))
-            found = self.entry.part(_name(part))
+            self.by.score([part])
+            found = self.entry.part(runner_parts.name(part))
         return found
 
     def _rows(self, cases: pa.Table, scores: pa.Table) -> pd.DataFrame:

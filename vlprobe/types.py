@@ -207,6 +207,15 @@ class Probe(ABC):
         The margin is what should win minus what should lose: 0 is a tie and a failure. `cases` reads all of them.
         """
 
+    def candidates(
+        self, run: Run, items: Sequence[Item], cases: "Reader", cache: Path
+    ) -> tuple[Sequence[Picture], Sequence[str]]:
+        """What galleries hold beside what the cases name, so that several processes can encode it first, each a share.
+
+        What is not named here is encoded by each of them.
+        """
+        return (), ()
+
     def survey(self, blocks: "Iterable[pd.DataFrame]") -> Mapping[str, object]:
         """What can only be known from all scored cases of a run, which come a block at a time."""
         return {}

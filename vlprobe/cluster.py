@@ -1,0 +1,223 @@
+"""Workers on the machines of a Ray cluster: hired where there is room, given one task at a time, replaced when lost.
+
+Ray is imported when a cluster is joined, and by nobody else.
+"""
+
+import contextlib
+import os
+import socket
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from vlprobe import __version__
+from vlprobe.errors import InvalidInput, JobFailed, MissingDependency, VlprobeError
+
+LOOK = 0.5  # seconds between two looks at what is done while nothing is
+ROOM = 2.0  # seconds between two looks at the machines of the cluster
+PATIENCE = 120.0  # seconds without any worker after which nobody waits on
+TRIES = 3  # workers that may be lost with one and the same task, or while they start
+ANSWERS = 5.0  # seconds in which an address answers
+CLOSING = 60.0  # seconds in which workers write what they still hold
+# Ray's own: it tells nobody that it is used, and leaves the devices of a worker that takes no GPU as they are.
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+
+Task = tuple[str, tuple]  # a method of a worker, and what it is given
+_HELLO: Task = ("hello", ())
+_LOAD: Task = ("load", ())
+
+
+@contextlib.contextmanager
+def joined(address: str) -> Iterator[None]:
+    """Is connected to a Ray cluster while the block runs; without an address to one of this machine alone.
+
+    What Ray has to say goes to stderr.
+
+    Raises:
+        MissingDependency: Ray is not installed.
+        InvalidInput: no cluster answers.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise MissingDependency("--executor ray", "ray", "-r requirements-ray.txt") from None
+    if ray.is_initialized():
+        yield
+        return
+    with contextlib.redirect_stdout(sys.stderr):
+        _join(address)
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def _join(address: str) -> None:
+    import ray
+
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    try:
+        if host and port.isdecimal():  # Ray itself would try for minutes
+            socket.create_connection((host.strip("[]"), int(port)), ANSWERS).close()
+        own = {} if address or "RAY_ADDRESS" in os.environ else {"include_dashboard": False}
+        ray.init(address or None, log_to_driver=False, logging_level="ERROR", **own)
+    except (OSError, RuntimeError, ValueError) as error:
+        said = str(error).strip().partition("\n")[0]
+        raise InvalidInput(
+            f"No Ray cluster can be joined at '{address or 'this machine'}' ({said}). Start one with "
+            "`ray start --head`, and give its address with --ray-address HOST:6379."
+        ) from None
+
+
+def room(cpus: int, gpus: int) -> int:
+    """How many workers that take so many CPU slots and GPUs the machines of the cluster hold."""
+    return sum(
+        min(int(own.get(name, 0) // each) for name, each in (("CPU", cpus), ("GPU", gpus)) if each)
+        for own in machines()
+    )
+
+
+def machines() -> list[dict[str, float]]:
+    """What each machine that is alive has: CPU, GPU and others."""
+    import ray
+
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
+
+
+class Crew:
+    """Workers of one kind, each on its own CPU slots or GPU.
+
+    Args:
+        worker: A class of actors: `hello` returns its version of vlprobe, `load` takes the job, `close` ends its work;
+            its other methods are tasks. It may raise VlprobeError kinds that are made of one message.
+        job: What each worker is given once.
+        cpus: CPU slots of a worker.
+        gpus: GPUs of a worker.
+        threads: That libraries of a worker take for arithmetic.
+        waiting: Called twice a second; may raise to stop.
+    """
+
+    def __init__(
+        self, worker: type, job: object, cpus: int, gpus: int, threads: int, waiting: Callable[[], None]
+    ) -> None:
+        import ray
+
+        self.ray, self.cpus, self.gpus, self.waiting = ray, cpus, gpus, waiting
+        environment = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
+        self.kind = ray.remote(worker).options(
+            num_cpus=cpus, num_gpus=gpus, max_restarts=0, runtime_env={"env_vars": environment}
+        )
+        self.job = ray.put(job)
+        self.idle: list[Any] = []
+        self.open: dict[Any, tuple[Any, Task]] = {}  # what is awaited: which worker is at which task
+        self.lost: Counter[Task] = Counter()
+        self.heard = self.looked = time.monotonic()
+        self.room = room(cpus, gpus)
+
+    def end(self, at_once: bool = False) -> None:
+        """Ends all workers, unless `at_once` when `close` has been done by those who have no task."""
+        if self.idle and not at_once:
+            self.ray.wait([one.close.remote() for one in self.idle], num_returns=len(self.idle), timeout=CLOSING)
+        for worker in [*self.idle, *(worker for worker, _ in self.open.values())]:
+            self.ray.kill(worker)
+        self.idle, self.open = [], {}
+
+    def do(self, tasks: Sequence[Task], done: Callable[[Task, Any], None]) -> None:
+        """Has every task done, in about their order.
+
+        Args:
+            tasks: Each is done once; where its worker is lost meanwhile, by another again.
+            done: Called with a task and what its method returned.
+
+        Raises:
+            JobFailed: no worker can be had, or a task takes every worker that is at it with it.
+            VlprobeError: as a worker raised it.
+        """
+        left = deque(tasks)
+        busy = len(left)
+        self.heard = time.monotonic()
+        while busy:
+            self._hire(busy)
+            while left and self.idle:
+                self._ask(self.idle.pop(), left.popleft())
+            for worker, task, answer in self._answers():
+                if worker is None:
+                    if task not in (_HELLO, _LOAD):
+                        left.appendleft(task)
+                elif task is _HELLO:
+                    self._greeted(answer)
+                    self._ask(worker, _LOAD, self.job)
+                else:
+                    self.idle.append(worker)
+                    if task is _LOAD:
+                        self.lost[_HELLO] = self.lost[_LOAD] = 0
+                    else:
+                        busy -= 1
+                        done(task, answer)
+            self.waiting()
+
+    def _hire(self, wanted: int) -> None:
+        now = time.monotonic()
+        if now - self.looked > ROOM:
+            self.room, self.looked = room(self.cpus, self.gpus), now
+        for _ in range(min(self.room, wanted) - len(self.idle) - len(self.open)):
+            self._ask(self.kind.remote(), _HELLO)
+        if any(task is not _HELLO for _, task in self.open.values()) or self.idle:
+            self.heard = now
+        elif now - self.heard > PATIENCE:
+            raise JobFailed(
+                f"The Ray cluster has had no room for a worker for {PATIENCE:g} s (each takes {self._taken()}). What "
+                "is finished is kept; the same command goes on from there when there is room."
+            )
+
+    def _taken(self) -> str:
+        return "a GPU" if self.gpus else f"{self.cpus} CPU slot{'s' if self.cpus > 1 else ''}"
+
+    def _ask(self, worker: Any, task: Task, *given: object) -> None:
+        method, values = task
+        self.open[getattr(worker, method).remote(*values, *given)] = worker, task
+
+    def _answers(self) -> Iterator[tuple[Any | None, Task, Any]]:
+        """Who has done what with which result; in place of a worker that was lost with its task, None."""
+        if not self.open:
+            time.sleep(LOOK)
+            return
+        ready, _ = self.ray.wait(list(self.open), timeout=LOOK)
+        for ref in ready:
+            worker, task = self.open.pop(ref)
+            try:
+                answer = self.ray.get(ref)
+            except self.ray.exceptions.RayTaskError as error:
+                self.ray.kill(worker)
+                if isinstance(error.cause, VlprobeError):
+                    raise error.cause from None
+                raise
+            except self.ray.exceptions.RayError as error:  # its process or its machine is gone, or out of reach
+                self.ray.kill(worker)
+                self._count(task, error)
+                yield None, task, None
+            else:
+                yield worker, task, answer
+
+    def _count(self, task: Task, error: Exception) -> None:
+        self.lost[task] += 1
+        if self.lost[task] < TRIES:
+            return
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        named = [line for line in lines if "Error: " in line or "out of memory" in line.lower()]
+        what = "while they started" if task in (_HELLO, _LOAD) else f"at the same work ({task[0]} {task[1]})"
+        raise JobFailed(
+            f"{TRIES} workers of the Ray cluster were lost {what}: {(named or lines)[-1]} What is finished is kept; "
+            "the same command goes on from there."
+        )
+
+    def _greeted(self, version: str) -> None:
+        if version != __version__:
+            raise InvalidInput(
+                f"A worker of the Ray cluster has vlprobe {version}, this machine has {__version__}. Install the same "
+                "on all machines."
+            )

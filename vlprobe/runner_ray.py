@@ -1,0 +1,216 @@
+"""Many processes at a run's questions: workers on a Ray cluster write its parts into the same store as one would.
+
+To a worker go the run, the items and names; it loads the model itself and reads its cases from the store. Before a
+gallery is searched, its pictures and texts are encoded by all workers, each a share, and kept in the store.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vlprobe import __version__, cluster, registry
+from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.runner_parts import LocalExecutor, Part
+from vlprobe.store import Store
+from vlprobe.types import DualEncoder, Item, Probe, Run
+
+if TYPE_CHECKING:
+    from vlprobe.runner import Progress, Request
+
+ENCODED = 2048  # candidates of a gallery that a worker encodes at a time
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is told once."""
+
+    run: Run
+    items: Sequence[Item]
+    request: "Request"  # with the worker's device
+    store: Store
+    threads: int  # of torch; 0: the model needs none
+
+
+class Worker:
+    """An actor of the cluster: one model, asked part by part. All its errors for people are of one message."""
+
+    def hello(self) -> str:
+        """The version of vlprobe that it has."""
+        return __version__
+
+    def load(self, job: Job) -> None:
+        """Loads the model. Raises InvalidInput where it is not the same as on the machine that asks."""
+        from vlprobe.runner import Progress
+
+        with _told():
+            if job.threads:
+                import torch
+
+                torch.set_num_threads(job.threads)
+            model = registry.load_model(job.run.model, job.request.device, job.request.precision)
+            if model.digest != job.run.model_digest:
+                raise InvalidInput(
+                    f"Model '{job.run.model}' is not the same on all machines: its digest is {model.digest} on a "
+                    f"worker and {job.run.model_digest} here. Give all machines the same weights and packages."
+                )
+            probe = registry.load_probe(job.run.probe)
+            self.own = LocalExecutor(job.run, job.items, probe, model, job.request, job.store, Progress())
+            self.stale = False  # whether others have encoded meanwhile what is to be found
+
+    def encode(self, part: Part) -> None:
+        """Encodes what a part names."""
+        with _told():
+            self.stale = True
+            self.own.encode(part)
+
+    def encode_candidates(self, first: int, last: int) -> None:
+        """Encodes these candidates of the galleries."""
+        with _told():
+            self.stale = True
+            self.own.encode_candidates(first, last)
+
+    def spread(self, sample: Sequence[Item]) -> float:
+        """The model's similarity spread."""
+        with _told():
+            return self._fresh().spread(sample)
+
+    def score(self, part: Part) -> None:
+        """Scores a part and writes it to the store."""
+        with _told():
+            self._fresh().score([part])
+
+    def close(self) -> None:
+        """Writes what waits to be kept."""
+        with _told():
+            self.own.close()
+
+    def _fresh(self) -> LocalExecutor:
+        if self.stale:
+            self.own.reopen()
+            self.stale = False
+        return self.own
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Errors made of one message, which is what can be sent."""
+    try:
+        yield
+    except VlprobeError as error:
+        raise InvalidInput(str(error)) from None
+
+
+class RayExecutor:
+    """The workers of a cluster that answer parts of a run, as long as the block runs.
+
+    Args:
+        run: Pinned.
+        items: Of the run.
+        probe: What asks.
+        model: On this machine; workers load their own.
+        request: What was asked for.
+        store: Where all workers write to; on each machine under the same address.
+        progress: Told of finished cases.
+
+    Raises:
+        InvalidInput: no machine of the cluster has what a worker needs.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        items: Sequence[Item],
+        probe: Probe,
+        model: DualEncoder,
+        request: "Request",
+        store: Store,
+        progress: "Progress",
+    ) -> None:
+        if probe.needs == "gallery" and not request.keep_embeddings:
+            raise InvalidInput(
+                f"Probe '{probe.name}' on Ray shares its gallery through kept embeddings. Leave out "
+                "--no-embedding-cache, or choose --executor local."
+            )
+        self.run, self.items, self.probe, self.model, self.request = run, items, probe, model, request
+        self.store, self.progress = store, progress
+        self.label = f"{run.model} on {run.dataset}"
+        self.total = store.cases(run.case_key).manifest()["n_cases"]
+        threads = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else 0
+        self.fast = _takes_gpu(request.device)
+        cpus = 1 if self.fast else max(threads, 1)
+        if not cluster.room(cpus, int(self.fast)):
+            most = int(max((own.get("CPU", 0) for own in cluster.machines()), default=0))
+            raise InvalidInput(
+                f"A worker takes as many CPU slots as torch has threads, {cpus}, and the largest machine of the Ray "
+                f"cluster has {most}. Choose --threads {max(most, 1)}, or `ray start --num-cpus {cpus}`."
+            )
+        self.told = ("", 0.0, 1.0)
+        job = Job(run, items, replace(request, device="cuda" if self.fast else "cpu"), store, threads)
+        self.crew = cluster.Crew(
+            Worker, job, cpus, int(self.fast), max(threads, 1), lambda: progress.update(*self.told)
+        )
+
+    def work(self, sample: Sequence[Item], parts: Sequence[Part]) -> float:
+        """Scores these parts, and returns the model's similarity spread over a sample of items."""
+        if self.probe.needs == "gallery" and parts:
+            self._encode(parts)
+        finished = self.total - sum(last - first for first, last in parts)
+        found = []
+
+        def done(task: cluster.Task, answer: object) -> None:
+            nonlocal finished
+            if task[0] == "spread":
+                found.append(answer)
+            else:
+                (first, last), *_ = task[1]
+                finished += last - first
+                self._tell(self.label, finished, self.total)
+
+        self._tell(self.label, finished, self.total)
+        self.crew.do([("spread", (sample,)), *(("score", (part,)) for part in parts)], done)
+        return found[0]
+
+    def score(self, parts: Sequence[Part]) -> None:
+        """Scores these parts and keeps each in the store."""
+        self.crew.do([("score", (part,)) for part in parts], lambda task, answer: None)
+
+    def _encode(self, parts: Sequence[Part]) -> None:
+        cases = self.store.cases(self.run.case_key)
+        images, texts = self.probe.candidates(
+            self.run, self.items, lambda columns: cases.blocks("cases", columns), self.store.root
+        )
+        n = len(images) + len(texts)
+        tasks: list[cluster.Task] = [("encode", (part,)) for part in parts]
+        tasks += [("encode_candidates", (start, min(start + ENCODED, n))) for start in range(0, n, ENCODED)]
+        label, finished = f"{self.label}: embeddings", 0
+
+        def done(task: cluster.Task, answer: object) -> None:
+            nonlocal finished
+            finished += 1
+            self._tell(label, finished, len(tasks))
+
+        self._tell(label, 0, len(tasks))
+        self.crew.do(tasks, done)
+
+    def _tell(self, label: str, done: float, total: float) -> None:
+        self.told = (label, done, total)
+        self.progress.update(label, done, total)
+
+    def __enter__(self) -> "RayExecutor":
+        return self
+
+    def __exit__(self, *failed: object) -> None:
+        """Ends the workers: at once where something failed, else when they have written what they hold."""
+        self.crew.end(at_once=failed[0] is not None)
+
+
+def _takes_gpu(device: str) -> bool:
+    """Whether each worker takes a GPU. Raises InvalidInput for a device that Ray does not deal out."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise InvalidInput(f"Device '{device}' cannot be had on Ray, which deals out GPUs. Choose auto, cpu or cuda.")
+    has = bool(cluster.room(1, 1))
+    if device == "cuda" and not has:
+        raise InvalidInput("No machine of the Ray cluster has a GPU. Choose --device cpu, or `ray start --num-gpus 1`.")
+    return has and device != "cpu"
