@@ -58,7 +58,12 @@ def is_url(cache: object) -> bool:
 def mirror(url: str) -> "Remote":
     """The object store of this URL, with its folder on this machine, which is made. Raises InvalidInput."""
     address = url.rstrip("/")
-    if "@" in address.partition("://")[2].partition("/")[0]:
+    scheme, _, where = address.partition("://")
+    if not where or scheme in ("http", "https"):
+        raise InvalidInput(
+            f"'{url}' names no bucket. Expected s3://BUCKET/FOLDER; a server of your own goes into AWS_ENDPOINT_URL."
+        )
+    if "@" in where.partition("/")[0]:
         raise InvalidInput("The URL of the cache has a user or a password in it. Give those in the environment.")
     root = _place(address)
     if not (root / MARK).exists():
@@ -306,4 +311,4 @@ def _raised() -> tuple[type[BaseException], ...]:
 
 def _line(error: BaseException) -> str:
     """What an error says, on one line and without what follows a URL: it may be a signature."""
-    return re.sub(r"\?[^\s\"')]*=[^\s\"')]*", "", str(error).strip().partition("\n")[0]) or type(error).__name__
+    return re.sub(r"\?[^\s\"')]*=[^\s\"')]*", "", " ".join(str(error).split())) or type(error).__name__

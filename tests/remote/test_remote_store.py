@@ -33,6 +33,8 @@ def finish(store: Store, key: str = KEY, table: pa.Table = TABLE, when: str = "2
     [
         ("nonsense://a/b", InvalidInput, r"'nonsense://a/b' is no cache \(Protocol not known: nonsense"),
         ("s3:/bucket/x", InvalidInput, r"'s3:/bucket/x' is neither a folder nor a URL.*two slashes"),
+        ("s3://", InvalidInput, r"'s3://' names no bucket"),
+        ("http://127.0.0.1:9000/bucket", InvalidInput, r"a server of your own goes into AWS_ENDPOINT_URL"),
         ("gs://a/b", MissingDependency, r"'gs://a/b' needs a package .*gcsfs.*Install it with pip"),
         ("s3://user:secret@a/b", InvalidInput, r"has a user or a password in it\. Give those in the environment\.$"),
     ],
@@ -260,7 +262,7 @@ def test_a_failure_is_told_without_the_signature_of_a_url(memory, on, monkeypatc
     there = on("one", memory).mirror.remote
 
     def fail(*_, **__):
-        raise ConnectionError('Cannot connect to "http://host/x?list-type=2&Signature=secret" now\nand more')
+        raise ConnectionError('Cannot connect to "http://host/x?list-type=2&Signature=secret"\nnow')
 
     monkeypatch.setattr(type(there._files), "find", fail)
     with pytest.raises(InvalidInput, match=r'\(Cannot connect to "http://host/x" now\)') as told:
