@@ -113,6 +113,13 @@ class Prsm(Probe):
 
         return score
 
+    def candidates(
+        self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> tuple[Sequence[Picture], Sequence[str]]:
+        """The pictures of a gallery that is not the dataset's own."""
+        name = str(run.options["gallery"])
+        return [item.image for item in registry.load_dataset(name, cache).items if item.image] if name else (), ()
+
 
 def _rankings(
     encoder: Encoder, gallery: Gallery, shown: Sequence[Picture], queries: Sequence[Sequence[str]]

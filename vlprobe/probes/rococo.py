@@ -115,6 +115,16 @@ class Rococo(Probe):
 
         return score
 
+    def candidates(
+        self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> tuple[Sequence[Picture], Sequence[str]]:
+        """The mixed pictures, and released captions as they are compared."""
+        shown = [item for item in items if item.image]
+        strengths, seeds = run.options["pictures"], run.options["picture_seeds"]
+        pictures = [one for kind in strengths for seed in seeds for one in _mixed(shown, f"{kind}:seed{seed}")]
+        released = [item for item in shown if item.foils and run.options["normalise"]]
+        return pictures, [_normal(text) for item in released for text in (*item.captions, *item.foils)]
+
 
 _COLUMNS = ("best_own", "best_altered", "top_altered", "rank_clean", "rank", "top")
 
@@ -140,7 +150,7 @@ class _TextGalleries:
         if policy not in self.built:
             texts = rows["text"]
             if policy == RELEASED and self.normalise:
-                texts = [" ".join(re.findall(r"\w+", text.lower())) for text in texts]
+                texts = [_normal(text) for text in texts]
             altered = np.array(rows["altered"])
             self.encoder.texts([text for text, own in zip(texts, ~altered, strict=True) if own], keep=True)
             whole = slice(0, len(texts))
@@ -167,11 +177,7 @@ class _PictureGalleries:
 
     def search(self, queries: Sequence[str], query_item: np.ndarray, rule: str) -> tuple[Found, Callable[[int], str]]:
         if rule not in self.built:
-            kind, lam, number = rule.split(":")
-            paths = {item.id: item.image.path for item in self.items}
-            edits = mix.picture_edits(paths, kind, float(lam), int(number.removeprefix("seed")))
-            mixed = [Picture(item.image.path, edits[item.id]) for item in self.items]
-            everything = [item.image for item in self.items] + mixed
+            everything = [item.image for item in self.items] + _mixed(self.items, rule)
             gallery = Gallery.of(
                 lambda part: self.encoder.images(everything[part]),
                 len(everything),
@@ -185,6 +191,18 @@ class _PictureGalleries:
         match = scoring.matcher(self.encoder, everything, queries, asked="texts")
         found = retrieve(self.encoder.texts(queries, keep=True), query_item, gallery, owner, altered, match)
         return found, lambda number: everything[number].name
+
+
+def _mixed(items: Sequence[Item], rule: str) -> list[Picture]:
+    """Every item's picture, mixed with a partner as the rule says: KIND:LAM:seedN."""
+    kind, lam, number = rule.split(":")
+    paths = {item.id: item.image.path for item in items}
+    edits = mix.picture_edits(paths, kind, float(lam), int(number.removeprefix("seed")))
+    return [Picture(item.image.path, edits[item.id]) for item in items]
+
+
+def _normal(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def _altered(item: Item, policy: str, options: Mapping[str, object], seed: int) -> tuple[list[str], Mapping[str, int]]:
