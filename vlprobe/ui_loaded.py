@@ -7,8 +7,8 @@ from vlprobe.play import Player
 
 
 def at_hand(name: str) -> bool:
-    """Whether a model loads in a moment, so that nobody has to ask for it."""
-    return name.startswith(("demo:", "control:"))
+    """Whether a model loads in a moment and from no file that a link can name, so that nobody has to ask for it."""
+    return name.startswith(("demo:", "control:")) and "@" not in name
 
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the model")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.files import place
+from vlprobe.files import place, regular
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
 
@@ -54,6 +54,7 @@ def _config(path: Path) -> dict:
     from vlprobe.demo.checkpoints import config_of
 
     try:
+        regular(path)  # a pipe would be waited for
         return config_of(path)
     except (OSError, SafetensorError, KeyError, TypeError) as error:
         raise InvalidInput(
