@@ -87,7 +87,7 @@ class Encoder:
             keys += _text_keys(tokens, whole)
             measured.append(_lengths(tokens, whole))
         known = np.fromiter(map(self._texts.__contains__, keys), bool, len(keys))
-        first_row = dict(zip(reversed(keys), reversed(range(len(keys)))))  # of texts with one key
+        first_row = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))  # of texts with one key
         first = np.fromiter(map(first_row.__getitem__, keys), np.int64, len(keys))
         is_first = first == np.arange(len(keys))
         found = np.empty((len(keys), self.dim), dtype=np.float32)
