@@ -4,7 +4,8 @@ A run of LGIP over a few drawn pictures is made as always; its tables are then r
 made-up margins, to eight models that were asked 1.5 million cases each, in the store's own layout and schema (in a
 temporary folder, removed at the end). Measured, as the median of seven calls after a first one:
 
-    page            `views.failures`: the worst 24 colour flips that fooled one model, page 1 and page 50, and how many
+    page            `views.failures`: the worst 24 colour flips that fooled one model, and how many there are: pages 1,
+                    51, 101 ... of which no row was read before, and one page again
     outcomes        `views.outcomes`: how many cases of one kind were held, tied and fooled
     aggregate       SQL over every answer: cases, mean margin and share fooled of each model and kind
     estimates       `views.estimates`: every model's means and intervals, as they were stored
@@ -17,6 +18,7 @@ from the click on an outcome to the new cards.
 """
 
 import argparse
+import itertools
 import os
 import signal
 import statistics
@@ -32,7 +34,7 @@ MODELS = 8
 CASES = 1_500_000
 CALLS = 7
 ROOT = Path(__file__).resolve().parents[1]
-GOALS = {"page 1": 50, "page 50": 50, "aggregate": 300, "estimates": 20}
+GOALS = {"a new page": 50, "page again": 50, "aggregate": 300, "estimates": 20}
 PORT = 8597
 
 
@@ -134,7 +136,7 @@ def tables(root: Path, key: str) -> None:
 
     store = Store(root)
     color = Filter("made-up:3", "flip", "color")
-    shown = views.failures(store, key, color, 1, 24)[0]["case"].tolist()
+    shown = views.failures(store, key, color, 2, 24)[0]["case"].tolist()
     keys = [manifest["key"] for manifest in store.runs()]
 
     def aggregate() -> None:
@@ -144,9 +146,10 @@ def tables(root: Path, key: str) -> None:
                 [store.files(keys, "scores")],
             ).df()
 
+    pages = itertools.count(1, 50)
     tasks = {
-        "page 1": lambda: views.failures(store, key, color, 1, 24),
-        "page 50": lambda: views.failures(store, key, color, 50, 24),
+        "a new page": lambda: views.failures(store, key, color, next(pages), 24),
+        "page again": lambda: views.failures(store, key, color, 1, 24),
         "page, any flip": lambda: views.failures(store, key, Filter("made-up:4"), 1, 24),
         "page, words": lambda: views.failures(store, key, replace(color, contains="dog"), 1, 24),
         "outcomes": lambda: views.outcomes(store, key, color),

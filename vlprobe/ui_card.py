@@ -45,7 +45,7 @@ def chips(said: Annotation | None) -> str:
 def case_pictures(row: object, mine: Mapping, side: int) -> None:
     """The case's pictures, or a line that says why one cannot be shown."""
     found = markup_cases.shots(row, mine)
-    places = st.columns(len(found), gap="small") if len(found) > 1 else [st.container()]
+    places = st.columns(len(found), gap="small") if len(found) > 1 else [st]
     for shot, place in zip(found, places, strict=len(found) > 0):
         if shot.label:
             css = "vp-label vp-wrong" if shot.wrong else "vp-label"

@@ -7,6 +7,7 @@ import contextlib
 import contextvars
 import copy
 import functools
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -45,7 +46,13 @@ _seen: contextvars.ContextVar[str] = contextvars.ContextVar("seen", default="") 
 
 def store() -> Store:
     """The cache folder that this dashboard shows."""
-    return Store(store_module.DEFAULT)
+    return _opened(store_module.DEFAULT, os.getcwd())
+
+
+@functools.lru_cache(maxsize=8)
+def _opened(root: Path | str, folder: str) -> Store:
+    """Opened once: a page asks for it dozens of times. `folder` is what a relative root is in."""
+    return Store(root)
 
 
 @contextlib.contextmanager

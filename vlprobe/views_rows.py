@@ -9,6 +9,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,9 @@ class Kept:
         self._held: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._held
+
     def get(self, key: Hashable, make: Callable[[], np.ndarray | pa.Table]) -> np.ndarray | pa.Table:
         """The value under this key; what is not held is made. Nobody may change it."""
         with self._lock:
@@ -47,6 +51,7 @@ class Kept:
 
 
 _kept = Kept(KEPT_BYTES)
+_readers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # of row groups: they are decoded beside each other
 
 
 def _stamped(path: str) -> tuple[str, int, int]:
@@ -58,9 +63,13 @@ def _stamped(path: str) -> tuple[str, int, int]:
 def margins(store: Store, run: str) -> np.ndarray:
     """The margin of every case of a run, by the case's number, float32."""
     path = store.files([run], "scores")[0]
-    return _kept.get(
-        (_stamped(path), "margin"), lambda: store.run(run).table("scores", ["margin"])["margin"].to_numpy()
-    )
+    stamped = _stamped(path)
+
+    def read() -> np.ndarray:
+        with pq.ParquetFile(path, metadata=_footer(stamped)[0]) as file:
+            return file.read(["margin"], use_threads=False)["margin"].to_numpy()
+
+    return _kept.get((stamped, "margin"), read)
 
 
 def cases(store: Store, case_key: str, where: str, values: Sequence[object]) -> np.ndarray:
@@ -104,10 +113,14 @@ def rows(store: Store, path: str, numbers: Sequence[int], without: tuple[str, ..
         with pq.ParquetFile(path, metadata=footer, read_dictionary=words) as file:
             return file.read_row_group(group, columns=schema.names, use_threads=False)
 
+    def kept(group: int) -> pa.Table:
+        return _kept.get((stamped, group, without), functools.partial(decoded, group))
+
+    groups = (np.searchsorted(starts, wanted, "right") - 1).tolist()
+    list(_readers.map(kept, {group for group in groups if (stamped, group, without) not in _kept}))
     found = []
-    for group, number in zip(np.searchsorted(starts, wanted, "right") - 1, wanted, strict=True):
-        table = _kept.get((stamped, int(group), without), functools.partial(decoded, int(group)))
-        found += table.slice(int(number - starts[group]), 1).to_pylist()
+    for group, number in zip(groups, wanted, strict=True):
+        found += kept(group).slice(int(number - starts[group]), 1).to_pylist()
     frame = pa.Table.from_pylist(found, schema=schema).to_pandas()
     for name in (field.name for field in schema if pa.types.is_map(field.type)):
         frame[name] = [dict(pairs) for pairs in frame[name]]

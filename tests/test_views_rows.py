@@ -1,0 +1,102 @@
+"""Rows by number are those that a plain read of the whole file has, whatever is kept; orders are those of `sorted`."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from vlprobe import store_entry, views_filter, views_rows
+from vlprobe.store import Store
+from vlprobe.views_filter import Filter
+from vlprobe.views_rows import Kept
+
+ROWS = 23
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """One run and its questions, in row groups of five."""
+    monkeypatch.setattr(store_entry, "GROUP_ROWS", 5)
+    there = Store(tmp_path / "cache")
+    there.run("a").finish({"scores": answers(0)}, {})
+    words = pa.table(
+        {
+            "case": range(ROWS),
+            "kind": ["flip", "same"] * 11 + ["flip"],
+            "texts": [[f"dog {case}"] * (case % 3) for case in range(ROWS)],
+            "tags": pa.array([[("place", str(case % 4))] for case in range(ROWS)], pa.map_(pa.string(), pa.string())),
+        }
+    )
+    there.cases("b").finish({"cases": words}, {})
+    return there
+
+
+def answers(seed: int) -> pa.Table:
+    margin = np.random.default_rng(seed).normal(size=ROWS).astype(np.float32)
+    return pa.table({"case": range(ROWS), "margin": margin, "run": ["a"] * ROWS})
+
+
+@pytest.mark.parametrize("few", [100, 0], ids=["from row groups", "by DuckDB"])
+def test_rows_are_those_of_the_file_in_the_order_that_is_asked_for(store: Store, monkeypatch, few: int):
+    monkeypatch.setattr(views_rows, "FEW", few)
+    path = store.files(["b"], "cases")[0]
+    whole = pd.read_parquet(path)
+    for _ in range(2):  # read, and kept
+        found = views_rows.rows(store, path, [22, 3, 99, 14, 4, -1], ("kind",))
+        assert found.columns.tolist() == ["case", "texts", "tags"]
+        assert found["case"].tolist() == [22, 3, 14, 4]
+        for row in found.itertuples():
+            assert list(row.texts) == list(whole["texts"][row.case])
+            assert row.tags == dict(whole["tags"][row.case])
+    assert views_rows.rows(store, path, [], ()).columns.tolist() == whole.columns.tolist()
+
+
+def test_cases_and_margins_are_by_number(store: Store):
+    assert views_rows.cases(store, "b", "kind = ?", ["same"]).tolist() == list(range(1, ROWS, 2))
+    assert views_rows.cases(store, "b", "kind = ?", ["other"]).tolist() == []
+    assert views_rows.margins(store, "a").tolist() == answers(0)["margin"].to_pylist()
+
+
+def test_a_table_that_was_made_anew_is_read_anew(store: Store):
+    path = store.files(["a"], "scores")[0]
+    views_rows.margins(store, "a"), views_rows.rows(store, path, [3], ())
+    store.run("a").finish({"scores": answers(1)}, {})
+    expected = answers(1)["margin"].to_pylist()
+    assert views_rows.margins(store, "a").tolist() == expected
+    assert views_rows.rows(store, path, [3], ())["margin"].tolist() == expected[3:4]
+
+
+def test_what_was_not_asked_for_longest_is_forgotten_first():
+    kept, made = Kept(100), []
+
+    def get(name: str) -> np.ndarray:
+        return kept.get(name, lambda: made.append(name) or np.zeros(40, dtype=np.int8))
+
+    for name in ("a", "b", "a", "c", "a", "b"):
+        assert len(get(name)) == 40
+    assert made == ["a", "b", "c", "b"]
+    assert len(kept.get("large", lambda: np.zeros(1000))) == 1000  # more than there is room for is held alone
+    get("b")
+    assert made[-1] == "b"
+
+
+@pytest.mark.parametrize("sort", views_filter.SORTS)
+def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
+    rng = np.random.default_rng(0)
+    margin, other = rng.choice([-0.5, -0.0, 0.0, 0.25, 0.5, math.nan], size=(2, 200)).astype(np.float32)
+    by = {
+        "worst": lambda m, o: m,
+        "closest": lambda m, o: abs(m),
+        "best": lambda m, o: -m,
+        "difference": lambda m, o: -abs(m - o),
+        "dataset": lambda m, o: 0.0,
+    }[sort]
+    keys = [by(float(m), float(o)) for m, o in zip(margin, other, strict=True)]
+    known = [place for place in range(200) if not math.isnan(keys[place])]
+    expected = [*sorted(known, key=keys.__getitem__), *(place for place in range(200) if math.isnan(keys[place]))]
+    chosen = replace(Filter("x"), sort=sort)
+    for start, stop in ((0, 1), (0, 12), (60, 72), (130, 170), (190, 300), (200, 212), (500, 512)):
+        assert views_filter.first(chosen, margin, other, start, stop).tolist() == expected[start:stop]
