@@ -21,7 +21,7 @@ from typing import Any
 
 from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
-from vlprobe.files import REPAIR, copying
+from vlprobe.files import REPAIR, copying, read
 
 MIRROR = "VLPROBE_MIRROR"  # the folder that mirrors lie in
 MARK = ".vlprobe-remote"
@@ -81,7 +81,7 @@ def of(folder: Path) -> "Remote | None":
     """
     for root in (folder, *folder.parents):
         try:
-            address = (root / MARK).read_text(encoding="utf-8")
+            address = read(root / MARK).decode()
         except (OSError, ValueError):
             continue
         if _place(address) != root:
@@ -239,7 +239,7 @@ class Remote:
 
     @contextlib.contextmanager
     def _beside(self, name: str) -> Iterator[str]:
-        """A place in the same folder that nobody looks at; the folder of the object is made."""
+        """A place that nobody looks at, to write to before the object's own, whose folder is made."""
         beside = self._path(f"sending/{uuid.uuid4().hex}")
         for path in (beside, self._path(name)):
             os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -9,6 +9,7 @@
 A file is written beside its name, read back, flushed to the disk and renamed; an entry in progress keeps its finished
 parts in `parts/`. Readers take the list of files from the manifests. There is no live `.duckdb` file: DuckDB lets one
 process write or several read, and a dashboard and a job are two processes. Nothing is migrated, nothing expires.
+The folder may be a mirror of an object store that several machines share: `store_mirror.py`.
 """
 
 import contextlib

@@ -69,6 +69,9 @@ def test_a_folder_that_somebody_made_sends_nothing_to_an_address_that_it_names(m
     shutil.copytree(Store(memory).root, tmp_path / "cache")
     with pytest.raises(InvalidInput, match=f"is a copied mirror of '{memory}'"):
         Store(tmp_path / "cache")
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / remote.MARK)  # is not waited for
+    assert Store(tmp_path / "pipe").mirror is None
 
 
 def test_names_in_a_bucket_cannot_leave_the_mirror(memory, on, tmp_path):
