@@ -1,14 +1,21 @@
 """What tests share: a small dataset made on the spot, a store in a temporary folder, the real data where it is."""
 
 import csv
+import os
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read at the first import of torch: two processes share two cores
 
 import pytest
 from PIL import Image, ImageDraw
+from streamlit.components.v2 import manifest_scanner
 
 from vlprobe.store import Store
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+HERE = Path(__file__).resolve().parent
+SHARED = HERE.parent.parent / "shared" / "data"
 CAPTIONS = [
     ("red", "dog", "A red dog is sitting on a bench.", "There is a red dog on a bench."),
     ("blue", "car", "A blue car next to a tree.", "Two people look at a blue car."),
@@ -17,6 +24,36 @@ CAPTIONS = [
     ("white", "boat", "A white boat floating on the water.", "There are two white boats."),
     ("brown", "horse", "A brown horse standing in a field.", "A person riding a brown horse."),
 ]
+
+
+LONGEST = [  # begun first, so that no process is left with one of them at the end
+    "browser/test_dashboard.py",
+    "faults/test_scenes.py",
+    "models/test_st.py",
+    "test_pages.py",
+    "test_pages_probes.py",
+    "test_pages_compare.py",
+    "test_cli.py",
+    "test_runner.py",
+    "test_views_paper.py",
+    "demo/test_measure.py",
+    "perturb/test_substitution.py",
+    "test_jobs.py",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the longest files first; `loadfile` deals files out in this order."""
+    places = {HERE / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def components() -> Iterator[None]:
+    """AppTest looks through all installed packages for components at each page that it opens; once is enough."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture

@@ -33,8 +33,6 @@ def open_page(monkeypatch: pytest.MonkeyPatch, store: Store, name: str = "overvi
     monkeypatch.setattr("vlprobe.store.DEFAULT", store.root)
     monkeypatch.chdir(ROOT)
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    at.run()
-    at.query_params.clear()
     for key, value in query.items():
         at.query_params[key] = value
     at.switch_page(f"pages/{name}.py").run()
@@ -55,7 +53,8 @@ def words(at: AppTest) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
-    at = shown(store, page)
+    at = shown(store).switch_page(f"pages/{page}.py").run()
+    assert not at.exception
     assert not at.error
     if page == "overview":
         assert [button.label for button in at.button] == ["Run the demo"]
@@ -70,7 +69,8 @@ def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_answers_with_results(shown, filled: Store, page: str):
-    at = shown(filled, page)
+    at = shown(filled).switch_page(f"pages/{page}.py").run()
+    assert not at.exception
     assert not at.error
     assert at.title[0].value == page.capitalize()
 
