@@ -136,3 +136,43 @@ def test_the_server_is_told_its_limits(given, expected, tmp_path: Path, monkeypa
     limits = {name: value for name, value in told.items() if name in (access.READ_ONLY, access.ROOTS)}
     assert limits == {name: value.format(**places) for name, value in expected.items()}
     assert told["command"][-2:] == ["--server.address", "127.0.0.1"]
+    assert (told["command"][-6:-4] == ["--server.maxUploadSize", "0"]) is ("--read-only" in given)
+
+
+@pytest.mark.parametrize("who", ["", " ", "@", "ada", "ada@", "a@b.org,*", "*@b.org"])
+def test_a_sign_in_that_names_nobody_does_not_open_the_door(who: str, tmp_path: Path):
+    from click.testing import CliRunner
+
+    from vlprobe.cli import main
+
+    found = CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", "--sign-in", who])
+    assert found.exit_code == 1
+    assert "names nobody who could sign in" in found.stderr
+
+
+def test_a_sign_in_list_that_is_empty_lets_nobody_in(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(access.SIGN_IN, "")
+    assert access.sign_in()
+    assert not access.allowed("ada@example.org", True)
+
+
+def test_a_folder_that_would_be_read_as_two_is_refused(tmp_path: Path):
+    (tmp_path / "a:b").mkdir()
+    with pytest.raises(InvalidInput, match="divides folders"):
+        access.settings(False, [tmp_path / "a:b"])
+
+
+def test_an_array_elsewhere_is_not_made_a_picture_that_may_be_read(served: Path):
+    import json
+
+    import numpy as np
+
+    np.save(served / "closed" / "a.npy", np.zeros((4, 4, 3), np.uint8))
+    row = {f"{what}{place}": f"{what} {place}" for what in ("caption", "image") for place in (0, 1)}
+    (served / "open" / "rows.json").write_text(json.dumps([row | {"image0": "../closed/a.npy", "image1": "0.png"}]))
+    with pytest.MonkeyPatch.context() as before:  # its digest is known: it was read before there were limits
+        before.delenv(access.ROOTS)
+        pictures.file_digests([served / "open" / ".." / "closed" / "a.npy"], served / "cache")
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        registry.load_dataset(f"pairs:{served / 'open' / 'rows.json'}@{served / 'open'}", served / "cache")
+    assert not list((served / "cache").rglob("*.bmp"))

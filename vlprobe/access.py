@@ -21,7 +21,16 @@ SIGN_IN = "VLPROBE_SIGN_IN"
 
 
 def settings(read_only: bool, roots: Sequence[Path], people: Sequence[str] = ()) -> dict[str, str]:
-    """The environment of a server that is limited in this way; no roots: not confined; no people: no sign-in."""
+    """The environment of a server that is limited in this way; no roots: not confined; no people: no sign-in.
+
+    Raises InvalidInput where it would let in, or let read, other than what was meant.
+    """
+    for who in people:
+        if who != "*" and ("@" not in who or not who.rpartition("@")[2] or re.search(r"[\s,*]", who)):
+            raise InvalidInput(f"'{who}' names nobody who could sign in. Expected an address, @domain, or *.")
+    for root in roots:
+        if os.pathsep in str(root.resolve()):
+            raise InvalidInput(f"Folder '{root}' has a '{os.pathsep}' in its path, which divides folders. Rename it.")
     found = {READ_ONLY: "1"} if read_only else {}
     if people:
         found[SIGN_IN] = ",".join(people)
@@ -36,8 +45,8 @@ def read_only() -> bool:
 
 
 def sign_in() -> bool:
-    """Whether people have to sign in."""
-    return bool(os.environ.get(SIGN_IN))
+    """Whether people have to sign in; where nobody is named, nobody gets in."""
+    return SIGN_IN in os.environ
 
 
 def allowed(email: str, verified: bool) -> bool:

@@ -47,6 +47,11 @@ def dashboard(
     store = Store(ctx.obj or DEFAULT)
     app = Path(__file__).resolve().parent.parent / "app.py"
     command = [sys.executable, "-m", "streamlit", "run", str(app)]
+    if read_only:
+        command += [
+            "--server.maxUploadSize",
+            "0",
+        ]  # a page has no place to upload to, but the server still would take it
     command += ["--server.port", str(port), "--server.address", address]
     limits = access.settings(read_only, [*roots, store.root] if roots else [], people)
     # Streamlit reads its settings from the folder that it is started in.

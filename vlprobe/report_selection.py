@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -15,7 +16,8 @@ from vlprobe.types import Picture
 from vlprobe.views import Filter
 
 MOST = 10_000  # cases in one file
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
+# What makes a spreadsheet run a cell, wide letters too: at its beginning, and where semicolons and lines divide cells.
+FORMULA = re.compile("(?:^|(?<=[;\t\r\n]))(?=[ ]*[=+@\uff1d\uff0b\uff0d\uff20-])|^(?=[\t\r\n])")
 PLAIN = ("id", "item", "kind", "subtype", "rule", "source", "target", "margin")
 
 
@@ -44,12 +46,12 @@ def as_csv(store: Store, case_key: str, chosen: Filter) -> str:
 
 
 def defused(value: object) -> object:
-    """A cell that no spreadsheet runs: text that begins like a formula gets an apostrophe; numbers stay numbers.
+    """A cell that no spreadsheet runs: what begins like a formula gets an apostrophe; numbers stay numbers.
 
-    >>> defused("=1+1"), defused("-"), defused(-0.5), defused("a dog")
-    ("'=1+1", "'-", -0.5, 'a dog')
+    >>> defused("=1+1"), defused("-"), defused(-0.5), defused("a dog; =1+1")
+    ("'=1+1", "'-", -0.5, "a dog;' =1+1")
     """
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return FORMULA.sub("'", value) if isinstance(value, str) else value
 
 
 def _pictures(names: Sequence[str]) -> list[str]:

@@ -130,6 +130,17 @@ def test_a_spreadsheet_runs_no_cell_of_an_export(filled):
         assert cell[:1] != "-" or re.fullmatch(r"-[\d.e-]+", cell), cell
 
 
+@pytest.mark.parametrize("divider", [",", ";", "\t"])
+@pytest.mark.parametrize(
+    "words", [*FORMULAS, " =vpevil(1)", "a;=vpevil(1)", 'a";=vpevil(1)', "a\t+vpevil", "a\n@vpevil"]
+)
+def test_no_cell_is_a_formula_wherever_a_spreadsheet_divides_cells(words: str, divider: str):
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow([report_selection.defused(words), "1"])
+    cells = [cell.strip(' "') for line in buffer.getvalue().splitlines() for cell in line.split(divider)]
+    assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@")]
+
+
 def test_the_command_line_prints_words_that_no_spreadsheet_and_no_terminal_obeys(filled):
     key = filled.runs()[0]["key"]
     words = ["--cache", str(filled.root), "failures", key, "--kind", "flip", "--outcome", "all", "--size", "1000"]

@@ -28,6 +28,7 @@ import numpy as np
 from PIL import Image
 
 from vlprobe import pictures
+from vlprobe.access import refuse_outside
 from vlprobe.datasets import released
 from vlprobe.datasets.checks import Loaded
 from vlprobe.errors import InvalidInput
@@ -166,6 +167,7 @@ def _is_array(picture: Picture) -> bool:
 
 def _frame(path: Path, target: Path) -> Path:
     """Writes an array as a picture, unless it is there; aside and then moved, so that a file that exists is whole."""
+    refuse_outside(path)  # the picture that is made of it may be read
     if target.is_file():
         return target
     try:
