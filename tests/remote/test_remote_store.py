@@ -195,6 +195,31 @@ def test_what_was_finished_and_is_damaged_before_it_is_sent_is_made_again(memory
     assert not one.mirror.remote.names("runs")
 
 
+def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, monkeypatch):
+    one = on("one", memory)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(store_mirror, "write_bytes", killed)
+        finish(one)
+    assert on("two", memory).run(KEY).table("scores").equals(TABLE)
+    on("one", memory).writable()
+    assert [run["key"] for run in one.runs()] == [KEY]
+    assert not list(one.root.rglob("pending.json"))
+
+
+def test_a_commit_whose_answer_was_lost_and_that_was_tried_again_is_ours(memory, on, monkeypatch, caplog):
+    one = on("one", memory)
+    create = Remote.create
+    monkeypatch.setattr(Remote, "create", lambda *given: create(*given) and False)
+    finish(one)
+    assert one.run(KEY).table("scores").equals(TABLE)
+    assert len(one.mirror.remote.names("runs")) == 1
+    assert not caplog.records
+
+
 def test_each_machine_finds_the_pictures_where_it_has_them(memory, on, tmp_path):
     here, there = make_tiny(tmp_path / "here"), make_tiny(tmp_path / "there")
     (there_csv := Path(there.partition(":")[2])).write_bytes(Path(here.partition(":")[2]).read_bytes())
