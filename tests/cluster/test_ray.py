@@ -1,0 +1,309 @@
+"""Runs on a real Ray cluster of two nodes on this machine, one of which goes away half-way."""
+
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.conftest import make_tiny
+from tests.test_architecture import PACKAGE, imports
+from vlprobe import __version__, cluster, registry, runner_answers, runner_parts
+from vlprobe.errors import InvalidInput, JobFailed, MissingDependency, VlprobeError
+from vlprobe.runner import Progress, Request, execute
+from vlprobe.store import Store
+
+# Ray's own, of processes that end when they are told to and of settings that will mean something else one day.
+pytestmark = pytest.mark.filterwarnings("ignore")
+NODE = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80 << 20, "include_log_monitor": False}
+SOON_DEAD = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
+
+
+class TwoNodes:
+    """A head and another node; the other one can go and come."""
+
+    def __init__(self, folder: str) -> None:
+        from ray.cluster_utils import Cluster
+
+        head = NODE | {"include_dashboard": False, "temp_dir": folder, "_system_config": SOON_DEAD}
+        self.all = Cluster(initialize_head=True, head_node_args=head)
+        self.other: Any = None
+
+    def complete(self) -> "TwoNodes":
+        if self.other is None:
+            self.other = self.all.add_node(wait=False, **NODE)
+        return self
+
+    def kill_one(self) -> None:
+        self.all.remove_node(self.other, allow_graceful=False)
+        self.other = None
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[TwoNodes]:
+    pytest.importorskip("ray", reason="needs requirements-ray.txt")
+    threads = torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (cluster.QUIET | {"OMP_NUM_THREADS": "1"}).items():
+            patch.setenv(name, value)
+        torch.set_num_threads(1)
+        folder = tempfile.mkdtemp(prefix="ray")  # names of sockets are short
+        nodes = TwoNodes(folder)
+        yield nodes
+        nodes.all.shutdown()
+        torch.set_num_threads(threads)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def nodes(started: TwoNodes) -> TwoNodes:
+    return started.complete()
+
+
+@pytest.fixture
+def crews(monkeypatch: pytest.MonkeyPatch) -> list["Watched"]:
+    """All crews of a test, which remember whom they hired and what was lost."""
+    found: list[Watched] = []
+
+    class Own(Watched):
+        def __init__(self, *given) -> None:
+            super().__init__(*given)
+            found.append(self)
+
+    monkeypatch.setattr(cluster, "Crew", Own)
+    return found
+
+
+class Watched(cluster.Crew):
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
+        self.hired: list[Any] = []
+        self.missed: list[str] = []
+
+    def _ask(self, worker, task, *given):
+        if task is cluster._HELLO:
+            self.hired.append(worker)
+        super()._ask(worker, task, *given)
+
+    def _count(self, task, error):
+        self.missed.append(task[0])
+        super()._count(task, error)
+
+
+class Half(Progress):
+    """Does something once, when half of what a label says is done, and keeps which parts there are then and later."""
+
+    def __init__(self, label: str, act: Callable[[], None], parts: Path) -> None:
+        self.label, self.act, self.parts = label, act, parts
+        self.before: dict[str, int] | None = None
+        self.after: dict[str, int] = {}
+
+    def update(self, label, done, total):
+        if self.before is None and label == self.label and 2 * done >= total:
+            self.before = self._written()
+            self.act()
+        if label.endswith("intervals"):
+            self.after = self._written()
+
+    def remade(self) -> list[str]:
+        return [name for name, number in self.before.items() if self.after[name] != number]
+
+    def _written(self) -> dict[str, int]:
+        return {path.name: path.stat().st_ino for path in self.parts.glob("*.json")}
+
+
+def asked(nodes: TwoNodes | None, **changes) -> Request:
+    request = Request(("demo:softmax",), "", "lgip", limit=40, examine=False)
+    return replace(request, **({"executor": "ray", "ray_address": nodes.all.address} if nodes else {}), **changes)
+
+
+def sums(manifest: dict) -> dict[str, str]:
+    return {file["name"]: file["sha256"] for file in manifest["files"]}
+
+
+def run_locally(request: Request, store: Store) -> dict:
+    """The manifest of a run in this process, whose results and embeddings are then put away."""
+    manifest = execute(request, store)[0]
+    shutil.move(store.root / "runs", store.root.parent / "local")
+    shutil.move(store.root / "embeddings", store.root.parent / "local")
+    return manifest
+
+
+def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, crews, store, monkeypatch):
+    monkeypatch.setattr(runner_answers, "PART_CASES", 300)
+    local = run_locally(asked(None), store)
+    progress = Half("demo:softmax on demo", nodes.kill_one, store.run(local["key"]).folder / "parts")
+    spread = execute(asked(nodes), store, progress)[0]
+    assert sums(spread) == sums(local)
+    assert spread["spread"] == local["spread"]
+    assert len(progress.before) >= 4
+    assert len(crews[0].missed) == 1
+    assert len(progress.remade()) <= 1, "more was done again than the part that the node was at"
+
+
+def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_encoded(nodes, crews, store, monkeypatch):
+    monkeypatch.setattr(runner_answers, "PART_CASES", 200)
+    monkeypatch.setattr("vlprobe.runner_ray.ENCODED", 40)
+    options = {"pictures": ["mix:0.9"], "picture_seeds": [1, 2], "policies": ["same-concept", "danger"]}
+    request = asked(None, probe="rococo", options=options)
+    local = run_locally(request, store)
+    texts = sum(path.stat().st_size for path in (store.root.parent / "local").rglob("texts/*.npy"))
+    progress = Half("demo:softmax on demo: embeddings", nodes.kill_one, store.run(local["key"]).folder / "parts")
+    spread = execute(replace(request, executor="ray", ray_address=nodes.all.address), store, progress)[0]
+    assert sums(spread) == sums(local)
+    assert progress.before == {}, "a part was scored before the gallery was encoded"
+    assert crews[0].missed
+    kept = sum(path.stat().st_size for path in store.root.rglob("embeddings/*/texts/*.npy"))
+    assert kept > texts, "the altered captions were not shared"
+
+
+class Stop(Progress):
+    def update(self, label, done, total):
+        if label.startswith("control:random on") and done:
+            raise KeyboardInterrupt
+
+
+def test_a_cancelled_run_leaves_no_worker_and_goes_on_from_its_parts_while_nodes_come_and_go(
+    nodes, crews, tmp_path, monkeypatch
+):
+    import ray
+
+    monkeypatch.setattr(runner_answers, "PART_CASES", 8)
+    monkeypatch.setattr(cluster, "ROOM", 0.0)
+    local = asked(None, models=("control:random",), dataset=make_tiny(tmp_path / "tiny"), limit=0)
+    request = replace(local, executor="ray", ray_address=nodes.all.address)
+    store = Store(tmp_path / "cache")
+    expected = run_locally(local, store)
+
+    def one_goes_another_comes():
+        nodes.kill_one()
+        nodes.complete()
+
+    with cluster.joined(nodes.all.address):
+        with pytest.raises(KeyboardInterrupt):
+            execute(request, store, Stop())
+        for worker in crews[0].hired:
+            with pytest.raises(ray.exceptions.RayActorError):
+                ray.get(worker.hello.remote())
+        parts = store.run(expected["key"]).folder / "parts"
+        kept = {path.name: path.stat().st_ino for path in parts.glob("*.json")}
+        assert kept
+        progress = Half("control:random on " + local.dataset, one_goes_another_comes, parts)
+        assert sums(execute(request, store, progress)[0]) == sums(expected)
+    assert kept.items() <= progress.after.items()
+    assert len(progress.remade()) <= 1
+    assert len(crews[1].hired) >= 3, "nobody took the place of the lost worker"
+
+
+def refused(request: Request, store: Store, kind: type[VlprobeError] = InvalidInput) -> str:
+    with pytest.raises(VlprobeError) as raised:
+        execute(request, store)
+    assert type(raised.value) is kind
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_an_error_of_a_worker_is_one_line_here(nodes, tiny, store):
+    request = asked(nodes, models=("control:random",), dataset=tiny, probe="prsm", limit=0)
+    assert "has the tag 'year' to group by" in refused(replace(request, options={"group": "year"}), store)
+
+
+def test_a_worker_with_another_model_is_refused(nodes, tiny, store, monkeypatch):
+    model = registry.load_model("control:random")
+    monkeypatch.setattr(model, "digest", "0" * 32)
+    monkeypatch.setattr(registry, "load_model", lambda *_: model)
+    said = refused(asked(nodes, models=("control:random",), dataset=tiny, limit=0), store)
+    assert "not the same on all machines" in said
+    assert "0" * 32 in said
+
+
+def test_a_worker_with_another_version_is_refused(nodes, tiny, store, monkeypatch):
+    monkeypatch.setattr(cluster, "__version__", "0.0.1")
+    said = refused(asked(nodes, models=("control:random",), dataset=tiny, limit=0), store)
+    assert "this machine has 0.0.1" in said
+
+
+def test_what_no_machine_has_is_said_before_anything_is_asked(nodes, tiny, store):
+    request = asked(nodes, models=("control:random",), dataset=tiny, limit=0)
+    with cluster.joined(nodes.all.address):
+        assert "No machine of the Ray cluster has a GPU" in refused(replace(request, device="cuda"), store)
+        assert "Choose auto, cpu or cuda" in refused(replace(request, device="cuda:1"), store)
+        gallery = replace(request, probe="prsm", keep_embeddings=False)
+        assert "--no-embedding-cache" in refused(gallery, store)
+        torch.set_num_threads(3)
+        try:
+            assert "Choose --threads 1," in refused(request, store)
+        finally:
+            torch.set_num_threads(1)
+
+
+def deadly() -> type:
+    """A worker that takes its process with it; of no module, so that it is sent as it is."""
+
+    class Deadly:
+        def hello(self) -> str:
+            return __version__
+
+        def load(self, job: object) -> None:
+            pass
+
+        def die(self) -> None:
+            os._exit(1)
+
+    return Deadly
+
+
+def test_work_that_takes_every_worker_with_it_is_given_up(nodes):
+    with cluster.joined(nodes.all.address):
+        crew = cluster.Crew(deadly(), None, 1, 0, 1, lambda: None)
+        with pytest.raises(JobFailed, match=r"3 workers of the Ray cluster were lost at the same work \(die"):
+            crew.do([("die", ())], lambda task, answer: None)
+        crew.end(at_once=True)
+
+
+def test_a_cluster_that_has_no_room_for_long_is_told(nodes, monkeypatch):
+    import ray
+
+    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    with cluster.joined(nodes.all.address):
+        others = [ray.remote(deadly()).options(num_cpus=1).remote() for _ in ray.nodes()]
+        ray.get([others[0].hello.remote()])
+        crew = cluster.Crew(deadly(), None, 1, 0, 1, lambda: None)
+        with pytest.raises(JobFailed, match=r"no room for a worker.*the same command goes on"):
+            crew.do([("die", ())], lambda task, answer: None)
+        crew.end(at_once=True)
+
+
+def test_an_address_that_does_not_answer_is_told_at_once(tiny, store):
+    pytest.importorskip("ray", reason="needs requirements-ray.txt")
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+        request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
+        assert f"No Ray cluster can be joined at '{address}'" in refused(request, store)
+
+
+def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    said = refused(Request(("control:random",), tiny, "lgip", executor="ray"), store, MissingDependency)
+    assert "pip install -r requirements-ray.txt" in said
+
+
+def test_an_unknown_executor_is_told(tiny, store):
+    assert "Expected one of: local, ray" in refused(Request(("control:random",), tiny, "lgip", executor="slurm"), store)
+
+
+def test_nothing_imports_ray_before_a_cluster_is_joined():
+    top = {name.partition(".")[0] for path in PACKAGE for name, at_top in imports(path) if at_top}
+    assert "ray" not in top
+
+
+def test_the_name_of_a_part_says_where_it_is():
+    assert runner_parts.name((12, 4096)) == "000000012-000004096"
