@@ -8,7 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.test_pages import open_page, words
-from vlprobe import annotations, bookmarks, ui_cards, views
+from vlprobe import annotations, bookmarks, ui_cards, ui_state, views
+from vlprobe import store as store_module
 from vlprobe.annotations import Annotation
 from vlprobe.store import Store
 from vlprobe.views_compare import bucket
@@ -40,6 +41,20 @@ def press(at: AppTest, label: str) -> AppTest:
     next(button for button in at.button if button.label == label).click().run()
     assert not at.exception, at.exception[0].message
     return at
+
+
+def test_what_a_page_does_to_a_table_stays_its_own(compared: Store, key: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(store_module, "DEFAULT", compared.root)
+    first, total = ui_state.view("failures", key, views.Filter(ONE))
+    expected = first["margin"].tolist()
+    first["margin"] = 0.0
+    first.insert(0, "more", 1)
+    again, _ = ui_state.view("failures", key, views.Filter(ONE))
+    assert again["margin"].tolist() == expected and "more" not in again
+    counts = ui_state.view("outcomes", key, views.Filter(ONE))
+    assert counts["fooled"] == total
+    counts["fooled"] = -1
+    assert ui_state.view("outcomes", key, views.Filter(ONE))["fooled"] == total
 
 
 @pytest.mark.parametrize("name", ["only_first", "only_second"])
