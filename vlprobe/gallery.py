@@ -5,14 +5,12 @@ bit, wherever in the gallery it stands. A model that also looks at pairs ranks t
 A gallery that is too large for its share of the memory is read from a file, block by block.
 """
 
-import functools
 import hashlib
 import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import numpy as np
 
@@ -32,9 +30,9 @@ class Gallery:
 
     def __init__(self, vectors: np.ndarray) -> None:
         self.n = len(vectors)
-        self.first, self.which = _distinct(vectors)
-        own = vectors if len(self.first) == len(vectors) else vectors[self.first]
-        self._blocks: Callable[[], Iterator[np.ndarray]] = lambda: iter((own,))
+        self.first, self.which = distinct(vectors)
+        self._rows: np.ndarray | Rows = vectors if len(self.first) == len(vectors) else vectors[self.first]
+        self._room = max(1, len(self._rows))
 
     @classmethod
     def of(cls, encode: Callable[[slice], np.ndarray], n: int, width: int, memory: int) -> "Gallery":
@@ -50,30 +48,34 @@ class Gallery:
         """
         if 4 * n * width <= memory // SHARES:
             return cls(encode(slice(0, n)))
-        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the gallery
+        rows = Rows(width)
         row_of: dict[bytes, int] = {}
         first, which = [], np.empty(n, dtype=np.int64)
         for start in range(0, n, ENCODED):
             vectors = np.ascontiguousarray(encode(slice(start, min(start + ENCODED, n))))
+            known = len(first)
             for number, row in enumerate(vectors, start):
                 key = hashlib.blake2b(row.tobytes(), digest_size=16).digest()
                 if key not in row_of:
                     row_of[key] = len(first)
                     first.append(number)
-                    file.write(row.tobytes())
                 which[number] = row_of[key]
-        file.flush()
+            rows.write(known, vectors[np.array(first[known:], dtype=np.int64) - start])
         made = cls.__new__(cls)
         made.n = n
-        weakref.finalize(made, file.close)
         made.first, made.which = np.array(first), which if len(first) < n else slice(None)
-        made._blocks = functools.partial(_read, file, len(first), width, memory // SHARES)
+        made._rows, made._room = rows, max(1, memory // SHARES // (4 * width))
         return made
 
     @property
     def block(self) -> int:
         """How many queries are asked at once."""
         return max(1, BLOCK_BYTES // (4 * max(self.n, 1)))
+
+    def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
+        """The distinct candidates, as many at once as there is room for, and the number of the first of these."""
+        for start in range(0, len(self._rows), self._room):
+            yield start, self._rows[start : start + self._room]
 
     def similarities(self, queries: np.ndarray, match: Match | None = None) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of queries and their similarities to every candidate, of shape (block, n).
@@ -83,24 +85,39 @@ class Gallery:
         for start in range(0, len(queries), self.block):
             block = slice(start, min(start + self.block, len(queries)))
             asked = queries[block]
-            first, which = _distinct(asked)
-            parts = [products(asked[first], vectors) for vectors in self._blocks()]
+            first, which = distinct(asked)
+            parts = [products(asked[first], vectors) for _, vectors in self.blocks()]
             found = (parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))[which]
             if match:
                 found = reranked(found, lambda query, column, start=start: match(start + query, self.first[column]))
             yield block, found[:, self.which]
 
 
-def _read(file: BinaryIO, n: int, width: int, room: int) -> Iterator[np.ndarray]:
-    """Rows of a file, as many at once as there is room for."""
-    step = max(1, room // (4 * width))
-    for start in range(0, n, step):
-        rows = min(step, n - start)
-        data = os.pread(file.fileno(), 4 * width * rows, 4 * width * start)
-        yield np.frombuffer(data, dtype=np.float32).reshape(rows, width)
+class Rows:
+    """Vectors in a file without a name, which disappears with them; a slice of them is read from the disk."""
+
+    def __init__(self, width: int) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with these rows
+        weakref.finalize(self, self._file.close)
+        self._bytes, self._n = 4 * width, 0
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        start, stop, _ = part.indices(self._n)
+        data = os.pread(self._file.fileno(), self._bytes * (stop - start), self._bytes * start)
+        return np.frombuffer(data, dtype=np.float32).reshape(stop - start, self._bytes // 4)
+
+    def write(self, first: int, vectors: np.ndarray) -> None:
+        """Puts vectors, float32 of shape (n, width), in the places from the first on."""
+        self._file.seek(self._bytes * first)
+        self._file.write(np.ascontiguousarray(vectors).data)
+        self._file.flush()
+        self._n = max(self._n, first + len(vectors))
 
 
-def _distinct(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
+def distinct(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
     """Where each distinct row stands first, and which of these each row is; no two equal: every row, as it stands."""
     rows = np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.shape[1] * 4))).ravel()
     _, first, which = np.unique(rows, return_index=True, return_inverse=True)

@@ -49,8 +49,13 @@ def shots(row: object, mine: Mapping) -> list[Shot]:
 
 
 def _place(mine: Mapping) -> str:
-    after, before = int(mine["rank"]), int(mine["rank_clean"])
-    return f"rank {after:,}" if after == before else f"rank {after:,}; in the clean gallery {before:,}"
+    after, before = (_rank(mine, name) for name in ("rank", "rank_clean"))
+    return f"rank {after}" if after == before else f"rank {after}; in the clean gallery {before}"
+
+
+def _rank(mine: Mapping, name: str) -> str:
+    """The rank; one that an approximate search does not know is beyond all that it looked up."""
+    return f"more than {int(mine['looked_up']):,}" if _unknown(mine[name]) else f"{int(mine[name]):,}"
 
 
 def body(row: object, mine: Mapping, picture: Callable[[str], str], everything: bool) -> list[str]:
@@ -216,8 +221,8 @@ def columns(row: object, mine: Mapping) -> dict[str, Callable[[Mapping], str]]:
         return {"true": lambda answer: _score(answer, 0), second: lambda answer: _score(answer, 1)}
     if "rank" in mine:
         return {
-            "rank": lambda answer: f"{int(answer['rank']):,}",
-            "clean": lambda answer: f"{int(answer['rank_clean']):,}",
+            "rank": lambda answer: _rank(answer, "rank"),
+            "clean": lambda answer: _rank(answer, "rank_clean"),
         }
     if row.kind == "ranking":
         return {

@@ -54,7 +54,7 @@ def answer(run: Run, items: Sequence[Item], probe: Probe, by: "LocalExecutor | R
         **{name: asked[name] for name in ("n_items", "n_cases", "dropped", "findings", "notes")},
         "n_units": answers.n_units,
         "spread": spread,
-        "note": getattr(model, "note", ""),
+        "note": "; ".join(filter(None, [getattr(model, "note", ""), answers.note])),
         "score_type": scoring.score_type(model, probe),
         "erased": erased,
         "version": __version__,
@@ -88,6 +88,7 @@ class _Answers:
     def judged(self, probe: Probe, judge: Judge, erased: Counter[str]) -> Iterator[pa.Table]:
         """Blocks of the table of scores; on its way each block is judged, and its erased edits are counted by kind."""
         known = probe.survey(rows for _, _, rows in self._blocks())
+        self.note = str(known.get("note", ""))
         for cases, scores, rows in self._blocks():
             rows = probe.prepare(rows, known)
             judge.add(rows)

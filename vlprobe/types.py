@@ -217,7 +217,10 @@ class Probe(ABC):
         return (), ()
 
     def survey(self, blocks: "Iterable[pd.DataFrame]") -> Mapping[str, object]:
-        """What can only be known from all scored cases of a run, which come a block at a time."""
+        """What can only be known from all scored cases of a run, which come a block at a time.
+
+        A `note` in it is told with the run's numbers, as a model's note is.
+        """
         return {}
 
     def prepare(self, rows: "pd.DataFrame", known: Mapping[str, object]) -> "pd.DataFrame":

@@ -31,6 +31,7 @@ LABELS = {
     "k_same": "Rewordings a caption, at most",
     "k_diff": "Flips a caption, at most",
     "tag": "Advanced rewordings are told by",
+    "approximate": "Candidates looked up, 0: all",
 }
 HELP = {
     "rules": "Strict keeps captions grammatical and drops flips that stay true; paper does literally what LGIP prints.",
@@ -259,7 +260,7 @@ def _options(probe: str, names: Sequence[str], widths: Sequence[int] | int) -> d
         if isinstance(default, list):
             found[name] = column.multiselect(label, default, default, key=key)
         elif isinstance(default, int):
-            found[name] = int(column.number_input(label, 1, None, default, key=key))
+            found[name] = int(column.number_input(label, min(default, 1), None, default, key=key))
         elif name in CHOICES:
             found[name] = column.selectbox(label, CHOICES[name], key=key, help=HELP[name])
         else:

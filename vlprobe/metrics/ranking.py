@@ -12,7 +12,7 @@ import numpy as np
 
 from vlprobe.types import Metric
 
-LOCAL = (100, 1000)  # the paper's k
+OVERLAPS = (10, 100, 1000)  # how many of the first are compared; the paper's k are the last two
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ METRICS = (
             _column(f"local_{k}"),
             ties=False,
         )
-        for k in (10, *LOCAL)
+        for k in OVERLAPS
     ),
     Metric(
         "prsm_global_idlist",
@@ -211,5 +211,28 @@ def measures(rankings: Rankings) -> dict[str, float]:
     return {
         "global": rank_correlation(rankings),
         "global_idlist": list_correlation(rankings),
-        **{f"local_{k}": top_overlap(rankings, k) for k in (10, *LOCAL)},
+        **{f"local_{k}": top_overlap(rankings, k) for k in OVERLAPS},
     }
+
+
+def first_measures(values: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
+    """The measures of one query's versions of which only the best candidates are known; NaN where that is too little.
+
+    An overlap is known where every version has a candidate below the first k and those that tie with these.
+
+    Args:
+        values: Similarities, float32 of shape (n_versions, n); -inf where a candidate was not among the best.
+
+    Returns:
+        The measures by column name, and the order of the candidates as in Rankings.
+    """
+    rankings = Ranker()(values)
+    lowest = np.where(np.isneginf(values), np.inf, values).min(axis=1)
+
+    def known(k: int) -> bool:
+        return k <= values.shape[1] and all(
+            own[order[k - 1]] > low for own, order, low in zip(values, rankings.order, lowest, strict=True)
+        )
+
+    overlaps = {f"local_{k}": top_overlap(rankings, k) if known(k) else math.nan for k in OVERLAPS}
+    return {"global": math.nan, "global_idlist": math.nan, **overlaps}, rankings.order

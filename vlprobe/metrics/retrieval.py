@@ -1,7 +1,8 @@
 """RoCOCO's measures: retrieval in a clean gallery, and in the same gallery with altered captions or pictures added.
 
-Rows carry `rank_clean` and `rank` (1 is best; a tie with a wrong candidate counts against the right one), and
-`top_altered` (1 where no original scores strictly above the best altered candidate).
+Rows carry `rank_clean` and `rank` (1 is best; a tie with a wrong candidate counts against the right one; NaN: beyond
+the candidates that an approximate search looked up, of which there are 10 or more), and `top_altered` (1 where no
+original scores strictly above the best altered candidate).
 """
 
 import math
@@ -13,10 +14,10 @@ from vlprobe.types import Metric
 
 
 def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
-    """Whether the right candidate is among the first k.
+    """Whether the right candidate is among the first k, at most 10: an unknown rank is not.
 
-    >>> recall(pd.DataFrame({"rank": [1, 6]}), "rank", 5).tolist()
-    [1.0, 0.0]
+    >>> recall(pd.DataFrame({"rank": [1, 6, math.nan]}), "rank", 5).tolist()
+    [1.0, 0.0, 0.0]
     """
     return (rows[column].to_numpy() <= k).astype(np.float64)
 

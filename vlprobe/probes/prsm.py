@@ -7,7 +7,7 @@ A case is one query in several versions, P1: any paraphrases (the captions of on
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import registry, scoring
+from vlprobe import gallery_faiss, registry, scoring
 from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
 from vlprobe.gallery import Gallery
+from vlprobe.gallery_faiss import Nearest
 from vlprobe.metrics import ranking
 from vlprobe.perturb import lgip
 from vlprobe.types import Case, Edit, Item, Picture, Probe, Reader, Run
@@ -35,11 +36,13 @@ class Prsm(Probe):
     needs = "gallery"
     dataset = "demo"
     kinds: Mapping[str, str] = {"ranking": "One query in several wordings"}
-    defaults: Mapping[str, object] = {"gallery": "", "group": ""}
+    # Candidates that an approximate search looks up for each wording; 0: all
+    defaults: Mapping[str, object] = {"gallery": "", "group": "", "approximate": 0}
     metrics = ranking.METRICS
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digest of the gallery."""
+        """Adds the digest of the gallery; leaves out what an exact search has no use for."""
+        options = gallery_faiss.pinned(options)
         name = str(options["gallery"])
         return {**options, "gallery_digest": registry.load_dataset(name, cache).digest} if name else options
 
@@ -78,9 +81,13 @@ class Prsm(Probe):
                 f"No picture of the gallery has the tag '{group}' to group by. It has: {', '.join(known)}."
             )
 
-        def made(numbers: np.ndarray) -> Gallery:
+        k = int(run.options.get("approximate", 0))
+        n_cases = sum(len(block) for block in cases(["case"])) if k else 0
+
+        def made(numbers: np.ndarray) -> Gallery | Nearest:
             shown = [pictures[number] for number in numbers]
-            return Gallery.of(lambda part: encoder.images(shown[part]), len(shown), encoder.image_dim, encoder.memory)
+            whole = Gallery.of(lambda part: encoder.images(shown[part]), len(shown), encoder.image_dim, encoder.memory)
+            return gallery_faiss.searched(whole, k, encoder)
 
         groups = np.array([item.tags.get(group, "") if group else "" for item in candidates])
         own = {item.id: item.tags.get(group, "") if group else "" for item in items}
@@ -90,7 +97,7 @@ class Prsm(Probe):
         def score(cases: pa.Table) -> pa.Table:
             texts = cases["texts"].to_pylist()
             encoder.texts([text for versions in texts for text in versions], keep=True)
-            asked = [own[item] for item in cases["item"].to_pylist()]
+            asked, names = [own[item] for item in cases["item"].to_pylist()], cases["id"].to_pylist()
             if lost := [row for row, value in enumerate(asked) if value not in galleries]:
                 raise InvalidInput(
                     f"No picture of the gallery has {group} '{asked[lost[0]]}', "
@@ -100,10 +107,16 @@ class Prsm(Probe):
             for value, (numbers, gallery) in galleries.items():
                 rows = [row for row, one in enumerate(asked) if one == value]
                 shown = [pictures[number] for number in numbers]
-                ranked = _rankings(encoder, gallery, shown, [texts[row] for row in rows])
+                ask = _nearest if isinstance(gallery, Nearest) else _rankings
+                ranked = ask(encoder, gallery, shown, [texts[row] for row in rows])
                 for row, (measured, best) in zip(rows, ranked, strict=True):
                     found[row] = measured | {"gallery_size": len(numbers)}
                     tops[row] = json.dumps([[shown[place].name for place in version] for version in best])
+                if k:
+                    measured = gallery_faiss.sampled([names[row] for row in rows], run.seed, n_cases)
+                    told = _looked_up(encoder, gallery, [texts[row] for row in rows], measured)
+                    for row, more in zip(rows, told, strict=True):
+                        found[row] |= more
             table = pd.DataFrame(found).astype(np.float64)
             kept = table["local_100"].fillna(table["local_10"]).fillna(table["global"])
             columns = {"margin": pa.array((kept - 1).astype(np.float32)), "top": pa.array(tops)}
@@ -120,6 +133,10 @@ class Prsm(Probe):
         name = str(run.options["gallery"])
         return [item.image for item in registry.load_dataset(name, cache).items if item.image] if name else (), ()
 
+    def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
+        """How much of what should be found an approximate search found."""
+        return gallery_faiss.survey(blocks)
+
 
 def _rankings(
     encoder: Encoder, gallery: Gallery, shown: Sequence[Picture], queries: Sequence[Sequence[str]]
@@ -135,6 +152,30 @@ def _rankings(
             share = -(-len(own) // encoder.workers)
             shares = [own[start : start + share] for start in range(0, len(own), share)]
             yield from itertools.chain.from_iterable(pool.map(_ranked, shares))
+
+
+def _nearest(
+    encoder: Encoder, gallery: Nearest, shown: Sequence[Picture], queries: Sequence[Sequence[str]]
+) -> Iterator[tuple[dict[str, float], list[list[int]]]]:
+    """As `_rankings`, of what an approximate search finds; one candidate more, to see what ties at the end."""
+    for block in _blocks(queries, gallery.block):
+        rows, values = gallery.search(encoder.texts([text for versions in block for text in versions]), gallery.k + 1)
+        ends = np.cumsum([len(versions) for versions in block])[:-1]
+        for own in zip(np.split(rows, ends), np.split(values, ends), strict=True):
+            candidates, known = gallery.spread(*own)
+            measured, order = ranking.first_measures(known)
+            yield measured, candidates[order[:, :SHOWN]].tolist()
+
+
+def _looked_up(
+    encoder: Encoder, gallery: Nearest | Gallery, queries: Sequence[Sequence[str]], measured: np.ndarray
+) -> list[dict[str, float]]:
+    """Of each query what is stored beside its measures; recall is the mean over its versions."""
+    sizes = [len(versions) for versions in queries]
+    asked = encoder.texts([text for row in np.flatnonzero(measured) for text in queries[row]])
+    columns = gallery_faiss.looked_up(gallery, asked, np.repeat(measured, sizes))
+    parts = {name: np.split(column, np.cumsum(sizes)[:-1]) for name, column in columns.items()}
+    return [{name: own[row].mean() for name, own in parts.items()} for row in range(len(queries))]
 
 
 def _ranked(queries: Sequence[np.ndarray]) -> list[tuple[dict[str, float], list[list[int]]]]:

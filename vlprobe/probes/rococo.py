@@ -9,17 +9,19 @@ files) is used as it is.
 import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import registry, scoring
+from vlprobe import gallery_faiss, registry, scoring
 from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
-from vlprobe.gallery import Found, Gallery, retrieve
+from vlprobe.gallery import Found, Gallery, Match, retrieve
+from vlprobe.gallery_faiss import Nearest
 from vlprobe.metrics import retrieval
 from vlprobe.perturb import influence, mix, substitution
 from vlprobe.types import Case, DualEncoder, Edit, Item, Picture, Probe, Reader, Run
@@ -47,17 +49,24 @@ class Rococo(Probe):
         "influence": [],
         # Released files spell altered captions differently from originals: both sides without case and marks
         "normalise": True,
+        # Candidates that an approximate search looks up for a query; 0: all
+        "approximate": 0,
     }
     metrics = retrieval.METRICS
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digests of the encoders that vote. Raises InvalidInput for a picture edit that means nothing."""
+        """Adds the digests of the encoders that vote; leaves out what an exact search has no use for.
+
+        Raises:
+            InvalidInput: A picture edit means nothing, or too few candidates are to be looked up.
+        """
         for strength in options["pictures"]:
             kind, _, lam = str(strength).partition(":")
             if kind not in ("mix", "patch") or not re.fullmatch(r"0?\.\d+", lam):
                 raise InvalidInput(
                     f"Picture edit '{strength}' is not known. Expected mix:LAM or patch:LAM, 0 < LAM < 1."
                 )
+        options = gallery_faiss.pinned(options)
         names = options["influence"]
         return {**options, "influence_digest": [_voter(name).digest for name in names]} if names else options
 
@@ -86,30 +95,42 @@ class Rococo(Probe):
         scoring.refuse_unfit(encoder.model, self)
         shown = [item for item in items if item.image]
         code = {item.id: number for number, item in enumerate(shown)}
-        texts = _TextGalleries(encoder, cases, code, run.options["normalise"])
-        images = _PictureGalleries(encoder, shown)
+        k = int(run.options.get("approximate", 0))
+        texts = _TextGalleries(encoder, cases, code, run.options["normalise"], k)
+        images = _PictureGalleries(encoder, shown, k)
+        n_cases = sum(len(block) for block in cases(["case"])) if k else 0
 
         def score(part: pa.Table) -> pa.Table:
-            rows = part.select(["kind", "subtype", "rule", "item"]).to_pandas()
+            rows = part.select(["id", "kind", "subtype", "rule", "item"]).to_pandas()
             found = pd.DataFrame(index=rows.index, columns=list(_COLUMNS))
+            told = pd.DataFrame(index=rows.index, columns=list(gallery_faiss.TOLD) if k else [], dtype=np.float64)
             for (kind, subtype, rule), own in rows.groupby(["kind", "subtype", "rule"], sort=False):
                 query_item = own["item"].map(code).to_numpy()
                 if kind == "i2t":
-                    ranked, name_of = texts.search([shown[number].image for number in query_item], query_item, subtype)
+                    ranked = texts.search([shown[number].image for number in query_item], query_item, subtype)
                 else:
                     asked = [part["texts"][number][0].as_py() for number in own.index]
-                    ranked, name_of = images.search(asked, query_item, rule)
+                    ranked = images.search(asked, query_item, rule)
                 for column in _COLUMNS[:-1]:
-                    found.loc[own.index, column] = getattr(ranked, column)
-                found.loc[own.index, "top"] = [name_of(number) for number in ranked.which_altered]
+                    found.loc[own.index, column] = getattr(ranked.found, column)
+                found.loc[own.index, "top"] = [ranked.name_of(number) for number in ranked.found.which_altered]
+                if k:
+                    measured = gallery_faiss.sampled(own["id"], run.seed, n_cases)
+                    asked = ranked.queries[measured]
+                    for name, column in gallery_faiss.looked_up(ranked.gallery, asked, measured).items():
+                        told.loc[own.index, name] = column
             pairs = np.stack([found["best_own"].astype(np.float32), found["best_altered"].astype(np.float32)], axis=1)
             return pa.table(
                 {
                     "scores": pa.array(list(pairs), pa.list_(pa.float32())),
                     "text_scores": pa.array([[]] * len(rows), pa.list_(pa.float32())),
                     "margin": pa.array(pairs[:, 0] - pairs[:, 1]),
-                    **{name: pa.array(found[name].astype(np.int32)) for name in ("rank_clean", "rank", "top_altered")},
+                    **{
+                        name: pa.array(found[name].astype(np.float64), pa.int32(), from_pandas=True)
+                        for name in ("rank_clean", "rank", "top_altered")
+                    },
                     "top": pa.array(found["top"].tolist(), pa.string()),
+                    **{name: pa.array(told[name]) for name in told},
                 }
             )
 
@@ -125,15 +146,29 @@ class Rococo(Probe):
         released = [item for item in shown if item.foils and run.options["normalise"]]
         return pictures, [_normal(text) for item in released for text in (*item.captions, *item.foils)]
 
+    def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
+        """How much of what should be found an approximate search found."""
+        return gallery_faiss.survey(blocks)
+
 
 _COLUMNS = ("best_own", "best_altered", "top_altered", "rank_clean", "rank", "top")
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """What queries, as embeddings, found in a gallery, and what its candidates are called."""
+
+    found: Found
+    name_of: Callable[[int], str]
+    gallery: Gallery | Nearest
+    queries: np.ndarray
 
 
 class _TextGalleries:
     """All captions once, and for each policy the altered ones."""
 
-    def __init__(self, encoder: Encoder, cases: Reader, code: Mapping[str, int], normalise: bool) -> None:
-        self.encoder, self.normalise = encoder, normalise
+    def __init__(self, encoder: Encoder, cases: Reader, code: Mapping[str, int], normalise: bool, k: int) -> None:
+        self.encoder, self.normalise, self.k = encoder, normalise, k
         self.rows: dict[str, dict[str, list]] = {}
         for block in cases(["kind", "subtype", "item", "texts", "roles"]):
             for row in block.filter(pa.compute.equal(block["kind"], "i2t")).to_pylist():
@@ -141,11 +176,9 @@ class _TextGalleries:
                 own["text"] += row["texts"]
                 own["owner"] += [code[row["item"]]] * len(row["texts"])
                 own["altered"] += [role == "different" for role in row["roles"]]
-        self.built: dict[str, tuple[Gallery, np.ndarray, np.ndarray, list[str]]] = {}
+        self.built: dict[str, tuple[Gallery | Nearest, np.ndarray, np.ndarray, list[str]]] = {}
 
-    def search(
-        self, queries: Sequence[Picture], query_item: np.ndarray, policy: str
-    ) -> tuple[Found, Callable[[int], str]]:
+    def search(self, queries: Sequence[Picture], query_item: np.ndarray, policy: str) -> _Searched:
         rows = self.rows[policy]
         if policy not in self.built:
             texts = rows["text"]
@@ -161,21 +194,23 @@ class _TextGalleries:
                 self.encoder.dim,
                 self.encoder.memory,
             )
+            gallery = gallery_faiss.searched(gallery, self.k, self.encoder)
             self.built[policy] = gallery, np.array(rows["owner"]), altered, texts
         gallery, owner, altered, texts = self.built[policy]
         match = scoring.matcher(self.encoder, queries, texts, asked="images")
-        found = retrieve(self.encoder.images(queries), query_item, gallery, owner, altered, match)
-        return found, rows["text"].__getitem__
+        vectors = self.encoder.images(queries)
+        found = _retrieved(vectors, query_item, gallery, owner, altered, match)
+        return _Searched(found, rows["text"].__getitem__, gallery, vectors)
 
 
 class _PictureGalleries:
     """All pictures once, and for each strength and seed the mixed ones."""
 
-    def __init__(self, encoder: Encoder, items: Sequence[Item]) -> None:
-        self.encoder, self.items = encoder, items
-        self.built: dict[str, tuple[Gallery, list[Picture]]] = {}
+    def __init__(self, encoder: Encoder, items: Sequence[Item], k: int) -> None:
+        self.encoder, self.items, self.k = encoder, items, k
+        self.built: dict[str, tuple[Gallery | Nearest, list[Picture]]] = {}
 
-    def search(self, queries: Sequence[str], query_item: np.ndarray, rule: str) -> tuple[Found, Callable[[int], str]]:
+    def search(self, queries: Sequence[str], query_item: np.ndarray, rule: str) -> _Searched:
         if rule not in self.built:
             everything = [item.image for item in self.items] + _mixed(self.items, rule)
             gallery = Gallery.of(
@@ -184,13 +219,27 @@ class _PictureGalleries:
                 self.encoder.image_dim,
                 self.encoder.memory,
             )
-            self.built[rule] = gallery, everything
+            self.built[rule] = gallery_faiss.searched(gallery, self.k, self.encoder), everything
         gallery, everything = self.built[rule]
         owner = np.tile(np.arange(len(self.items)), 2)
         altered = np.repeat([False, True], len(self.items))
         match = scoring.matcher(self.encoder, everything, queries, asked="texts")
-        found = retrieve(self.encoder.texts(queries, keep=True), query_item, gallery, owner, altered, match)
-        return found, lambda number: everything[number].name
+        vectors = self.encoder.texts(queries, keep=True)
+        found = _retrieved(vectors, query_item, gallery, owner, altered, match)
+        return _Searched(found, lambda number: everything[number].name, gallery, vectors)
+
+
+def _retrieved(
+    queries: np.ndarray,
+    query_item: np.ndarray,
+    gallery: Gallery | Nearest,
+    owner: np.ndarray,
+    altered: np.ndarray,
+    match: Match | None,
+) -> Found:
+    if isinstance(gallery, Nearest):
+        return gallery_faiss.retrieve(queries, query_item, gallery, owner, altered)
+    return retrieve(queries, query_item, gallery, owner, altered, match)
 
 
 def _mixed(items: Sequence[Item], rule: str) -> list[Picture]:
