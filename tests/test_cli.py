@@ -110,17 +110,17 @@ def test_list_names_what_there_is(tmp_path, what):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("run", "--model", "demo:softmaxx"), "Did you mean 'demo:softmax'"),
+        (("run", "--model", "demo:softmaxx", "--dataset", "TINY"), "Did you mean 'demo:softmax'"),
         (("run", "--model", "control:random", "--dataset", "csv:/no/such/file.csv"), "does not exist"),
-        (("run", "--model", "control:random", "--option", "rules=papre"), "'papre'"),
+        (("run", "--model", "control:random", "--dataset", "TINY", "--option", "rules=papre"), "'papre'"),
         (("show", "ffff"), "No stored run named 'ffff'"),
         (("failures", "ffff"), "No stored run named 'ffff'"),
         (("jobs", "--cancel", "nope"), "No job named 'nope'"),
         (("export", "x.duckdb"), "Nothing is stored yet"),
     ],
 )
-def test_an_error_is_one_line_and_exit_code_one(tmp_path, words, said):
-    result = call(tmp_path, *words, code=1)
+def test_an_error_is_one_line_and_exit_code_one(tiny, tmp_path, words, said):
+    result = call(tmp_path, *(tiny if word == "TINY" else word for word in words), code=1)
     lines = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
     assert len(lines) == 1
     assert said in lines[0]
