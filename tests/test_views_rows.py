@@ -1,6 +1,7 @@
 """Rows by number are those that a plain read of the whole file has, whatever is kept; orders are those of `sorted`."""
 
 import math
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from vlprobe import store_entry, views_filter, views_rows
+from vlprobe.errors import InvalidInput
 from vlprobe.store import Store
 from vlprobe.views_filter import Filter
 from vlprobe.views_rows import Kept
@@ -67,6 +69,15 @@ def test_a_table_that_was_made_anew_is_read_anew(store: Store):
     expected = answers(1)["margin"].to_pylist()
     assert views_rows.margins(store, "a").tolist() == expected
     assert views_rows.rows(store, path, [3], ())["margin"].tolist() == expected[3:4]
+
+
+def test_a_file_that_becomes_another_while_it_is_read_is_one_line(store: Store, monkeypatch: pytest.MonkeyPatch):
+    path = store.files(["a"], "scores")[0]
+    known = views_rows._footer(views_rows._stamped(path))
+    monkeypatch.setattr(views_rows, "_footer", lambda stamped: known)
+    os.truncate(path, 40)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        views_rows.rows(store, path, [3], ())
 
 
 def test_what_was_not_asked_for_longest_is_forgotten_first():

@@ -4,11 +4,12 @@ A case's number is its row in every table of its question set, so only the row g
 page.
 """
 
+import contextlib
 import functools
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,6 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vlprobe.errors import InvalidInput
+from vlprobe.files import REPAIR
 from vlprobe.store import Store
 
 KEPT_BYTES = 256 << 20  # 24 million margins and about 150 row groups of texts
@@ -54,12 +57,22 @@ _kept = Kept(KEPT_BYTES)
 _readers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # of row groups: they are decoded beside each other
 
 
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    """Raises InvalidInput where a file goes, or becomes another, while it is read."""
+    try:
+        yield
+    except (OSError, pa.ArrowInvalid) as error:
+        raise InvalidInput(f"A stored result cannot be read ({error}). {REPAIR}") from None
+
+
 def _stamped(path: str) -> tuple[str, int, int]:
     """What names the bytes of a file: a repaired one is read anew."""
     status = os.stat(path)
     return path, status.st_size, status.st_mtime_ns
 
 
+@_readable()
 def margins(store: Store, run: str) -> np.ndarray:
     """The margin of every case of a run, by the case's number, float32."""
     path = store.files([run], "scores")[0]
@@ -84,6 +97,7 @@ def cases(store: Store, case_key: str, where: str, values: Sequence[object]) -> 
     return _kept.get((_stamped(files[0]), where, *values), found)
 
 
+@_readable()
 def rows(store: Store, path: str, numbers: Sequence[int], without: tuple[str, ...]) -> pd.DataFrame:
     """Rows of a stored table in the order that is asked for; numbers that it does not have are left out.
 
