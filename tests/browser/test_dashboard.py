@@ -265,3 +265,6 @@ def test_pages_that_stand_alone_show_all_and_do_nothing(page, alone: dict[str, P
 
 def test_nothing_outside_this_machine_was_asked_for(page, results: float):
     assert page.outside == []
+    for address in ("http://192.0.2.1/x", "http://127.0.0.1:9/x"):  # it would have been noted, and gets no answer
+        assert page.evaluate("address => fetch(address, { mode: 'no-cors' }).catch(() => null)", address) is None
+        assert page.outside.pop() == address
