@@ -13,15 +13,16 @@ import hashlib
 import itertools
 import logging
 import sys
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vlprobe import pictures
+from vlprobe.embeddings_ahead import Ahead, in_turn
 from vlprobe.embeddings_kept import Vectors
 from vlprobe.errors import InvalidInput
 from vlprobe.types import DualEncoder, PairScorer, Picture, TextEncoder
@@ -70,6 +71,8 @@ class Encoder:
         self._texts = Vectors(self.dim, place / "texts" if place else None)
         self._seen: OrderedDict[bytes, object] = OrderedDict()
         self._content: dict[Picture, bytes] = {}
+        self._expected: Ahead | None = None
+        self._pixel_bytes = 0  # of one picture as the model sees it, once one was seen
         self._most: dict[str, int] = {}  # at once, as far as the memory was found to reach
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
@@ -98,11 +101,16 @@ class Encoder:
             lengths[:] = 0  # all texts are equally long to it
         missing = missing[np.lexsort(lengths[missing].T)]
         done = 0
-        for rows in _alike(missing, lengths, 4 * self.batch_size):
-            own = tokens[rows] if len(blocks) == 1 else self.model.tokenize([strings[row] for row in rows])
-            found[rows] = self._encoded("texts", self.model.encode_texts, own, self.dim)
-            done += len(rows)
-            self.progress("texts", done, len(missing))
+        batches = (
+            (rows, tokens[rows] if len(blocks) == 1 else self.model.tokenize([strings[row] for row in rows]))
+            for rows in _alike(missing, lengths, 4 * self.batch_size)
+        )
+        encode = functools.partial(self._encoded, "texts", self.model.encode_texts, self.dim)
+        with contextlib.closing(in_turn(encode, batches)) as encoded:
+            for rows, vectors in encoded:
+                found[rows] = vectors
+                done += len(rows)
+                self.progress("texts", done, len(missing))
         again = np.flatnonzero(~known & ~is_first)
         found[again] = found[first[again]]
         if keep:
@@ -113,38 +121,57 @@ class Encoder:
         """Embeddings of the pictures, always kept; float32 of shape (len(images), dim), rows l2-normalised."""
         asked = list(dict.fromkeys(images))
         keys: dict[Picture, bytes] = {}
-        with contextlib.closing(self._opened(asked)) as opened:
+        begun: set[bytes] = set()
+
+        def batches(opened: Ahead) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
             for start in range(0, len(asked), self.batch_size):
                 batch = dict(zip(asked[start : start + self.batch_size], opened, strict=False))
-                keys |= {picture: key for picture, (key, _) in batch.items()}
-                pixels = {key: seen for key, seen in batch.values() if key not in self._images}
-                if pixels:
-                    seen = np.stack(list(pixels.values()))
-                    vectors = self._encoded("images", self.model.encode_images, seen, self.image_dim)
-                    self._images.put(list(pixels), vectors)
-                self.progress("images", len(keys), len(asked))
+                keys.update((picture, key) for picture, (key, _) in batch.items())
+                fresh = {key: seen for key, seen in batch.values() if key not in self._images and key not in begun}
+                begun.update(fresh)
+                if fresh:
+                    yield (list(fresh), len(keys)), np.stack(list(fresh.values()))
+                else:
+                    self.progress("images", len(keys), len(asked))
+
+        encode = functools.partial(self._encoded, "images", self.model.encode_images, self.image_dim)
+        with (
+            contextlib.closing(self._opened(asked)) as opened,
+            contextlib.closing(in_turn(encode, batches(opened))) as encoded,
+        ):
+            for (fresh, done), vectors in encoded:
+                self._images.put(fresh, vectors)
+                self.progress("images", done, len(asked))
         return self._images.get([keys[picture] for picture in images])
 
-    def _opened(self, images: Sequence[Picture]) -> Iterator[tuple[bytes, np.ndarray | None]]:
+    def expect(self, images: Sequence[Picture]) -> None:
+        """Begins to open pictures that `images` will be asked for next, while the model is at something else."""
+        if self.embeds_images and not self.scores_pairs:
+            self._forget()
+            self._expected = self._opened(list(dict.fromkeys(images)))
+
+    def _forget(self) -> None:
+        if self._expected:
+            self._expected.close()
+            self._expected = None
+
+    def _opened(self, images: Sequence[Picture]) -> Ahead:
         """The key of each picture and, if it has no embedding yet, what the model sees; read ahead of who asks.
 
-        Two batches are ahead, or as many pictures as a quarter of the memory holds.
+        Two batches are ahead, or as many pictures as a quarter of the memory holds; before the size of one is known,
+        as many as there are workers.
         """
-        pool = ThreadPoolExecutor(self.workers)
-        waiting: deque[Future] = deque()
-        ahead = self.workers
-        try:
-            for image in images:
-                waiting.append(pool.submit(self._open, image))
-                if len(waiting) > ahead:
-                    key, seen = waiting.popleft().result()
-                    if seen is not None:
-                        ahead = max(self.workers, min(2 * self.batch_size, self.memory // 4 // seen.nbytes))
-                    yield key, seen
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        if self._expected and self._expected.given == images:
+            found, self._expected = self._expected, None
+            return found
+        return Ahead(self._open, images, self.workers, self._ahead)
+
+    def _ahead(self, opened: tuple[bytes, np.ndarray | None] | None) -> int:
+        if opened is not None and opened[1] is not None:
+            self._pixel_bytes = opened[1].nbytes
+        if not self._pixel_bytes:
+            return self.workers
+        return max(self.workers, min(2 * self.batch_size, self.memory // 4 // self._pixel_bytes))
 
     def _open(self, picture: Picture) -> tuple[bytes, np.ndarray | None]:
         data = pictures.read(picture)
@@ -219,7 +246,7 @@ class Encoder:
             size -= self._seen.popitem(last=False)[1].nbytes
         return found
 
-    def _encoded(self, what: str, encode: Callable, batch: np.ndarray, dim: int) -> np.ndarray:
+    def _encoded(self, what: str, encode: Callable, dim: int, batch: np.ndarray) -> np.ndarray:
         """Embeddings of a batch, which is filled up with its last row for the while."""
         filled = np.concatenate([batch, batch[-1:].repeat(-len(batch) % min(EVEN[what], self.batch_size), axis=0)])
         vectors = np.concatenate(self._fitting(what, encode, filled))
@@ -263,6 +290,7 @@ class Encoder:
 
     def close(self) -> None:
         """Writes what waits to be kept; the encoder is of no use afterwards."""
+        self._forget()
         self._images.close()
         self._texts.close()
 

@@ -81,6 +81,7 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
         texts, text_of, n_texts = distinct(cases["texts"])
         first_image, first_text = _starts(n_images), _starts(n_texts)
         pictures = [Picture.named(name) for name in images]
+        encoder.expect(pictures)
         if encoder.embeds_texts:
             encoder.texts([texts[code] for code in dict.fromkeys(text_of[first_text].tolist())], keep=True)
             text_vectors = encoder.texts(texts)

@@ -76,6 +76,14 @@ def _arithmetic(device: str, precision: str) -> Iterator[None]:
                 yield
 
 
+def on_device(array: np.ndarray, device: str) -> "torch.Tensor":
+    """The array where the model is; to a GPU it goes from locked memory, so that nobody waits until it is there."""
+    import torch
+
+    tensor = torch.from_numpy(array)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else tensor.to(device)
+
+
 def unit(embeddings: "torch.Tensor") -> np.ndarray:
     """Rows of length 1, float32, whatever the precision of the embeddings."""
     import torch

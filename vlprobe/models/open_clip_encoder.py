@@ -79,10 +79,8 @@ class OpenClipEncoder:
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
         """Shape (n, 3, height, width) to unit vectors of shape (n, dim)."""
-        import torch
-
         with self._arithmetic():
-            return frozen.unit(self._model.encode_image(torch.from_numpy(pixels).to(self.device)))
+            return frozen.unit(self._model.encode_image(frozen.on_device(pixels, self.device)))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, context); tokens of which the model knows nothing are one and the same."""
@@ -95,12 +93,10 @@ class OpenClipEncoder:
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
         """Shape (n, context) to unit vectors of shape (n, dim); `cut=False` runs every column."""
-        import torch
-
-        cut = cut and self.cuts_columns
         with self._arithmetic():
-            on_device = torch.from_numpy(tokens).to(self.device)
-            return frozen.unit(self._encode_cut(on_device) if cut else self._model.encode_text(on_device))
+            if cut and self.cuts_columns:
+                return self._encode_cut(tokens)
+            return frozen.unit(self._model.encode_text(frozen.on_device(tokens, self.device)))
 
     def _arithmetic(self) -> contextlib.ExitStack:
         found = contextlib.ExitStack()
@@ -173,29 +169,33 @@ class OpenClipEncoder:
         causal = getattr(self._tower, "attn_mask", None) is not None
         return causal and getattr(self._tower, "cls_emb", None) is None and self._pool in ("argmax", "eos")
 
-    def _encode_cut(self, tokens: "torch.Tensor") -> "torch.Tensor":
+    def _encode_cut(self, tokens: np.ndarray) -> np.ndarray:
         import torch
 
-        tower = self._tower
+        # Where a text ends is found here: a device that is asked for it stands still until it has answered.
         if self._pool == "argmax":  # the end of text has the highest id
-            end = tokens.argmax(dim=1)
+            end = tokens.argmax(axis=1)
         else:
-            eos = getattr(tower, "text_eos_id", getattr(tower, "eos_id", None))
-            end = (tokens == eos).int().argmax(dim=1)
+            eos = getattr(self._tower, "text_eos_id", getattr(self._tower, "eos_id", None))
+            end = (tokens == eos).argmax(axis=1)
         # A processor loses nothing with fewer texts at once, and the shorter then have fewer columns.
         step = CPU_TEXTS if self.device == "cpu" else len(tokens)
-        order = end.argsort(stable=True)
-        found = torch.cat([self._encode_to_end(tokens[rows], end[rows]) for rows in order.split(step)])
-        return found[order.argsort()]
+        order = end.argsort(kind="stable")
+        parts = [order[start : start + step] for start in range(0, len(order), step)]
+        encoded = torch.cat([self._encode_to_end(tokens[rows], end[rows]) for rows in parts])
+        found = np.empty(tuple(encoded.shape), dtype=np.float32)
+        found[order] = frozen.unit(encoded)
+        return found
 
-    def _encode_to_end(self, tokens: "torch.Tensor", end: "torch.Tensor") -> "torch.Tensor":
+    def _encode_to_end(self, tokens: np.ndarray, end: np.ndarray) -> "torch.Tensor":
         import torch
 
         tower = self._tower
         columns = int(end.max()) + 1
-        x = tower.token_embedding(tokens[:, :columns]) + tower.positional_embedding[:columns]
+        ids = frozen.on_device(np.ascontiguousarray(tokens[:, :columns]), self.device)
+        x = tower.token_embedding(ids) + tower.positional_embedding[:columns]
         x = tower.ln_final(tower.transformer(x, attn_mask=tower.attn_mask[:columns, :columns]))
-        x = x[torch.arange(len(x), device=x.device), end]
+        x = x[torch.arange(len(x), device=x.device), frozen.on_device(end, self.device)]
         if isinstance(tower.text_projection, torch.nn.Linear):
             return tower.text_projection(x)
         return x if tower.text_projection is None else x @ tower.text_projection

@@ -1,0 +1,124 @@
+"""What is done ahead: in order, while something else is at work, no more than is allowed, and errors arrive."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from vlprobe.embeddings import Encoder
+from vlprobe.embeddings_ahead import Ahead, in_turn
+from vlprobe.types import Picture
+
+PATIENCE = 20  # seconds after which what should have happened has not
+
+
+def test_the_next_batch_is_made_while_the_model_is_at_one():
+    made = threading.Event()
+    threads = set()
+
+    def batches():
+        yield "a", 1
+        yield "b", 2
+        made.set()
+        yield "c", 3
+
+    def double(batch: int) -> int:
+        threads.add(threading.get_ident())
+        assert batch != 2 or made.wait(PATIENCE)  # it would stand still here if one came after the other
+        return 2 * batch
+
+    assert list(in_turn(double, batches())) == [("a", 2), ("b", 4), ("c", 6)]
+    assert len(threads) == 1 and threading.get_ident() not in threads
+
+
+def test_a_single_batch_needs_no_thread():
+    assert list(in_turn(lambda _: threading.get_ident(), iter([("a", 1)]))) == [("a", threading.get_ident())]
+    assert list(in_turn(len, iter([]))) == []
+
+
+def test_an_error_in_the_thread_is_raised_in_its_turn_and_nothing_more_is_done():
+    asked = []
+
+    def do(batch: int) -> int:
+        asked.append(batch)
+        if batch == 2:
+            raise ValueError("two")
+        return batch
+
+    found = in_turn(do, ((n, n) for n in range(100)))
+    assert [next(found) for _ in range(2)] == [(0, 0), (1, 1)]
+    with pytest.raises(ValueError, match="two"):
+        next(found)
+    assert max(asked) <= 4
+
+
+def test_things_are_made_ahead_in_order_and_only_so_many():
+    begun = []
+    ahead = Ahead(lambda one: begun.append(one) or one, range(20), 2, lambda made: 3 if made is None else 5)
+    assert next(ahead) == 0
+    assert len(begun) <= 6
+    assert list(ahead) == list(range(1, 20))
+    ahead.close()
+
+
+class Blind:
+    """A dual encoder whose pictures are sized by their file."""
+
+    name, digest, dim = "blind", "b" * 32, 4
+
+    def __init__(self) -> None:
+        self.opened = threading.Event()
+
+    def tokenize(self, texts):
+        return np.array([[len(text), 1] for text in texts], dtype=np.int64)
+
+    def encode_texts(self, tokens):
+        assert self.opened.wait(PATIENCE)  # a picture is opened while the texts are encoded
+        return np.ones((len(tokens), 4), np.float32) / 2
+
+    def preprocess(self, image):
+        self.opened.set()
+        return np.float32([*image.size, 0, 1])
+
+    def encode_images(self, pixels):
+        return pixels / np.linalg.norm(pixels, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def shown(tmp_path) -> list[Picture]:
+    """Nine pictures, no two alike."""
+    from PIL import Image
+
+    for n in range(9):
+        Image.new("RGB", (4 + n, 5)).save(tmp_path / f"{n}.png")
+    return [Picture(tmp_path / f"{n}.png") for n in range(9)]
+
+
+def test_expected_pictures_are_opened_while_texts_are_encoded(shown):
+    plain, encoder = Encoder(Blind(), batch_size=2), Encoder(Blind(), batch_size=2)
+    encoder.expect(shown)
+    encoder.texts(["a", "bb"])
+    np.testing.assert_array_equal(encoder.images(shown), plain.images(shown))
+    encoder.close()
+
+
+def test_pictures_that_were_expected_in_vain_change_nothing(shown):
+    plain, encoder = Encoder(Blind(), batch_size=2), Encoder(Blind(), batch_size=2)
+    encoder.expect(shown[:4])
+    encoder.expect(shown[:7])
+    np.testing.assert_array_equal(encoder.images(shown[5:]), plain.images(shown[5:]))
+    encoder.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
+
+
+def test_pictures_with_the_same_bytes_are_encoded_once(shown, tmp_path):
+    copies = []
+    for n, picture in enumerate([*shown, *shown]):
+        copies.append(Picture(tmp_path / f"copy{n}.png"))
+        copies[-1].path.write_bytes(picture.path.read_bytes())
+    model, seen = Blind(), []
+    encode = model.encode_images
+    model.encode_images = lambda pixels: seen.extend(map(bytes, np.unique(pixels, axis=0))) or encode(pixels)
+    found = Encoder(model, batch_size=9).images(copies)
+    assert len(seen) == len(set(seen)) == 9
+    np.testing.assert_array_equal(found[:9], found[9:])
