@@ -45,10 +45,14 @@ def shown(monkeypatch: pytest.MonkeyPatch):
     return functools.partial(open_page, monkeypatch)
 
 
+def bodies(at: AppTest) -> str:
+    """The page's HTML, without its style."""
+    return " ".join(element.proto.body for element in at.get("html") if "<style>" not in element.proto.body)
+
+
 def words(at: AppTest) -> str:
     """What the page's HTML says, without its elements."""
-    bodies = [element.proto.body for element in at.get("html") if "<style>" not in element.proto.body]
-    return html.unescape(re.sub(r"<[^>]+>", "", " ".join(bodies)))
+    return html.unescape(re.sub(r"<[^>]+>", "", bodies(at)))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.test_pages import open_page
+from tests.test_pages import bodies, open_page
 from vlprobe import access, jobs, registry, ui_figures, views
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution
@@ -27,10 +27,6 @@ def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
 @pytest.fixture
 def key(every_probe: Store) -> dict[str, str]:
     return dict(views.question_sets(every_probe).set_index("probe")["case_key"])
-
-
-def bodies(at) -> str:
-    return " ".join(element.proto.body for element in at.get("html") if "<style>" not in element.proto.body)
 
 
 def drawn(at) -> set[str]:

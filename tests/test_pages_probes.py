@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tests.test_pages import PROBES, open_page, words
+from tests.test_pages import PROBES, bodies, open_page, words
 from vlprobe import charts, jobs, registry, ui_cards, ui_words, views, views_paper
 from vlprobe.runner import Request
 from vlprobe.store import Store
@@ -35,10 +35,6 @@ def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
 @pytest.fixture
 def key(every_probe: Store) -> dict[str, str]:
     return dict(views.question_sets(every_probe).set_index("probe")["case_key"])
-
-
-def bodies(at) -> str:
-    return " ".join(element.proto.body for element in at.get("html") if "<style>" not in element.proto.body)
 
 
 @pytest.mark.parametrize("probe", registry.names("probes"))
