@@ -4,6 +4,7 @@ A cell of a user's run is filled only where it means the same as the printed one
 question. The pictures are others unless somebody ran the paper's own.
 """
 
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -227,9 +228,13 @@ def remade(store: Store, case_key: str, number: int) -> pd.DataFrame:
     """
     sets = views.question_sets(store).set_index("case_key")
     probe = sets.loc[case_key, "probe"]
-    table = next(table for table in TABLES[probe] if table.number == number)
+    table = _table(probe, number)
     own = _own(store, case_key, table, sets.loc[case_key, "models"])
-    return pd.DataFrame(own + _printed(probe, table), columns=ROW_COLUMNS)
+    return pd.DataFrame(own + _printed(probe, number), columns=ROW_COLUMNS)
+
+
+def _table(probe: str, number: int) -> PaperTable:
+    return next(table for table in TABLES[probe] if table.number == number)
 
 
 def _own(store: Store, case_key: str, table: PaperTable, models: list[str]) -> list[tuple]:
@@ -259,7 +264,9 @@ def _belongs(name: str, slices: tuple[str, ...]) -> bool:
     return not slices or name in slices or bool(set(re.split("[^a-z0-9]+", name.lower())) & set(slices))
 
 
-def _printed(probe: str, table: PaperTable) -> list[tuple]:
+@functools.cache  # what is printed does not change, and looking for it takes longer than the rest of a table
+def _printed(probe: str, number: int) -> list[tuple]:
+    table = _table(probe, number)
     known = views.published(probe)
     known = known[known["table"] == table.number]
     rows = []
