@@ -29,6 +29,10 @@ CAPTIONS = [
 LONGEST = [  # begun first, so that no process is left with one of them at the end
     "browser/test_dashboard.py",
     "faults/test_scenes.py",
+    "cluster/test_ray.py",
+    "remote/test_remote_s3.py",
+    "remote/test_remote_store.py",
+    "hostile/test_hostile_links.py",
     "models/test_st.py",
     "test_pages.py",
     "test_pages_probes.py",

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import LONGEST
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = sorted((ROOT / "vlprobe").rglob("*.py"))
 PAGES = sorted((ROOT / "pages").glob("*.py"))
@@ -112,3 +114,7 @@ def test_the_top_level_is_what_the_user_fixed():
     fixed = {"app.py", "README.md", "pages", "vlprobe", "tests", "requirements.txt", "cache"}
     beside = {"pyproject.toml", "LICENSE", "benchmarks", "requirements-models.txt", "requirements-ray.txt"}
     assert shown - {"__pycache__", "build", "venv"} <= fixed | beside
+
+
+def test_the_longest_files_of_tests_are_there():
+    assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []
