@@ -26,7 +26,7 @@ from vlprobe.gallery import Gallery
 from vlprobe.gallery_faiss import Nearest
 
 DIM, MIDDLES, MEMORY, LOOKED_UP = 512, 2000, 2 << 30, 110
-EXACT, ASKED, MEASURED = 128, 2048, 256  # queries
+EXACT, ASKED, MEASURED = 128, 4096, 256  # queries
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ def resident() -> float:
 
 def measure(n: int) -> None:
     """Prints what both searches of so many candidates take."""
-    near = candidates(slice(0, 4000))[:ASKED]
+    near = candidates(slice(0, 5000))[:ASKED]
     noise = np.random.default_rng(2).standard_normal(near.shape, dtype=np.float32) * np.float32(0.6 / np.sqrt(DIM))
     queries = unit(near + noise)
     with Watch() as filed:

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
-from vlprobe import gallery, gallery_faiss, markup_cases, registry, runner
+from vlprobe import cli, gallery, gallery_faiss, markup_cases, registry, runner
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.gallery import Gallery
 from vlprobe.gallery_faiss import Nearest
@@ -204,7 +205,7 @@ def test_a_model_that_looks_at_pairs_is_refused():
 
 def test_a_small_gallery_is_searched_exactly_and_says_so(tiny, store):
     manifest = execute(Request(("control:random",), tiny, "prsm", {"approximate": 10}, examine=False), store)[0]
-    assert "galleries of up to 5,000 distinct candidates are searched exactly" in manifest["note"]
+    assert "not approximate: all galleries are so small that they are searched exactly" in manifest["note"]
     assert manifest["note"].startswith(registry.load_model("control:random").note)
     rows = store.run(manifest["key"]).table("scores").to_pandas()
     assert rows["global"].notna().all() and rows["looked_up"].isna().all()
@@ -228,6 +229,8 @@ def test_a_run_tells_its_recall_and_leaves_open_what_it_does_not_know(few_lists,
     assert rows["global"].isna().all() and rows["local_10"].notna().all()
     np.testing.assert_allclose(rows["margin"], rows["local_10"] - 1, atol=1e-6)
     assert f"approximate, 10 candidates looked up: {100 * rows['found_10'].mean():.1f} %" in ranked["note"]
+    shown = CliRunner().invoke(cli.main, ["--cache", str(store.root), "show", ranked["key"]])
+    assert f"Note on control:random: {ranked['note']}" in shown.stderr
 
 
 def test_the_sample_is_chosen_by_id_and_all_of_a_few():

@@ -149,7 +149,11 @@ def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str
     if key is None:
         print_table(views.runs(store), how)
     else:
-        print_table(views.estimates(store, store.find(key)["case_key"], by, averaging, unit), how)
+        case_key = store.find(key)["case_key"]
+        print_table(views.estimates(store, case_key, by, averaging, unit), how)
+        for row in views.runs_of(store, case_key).itertuples():
+            if row.note:
+                click.echo(f"Note on {row.model}: {row.note}", err=True)
 
 
 @main.command()

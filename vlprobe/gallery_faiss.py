@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,13 +21,17 @@ from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.gallery import SHARES, Found, Gallery, Rows, distinct, products
 
+if TYPE_CHECKING:
+    import faiss
+
 FEWEST = 10  # candidates to look up: what R@10 and the overlap of the first 10 need
 SMALL = 5000  # distinct candidates, at most, that are all compared: lists of fewer save nothing
-PROBED = 32  # lists at least that a query is compared with
+PROBED = 64  # lists at least that a query is compared with
 PROBED_SHARE = 16  # one list in so many, where that is more
 TAUGHT = 64  # candidates a list that k-means sees
 ROUNDS = 10  # of k-means
-ASKED = 1024  # queries that read the lists together
+ASKED = 512  # queries that read the lists together
+BLOCK = 8 * ASKED  # queries whose finds are held at once
 MEASURED = 256  # queries, about, whose exact search tells the recall
 FIRST = 10  # candidates whose recall is told
 TOLD = ("looked_up", "found_1", "found_10")  # columns beside the answers
@@ -74,7 +79,7 @@ class Nearest:
     """
 
     def __init__(self, gallery: Gallery, k: int, memory: int, workers: int) -> None:
-        self.k, self.workers, self.n = k, workers, gallery.n
+        self.k, self.workers = k, workers
         rows = len(gallery.first)
         width = next(gallery.blocks())[1].shape[1]
         self._room = max(1, memory // SHARES // (4 * width))
@@ -94,11 +99,6 @@ class Nearest:
         self.which = place[np.arange(rows)[gallery.which]]  # the row of each candidate
         self._candidates = np.argsort(self.which, kind="stable")  # row by row
         self._first = np.searchsorted(self.which[self._candidates], np.arange(rows + 1))
-
-    @property
-    def block(self) -> int:
-        """How many queries are asked at once."""
-        return ASKED * self.workers
 
     def search(self, queries: np.ndarray, k: int, among: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The best distinct candidates that are found for each query.
@@ -224,11 +224,11 @@ def retrieve(
     starts = np.searchsorted(owner[originals], np.arange(owner.max() + 2))
     most = int(np.diff(starts).max())  # own candidates, which do not count for a rank
     found: list[tuple] = []
-    for start in range(0, len(queries), nearest.block):
-        asked = queries[start : start + nearest.block]
+    for start in range(0, len(queries), BLOCK):
+        asked = queries[start : start + BLOCK]
         best = zip(
             asked,
-            query_item[start : start + nearest.block],
+            query_item[start : start + BLOCK],
             *nearest.search(asked, nearest.k + most, n_original > 0),
             *nearest.search(asked, nearest.k, n_altered > 0),
             strict=True,
@@ -283,10 +283,12 @@ def survey(blocks: Iterable[pd.DataFrame]) -> dict[str, str]:
         if TOLD[0] not in rows:
             return {}
         parts.append(rows[["kind", *TOLD]])
+    if not parts:
+        return {}
     rows = pd.concat(parts).astype({"kind": str})
     near = rows[rows["looked_up"].notna()]
     if near.empty:
-        return {"note": f"not approximate: galleries of up to {SMALL:,} distinct candidates are searched exactly"}
+        return {"note": "not approximate: all galleries are so small that they are searched exactly"}
     said = []
     for kind, own in near.groupby("kind"):
         known = own.dropna(subset=["found_10"])
@@ -300,7 +302,7 @@ def survey(blocks: Iterable[pd.DataFrame]) -> dict[str, str]:
     return {"note": note + ("; small galleries were searched exactly" if len(near) < len(rows) else "")}
 
 
-def _lists(gallery: Gallery, rows: int, n_lists: int, room: int):
+def _lists(gallery: Gallery, rows: int, n_lists: int, room: int) -> "faiss.IndexFlatIP":
     """An index of the lists' centres."""
     import faiss
 

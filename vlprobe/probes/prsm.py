@@ -158,7 +158,7 @@ def _nearest(
     encoder: Encoder, gallery: Nearest, shown: Sequence[Picture], queries: Sequence[Sequence[str]]
 ) -> Iterator[tuple[dict[str, float], list[list[int]]]]:
     """As `_rankings`, of what an approximate search finds; one candidate more, to see what ties at the end."""
-    for block in _blocks(queries, gallery.block):
+    for block in _blocks(queries, gallery_faiss.BLOCK):
         rows, values = gallery.search(encoder.texts([text for versions in block for text in versions]), gallery.k + 1)
         ends = np.cumsum([len(versions) for versions in block])[:-1]
         for own in zip(np.split(rows, ends), np.split(values, ends), strict=True):
