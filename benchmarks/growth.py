@@ -2,9 +2,10 @@
 
 Each size is run in a process of its own on a made-up dataset: captions of drawn scenes, five a picture, and small
 pictures that differ in their bytes. A run of a model that costs almost nothing shows what everything around it costs.
-Printed are seconds, seconds of the processor (steadier on a shared machine), the peak memory of the process, the same
-without what the libraries and the model take, and the exponents of growth between the first and the last size: 1 is in
-proportion, 0 is not at all.
+Printed are seconds, seconds of the processor (steadier on a shared machine), those of them that the main process spent
+(the rest are edits, which several processes make), the peak memory of the main process, the same without what the
+libraries and the model take, and the exponents of growth between the first and the last size: 1 is in proportion, 0 is
+not at all.
 """
 
 import argparse
@@ -61,9 +62,9 @@ def child(arguments: argparse.Namespace) -> None:
         registry.load_model(arguments.model)
         before = _peak()
         request = Request((arguments.model,), dataset, arguments.probe, examine=False)
-        started, busy = time.perf_counter(), _busy()
+        started, busy, alone = time.perf_counter(), _busy(), time.process_time()
         manifest = execute(request, Store(Path(folder) / "cache"))[0]
-        took = {"seconds": time.perf_counter() - started, "cpu": _busy() - busy}
+        took = {"seconds": time.perf_counter() - started, "cpu": _busy() - busy, "own": time.process_time() - alone}
     print(json.dumps(took | {"cases": manifest["n_cases"], "before": before, "peak": _peak()}))
 
 
@@ -92,7 +93,8 @@ def main() -> None:
         return
     sizes = arguments.sizes or (FULL if arguments.full else SIZES)
     print(f"probe {arguments.probe}, model {arguments.model}")
-    print(f"{'items':>8} {'cases':>10} {'seconds':>9} {'CPU s':>9} {'cases/s':>9} {'peak MiB':>9} {'own MiB':>9}")
+    titles = ("CPU s", "main s", "cases/s", "peak MiB", "own MiB")
+    print(f"{'items':>8} {'cases':>10} {'seconds':>9} {' '.join(f'{title:>9}' for title in titles)}")
     found = []
     for size in sizes:
         options = ["--model", arguments.model, "--probe", arguments.probe, "--folder", arguments.folder]
@@ -101,7 +103,7 @@ def main() -> None:
         ).stdout
         one = json.loads(told.splitlines()[-1])
         found.append((one["cpu"], one["peak"] - one["before"]))
-        times = f"{one['seconds']:9.1f} {one['cpu']:9.1f} {one['cases'] / one['seconds']:9,.0f}"
+        times = f"{one['seconds']:9.1f} {one['cpu']:9.1f} {one['own']:9.1f} {one['cases'] / one['seconds']:9,.0f}"
         print(f"{size:8,} {one['cases']:10,} {times} {one['peak']:9,.0f} {found[-1][1]:9,.0f}", flush=True)
     if len(found) > 1:
         spread = math.log(sizes[-1] / sizes[0])

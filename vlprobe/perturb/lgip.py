@@ -3,6 +3,7 @@
 Source: LGIP, section 3.2 and appendix A.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -184,5 +185,7 @@ def _combined(
 
 
 def _token_at(reading: Reading, position: int | None) -> int | None:
-    starts = [start for start, _ in reading.spans]
-    return starts.index(position) if position in starts else None
+    if position is None:
+        return None
+    at = bisect_left(reading.spans, (position,))
+    return at if at < len(reading.spans) and reading.spans[at][0] == position else None
