@@ -1,8 +1,9 @@
 """Where the time of a run goes: `python benchmarks/stages.py [--model NAME] [--dataset NAME] [--items N]`.
 
-One real run, in an empty cache, with a clock around what it calls. Seconds are of the wall; what runs in several
-threads (reading and decoding pictures, which happens while the model is at work) is summed over them, and is marked.
-"waiting for pictures" is what of that the model had to wait for: a device that is never idle has none.
+One real run, in an empty cache, with a clock around what it calls. Seconds are of the wall. What happens meanwhile in
+other threads (the model at work, and pictures read and decoded) is summed over them, and is marked; "texts" and
+"pictures" are the seconds from asking for embeddings to having them, and the last line says for how much of these the
+model was at work: a device that never waits has 100 %.
 """
 
 import argparse
@@ -15,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 SPENT: Counter[str] = Counter()
-THREADED = ("read pictures", "decode and preprocess")
+MODEL = ("encode images", "encode texts")
+THREADED = (*MODEL, "read pictures", "decode and preprocess")
 _lock = threading.Lock()
 _inside = threading.local()
 
@@ -91,8 +93,8 @@ def main() -> None:
         timed(runner_chunks, "_made", "make edits")
         timed(runner_questions.check, "check", "check the data")
         timed(runner_parts, "similarity_spread", "score")
-        timed(embeddings.Encoder, "images", "waiting for pictures")
-        timed(embeddings.Encoder, "texts", "plan texts")
+        timed(embeddings.Encoder, "images", "pictures")
+        timed(embeddings.Encoder, "texts", "texts")
         timed(embeddings_kept.Vectors, "get", "keep embeddings")
         timed(embeddings_kept.Vectors, "put", "keep embeddings")
         timed(embeddings_kept.Vectors, "close", "keep embeddings")
@@ -129,10 +131,12 @@ def main() -> None:
     print(f"{asked.model}, {asked.probe}: {manifest['n_items']:,} items, {manifest['n_cases']:,} cases")
     print(f"whole run {whole:.1f} s, {manifest['n_cases'] / whole:,.0f} cases/s")
     for stage, seconds in SPENT.most_common():
-        shown = f"{seconds / whole:6.1%}" if stage not in THREADED else f"over {asked.workers} threads"
+        shown = f"{seconds / whole:6.1%}" if stage not in THREADED else "meanwhile"
         print(f"{stage:24} {seconds:8.2f} s  {shown}")
     rest = whole - sum(seconds for stage, seconds in SPENT.items() if stage not in THREADED)
     print(f"{'the rest':24} {rest:8.2f} s  {rest / whole:6.1%}")
+    busy, embedding = (sum(SPENT[stage] for stage in stages) for stages in (MODEL, ("texts", "pictures")))
+    print(f"the model was at work for {busy / embedding:.0%} of texts and pictures")
 
 
 if __name__ == "__main__":
