@@ -138,7 +138,7 @@ class RayExecutor:
         self.label = f"{run.model} on {run.dataset}"
         self.total = store.cases(run.case_key).manifest()["n_cases"]
         threads = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else 0
-        self.fast = _takes_gpu(request.device)
+        self.fast = takes_gpu(request.device)
         cpus = 1 if self.fast else max(threads, 1)
         if not cluster.room(cpus, int(self.fast)):
             most = int(max((own.get("CPU", 0) for own in cluster.machines()), default=0))
@@ -206,7 +206,7 @@ class RayExecutor:
         self.crew.end(at_once=failed[0] is not None)
 
 
-def _takes_gpu(device: str) -> bool:
+def takes_gpu(device: str) -> bool:
     """Whether each worker takes a GPU. Raises InvalidInput for a device that Ray does not deal out."""
     if device not in ("auto", "cpu", "cuda"):
         raise InvalidInput(f"Device '{device}' cannot be had on Ray, which deals out GPUs. Choose auto, cpu or cuda.")

@@ -1,5 +1,6 @@
 """Runs on a real Ray cluster of two nodes on this machine, one of which goes away half-way."""
 
+import gc
 import os
 import shutil
 import socket
@@ -18,7 +19,7 @@ from tests.test_architecture import PACKAGE, imports
 from vlprobe import __version__, cluster, runner_answers, runner_parts
 from vlprobe.errors import InvalidInput, JobFailed, MissingDependency, VlprobeError
 from vlprobe.runner import Progress, Request, execute
-from vlprobe.runner_ray import Job, Worker
+from vlprobe.runner_ray import Job, Worker, takes_gpu
 from vlprobe.store import Store
 from vlprobe.types import Run
 
@@ -67,6 +68,7 @@ def started() -> Iterator[TwoNodes]:
         nodes.all.shutdown()
         torch.set_num_threads(threads)
         shutil.rmtree(folder, ignore_errors=True)
+        gc.collect()  # what Ray leaves open is told here, and not in a test of somebody else
 
 
 @pytest.fixture
@@ -247,6 +249,13 @@ def test_what_no_machine_has_is_said_before_anything_is_asked(started, tiny, sto
             assert "Choose --threads 1," in refused(request, store)
         finally:
             torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize(("device", "gpu"), [("auto", True), ("cuda", True), ("cpu", False)])
+def test_workers_take_gpus_where_there_are_any(device, gpu, monkeypatch):
+    monkeypatch.setattr(cluster, "machines", lambda: [{"CPU": 16.0, "GPU": 8.0}, {"CPU": 4.0}])
+    assert takes_gpu(device) is gpu
+    assert (cluster.room(1, 1), cluster.room(4, 0), cluster.room(16, 0)) == (8, 5, 1)
 
 
 def deadly() -> type:
