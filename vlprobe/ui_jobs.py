@@ -32,6 +32,7 @@ LABELS = {
     "k_diff": "Flips a caption, at most",
     "tag": "Advanced rewordings are told by",
     "approximate": "Candidates looked up, 0: all",
+    "normalise": "Released captions: lower-case both sides",
 }
 HELP = {
     "rules": "Strict keeps captions grammatical and drops flips that stay true; paper does literally what LGIP prints.",
@@ -259,6 +260,8 @@ def _options(probe: str, names: Sequence[str], widths: Sequence[int] | int) -> d
         label = LABELS.get(name, name.replace("_", " ").capitalize())
         if isinstance(default, list):
             found[name] = column.multiselect(label, default, default, key=key)
+        elif isinstance(default, bool):
+            found[name] = column.toggle(label, default, key=key)
         elif isinstance(default, int):
             found[name] = int(column.number_input(label, min(default, 1), None, default, key=key))
         elif name in CHOICES:
