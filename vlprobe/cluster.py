@@ -24,7 +24,7 @@ CLOSING = 60.0  # seconds in which workers write what they still hold
 # Ray's own: it tells nobody that it is used, and leaves the devices of a worker that takes no GPU as they are.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
-Task = tuple[str, tuple]  # a method of a worker, and what it is given
+Task = tuple[str, tuple]  # a method of a worker, and what it is given: numbers, and tuples of them
 _HELLO: Task = ("hello", ())
 _LOAD: Task = ("load", ())
 
@@ -166,13 +166,16 @@ class Crew:
             self.room, self.looked = room(self.cpus, self.gpus), now
         for _ in range(min(self.room, wanted) - len(self.idle) - len(self.open)):
             self._ask(self.kind.remote(), _HELLO)
-        if any(task is not _HELLO for _, task in self.open.values()) or self.idle:
+        if self._at_work() or any(task is _LOAD for _, task in self.open.values()):
             self.heard = now
         elif now - self.heard > PATIENCE:
             raise JobFailed(
                 f"The Ray cluster has had no room for a worker for {PATIENCE:g} s (each takes {self._taken()}). What "
                 "is finished is kept; the same command goes on from there when there is room."
             )
+
+    def _at_work(self) -> bool:
+        return bool(self.idle) or any(task not in (_HELLO, _LOAD) for _, task in self.open.values())
 
     def _taken(self) -> str:
         return "a GPU" if self.gpus else f"{self.cpus} CPU slot{'s' if self.cpus > 1 else ''}"
@@ -198,6 +201,8 @@ class Crew:
                 raise
             except self.ray.exceptions.RayError as error:  # its process or its machine is gone, or out of reach
                 self.ray.kill(worker)
+                # Nobody is hired before the next look: until then its machine may only seem to be alive.
+                self.room, self.looked = len(self.idle) + len(self.open), time.monotonic()
                 self._count(task, error)
                 yield None, task, None
             else:
@@ -205,11 +210,12 @@ class Crew:
 
     def _count(self, task: Task, error: Exception) -> None:
         self.lost[task] += 1
-        if self.lost[task] < TRIES:
+        starting = task in (_HELLO, _LOAD)
+        if self.lost[task] < TRIES or (starting and self._at_work()):
             return
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         named = [line for line in lines if "Error: " in line or "out of memory" in line.lower()]
-        what = "while they started" if task in (_HELLO, _LOAD) else f"at the same work ({task[0]} {task[1]})"
+        what = "while they started" if starting else f"at the same work ({task[0]} {task[1]})"[:80]
         raise JobFailed(
             f"{TRIES} workers of the Ray cluster were lost {what}: {(named or lines)[-1]} What is finished is kept; "
             "the same command goes on from there."

@@ -71,10 +71,11 @@ class Worker:
             self.stale = True
             self.own.encode_candidates(first, last)
 
-    def spread(self, sample: Sequence[Item]) -> float:
-        """The model's similarity spread."""
+    def spread(self, sample: Sequence[int]) -> float:
+        """The model's similarity spread over the items of these places."""
         with _told():
-            return self._fresh().spread(sample)
+            own = self._fresh()
+            return own.spread([own.items[place] for place in sample])
 
     def score(self, part: Part) -> None:
         """Scores a part and writes it to the store."""
@@ -169,7 +170,9 @@ class RayExecutor:
                 self._tell(self.label, finished, self.total)
 
         self._tell(self.label, finished, self.total)
-        self.crew.do([("spread", (sample,)), *(("score", (part,)) for part in parts)], done)
+        place = {id(item): number for number, item in enumerate(self.items)}
+        sampled = tuple(place[id(item)] for item in sample)
+        self.crew.do([("spread", (sampled,)), *(("score", (part,)) for part in parts)], done)
         return found[0]
 
     def score(self, parts: Sequence[Part]) -> None:
