@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = sorted((ROOT / "vlprobe").rglob("*.py"))
 PAGES = sorted((ROOT / "pages").glob("*.py"))
 LAYERS = [
-    ("errors", "types"),
+    ("errors", "types", "kept"),
     ("perturb", "access"),
     ("files",),
     ("estimate", "registry", "pictures", "published", "remote"),

@@ -13,7 +13,6 @@ from vlprobe import store_entry, views_filter, views_rows
 from vlprobe.errors import InvalidInput
 from vlprobe.store import Store
 from vlprobe.views_filter import Filter
-from vlprobe.views_rows import Kept
 
 ROWS = 23
 
@@ -80,18 +79,11 @@ def test_a_file_that_becomes_another_while_it_is_read_is_one_line(store: Store, 
         views_rows.rows(store, path, [3], ())
 
 
-def test_what_was_not_asked_for_longest_is_forgotten_first():
-    kept, made = Kept(100), []
-
-    def get(name: str) -> np.ndarray:
-        return kept.get(name, lambda: made.append(name) or np.zeros(40, dtype=np.int8))
-
-    for name in ("a", "b", "a", "c", "a", "b"):
-        assert len(get(name)) == 40
-    assert made == ["a", "b", "c", "b"]
-    assert len(kept.get("large", lambda: np.zeros(1000))) == 1000  # more than there is room for is held alone
-    get("b")
-    assert made[-1] == "b"
+def test_answers_in_another_order_than_the_questions_are_refused_and_not_shown_to_the_wrong_case(store: Store):
+    mixed = answers(0).take(pa.array([1, 0, *range(2, ROWS)]))
+    store.run("c").finish({"scores": mixed}, {})
+    with pytest.raises(InvalidInput, match="in another order"):
+        views_rows.margins(store, "c")
 
 
 @pytest.mark.parametrize("sort", views_filter.SORTS)

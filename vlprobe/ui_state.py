@@ -32,6 +32,7 @@ from vlprobe import (
 from vlprobe import store as store_module
 from vlprobe.charts import Looks
 from vlprobe.errors import VlprobeError
+from vlprobe.kept import Kept
 from vlprobe.markup import ordered, tag
 from vlprobe.store import Store
 from vlprobe.types import Metric
@@ -41,6 +42,8 @@ from vlprobe.views import Filter
 VIEWS = (views, views_paper, views_tradeoff, views_compare, views_figures, views_repair)
 
 
+# The same objects for all who ask; Streamlit's own cache would pack and unpack them for each of them.
+_kept = Kept(500)
 _seen: contextvars.ContextVar[str] = contextvars.ContextVar("seen", default="")  # the store's version in this run
 
 
@@ -69,15 +72,12 @@ def view(name: str, *given: Any) -> Any:
     """What a view of that name answers, kept until a run is completed or removed, or what it asks for is tagged."""
     there = store()
     tagged = any(isinstance(value, Filter) and value.tagged for value in given)
-    version = (_seen.get() or there.version()) + (annotations.version(there, given[0]) if tagged else "")
-    return _own(_kept(str(there.root), version, name, given))
-
-
-@functools.lru_cache(maxsize=500)
-def _kept(root: str, version: str, name: str, given: tuple[Any, ...]) -> Any:
-    """The same object for all who ask; Streamlit's own cache would pack and unpack it for each of them."""
-    module = next(module for module in VIEWS if hasattr(module, name))
-    return getattr(module, name)(Store(Path(root)), *given)
+    version = _seen.get() or there.version()
+    said = annotations.version(there, given[0]) if tagged else ""
+    answer = getattr(next(module for module in VIEWS if hasattr(module, name)), name)
+    key = (there.address, version, said, name, given)
+    # A run that is completed meanwhile is in the answer, and not in the version that this page began with.
+    return _own(_kept.get(key, lambda: answer(there, *given), lambda: there.version() == version))
 
 
 def _own(kept: Any) -> Any:

@@ -15,6 +15,7 @@ import pandas as pd
 from vlprobe import annotations, doctor, registry, views_filter, views_rows
 from vlprobe import published as tables
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.files import REPAIR
 from vlprobe.store import Store
 from vlprobe.types import Metric
 from vlprobe.views_filter import Filter
@@ -187,8 +188,15 @@ def _asked(store: Store, case_key: str, chosen: Filter) -> tuple[np.ndarray, np.
     if chosen.tagged:
         said = annotations.read(store, case_key).said
         cases = np.intersect1d(cases, [one.case for one in said if chosen.tagged in one.tags]).astype(np.int64)
-    margin = views_rows.margins(store, own[chosen.model])[cases]
-    return cases, margin, views_rows.margins(store, own[chosen.other])[cases] if chosen.paired else None
+    margin = _margins(store, own[chosen.model], cases)
+    return cases, margin, _margins(store, own[chosen.other], cases) if chosen.paired else None
+
+
+def _margins(store: Store, run: str, cases: np.ndarray) -> np.ndarray:
+    found = views_rows.margins(store, run)
+    if len(cases) and cases[-1] >= len(found):
+        raise InvalidInput(f"Run {run} has answers to {len(found):,} cases only, and more were asked. {REPAIR}")
+    return found[cases]
 
 
 def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: int = 12) -> tuple[pd.DataFrame, int]:

@@ -7,9 +7,7 @@ page.
 import contextlib
 import functools
 import os
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -19,41 +17,18 @@ import pyarrow.parquet as pq
 
 from vlprobe.errors import InvalidInput
 from vlprobe.files import REPAIR
+from vlprobe.kept import Kept
 from vlprobe.store import Store
 
 KEPT_BYTES = 256 << 20  # 24 million margins and about 150 row groups of texts
 FEW = 100  # rows that are taken from row groups one by one; of more, DuckDB makes a table sooner
 
 
-class Kept:
-    """The values that were asked for last, as many as fit into so many bytes."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._size = most, 0
-        self._held: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __contains__(self, key: Hashable) -> bool:
-        return key in self._held
-
-    def get(self, key: Hashable, make: Callable[[], np.ndarray | pa.Table]) -> np.ndarray | pa.Table:
-        """The value under this key; what is not held is made. Nobody may change it."""
-        with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-                return self._held[key][0]
-        made = make()  # twice, where two ask at once: nobody waits for anybody
-        size = made.nbytes if isinstance(made, np.ndarray) else made.get_total_buffer_size()
-        with self._lock:
-            if key not in self._held:
-                self._held[key] = made, size
-                self._size += size
-            while self._size > self._most and len(self._held) > 1:
-                self._size -= self._held.popitem(last=False)[1][1]
-        return made
+def _bytes(value: np.ndarray | pa.Table) -> int:
+    return value.nbytes if isinstance(value, np.ndarray) else value.get_total_buffer_size()
 
 
-_kept = Kept(KEPT_BYTES)
+_kept = Kept(KEPT_BYTES, _bytes)
 _readers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # of row groups: they are decoded beside each other
 
 
@@ -74,17 +49,24 @@ def _stamped(path: str) -> tuple[str, int, int]:
 
 @_readable()
 def margins(store: Store, run: str) -> np.ndarray:
-    """The margin of every case of a run, by the case's number, float32."""
+    """The margin of every case of a run, by the case's number, float32.
+
+    Raises InvalidInput where the file has its cases in another order, or cannot be read.
+    """
     path = store.files([run], "scores")[0]
     stamped = _stamped(path)
 
     def read() -> np.ndarray:
         with pq.ParquetFile(path, metadata=_footer(stamped)[0]) as file:
-            return file.read(["margin"], use_threads=False)["margin"].to_numpy()
+            table = file.read(["case", "margin"], use_threads=False)
+        if not np.array_equal(table["case"].to_numpy(), np.arange(len(table))):
+            raise InvalidInput(f"'{path}' has its cases in another order than they were asked. {REPAIR}")
+        return table["margin"].to_numpy()
 
     return _kept.get((stamped, "margin"), read)
 
 
+@_readable()
 def cases(store: Store, case_key: str, where: str, values: Sequence[object]) -> np.ndarray:
     """The numbers of a question set's cases that meet a condition on its `cases` table, rising."""
     files = store.files([case_key], "cases")
