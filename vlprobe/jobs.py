@@ -26,6 +26,7 @@ from pathlib import Path
 
 import psutil
 
+from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput, JobFailed, NotFound, VlprobeError
 from vlprobe.files import turn, write_bytes, write_json
 from vlprobe.models.frozen import pick_device
@@ -85,11 +86,17 @@ def _folder(store: Store, job_id: str) -> Path:
 
 def start(request: Asked, store: Store) -> str:
     """Starts a child process for the request and returns the job's id."""
+    job_id = write(request, store)
+    _spawn(store, job_id)
+    return job_id
+
+
+def write(request: Asked, store: Store) -> str:
+    """Writes down what is asked and returns the job's id; `resume` starts it."""
     store.writable()
     job_id = f"{int(time.time()):x}{uuid.uuid4().hex[:6]}"
     folder = store.root / "jobs" / job_id
     write_json(folder / "request.json", asdict(request) | {"created": time.time()})
-    _spawn(store, job_id)
     return job_id
 
 
@@ -112,7 +119,7 @@ def _spawn(store: Store, job_id: str) -> None:
     try:
         with (folder / "log.txt").open("ab") as log:
             child = subprocess.Popen(
-                [sys.executable, "-m", "vlprobe.jobs", str(store.root), job_id],
+                [sys.executable, "-m", "vlprobe.jobs", store.address, job_id],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -128,7 +135,7 @@ def _spawn(store: Store, job_id: str) -> None:
 
 def cancel(store: Store, job_id: str) -> None:
     """Asks a job to stop at its next batch; its finished parts are kept."""
-    store.writable()
+    refuse_writing()
     write_bytes(_folder(store, job_id) / "cancel", b"")
 
 
@@ -228,9 +235,9 @@ class _Report(Progress):
         write_json(self.folder / "status.json", {"state": state} | own | facts)
 
 
-def work(root: str, job_id: str) -> int:
+def work(address: str, job_id: str) -> int:
     """What the child process does: waits for the device, runs the request, leaves its end in the status."""
-    store = Store(Path(root))
+    store = Store(address)
     folder = _folder(store, job_id)
     write_json(folder / "process.json", {"pid": os.getpid()})  # whoever started it may have been killed since
     report = _Report(folder)

@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from vlprobe.store_mirror import table_object
 from vlprobe.types import Run
 
 LEFT_OVER = 3600  # seconds after which nobody is still writing a file
+OLDER = "it is of an older version of vlprobe, and is not read any more"
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,16 @@ class Damage:
 
 
 def damages(
-    store: Store, progress: Callable[[str, float, float], None] = lambda label, done, total: None
+    store: Store,
+    progress: Callable[[str, float, float], None] = lambda label, done, total: None,
+    again: Sequence[Damage] | None = None,
 ) -> list[Damage]:
     """All that is damaged in a cache. Every byte of the results and embeddings is read.
 
     Args:
         store: The cache.
         progress: Called with (label, done, total) of its files.
+        again: Where given, only what these would drop is looked at: is it damaged still?
     """
     found: list[Damage] = []
     looks = [
@@ -71,6 +75,9 @@ def damages(
     ]
     if store.mirror:
         looks += _there(store.mirror.remote)
+    if again is not None:
+        among = {one.name if isinstance(one, Object) else one for damage in again for one in damage.drop}
+        looks = [(look, path) for look, path in looks if path in among]
     for done, (look, path) in enumerate(looks):
         progress("Reading what is stored", done, len(looks))
         found += look(path)
@@ -137,7 +144,7 @@ def _part(path: Path) -> Iterator[Damage]:
 
 def _block(path: Path) -> Iterator[Damage]:
     if not embeddings_kept.intact(path):
-        yield Damage(path, "its checksum differs", (path,))
+        yield Damage(path, "its checksum differs" if len(path.stem) == 32 else OLDER, (path,))
 
 
 def _examination(path: Path) -> Iterator[Damage]:
