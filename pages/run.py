@@ -13,6 +13,6 @@ st.markdown(
 )
 ui.watched_job()
 ui.form()
-st.header("Earlier runs")
+st.header("Earlier jobs")
 ui.past()
 ui.stored()

@@ -1,17 +1,22 @@
 """What is stored, checked on the page: damage is named in plain words, and a press makes it anew."""
 
 import html
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
 from tests.faults import forks
 from tests.faults.test_damage import harm
-from tests.test_pages import open_page, words
+from tests.test_pages import bodies, open_page, words
 from vlprobe import access, jobs, verify
+from vlprobe.errors import InvalidInput
+from vlprobe.files import write_json
 from vlprobe.runner import Request, execute
 from vlprobe.store import Store
 
@@ -37,7 +42,8 @@ def copied(made: tuple[Request, Store], store: Store) -> Store:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
     """What would be started, each told only; a child process would take seconds."""
     asked: list[Request] = []
-    monkeypatch.setattr(jobs, "start", lambda request, store: asked.append(request) or "ab12")
+    monkeypatch.setattr(jobs, "write", lambda request, store: asked.append(request) or f"ab{len(asked)}")
+    monkeypatch.setattr(jobs, "resume", lambda store, job_id: None)
     return asked
 
 
@@ -54,7 +60,7 @@ def run_of(store: Store, model: str) -> Path:
 
 def test_what_is_whole_is_said_so(monkeypatch, made):
     at = checked(monkeypatch, made[1])
-    assert [one.value for one in at.success] == ["Everything that is stored is as it was written."]
+    assert re.fullmatch(r"\d\d \w+, \d\d:\d\d: everything that is stored is as it was written\.", at.success[0].value)
     assert not [button for button in at.button if button.key == "mend_stored"]
 
 
@@ -64,7 +70,8 @@ def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(monkeyp
     harm(damaged, "flipped")
     harm(next(copied.root.glob("embeddings/*/texts/*.npy")), "truncated")
     at = checked(monkeypatch, copied)
-    assert at.warning[0].value == "2 stored files are damaged."
+    assert at.warning[0].value.endswith(": 2 stored files are damaged.")
+    assert 'data-title="What happens to it"' in bodies(at)  # a narrow screen has no head above its cells
     told = words(at)
     assert f"Answers of control:constant to {asked.dataset} · lgip" in told
     assert "scores.parquet" in told
@@ -76,7 +83,7 @@ def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(monkeyp
         (("control:constant",), asked.dataset, 2, 2)
     ]
     assert not damaged.exists()
-    assert "2 damaged files removed" in at.success[0].value
+    assert "2 files removed" in at.success[0].value
     assert verify.damages(copied) == []
     execute(started[0], copied)
     execute(asked, copied)
@@ -99,6 +106,8 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(monkeypat
     manifest.write_text(text.replace('"n_cases": ', '"n_cases": 1'))
     at = open_page(monkeypatch, copied, "breakdown")
     assert "is damaged" in at.error[0].value
+    assert "press 'Check what is stored'" in at.error[0].value
+    assert "verify" not in at.error[0].value
     assert [link.proto.label for link in at.get("page_link")] == ["Check what is stored, and make it anew"]
     at = checked(monkeypatch, copied)
     assert "Answers of control:random to" in words(at)  # its key proves what run it was
@@ -121,6 +130,71 @@ def test_what_was_made_anew_since_the_look_is_left_alone(monkeypatch, copied, st
     at.button(key="mend_stored").click().run()
     assert damaged.read_bytes() == kept
     assert started == []
+
+
+def test_a_second_press_leaves_what_the_first_one_s_job_has_done(monkeypatch, copied, started):
+    run = run_of(copied, "control:random")
+    (run / "scores.parquet").unlink()
+    first, second = checked(monkeypatch, copied), checked(monkeypatch, copied)
+    first.button(key="mend_stored").click().run()
+    copied.run(run.name).write_part("0-1", pa.table({"x": [1]}))
+    second.button(key="mend_stored").click().run()
+    assert (run / "parts" / "0-1.parquet").exists()
+    assert len(started) == 1
+    assert "Nothing was removed" in second.success[0].value
+
+
+def test_runs_that_a_job_may_be_at_are_left_alone(monkeypatch, made, copied):
+    damaged = run_of(copied, "control:random") / "scores.parquet"
+    harm(damaged, "truncated")
+    at = checked(monkeypatch, copied)
+    job_id = jobs.write(made[0], copied)
+    write_json(copied.root / "jobs" / job_id / "status.json", {"state": "queued"})
+    at.button(key="mend_stored").click().run()
+    assert damaged.exists()
+    assert [job.id for job in jobs.jobs(copied)] == [job_id]
+    assert "1 left alone while a job asks the same questions" in at.success[0].value
+
+
+def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(monkeypatch, made, copied):
+    execute(replace(made[0], models=("control:random",), limit=1), copied)
+    for path in copied.root.glob("runs/*/scores.parquet"):
+        harm(path, "truncated")
+    at = checked(monkeypatch, copied)
+
+    def refuse(store: Store, job_id: str) -> None:
+        raise InvalidInput(f"Job '{job_id}' cannot be started (no memory).")
+
+    monkeypatch.setattr(jobs, "resume", refuse)
+    at.button(key="mend_stored").click().run()
+    known = {job.id: job for job in jobs.jobs(copied)}
+    assert sorted(job.request.limit for job in known.values()) == [1, 2]
+    for job_id in known:
+        assert f"vlprobe --cache {copied.root} jobs --resume {job_id}" in at.error[0].value.replace("\\", "")
+    assert at.query_params["job"] in known
+    assert "being made anew" not in at.success[0].value
+
+
+def test_nothing_goes_where_no_job_can_be_written(monkeypatch, copied):
+    damaged = run_of(copied, "control:random") / "scores.parquet"
+    harm(damaged, "truncated")
+    at = checked(monkeypatch, copied)
+
+    def full(request: Request, store: Store) -> str:
+        raise InvalidInput("Cannot write the job (no space).")
+
+    monkeypatch.setattr(jobs, "write", full)
+    at.button(key="mend_stored").click().run()
+    assert "no space" in at.error[0].value
+    assert damaged.exists()
+
+
+def test_embeddings_of_an_older_version_are_not_called_damaged(monkeypatch, copied):
+    new = next(copied.root.glob("embeddings/*/texts/*.npy"))
+    new.rename(new.with_name(f"{new.stem[:24]}.npy"))
+    at = checked(monkeypatch, copied)
+    assert not at.warning
+    assert "1 stored file is of an older version of vlprobe" in " ".join(one.value for one in at.info)
 
 
 def test_what_people_said_is_never_removed(monkeypatch, copied, started):

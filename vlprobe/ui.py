@@ -29,7 +29,7 @@ from vlprobe.ui_tables import about, explain, headline, slices
 from vlprobe.ui_tour import tour
 from vlprobe.ui_tradeoff import headline_figure, strength, trade_off, types, wordings
 from vlprobe.ui_training import training_form, trainings
-from vlprobe.ui_verify import stored, way_out
+from vlprobe.ui_verify import said, stored, way_out
 from vlprobe.ui_words import HEADLINES, SENTENCES, by_words, named, order
 
 __all__ = [
@@ -128,7 +128,7 @@ def main() -> None:
         with glance():
             page.run()
     except VlprobeError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(plain(said(str(error))), icon=":material/error:")
         way_out(error)
     finally:
         _framed.reset(token)

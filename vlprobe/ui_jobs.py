@@ -14,6 +14,7 @@ from vlprobe.runner import Request
 from vlprobe.training.request import TrainRequest
 from vlprobe.ui_access import changes
 from vlprobe.ui_state import attempt, plain, quiet, store, tag, view
+from vlprobe.ui_verify import said
 
 DEMO = Request(models=("demo:softmax", "demo:sigmoid", "demo:weak"), dataset="demo", probe="lgip")
 STATES = {
@@ -102,7 +103,7 @@ def _panel(job_id: str, ended: bool) -> None:
         what = f"{', '.join(job.request.models)} on {job.request.dataset} · {job.request.probe}"
         st.html(f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", what)}</p>')
         if job.error:
-            st.error(plain(job.error))
+            st.error(plain(said(job.error)))
         if not job.ended:
             st.progress(_overall(job), text=plain(job.label))
             quiet(_pace(job))
@@ -184,7 +185,7 @@ def form() -> None:
     try:
         _form()
     except VlprobeError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(plain(said(str(error))), icon=":material/error:")
 
 
 def _form() -> None:
@@ -297,7 +298,9 @@ def past() -> None:
     watching = st.query_params.get("job", "")
     found = [job for job in jobs.jobs(store()) if job.id != watching][:12]
     if not found:
-        quiet("None yet.")
+        quiet(
+            "None yet. Runs that were started in a terminal are not listed here; their results are on the other pages."
+        )
     for job in found:
         icon, word = STATES[job.state]
         with st.container(horizontal=True, vertical_alignment="center", key=f"past_{job.id}"):

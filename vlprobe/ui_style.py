@@ -27,6 +27,14 @@ STYLE = """<style>
 .vp-table td { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .vp-table td.vp-metric { white-space: normal; min-width: 14rem; }
 .vp-table .value { font-size: 1.05rem; }
+.vp-table.vp-prose td { white-space: normal; overflow-wrap: break-word; }
+@media (max-width: 900px) {
+  .vp-prose thead { display: none; }
+  .vp-prose tbody :is(tr, th, td) { display: block; padding: 0; }
+  .vp-prose tbody tr { padding: .6rem 0; }
+  .vp-prose td::before { content: attr(data-title); display: block; margin-top: .3rem; font-size: .8rem;
+    color: var(--vp-quiet); }
+}
 
 .vp-paper thead th { padding-right: .9rem; }
 .vp-paper td small { font-size: .74rem; }

@@ -1,8 +1,11 @@
 """Whether what is stored is still what was written: read on the page, told in plain words, made anew by a press."""
 
+import html
 import json
 import re
-from collections.abc import Mapping
+import shlex
+import time
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import streamlit as st
 
 from vlprobe import access, jobs, registry, verify
 from vlprobe.errors import VlprobeError
-from vlprobe.files import REPAIR
+from vlprobe.files import REPAIR, turn
 from vlprobe.markup import breakable, tag
 from vlprobe.runner import Request
 from vlprobe.store import Store
@@ -22,6 +25,8 @@ from vlprobe.verify import Damage
 FOUND = "stored_damages"  # of this session's last look
 MENDED = "stored_mended"
 HEAD = ("What", "File", "What is wrong", "What happens to it")
+COMMAND = r"Run `vlprobe verify --repair`, then [^.]+\."  # as errors say it, for a terminal
+PRESS = "On the Run page, press 'Check what is stored', then 'Make it anew'."
 ROWS = 50
 OTHERS = {  # what is no run: in plain words, and what becomes of it
     "embeddings": ("Embeddings, kept to save time", "Goes, and is made by the next run that needs it"),
@@ -33,11 +38,11 @@ NEVER_FINISHED = ("A file that was never finished", "Goes")
 
 
 @dataclass(frozen=True)
-class Found:
-    """A damage as it was seen: a file that is written anew meanwhile has another stamp, and is left alone."""
+class Looked:
+    """What a look at all that is stored found, and when."""
 
-    damage: Damage
-    stamp: tuple[int, int] | None  # size and time; None where there is no such file
+    found: tuple[Damage, ...]
+    at: str
 
 
 @dataclass(frozen=True)
@@ -58,13 +63,13 @@ def stored() -> None:
     quiet("Disks forget. Every result was stored with a checksum; this compares all of them, and changes nothing.")
     if st.button("Check what is stored", icon=":material/fact_check:", key="check_stored"):
         _look()
-    found = st.session_state.get(FOUND)
-    if found is None:
+    looked = st.session_state.get(FOUND)
+    if looked is None:
         return
-    if not found:
-        st.success("Everything that is stored is as it was written.", icon=":material/check_circle:")
+    if not looked.found:
+        st.success(f"{looked.at}: everything that is stored is as it was written.", icon=":material/check_circle:")
         return
-    _list(found)
+    _list(looked)
 
 
 def way_out(error: VlprobeError) -> None:
@@ -73,62 +78,77 @@ def way_out(error: VlprobeError) -> None:
         st.page_link("pages/run.py", label="Check what is stored, and make it anew", icon=":material/fact_check:")
 
 
+def said(error: str) -> str:
+    """An error as a page says it: the button that mends what is stored, in place of the command."""
+    return error if access.read_only() else re.sub(COMMAND, PRESS, error)
+
+
 def _look() -> None:
-    bar = st.progress(0.0, text="Reading what is stored")
     try:
-        found = verify.damages(
-            store(), lambda label, done, of: bar.progress(done / of, text=f"{label}: {done:,} of {of:,} files")
-        )
-        st.session_state[FOUND] = tuple(Found(damage, _stamp(damage)) for damage in found)
+        found = _read()
+        st.session_state[FOUND] = Looked(tuple(found), time.strftime("%d %b, %H:%M"))
     except VlprobeError as error:
         st.session_state.pop(FOUND, None)
         st.error(plain(str(error)), icon=":material/error:")
+
+
+def _read(again: tuple[Damage, ...] | None = None) -> list[Damage]:
+    """What is damaged, of everything or of what was; a bar tells how far it is."""
+    bar = st.progress(0.0, text="Reading what is stored")
+    try:
+        return verify.damages(
+            store(), lambda label, done, of: bar.progress(done / of, text=f"{label}: {done:,} of {of:,} files"), again
+        )
     finally:
         bar.empty()
 
 
-def _list(found: tuple[Found, ...]) -> None:
-    known = _known(store())
+def _list(looked: Looked) -> None:
+    known, found = _known(store()), looked.found
     alike: dict[tuple[str, ...], list[str]] = {}
     for one in found:
-        what, then = _in_words(one.damage, known)
-        alike.setdefault((what, one.damage.why, then), []).append(_inside(one.damage))
+        what, then = _in_words(one, known)
+        alike.setdefault((what, one.why, then), []).append(_inside(one))
     rows = []
     for (what, why, then), files in list(alike.items())[:ROWS]:
         more = f"<br>{tag('small', f'and {len(files) - 1:,} more')}" if len(files) > 1 else ""
-        path = f"<td>{breakable(files[0])}{more}</td>"
-        cells = [tag("td", text[:1].upper() + text[1:]) for text in (why, then)]
-        rows.append(f'<tr class="first">{tag("th", what, scope="row")}{path}{"".join(cells)}</tr>')
-    st.warning(
-        f"{len(found):,} stored {'file is' if len(found) == 1 else 'files are'} damaged.", icon=":material/warning:"
-    )
-    show("Damaged files", "".join(tag("th", title, scope="col") for title in HEAD), rows)
+        cells = [breakable(files[0]) + more, *(html.escape(text[:1].upper() + text[1:]) for text in (why, then))]
+        named = zip(HEAD[1:], cells, strict=True)
+        own = "".join(f'<td data-title="{title}">{cell}</td>' for title, cell in named)
+        rows.append(f'<tr class="first">{tag("th", what, scope="row")}{own}</tr>')
+    older = sum(one.why == verify.OLDER for one in found)
+    if damaged := len(found) - older:
+        st.warning(f"{looked.at}: {_files(damaged)} damaged.", icon=":material/warning:")
+    if older:
+        st.info(
+            f"{looked.at}: {_files(older)} of an older version of vlprobe. No result is lost.", icon=":material/info:"
+        )
+    show("What was found", "".join(tag("th", title, scope="col") for title in HEAD), rows, "vp-prose")
     if len(alike) > ROWS:
         quiet(f"The first {ROWS} kinds of {len(alike):,}. `vlprobe verify` lists all of them.")
-    if not any(one.damage.drop for one in found):
+    if not any(one.drop for one in found):
         return
     asked = again(found, known)
-    st.button(
-        "Make it anew",
-        type="primary",
-        icon=":material/play_arrow:",
-        key="mend_stored",
-        on_click=attempt,
-        args=(_mend, found),
-    )
+    if st.button("Make it anew", type="primary", icon=":material/play_arrow:", key="mend_stored"):
+        attempt(_mend, found)
+        st.rerun()
     models = sum(len(request.models) for request in asked)
     runs = f"{models} {'run starts' if models == 1 else 'runs start'} again"
     quiet(
-        f"The damaged files go, and {runs}; models and pictures have to be where they were. What is whole is kept."
+        f"These files go, and {runs}; models and pictures have to be where they were. What is whole is kept."
         if models
-        else "The damaged files go. No run has to start again for them at once."
+        else "These files go. No run has to start again for them at once."
     )
 
 
-def again(found: tuple[Found, ...], known: Known) -> list[Request]:
+def _files(count: int) -> str:
+    return f"{count:,} stored {'file is' if count == 1 else 'files are'}"
+
+
+def again(found: Sequence[Damage], known: Known) -> list[Request]:
     """The runs that make anew what goes, those that differ by the model alone in one."""
     merged: list[Request] = []
-    for key in dict.fromkeys(key for one in found if one.damage.drop for key in _runs_of(one.damage, known)):
+    for key in dict.fromkeys(key for one in found if one.drop for key in _runs_of(one, known)):
         request = known.asked[key]
         alike = [one for one in merged if replace(one, models=request.models) == request]
         if not alike:
@@ -138,20 +158,52 @@ def again(found: tuple[Found, ...], known: Known) -> list[Request]:
     return merged
 
 
-def _mend(found: tuple[Found, ...]) -> None:
-    """Drops what is still as damaged as it was seen, then starts its runs."""
-    store().writable()
-    st.session_state.pop(FOUND, None)
-    same = tuple(one for one in found if _stamp(one.damage) == one.stamp)
-    asked = again(same, _known(store()))
-    verify.repair([one.damage for one in same])
-    started = [jobs.start(request, store()) for request in asked]
-    gone = sum(bool(one.damage.drop) for one in same)
-    st.session_state[MENDED] = f"{gone:,} damaged {'file' if gone == 1 else 'files'} removed." + (
-        " What they held is being made anew: see the top of this page." if started else ""
-    )
-    if started:
-        st.query_params["job"] = started[0]
+def _mend(found: tuple[Damage, ...]) -> None:
+    """Drops what is damaged still, and starts its runs. They are written down first, so that none is forgotten."""
+    there = store()
+    there.writable()
+    with turn(there.root / "jobs" / ".mending.lock", lambda: None):  # of two who press, one finds it mended
+        still = _read(found)
+        st.session_state.pop(FOUND, None)
+        known = _known(there)
+        live = {job.request.probe for job in jobs.jobs(there) if isinstance(job.request, Request) and not job.ended}
+        free = [one for one in still if not _busy(one, known, live)]
+        asked = {jobs.write(request, there): request for request in again(free, known)}
+        gone, begun, problems = 0, [], []
+        for one in free:
+            try:
+                verify.repair([one])
+                gone += 1
+            except VlprobeError as error:
+                problems.append(str(error))
+        for job_id, request in asked.items():
+            try:
+                jobs.resume(there, job_id)
+                begun.append(job_id)
+            except VlprobeError as error:
+                what = f"{', '.join(request.models)} on {request.dataset} · {request.probe}"
+                command = shlex.join(["vlprobe", "--cache", there.address, "jobs", "--resume", job_id])
+                problems.append(f"{what}: {error} In a terminal: {command}")
+    told = [f"{gone:,} {'file' if gone == 1 else 'files'} removed." if gone else "Nothing was removed."]
+    if begun:
+        told.append("What they held is being made anew: see the top of this page.")
+    if busy := len(still) - len(free):
+        told.append(f"{busy:,} left alone while a job asks the same questions: check again when it has ended.")
+    if {one.path for one in found if one.drop} - {one.path for one in still}:
+        told.append("What was made anew since the check was left alone.")
+    st.session_state[MENDED] = " ".join(told)
+    if problems:
+        st.session_state["problem"] = " ".join(problems)
+    if asked:
+        st.query_params["job"] = next(iter(begun or asked))
+
+
+def _busy(damage: Damage, known: Known, probes: Set[str]) -> bool:
+    """Whether a job may be at it. Which runs a job makes is known once it has loaded them: the same probe counts."""
+    if _place(damage)[0] not in ("runs", "cases"):
+        return False
+    own = {known.asked[key].probe for key in _runs_of(damage, known)}
+    return bool(own & probes if own else probes)
 
 
 def _known(there: Store) -> Known:
@@ -213,10 +265,3 @@ def _inside(damage: Damage) -> str:
     """Where a file is in the cache, or in the object store."""
     path = damage.path
     return path.relative_to(store().root).as_posix() if isinstance(path, Path) else path.name
-
-
-def _stamp(damage: Damage) -> tuple[int, int] | None:
-    if not isinstance(damage.path, Path) or not damage.path.exists():
-        return None
-    status = damage.path.stat()
-    return status.st_size, status.st_mtime_ns
