@@ -3,6 +3,7 @@
 import csv
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from PIL import Image, ImageDraw
 from streamlit.components.v2 import manifest_scanner
 
 from vlprobe.store import Store
+from vlprobe.types import Run
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parent.parent / "shared" / "data"
@@ -82,6 +84,16 @@ def make_tiny(folder: Path) -> str:
         writer.writeheader()
         writer.writerows(rows)
     return f"csv:{folder / 'captions.csv'}"
+
+
+MADE_UP = {run.key: run for run in (Run("m", "d", "tiny", "e", "lgip", 1, ("margin@1",), seed=n) for n in range(2))}
+
+
+def facts(key: str, when: str = "2026-01-01", note: str = "") -> dict:
+    """What the manifest of a made-up run says; the keys of MADE_UP are true ones."""
+    run = MADE_UP.get(key, next(iter(MADE_UP.values())))
+    sizes = {"n_items": 3, "n_cases": 3, "spread": 0.1, "seconds": 1.0}
+    return {"key": key, "case_key": key, "run": asdict(run), "finished": when, "note": note} | sizes
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.conftest import facts
 from vlprobe import store_entry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.files import write_bytes
@@ -16,7 +17,7 @@ TABLE = pa.table({"case": [0, 1, 2], "kind": ["flip", "flip", "paraphrase"], "ma
 
 
 def finish(store: Store, key: str, when: str = "2026-01-01") -> None:
-    store.run(key).finish({"scores": TABLE}, {"key": key, "finished": when})
+    store.run(key).finish({"scores": TABLE}, facts(key, when))
 
 
 def test_a_run_without_a_manifest_is_not_there(store: Store):

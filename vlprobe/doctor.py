@@ -5,7 +5,6 @@ cache/models/<model digest>-<dataset digest>.json
 
 import datetime
 import hashlib
-import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ from vlprobe.doctor_checks import Check
 from vlprobe.doctor_erased import Erased, erased
 from vlprobe.doctor_passport import Model
 from vlprobe.errors import InvalidInput
-from vlprobe.files import write_json
+from vlprobe.files import parse_json, write_json
 from vlprobe.store import REPAIR, Store
 from vlprobe.types import Dataset, Item
 
@@ -149,15 +148,31 @@ def load(store: Store, digest: str = "*") -> list[Examination]:
 def read(path: Path) -> Examination | None:
     """The examination in a file; None where it was stored in another form. Raises InvalidInput."""
     try:
-        content = json.loads(path.read_bytes())
+        content = parse_json(path.read_bytes().decode())
         if content.pop("schema") != SCHEMA:
             return None
         content["passport"] = dict(content["passport"])
         content["checks"] = tuple(Check(**check) for check in content["checks"])
         content["erased"] = tuple(Erased(**row) for row in content["erased"])
-        return Examination(**content)
+        found = Examination(**content)
+        _refuse_types(found)
+        return found
     except (ValueError, TypeError, KeyError, AttributeError):
         raise InvalidInput(f"'{path}' is damaged. {REPAIR}") from None
+
+
+def _refuse_types(found: Examination) -> None:
+    """Raises TypeError where what was read is of another sort than what was written: anybody may have put it there."""
+    texts = [found.model, found.model_digest, found.dataset, found.dataset_digest, found.finished]
+    texts += [*found.passport, *found.passport.values()]
+    texts += [text for one in found.checks for text in (one.name, one.meaning, one.detail)]
+    texts += [text for one in found.erased for text in (one.what, one.kind, one.rule, one.role, one.reason)]
+    numbers = [number for one in found.checks for number in (one.value, one.limit)]
+    numbers += [number for one in found.erased for number in (one.count, one.of)]
+    verdicts = [one.passed for one in found.checks]
+    for sort, values in ((str, texts), (int | float, numbers), (bool | None, verdicts)):
+        if not all(isinstance(value, sort) for value in values):
+            raise TypeError
 
 
 def warnings(store: Store, model_digest: str) -> list[str]:

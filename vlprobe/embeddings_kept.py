@@ -44,6 +44,13 @@ def holds(file: Path, digest: str) -> bool:
         return hashlib.file_digest(handle, _digest).hexdigest() == digest
 
 
+def _refuse_damaged(file: Path) -> None:
+    if not intact(file):
+        raise InvalidInput(
+            f"Embedding file '{file}' is damaged: its checksum differs. Run `vlprobe verify --repair`, then this again."
+        )
+
+
 class _Rows(NamedTuple):
     """Rows on disk: where they begin in an open file."""
 
@@ -75,11 +82,7 @@ class Vectors:
                 self._open(file)
 
     def _open(self, file: Path) -> None:
-        if not intact(file):
-            raise InvalidInput(
-                f"Embedding file '{file}' is damaged: its checksum differs. Run `vlprobe verify --repair`, "
-                "then this again."
-            )
+        _refuse_damaged(file)
         source, count = self._opened(file)
         for start in range(0, count, 4096):
             keys = np.fromfile(source.handle, self._row, min(4096, count - start))["key"].tolist()
@@ -195,10 +198,14 @@ def _exchange(there: Remote, folder: Path) -> None:
     def fetch(name: str) -> None:
         there.fetch(known[name], folder / name, lambda file: holds(file, Path(name).stem))
 
+    def send(name: str) -> None:
+        _refuse_damaged(own[name])
+        there.put(there.name(own[name]), own[name])
+
     with ThreadPoolExecutor(FETCHED) as pool:
         list(pool.map(fetch, sorted(set(known) - set(own))))
         if not access.read_only():
-            list(pool.map(lambda name: there.put(there.name(own[name]), own[name]), sorted(set(own) - set(known))))
+            list(pool.map(send, sorted(set(own) - set(known))))
 
 
 def _save(folder: Path, block: np.ndarray) -> str:

@@ -21,10 +21,11 @@ from typing import Any
 
 from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
-from vlprobe.files import REPAIR, copying, read
+from vlprobe.files import REPAIR, copying, read, regular
 
 MIRROR = "VLPROBE_MIRROR"  # the folder that mirrors lie in
 MARK = ".vlprobe-remote"
+FOLDERS = ("file", "local")  # schemes of a folder, such as one that several machines have mounted
 # What the file systems of fsspec raise beside OSError where they are refused or reach nothing.
 RAISED = (
     ("botocore.exceptions", "BotoCoreError"),
@@ -33,6 +34,7 @@ RAISED = (
     ("gcsfs.retry", "HttpError"),
     ("azure.core.exceptions", "AzureError"),
 )
+LOST_SLASH = re.compile("[A-Za-z][A-Za-z0-9+.-]+:/(?!/)")
 NO_SUCH_WAY = (NotImplementedError, TypeError, ValueError)  # of a file system that cannot create only
 
 
@@ -49,10 +51,13 @@ class MissingFileSystem(MissingDependency):
 
 
 def is_url(cache: object) -> bool:
-    """Whether a cache is named by a URL, and not by a folder. Raises InvalidInput where a URL has lost a slash."""
-    if re.match("[A-Za-z][A-Za-z0-9+.-]+:/(?!/)", str(cache)):
+    """Whether a cache is named by a URL, and not by a folder. Raises InvalidInput where it is no URL of a cache."""
+    text = str(cache)
+    if "@" in text and ("://" in text or LOST_SLASH.match(text)):  # before any of it is said again
+        raise InvalidInput("The URL of the cache has a user or a password in it. Give those in the environment.")
+    if LOST_SLASH.match(text):
         raise InvalidInput(f"'{cache}' is neither a folder nor a URL. Expected s3://BUCKET/FOLDER, with two slashes.")
-    return "://" in str(cache)
+    return "://" in text
 
 
 def mirror(url: str) -> "Remote":
@@ -63,13 +68,11 @@ def mirror(url: str) -> "Remote":
         raise InvalidInput(
             f"'{url}' names no bucket. Expected s3://BUCKET/FOLDER; a server of your own goes into AWS_ENDPOINT_URL."
         )
-    if "@" in where.partition("/")[0]:
-        raise InvalidInput("The URL of the cache has a user or a password in it. Give those in the environment.")
-    root = _place(address)
-    if not (root / MARK).exists():
-        with copying(root / MARK) as handle:
-            handle.write(address.encode())
-    return _remote(address, root)
+    if scheme in FOLDERS and not where.startswith("/"):
+        raise InvalidInput(f"'{url}' is another folder wherever it is read. Expected file:///, with three slashes.")
+    found = _remote(address, _place(address))
+    found.mark()
+    return found
 
 
 def of(folder: Path) -> "Remote | None":
@@ -77,16 +80,17 @@ def of(folder: Path) -> "Remote | None":
 
     Raises:
         InvalidInput: it says that it is one, and this machine keeps that mirror elsewhere: a folder that somebody made
-            must not send what is written into it to an address that it names.
+            must not send what is written into it to an address that it names. Above it, such a folder is passed by.
     """
     for root in (folder, *folder.parents):
         try:
             address = read(root / MARK).decode()
         except (OSError, ValueError):
             continue
-        if _place(address) != root:
+        if _place(address) == root:
+            return _remote(address, root)
+        if root == folder:
             raise InvalidInput(f"'{root}' is a copied mirror of '{address}'. Choose the URL itself with --cache.")
-        return _remote(address, root)
     return None
 
 
@@ -118,6 +122,19 @@ class Remote:
     def __init__(self, url: str, root: Path) -> None:
         self.url, self.root = url, root
 
+    def mark(self) -> None:
+        """Lets whoever has a path within the mirror find the object store."""
+        if not (self.root / MARK).exists():
+            with copying(self.root / MARK) as handle:
+                handle.write(self.url.encode())
+
+    def make(self) -> None:
+        """Makes the folder of a file:// address; a bucket is for others to make."""
+        if self.is_folder:
+            refuse_writing()
+            with self._told():
+                os.makedirs(self._root, exist_ok=True)
+
     def name(self, path: Path) -> str:
         """The name of the object that a file of the mirror is a copy of."""
         return path.relative_to(self.root).as_posix()
@@ -139,6 +156,7 @@ class Remote:
         return {
             name[start:]: hashlib.sha256(str(sorted(facts.items())).encode()).hexdigest()[:16]
             for name, facts in found.items()
+            if facts.get("type") == "file"  # no pipe in a folder, which would be waited for
         }
 
     def exists(self, name: str) -> bool:
@@ -155,7 +173,7 @@ class Remote:
     def read(self, name: str) -> bytes | None:
         """The bytes of a small object; None where there is none."""
         with self._told(), contextlib.suppress(FileNotFoundError):
-            return self._files.cat_file(self._path(name))
+            return self._files.cat_file(self._readable(name))
 
     def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
         """The bytes of small objects, at once; without those that are gone meanwhile."""
@@ -174,7 +192,7 @@ class Remote:
         with copying(path) as handle:
             with self._told():
                 try:
-                    self._files.get_file(self._path(name), handle.name)
+                    self._files.get_file(self._readable(name), handle.name)
                 except FileNotFoundError:
                     raise Damaged(f"'{self.address(name)}' is gone. {REPAIR}") from None
             if not fits(Path(handle.name)):
@@ -201,7 +219,7 @@ class Remote:
         path = self._path(name)
         with self._sent():
             try:
-                if self._is_folder:
+                if self.is_folder:
                     with self._beside(name) as beside:
                         self._files.pipe_file(beside, data)
                         os.link(beside, path)
@@ -230,7 +248,7 @@ class Remote:
     @contextlib.contextmanager
     def _placing(self, name: str) -> Iterator[str]:
         """Where to write an object to, so that it appears whole: an object store sees to that, a folder does not."""
-        if not self._is_folder:
+        if not self.is_folder:
             yield self._path(name)
             return
         with self._beside(name) as beside:
@@ -240,6 +258,8 @@ class Remote:
     @contextlib.contextmanager
     def _beside(self, name: str) -> Iterator[str]:
         """A place that nobody looks at, to write to before the object's own, whose folder is made."""
+        if not os.path.isdir(self._root):  # no longer mounted
+            raise FileNotFoundError(errno.ENOENT, "is it mounted?", self._root)
         beside = self._path(f"sending/{uuid.uuid4().hex}")
         for path in (beside, self._path(name)):
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -252,10 +272,16 @@ class Remote:
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
+    def _readable(self, name: str) -> str:
+        """The path of an object. Raises OSError where that is a pipe or a device in a folder."""
+        if self.is_folder:
+            regular(Path(self._path(name)))
+        return self._path(name)
+
     @property
-    def _is_folder(self) -> bool:
+    def is_folder(self) -> bool:
         """Whether it is a folder, such as one that several machines have mounted."""
-        return self.url.partition("://")[0] in ("file", "local")
+        return self.url.partition("://")[0] in FOLDERS
 
     @property
     def _files(self) -> Any:
@@ -271,14 +297,26 @@ class Remote:
 
         try:
             # What was listed once would be taken for what is there now.
-            files, root = fsspec.core.url_to_fs(self.url, use_listings_cache=False)
+            files, root = fsspec.core.url_to_fs(self.url, use_listings_cache=False, **self._patience())
         except ImportError as error:
             raise MissingFileSystem(self.url, _line(error)) from None
         except ValueError as error:
             raise InvalidInput(
                 f"'{self.url}' is no cache ({_line(error)}). Expected s3://BUCKET/FOLDER or a folder."
             ) from None
+        if hasattr(files, "retries"):  # s3fs tries again what botocore gave up
+            files.retries = min(files.retries, 2)
         return files, root.rstrip("/")
+
+    def _patience(self) -> dict[str, dict]:
+        """How long to wait for S3: a page waits, too. AWS_MAX_ATTEMPTS says how often, as elsewhere."""
+        if self.url.partition("://")[0] not in ("s3", "s3a"):
+            return {}
+        import fsspec
+
+        often = {} if "AWS_MAX_ATTEMPTS" in os.environ else {"retries": {"total_max_attempts": 2, "mode": "standard"}}
+        named = fsspec.config.conf.get("s3", {}).get("config_kwargs", {})
+        return {"config_kwargs": {"connect_timeout": 5, "read_timeout": 8} | often | named}
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
@@ -310,5 +348,6 @@ def _raised() -> tuple[type[BaseException], ...]:
 
 
 def _line(error: BaseException) -> str:
-    """What an error says, on one line and without what follows a URL: it may be a signature."""
-    return re.sub(r"\?[^\s\"')]*=[^\s\"')]*", "", " ".join(str(error).split())) or type(error).__name__
+    """What an error says, on one line; of a URL in it neither a user nor what follows, which may be a signature."""
+    said = re.sub(r"//[^\s\"']*@", "//", " ".join(str(error).split()))
+    return re.sub(r"\?[^\s\"')]*=[^\s\"')]*", "", said) or type(error).__name__

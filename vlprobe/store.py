@@ -58,6 +58,12 @@ class Store:
 
     def writable(self) -> None:
         """Raises InvalidInput where nothing can or may be written: better now than after an hour of work."""
+        self.permitted()
+        if self.mirror:
+            self.mirror.send()
+
+    def permitted(self) -> None:
+        """As `writable`, for what is written on this machine alone."""
         refuse_writing()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -67,8 +73,6 @@ class Store:
             raise InvalidInput(
                 f"Cannot write to the cache '{self.root}' ({error.strerror}). Choose another folder with --cache."
             ) from None
-        if self.mirror:
-            self.mirror.send()
 
     def cases(self, key: str) -> Entry:
         """The questions under this key."""
@@ -90,13 +94,25 @@ class Store:
         found = []
         for path in (self.root / "runs").glob("*/manifest.json"):
             manifest = Entry(path.parent).manifest()
-            if manifest["schema"] == SCHEMA:
+            if manifest["schema"] == SCHEMA and "run" in manifest:
                 found.append(manifest)
         return sorted(found, key=lambda manifest: (manifest["finished"], manifest["key"]))
 
+    @property
+    def unreached(self) -> str:
+        """Why what is complete elsewhere cannot be told now, in one line; "" where it can."""
+        return self.mirror.unreached if self.mirror else ""
+
     def _look(self) -> None:
-        if self.mirror:
+        """Raises InvalidInput where nothing can be told of what is there, and nothing is here to be shown instead."""
+        if not self.mirror:
+            return
+        try:
             self.mirror.look()
+        except InvalidInput as error:
+            if not any(self.root.glob("runs/*/manifest.json")):
+                raise
+            self.mirror.warn(str(error))
 
     def find(self, key: str) -> dict:
         """The manifest of the run whose key begins with these digits. Raises NotFound."""

@@ -10,6 +10,7 @@ import hashlib
 import itertools
 import json
 import logging
+import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,12 +20,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vlprobe.errors import InvalidInput
-from vlprobe.files import REPAIR, sha256, write_json, writing
+from vlprobe.files import REPAIR, parse_json, sha256, write_json, writing
 
 SCHEMA = 2
 GROUP_ROWS = 8192  # of a row group: what is read to show one row of it; with fewer, reading all of them is slower
 BLOCK_ROWS = 122_880  # that are read at a time where all of them are
 GROUP_BYTES = 64 << 20  # and what is in memory while it is written or read
+# What the manifest of a run says, of which sort; anybody may have written one that lies in a bucket.
+NUMBER = (int, float)
+SAID = {"key": str, "case_key": str, "run": dict, "finished": str, "note": str}
+SAID |= {"n_items": int, "n_cases": int, "spread": NUMBER, "seconds": NUMBER}
+ASIDE = {"dropped": dict, "findings": list, "notes": list, "erased": dict, "n_units": int}  # that one need not say
+RUN = {"model": str, "model_digest": str, "dataset": str, "dataset_digest": str, "probe": str, "probe_version": int}
+RUN |= {"metrics": list, "options": dict, "seed": int, "limit": int}
 
 
 def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
@@ -77,20 +85,44 @@ def _seal(manifest: Mapping[str, object]) -> str:
 
 
 def parsed(data: bytes) -> dict | None:
-    """What a manifest says; None where it is not what was written."""
+    """What a manifest says; None where it is not what was written, or no manifest can say it."""
     try:
-        found = json.loads(data)
-        intact = found.get("sha256") in (None, _seal(found)) and {"schema", "files"} <= set(found)
-    except (ValueError, AttributeError):  # not JSON, or not an object
+        found = parse_json(data.decode())
+        intact = found.get("sha256") in (None, _seal(found)) and all(map(_is_line, found["files"]))
+        if intact and found["schema"] == SCHEMA:
+            own = (SAID | ASIDE).items()
+            intact = all(isinstance(found[name], kind) for name, kind in own if name in found)
+            intact = intact and ("run" not in found or (set(SAID) <= set(found) and _is_run(found["run"])))
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):  # not JSON, or of another form
         return None
     return found if intact else None
+
+
+def _is_run(run: Mapping[str, object]) -> bool:
+    return set(run) == set(RUN) and all(isinstance(run[name], kind) for name, kind in RUN.items())
+
+
+def _is_line(line: Mapping[str, str]) -> bool:
+    """Whether this names a file beside the manifest, and its checksum."""
+    return bool(re.fullmatch(r"[\w-]+\.parquet", line["name"]) and re.fullmatch("[0-9a-f]{64}", line["sha256"]))
+
+
+def line_of(data: bytes) -> dict:
+    """What the line of a part says. Raises ValueError where it says no file and checksum."""
+    line = parse_json(data.decode())
+    try:
+        if _is_line(line):
+            return line
+    except (TypeError, KeyError):
+        pass
+    raise ValueError("it names no file and checksum")
 
 
 def part_intact(path: Path) -> bool:
     """Whether a part holds the bytes that were written."""
     try:
-        return json.loads(path.with_suffix(".json").read_bytes())["sha256"] == sha256(path)
-    except (OSError, ValueError, TypeError, KeyError):
+        return line_of(path.with_suffix(".json").read_bytes())["sha256"] == sha256(path)
+    except (OSError, ValueError):
         return False
 
 

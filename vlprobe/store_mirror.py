@@ -24,11 +24,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from vlprobe.errors import InvalidInput
-from vlprobe.files import REPAIR, copying, parse_json, sha256, write_bytes, write_json
+from vlprobe.files import REPAIR, copying, parse_json, read, sha256, write_bytes, write_json
 from vlprobe.remote import Damaged, Remote
-from vlprobe.store_entry import SCHEMA, Entry, parsed, part_intact
+from vlprobe.store_entry import SCHEMA, Entry, line_of, parsed, part_intact
 
 LISTED_SECONDS = 3.0  # between two looks at what is complete
+UNREACHED_SECONDS = 30.0  # the same after one that failed, for which a page may have waited
 ASKED = ("key", "n_items", "n_cases", "dropped")  # what is alike in the manifests of the same questions
 _log = logging.getLogger(__name__)
 
@@ -38,39 +39,69 @@ class Mirror:
 
     def __init__(self, remote: Remote) -> None:
         self.remote, self.root = remote, remote.root
-        self._looked, self._why = float("-inf"), ""
+        self.unreached = ""  # why the last look failed
+        self._looked = float("-inf")
+        self._damaged: dict[str, str] = {}  # names and stamps of what is not read again before it changes
+        self._warned: set[str] = set()
         self._turn = threading.Lock()
 
     def look(self, now: bool = False) -> None:
         """Fetches what was completed or examined elsewhere, and forgets what was removed; at most every few seconds.
 
         Raises:
-            InvalidInput: the object store cannot be reached, or something in its index is damaged.
+            InvalidInput: the object store cannot be reached.
         """
         with self._turn:
-            if now or time.monotonic() - self._looked >= LISTED_SECONDS:
+            pause = UNREACHED_SECONDS if self.unreached else LISTED_SECONDS
+            if now or time.monotonic() - self._looked >= pause:
                 try:
-                    self._why = ""
                     self._look()
+                    self.unreached = ""
                 except InvalidInput as error:
-                    self._why = str(error)
+                    self.unreached = str(error)
                     raise
                 finally:
                     self._looked = time.monotonic()
-            elif self._why:
-                raise InvalidInput(self._why)
+            elif self.unreached:
+                raise InvalidInput(self.unreached)
 
     def _look(self) -> None:
+        self.remote.mark()
         known = self._known()  # before the listing: what is completed meanwhile is not taken for removed
         there = {name: stamp for name, stamp in self.remote.names("index").items() if self._file(name)}
-        fresh = [name for name, stamp in there.items() if known.get(name) != stamp or not self._file(name).exists()]
-        for name, data in self.remote.read_all(fresh).items():
-            self.keep(name, self._file(name), data)
+        if known and not there and self.remote.is_folder:
+            raise InvalidInput(
+                f"Nothing is left in '{self.remote.url}', where {len(known)} results were. Mount it again; if it was "
+                f"emptied on purpose, delete '{self.root}'."
+            )
+        for name, data in self.remote.read_all(self._fresh(known, there)).items():
+            try:
+                self.keep(name, self._file(name), data)
+                self._damaged.pop(name, None)
+            except Damaged as error:  # one that is damaged must not keep people from the others
+                self._damaged[name] = there[name]
+                self.warn(str(error))
         for name in set(known) - set(there):
             if path := self._file(name):
                 path.unlink(missing_ok=True)
+        there |= {name: "" for name in self._damaged if name in there}
         if known != there:
             self._remember(there)
+
+    def _fresh(self, known: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
+        """What has changed there, but for questions, which are fetched when they are asked for."""
+        return [
+            name
+            for name, stamp in there.items()
+            if not name.startswith("index/cases/") and self._damaged.get(name) != stamp
+            if known.get(name) != stamp or not self._file(name).exists()
+        ]
+
+    def warn(self, text: str) -> None:
+        """Says once in this process what people should know, and goes on."""
+        if text not in self._warned:
+            self._warned.add(text)
+            _log.warning("%s", text)
 
     def note(self, name: str) -> None:
         """What was just made there is known, so that it is forgotten here when it is removed before the next look."""
@@ -82,25 +113,21 @@ class Mirror:
 
     def _known(self) -> dict[str, str]:
         try:
-            return dict(json.loads((self.root / "listed.json").read_bytes()))
+            return dict(parse_json((self.root / "listed.json").read_text()))
         except (OSError, ValueError, TypeError):
             return {}
 
     def _file(self, name: str) -> Path | None:
-        """The file of a run's manifest or of an examination; None of what is not looked for."""
-        run = re.fullmatch(rf"index/runs/([0-9a-z]{{1,64}})\.{SCHEMA}\.json", name)
-        if run:
-            return self.root / "runs" / run[1] / "manifest.json"
-        examination = re.fullmatch(r"index/models/([0-9A-Za-z][\w.-]*\.json)", name)
+        """The file of a manifest or of an examination; None of what is not looked for."""
+        entry = re.fullmatch(rf"index/(runs|cases)/([0-9a-z]{{1,64}})\.{SCHEMA}\.json", name)
+        if entry:
+            return self.root / entry[1] / entry[2] / "manifest.json"
+        examination = re.fullmatch(r"index/models/([0-9A-Za-z][0-9A-Za-z_.-]{0,200}\.json)", name)
         return self.root / "models" / examination[1] if examination else None
 
     def keep(self, name: str, path: Path, data: bytes) -> None:
         """Keeps a file of the index. Raises Damaged where it is not what was written."""
-        try:
-            intact = parsed(data) if path.name == "manifest.json" else isinstance(parse_json(data.decode()), dict)
-        except ValueError:
-            intact = False
-        if not intact:
+        if not (parsed(data) if path.name == "manifest.json" else _is_object(data)):
             raise Damaged(f"'{self.remote.address(name)}' is damaged. {REPAIR}")
         if not path.exists() or path.read_bytes() != data:  # what looks new is made anew by whoever shows it
             with copying(path) as handle:
@@ -109,13 +136,26 @@ class Mirror:
     def send(self) -> None:
         """Sends what was finished here and did not get there. Raises InvalidInput where that cannot be done."""
         self.look(now=True)
+        self.remote.make()
         self.remote.write("writable", b"")
         for pending in sorted(self.root.glob("*/*/pending.json")):
-            MirroredEntry(pending.parent, self).send()
+            try:
+                MirroredEntry(pending.parent, self).send()
+            except Damaged as error:
+                self.warn(str(error))
         known = self._known()
         for path in sorted((self.root / "models").glob("*.json")):
-            if f"index/models/{path.name}" not in known:
-                self.remote.put(f"index/models/{path.name}", path)
+            name = f"index/models/{path.name}"
+            if name in known:
+                continue
+            try:
+                sound = _is_object(read(path))
+            except OSError:  # it is a pipe, or went meanwhile
+                sound = False
+            if sound:
+                self.remote.put(name, path)
+            else:
+                self.warn(f"'{path}' is damaged and is sent to nobody. {REPAIR}")
 
 
 @functools.lru_cache(maxsize=64)
@@ -148,6 +188,7 @@ class MirroredEntry(Entry):
         path = self.folder / "manifest.json"
         if not path.exists() and (data := self.remote.read(self.index)) is not None:
             self.mirror.keep(self.index, path, data)
+            self.mirror.note(self.index)
 
     def whole(self, name: str) -> Path:
         """The path of a table, fetched where it is not here or not as it was written. Raises InvalidInput."""
@@ -209,11 +250,11 @@ class MirroredEntry(Entry):
         if data is None:
             return
         try:
-            line = json.loads(data)
-            wanted = table_object(f"{self.name}/parts", line)
-        except (ValueError, TypeError, KeyError):
+            line = line_of(data)
+        except ValueError:
             raise Damaged(f"'{self.remote.address(own)}' is damaged.") from None
         folder = self.folder / "parts"
+        wanted = table_object(f"{self.name}/parts", line)
         self.remote.fetch(wanted, folder / f"{name}.parquet", lambda file: _is(file, line))
         with copying(folder / f"{name}.json") as handle:
             handle.write(data)
@@ -226,7 +267,7 @@ class MirroredEntry(Entry):
     def _send_part(self, name: str) -> None:
         path = self.folder / "parts" / f"{name}.parquet"
         said = path.with_suffix(".json").read_bytes()
-        self.remote.put(table_object(f"{self.name}/parts", json.loads(said)), path)
+        self.remote.put(table_object(f"{self.name}/parts", line_of(said)), path)
         self.remote.write(f"{self.name}/parts/{name}.json", said)
 
     def _commit(self, manifest: dict) -> None:
@@ -257,9 +298,9 @@ class MirroredEntry(Entry):
         kept = data if first == data else self._given_way(own, first or b"")
         write_bytes(self.folder / "manifest.json", kept or data)
         self.mirror.note(self.index)
-        pending.unlink(missing_ok=True)
         shutil.rmtree(self.folder / "parts", ignore_errors=True)
         self.remote.remove(self.remote.names(f"{self.name}/parts"))
+        pending.unlink(missing_ok=True)  # last: whoever is killed before begins here again
 
     def _given_way(self, own: dict, first: bytes) -> bytes | None:
         """Takes what was committed before; None where these are the same questions with our paths of pictures."""
@@ -280,6 +321,14 @@ class MirroredEntry(Entry):
 def table_object(folder: str, line: Mapping[str, str]) -> str:
     """The name of a table's object, in which is what is in it: nobody ever replaces another's."""
     return f"{folder}/{Path(line['name']).stem}.{line['sha256'][:16]}.parquet"
+
+
+def _is_object(data: bytes) -> bool:
+    """Whether it is JSON of the outer form of an examination."""
+    try:
+        return isinstance(parse_json(data.decode()), dict)
+    except ValueError:
+        return False
 
 
 def _is(path: Path, line: Mapping[str, str]) -> bool:

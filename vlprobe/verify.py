@@ -19,7 +19,7 @@ from vlprobe import annotations, doctor, embeddings_kept, files
 from vlprobe.errors import InvalidInput
 from vlprobe.remote import Damaged, Remote
 from vlprobe.store import Entry, Store
-from vlprobe.store_entry import parsed, part_intact, whole
+from vlprobe.store_entry import SCHEMA, line_of, parsed, part_intact, whole
 from vlprobe.store_mirror import table_object
 from vlprobe.types import Run
 
@@ -70,7 +70,7 @@ def damages(
         *((_block, path) for path in sorted(store.root.glob("embeddings/*/*/*.npy"))),
         *((_examination, path) for path in sorted(store.root.glob("models/*.json"))),
         *((_job, path) for path in sorted(store.root.glob("jobs/*/"))),
-        *((_said, path) for path in sorted(store.root.glob("annotations/*.jsonl"))),
+        *((functools.partial(_said, store), path) for path in sorted(store.root.glob("annotations/*.jsonl"))),
         *((_left_over, path) for path in sorted(store.root.rglob(".*.tmp"))),
     ]
     if store.mirror:
@@ -131,7 +131,7 @@ def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
 
 
 def _other_key(manifest: dict, key: str) -> str:
-    run = manifest.get("run")
+    run = manifest.get("run") if manifest["schema"] == SCHEMA else None  # what it was in another form is not known
     named = {manifest.get("key")} | ({Run(**run).key} if run else set())
     return f"it is of another key ({', '.join(map(str, named))})" if named != {key} else ""
 
@@ -163,8 +163,8 @@ def _job(folder: Path) -> Iterator[Damage]:
             return
 
 
-def _said(path: Path) -> Iterator[Damage]:
-    for place in annotations.read(Store(path.parents[1]), path.stem).damaged:
+def _said(store: Store, path: Path) -> Iterator[Damage]:
+    for place in annotations.read(store, path.stem).damaged:
         yield Damage(path, f"{place}, cannot be read; what people said cannot be made anew, so it stays", ())
 
 
@@ -184,7 +184,7 @@ def _there(remote: Remote) -> Iterator[tuple[Callable[[str], Iterator[Damage]], 
             complete.add(own[1])
             manifest = parsed(remote.read(name) or b"") or {"files": []}
             named |= {table_object(own[1], line) for line in manifest["files"]}
-            yield functools.partial(_committed, remote, own[1]), name
+            yield functools.partial(_committed, remote, own[1], complete), name
         elif name.startswith("index/models/"):
             yield functools.partial(_examined, remote), name
         elif name.startswith("embeddings/"):
@@ -212,10 +212,12 @@ def _table(remote: Remote, name: str, line: dict) -> str:
     return _differs(remote, name, lambda file: files.sha256(file) == line["sha256"])
 
 
-def _committed(remote: Remote, entry: str, name: str) -> Iterator[Damage]:
+def _committed(remote: Remote, entry: str, complete: set[str], name: str) -> Iterator[Damage]:
     own, here = Object(remote, name), remote.root / entry
     manifest = parsed(remote.read(name) or b"")
     why = "it is not what was written" if manifest is None else _other_key(manifest, here.name)
+    if manifest and "run" in manifest and f"cases/{manifest['case_key']}" not in complete:
+        why = why or "its questions are gone"
     if why:
         yield Damage(own, why, (own, here))
     for line in manifest["files"] if manifest else ():
@@ -245,10 +247,10 @@ def _sent_part(remote: Remote, name: str) -> Iterator[Damage]:
     if said is None:  # its run has ended meanwhile, and dropped it
         return
     try:
-        line = json.loads(said)
+        line = line_of(said)
         table = table_object(name.rpartition("/")[0], line)
         why = _table(remote, table, line) if remote.exists(name) else ""
-    except (ValueError, TypeError, KeyError):
+    except ValueError:
         why = "it cannot be read"
     if why and remote.exists(name):
         yield Damage(Object(remote, name), why, (Object(remote, name),))

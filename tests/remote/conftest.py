@@ -74,6 +74,7 @@ def memory() -> str:
 def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Store]:
     """The store of a URL as the machine of that name sees it; a call makes us that machine, and it looks each time."""
     monkeypatch.setattr(store_mirror, "LISTED_SECONDS", 0.0)
+    monkeypatch.setattr(store_mirror, "UNREACHED_SECONDS", 0.0)
 
     def machine(name: str, url: str) -> Store:
         monkeypatch.setenv(MIRROR, str(tmp_path / name))

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import facts
 from tests.remote.conftest import Server
 from vlprobe import cli, runner, runner_answers, views
 from vlprobe.embeddings import Encoder
@@ -125,7 +126,7 @@ def test_of_two_that_commit_at_once_one_wins_and_no_manifest_names_the_others_by
 
     monkeypatch.setattr(Remote, "create", create)
     threads = [
-        threading.Thread(target=entry.finish, args=({"scores": table}, {"key": "a" * 16, "finished": "1", "run": name}))
+        threading.Thread(target=entry.finish, args=({"scores": table}, facts("a" * 16, note=name)))
         for entry, table, name in zip(entries, (TABLE, OTHER), ("one", "two"), strict=True)
     ]
     for thread in threads:
@@ -135,7 +136,7 @@ def test_of_two_that_commit_at_once_one_wins_and_no_manifest_names_the_others_by
     assert sorted(answers) == [False, True]
     manifests = [entry.manifest() for entry in entries]
     assert manifests[0] == manifests[1]
-    winner = {"one": TABLE, "two": OTHER}[manifests[0]["run"]]
+    winner = {"one": TABLE, "two": OTHER}[manifests[0]["note"]]
     assert all(entry.table("scores").equals(winner) for entry in entries)
     assert len([name for name in objects(bucket) if name.startswith("runs/")]) == 1
 

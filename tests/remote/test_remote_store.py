@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.conftest import make_tiny
+from tests.conftest import MADE_UP, facts, make_tiny
 from tests.remote.test_remote_s3 import OTHER, TABLE, request
 from vlprobe import doctor, remote, store_mirror, verify
 from vlprobe.cli import main
@@ -21,11 +21,16 @@ from vlprobe.runner import execute
 from vlprobe.store import Store
 from vlprobe.types import Picture
 
-KEY = "a" * 16
+KEY, ANOTHER = MADE_UP
 
 
 def finish(store: Store, key: str = KEY, table: pa.Table = TABLE, when: str = "2026-01-01") -> None:
-    store.run(key).finish({"scores": table}, {"key": key, "finished": when})
+    store.run(key).finish({"scores": table}, facts(key, when))
+
+
+def ask(store: Store, key: str = KEY) -> None:
+    """Writes the questions of a made-up run."""
+    store.cases(key).finish({"cases": TABLE}, {"key": key})
 
 
 @pytest.mark.parametrize(
@@ -123,16 +128,21 @@ def test_a_table_made_anew_since_its_manifest_was_fetched_is_the_new_one(memory,
     assert two.run(KEY).table("scores").equals(OTHER)
 
 
-def test_a_damaged_manifest_is_named_and_not_kept(memory, on):
+def test_a_damaged_manifest_is_named_once_and_not_kept(memory, on, caplog):
     one, two = on("one", memory), on("two", memory)
     finish(one)
     name = f"index/runs/{KEY}.2.json"
     data = one.mirror.remote.read(name)
     one.mirror.remote.write(name, data.replace(b"2026", b"2027"))
-    for ask in (two.runs, two.version, lambda: two.run(KEY).complete):
-        with pytest.raises(InvalidInput, match=f"'{memory}/{name}' is damaged"):
-            ask()
-    assert not list(two.root.rglob("manifest.json"))
+    for key in (KEY, ANOTHER):
+        ask(one, key)
+    finish(one, ANOTHER)
+    for _ in range(2):
+        assert [run["key"] for run in two.runs()] == [ANOTHER]  # one that is damaged hides no other
+    assert [record.message.partition(" is ")[0] for record in caplog.records] == [f"'{memory}/{name}'"]
+    with pytest.raises(InvalidInput, match=f"'{memory}/{name}' is damaged"):
+        two.run(KEY).manifest()
+    assert not two.run(KEY).folder.exists()
     assert [(str(one.path), one.why) for one in verify.damages(two)] == [
         (f"{memory}/{name}", "it is not what was written")
     ]
@@ -240,6 +250,7 @@ def test_each_machine_finds_the_pictures_where_it_has_them(memory, on, tmp_path)
 
 def test_left_over_objects_are_found_once_nobody_can_be_sending_them(memory, on, monkeypatch):
     one = on("one", memory)
+    ask(one)
     finish(one)
     left = f"runs/{KEY}/scores.0123456789abcdef.parquet"
     one.mirror.remote.write(left, b"x")
@@ -254,7 +265,9 @@ def test_left_over_objects_are_found_once_nobody_can_be_sending_them(memory, on,
 
 def test_a_shared_folder_is_an_object_store_too(on, tmp_path):
     url = f"file://{tmp_path}/shared"
-    finish(on("one", url))
+    one = on("one", url)
+    one.writable()
+    finish(one)
     two = on("two", url)
     assert two.files([KEY], "scores") == [str(two.root / "runs" / KEY / "scores.parquet")]
     with two.cursor() as cursor:
@@ -266,6 +279,7 @@ def test_a_shared_folder_is_an_object_store_too(on, tmp_path):
 
 def test_half_an_object_is_never_seen_in_a_shared_folder(on, tmp_path, monkeypatch):
     there = on("one", f"file://{tmp_path}/shared").mirror.remote
+    there.make()
     seen = []
 
     def look(kept):
