@@ -126,6 +126,8 @@ def main() -> None:
         if problem := st.session_state.pop("problem", ""):
             st.error(plain(problem), icon=":material/error:")
         with glance():
+            if unreached := store().unreached:
+                st.warning(f"Shown is what this machine has. {plain(unreached)}", icon=":material/cloud_off:")
             page.run()
     except VlprobeError as error:
         st.error(plain(said(str(error))), icon=":material/error:")

@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import facts
 from tests.remote.test_remote_s3 import TABLE, call, request
 from tests.remote.test_remote_store import ANOTHER, KEY, ask, finish
+from tests.test_pages import open_page
 from vlprobe import doctor, jobs, remote, store_entry, verify, views
 from vlprobe.doctor_checks import Check
 from vlprobe.embeddings_kept import Vectors
@@ -129,6 +130,17 @@ def test_a_shared_folder_that_is_not_mounted_is_not_taken_for_an_empty_one(on, t
     assert len(one.runs()) == 2 and not one.unreached
 
 
+def test_a_page_goes_on_with_what_is_here_and_says_so(memory, drawn, on, monkeypatch):
+    one = on("one", memory)
+    execute(request(drawn), one)
+    monkeypatch.setattr(Remote, "names", lambda *_: (_ for _ in ()).throw(InvalidInput("Cannot use it.")))
+    at = open_page(monkeypatch, one, "models")
+    assert not at.exception and not at.error
+    assert [warning.value for warning in at.warning] == [r"Shown is what this machine has. Cannot use it."]
+    with pytest.raises(InvalidInput, match="Cannot use it"):
+        one.writable()
+
+
 def test_a_server_that_is_silent_is_left_alone_after_seconds(server, on, monkeypatch, tmp_path):
     import s3fs
 
@@ -136,7 +148,7 @@ def test_a_server_that_is_silent_is_left_alone_after_seconds(server, on, monkeyp
     there = Remote("s3://bucket/x", tmp_path)
     config = there._files.config_kwargs
     assert config["read_timeout"] * config["retries"]["total_max_attempts"] * 2 < 60
-    monkeypatch.setattr(Remote, "_patience", lambda own: {"config_kwargs": config | {"read_timeout": 0.2}})
+    monkeypatch.setattr(Remote, "_patience", lambda own: {"config_kwargs": {"read_timeout": 0.2}})
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
         s3fs.S3FileSystem.clear_instance_cache()
