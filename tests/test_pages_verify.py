@@ -14,9 +14,10 @@ from tests.conftest import make_tiny
 from tests.faults import forks
 from tests.faults.test_damage import harm
 from tests.test_pages import bodies, open_page, words
-from vlprobe import access, jobs, verify
+from vlprobe import access, jobs, ui_verify, verify
 from vlprobe.errors import InvalidInput
 from vlprobe.files import write_json
+from vlprobe.remote import MIRROR
 from vlprobe.runner import Request, execute
 from vlprobe.store import Store
 
@@ -144,14 +145,40 @@ def test_a_second_press_leaves_what_the_first_one_s_job_has_done(monkeypatch, co
     assert "Nothing was removed" in second.success[0].value
 
 
+def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(monkeypatch, tmp_path, made, started):
+    monkeypatch.setenv(MIRROR, str(tmp_path / "mirror"))
+    store = Store(f"memory://{tmp_path.name}")
+    asked = replace(made[0], models=("control:random",))
+    execute(asked, store)
+    remote = store.mirror.remote
+    remote.remove([name for name in remote.names("runs") if "scores" in name])
+    found = tuple(verify.damages(store))
+    assert [damage.why for damage in found] == ["it is gone"]
+    verify.repair(list(found))
+    execute(asked, store)
+    whole = remote.names("index")
+    monkeypatch.setattr(ui_verify, "store", lambda: store)
+
+    def press(found: tuple) -> None:
+        from vlprobe import ui_verify
+
+        ui_verify._mend(found)
+
+    at = AppTest.from_function(press, args=(found,)).run()
+    assert not at.exception
+    assert "Nothing was removed" in at.session_state[ui_verify.MENDED]
+    assert remote.names("index") == whole
+    assert started == []
+
+
 def test_runs_that_a_job_may_be_at_are_left_alone(monkeypatch, made, copied):
-    damaged = run_of(copied, "control:random") / "scores.parquet"
-    harm(damaged, "truncated")
+    run = run_of(copied, "control:random")
+    (run / "scores.parquet").unlink()
     at = checked(monkeypatch, copied)
     job_id = jobs.write(made[0], copied)
     write_json(copied.root / "jobs" / job_id / "status.json", {"state": "queued"})
     at.button(key="mend_stored").click().run()
-    assert damaged.exists()
+    assert (run / "manifest.json").exists()
     assert [job.id for job in jobs.jobs(copied)] == [job_id]
     assert "1 left alone while a job asks the same questions" in at.success[0].value
 
@@ -159,7 +186,7 @@ def test_runs_that_a_job_may_be_at_are_left_alone(monkeypatch, made, copied):
 def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(monkeypatch, made, copied):
     execute(replace(made[0], models=("control:random",), limit=1), copied)
     for path in copied.root.glob("runs/*/scores.parquet"):
-        harm(path, "truncated")
+        path.unlink()
     at = checked(monkeypatch, copied)
 
     def refuse(store: Store, job_id: str) -> None:
@@ -176,8 +203,8 @@ def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(monkeypatch, m
 
 
 def test_nothing_goes_where_no_job_can_be_written(monkeypatch, copied):
-    damaged = run_of(copied, "control:random") / "scores.parquet"
-    harm(damaged, "truncated")
+    run = run_of(copied, "control:random")
+    (run / "scores.parquet").unlink()
     at = checked(monkeypatch, copied)
 
     def full(request: Request, store: Store) -> str:
@@ -186,7 +213,7 @@ def test_nothing_goes_where_no_job_can_be_written(monkeypatch, copied):
     monkeypatch.setattr(jobs, "write", full)
     at.button(key="mend_stored").click().run()
     assert "no space" in at.error[0].value
-    assert damaged.exists()
+    assert (run / "manifest.json").exists()
 
 
 def test_embeddings_of_an_older_version_are_not_called_damaged(monkeypatch, copied):

@@ -28,7 +28,7 @@ STYLE = """<style>
 .vp-table td.vp-metric { white-space: normal; min-width: 14rem; }
 .vp-table .value { font-size: 1.05rem; }
 .vp-table.vp-prose td { white-space: normal; overflow-wrap: break-word; }
-@media (max-width: 900px) {
+@media (max-width: 1100px) {
   .vp-prose thead { display: none; }
   .vp-prose tbody :is(tr, th, td) { display: block; padding: 0; }
   .vp-prose tbody tr { padding: .6rem 0; }
