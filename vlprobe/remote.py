@@ -258,8 +258,8 @@ class Remote:
     @contextlib.contextmanager
     def _beside(self, name: str) -> Iterator[str]:
         """A place that nobody looks at, to write to before the object's own, whose folder is made."""
-        if not os.path.isdir(self._root):  # no longer mounted
-            raise FileNotFoundError(errno.ENOENT, "is it mounted?", self._root)
+        if not os.path.isdir(self._root):
+            raise InvalidInput(f"There is no folder '{self._root}' any more. Mount it, then the same command goes on.")
         beside = self._path(f"sending/{uuid.uuid4().hex}")
         for path in (beside, self._path(name)):
             os.makedirs(os.path.dirname(path), exist_ok=True)
