@@ -72,7 +72,7 @@ class Mirror:
         if known and not there and self.remote.is_folder:
             raise InvalidInput(
                 f"Nothing is left in '{self.remote.url}', where {len(known)} results were. Mount it again; if it was "
-                f"emptied on purpose, delete '{self.root}'."
+                f"emptied on purpose, delete listed.json, runs and cases in '{self.root}'."
             )
         for name, data in self.remote.read_all(self._fresh(known, there)).items():
             try:

@@ -122,7 +122,7 @@ def test_a_shared_folder_that_is_not_mounted_is_not_taken_for_an_empty_one(on, t
     assert one.unreached in caplog.text
     with pytest.raises(InvalidInput, match="Mount it again"):
         one.writable()
-    with pytest.raises(InvalidInput, match="There is no folder .* any more"):
+    with pytest.raises(InvalidInput, match=r"There is no folder .* any more"):
         finish(one, ANOTHER)
     assert not (tmp_path / "shared").exists()
     (tmp_path / "away").rename(tmp_path / "shared")
