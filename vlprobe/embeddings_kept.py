@@ -107,11 +107,6 @@ class Vectors:
     def __contains__(self, key: bytes) -> bool:
         return key in self._number
 
-    def missing(self, keys: Sequence[bytes]) -> list[int]:
-        """Positions of the first occurrence of every key that is not known."""
-        first = {key: position for position, key in reversed(list(enumerate(keys))) if key not in self._number}
-        return sorted(first.values())
-
     def get(self, keys: Sequence[bytes]) -> np.ndarray:
         """Float32 of shape (len(keys), dim)."""
         out = np.empty((len(keys), self.dim), dtype=np.float32)
