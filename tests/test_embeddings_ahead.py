@@ -1,9 +1,12 @@
 """What is done ahead: in order, while something else is at work, no more than is allowed, and errors arrive."""
 
 import threading
+import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from vlprobe.embeddings import Encoder
 from vlprobe.embeddings_ahead import Ahead, in_turn
@@ -122,3 +125,48 @@ def test_pictures_with_the_same_bytes_are_encoded_once(shown, tmp_path):
     found = Encoder(model, batch_size=9).images(copies)
     assert len(seen) == len(set(seen)) == 9
     np.testing.assert_array_equal(found[:9], found[9:])
+
+
+class Measured(Blind):
+    """Pictures of 64 KiB; notes how many are encoded at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes = []
+
+    def preprocess(self, image):
+        return np.full((64, 256), image.width, np.float32)
+
+    def encode_images(self, pixels):
+        self.sizes.append(len(pixels))
+        return super().encode_images(pixels[:, 0, :4])
+
+
+@pytest.mark.parametrize(("batch_size", "at_once"), [(16, 16), (32, 32), (64, 32), (500, 32)])
+def test_pictures_that_wait_take_no_more_than_the_memory(tmp_path, batch_size, at_once):
+    shown = []
+    for n in range(300):
+        Image.new("RGB", (1 + n % 250, 1 + n // 250)).save(tmp_path / f"{n}.bmp")
+        shown.append(Picture(tmp_path / f"{n}.bmp"))
+    memory, model = 130 * 65_536, Measured()
+    encoder = Encoder(model, batch_size=batch_size, workers=2, memory=memory)
+    encoder.images(shown[:1])
+    tracemalloc.start()
+    try:
+        encoder.images(shown)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    encoder.close()
+    assert max(model.sizes) == at_once
+    assert {size % 16 for size in model.sizes} == {0}
+    assert peak < 1.1 * memory
+
+
+def test_pictures_that_were_expected_in_vain_are_let_go(shown):
+    encoder = Encoder(Blind(), batch_size=2)
+    encoder.expect(shown[:4])
+    opened = weakref.ref(encoder._expected)
+    encoder.images(shown[5:])
+    assert opened() is None
+    encoder.close()

@@ -43,7 +43,8 @@ class Encoder:
         model: What encodes.
         folder: Where kept embeddings live; None: in a temporary file, as long as this encoder does.
         batch_size: Images at once; texts go four times as many at once. Changes speed, and scores by less than 1e-6.
-            Where the memory of the device is too small for it, half as many are tried, and so on.
+            Fewer images, though EVEN of them, where `memory` does not hold four batches. Where the memory of the device
+            is too small for it, half as many are tried, and so on.
         workers: Threads that read and preprocess pictures.
         progress: Called with (stage, done, total) after each batch; may raise to stop.
         memory: Bytes that pictures and tokens may take while they wait for the model, beside what is returned.
@@ -102,13 +103,14 @@ class Encoder:
         missing = missing[np.lexsort(lengths[missing].T)]
         done = 0
         batches = (
-            (rows, tokens[rows] if len(blocks) == 1 else self.model.tokenize([strings[row] for row in rows]))
+            (rows, tokens[own] if len(blocks) == 1 else self.model.tokenize([strings[row] for row in own]))
             for rows in _alike(missing, lengths, 4 * self.batch_size)
+            for own in [self._filled("texts", rows.tolist())]
         )
         encode = functools.partial(self._encoded, "texts", self.model.encode_texts, self.dim)
         with contextlib.closing(in_turn(encode, batches)) as encoded:
             for rows, vectors in encoded:
-                found[rows] = vectors
+                found[rows] = vectors[: len(rows)]
                 done += len(rows)
                 self.progress("texts", done, len(missing))
         again = np.flatnonzero(~known & ~is_first)
@@ -123,14 +125,23 @@ class Encoder:
         keys: dict[Picture, bytes] = {}
         begun: set[bytes] = set()
 
+        def batch(opened: Iterator[tuple[Picture, tuple]]) -> tuple[list[bytes], np.ndarray | None]:
+            fresh: dict[bytes, np.ndarray] = {}
+            for count, (picture, (key, seen)) in enumerate(opened, start=1):
+                keys[picture] = key
+                if key not in self._images and key not in begun:
+                    begun.add(key)
+                    fresh[key] = seen
+                if count >= self._at_once:
+                    break
+            return list(fresh), np.stack(self._filled("images", list(fresh.values()))) if fresh else None
+
         def batches(opened: Ahead) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
-            for start in range(0, len(asked), self.batch_size):
-                batch = dict(zip(asked[start : start + self.batch_size], opened, strict=False))
-                keys.update((picture, key) for picture, (key, _) in batch.items())
-                fresh = {key: seen for key, seen in batch.values() if key not in self._images and key not in begun}
-                begun.update(fresh)
+            left = zip(asked, opened, strict=True)
+            while len(keys) < len(asked):
+                fresh, pixels = batch(left)
                 if fresh:
-                    yield (list(fresh), len(keys)), np.stack(list(fresh.values()))
+                    yield (fresh, len(keys)), pixels
                 else:
                     self.progress("images", len(keys), len(asked))
 
@@ -140,7 +151,7 @@ class Encoder:
             contextlib.closing(in_turn(encode, batches(opened))) as encoded,
         ):
             for (fresh, done), vectors in encoded:
-                self._images.put(fresh, vectors)
+                self._images.put(fresh, vectors[: len(fresh)])
                 self.progress("images", done, len(asked))
         return self._images.get([keys[picture] for picture in images])
 
@@ -158,12 +169,13 @@ class Encoder:
     def _opened(self, images: Sequence[Picture]) -> Ahead:
         """The key of each picture and, if it has no embedding yet, what the model sees; read ahead of who asks.
 
-        Two batches are ahead, or as many pictures as a quarter of the memory holds; before the size of one is known,
-        as many as there are workers.
+        Two batches are ahead, or as many pictures as the memory still holds; before the size of one is known, as many
+        as there are workers.
         """
         if self._expected and self._expected.given == images:
             found, self._expected = self._expected, None
             return found
+        self._forget()
         return Ahead(self._open, images, self.workers, self._ahead)
 
     def _ahead(self, opened: tuple[bytes, np.ndarray | None] | None) -> int:
@@ -171,7 +183,13 @@ class Encoder:
             self._pixel_bytes = opened[1].nbytes
         if not self._pixel_bytes:
             return self.workers
-        return max(self.workers, min(2 * self.batch_size, self.memory // 4 // self._pixel_bytes))
+        return max(self.workers, min(2 * self.batch_size, self.memory // self._pixel_bytes - 3 * self._at_once))
+
+    @property
+    def _at_once(self) -> int:
+        """Pictures of a batch: in memory are one that is gathered, its stacked copy and the one before."""
+        fit = self.memory // 4 // max(self._pixel_bytes, 1)
+        return min(self.batch_size, max(EVEN["images"], fit - fit % EVEN["images"]))
 
     def _open(self, picture: Picture) -> tuple[bytes, np.ndarray | None]:
         data = pictures.read(picture)
@@ -246,11 +264,12 @@ class Encoder:
             size -= self._seen.popitem(last=False)[1].nbytes
         return found
 
+    def _filled(self, what: str, rows: list) -> list:
+        """The rows of a batch, the last one again until they are even."""
+        return rows + rows[-1:] * (-len(rows) % min(EVEN[what], self.batch_size))
+
     def _encoded(self, what: str, encode: Callable, dim: int, batch: np.ndarray) -> np.ndarray:
-        """Embeddings of a batch, which is filled up with its last row for the while."""
-        filled = np.concatenate([batch, batch[-1:].repeat(-len(batch) % min(EVEN[what], self.batch_size), axis=0)])
-        vectors = np.concatenate(self._fitting(what, encode, filled))
-        return self._checked(vectors, (len(filled), dim), what)[: len(batch)]
+        return self._checked(np.concatenate(self._fitting(what, encode, batch)), (len(batch), dim), what)
 
     def _fitting(self, what: str, ask: Callable, *batch: Sequence) -> list:
         """The model's answers to a batch, in as many pieces as the memory of the device asks for."""
@@ -331,7 +350,8 @@ def similarity_spread(encoder: Encoder, images: Sequence[Picture], captions: Seq
     texts_in = encoder.texts([text for own in captions for text in own], keep=True)
     total = squared = 0.0
     count = 0
-    for chunk in _chunks(len(images), 256):
+    for start in range(0, len(images), 256):
+        chunk = slice(start, min(start + 256, len(images)))
         block = (pictures_in[chunk] @ texts_in.T).astype(np.float64)
         apart = block[np.arange(chunk.start, chunk.stop)[:, None] != owner[None, :]]
         count += len(apart)
@@ -377,7 +397,3 @@ def _alike(rows: np.ndarray, lengths: np.ndarray, most: int) -> Iterator[np.ndar
     """The rows, in their order, in batches of one length and of at most so many."""
     for own in np.split(rows, 1 + np.flatnonzero(np.diff(lengths[rows], axis=0).any(axis=1))):
         yield from (own[start : start + most] for start in range(0, len(own), most))
-
-
-def _chunks(n: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))

@@ -14,17 +14,19 @@ Made = TypeVar("Made")
 def in_turn(do: Callable[[Given], Made], batches: Iterator[tuple[Name, Given]]) -> Iterator[tuple[Name, Made]]:
     """What is done with each batch, in their order; meanwhile the next is made ready and the last one put away.
 
-    One thread does it all, two batches after who makes them; where there is one batch only, that of the caller.
+    One thread does it all, two batches after who makes them; where there is one batch only, that of the caller. A batch
+    that is done is held no longer.
     """
-    first = list(itertools.islice(batches, 2))
+    first = deque(itertools.islice(batches, 2))
     if len(first) < 2:
         yield from ((name, do(batch)) for name, batch in first)
         return
     pool = ThreadPoolExecutor(1)
     waiting: deque[tuple[Name, Future[Made]]] = deque()
     try:
-        for name, batch in itertools.chain(first, batches):
+        for name, batch in itertools.chain((first.popleft() for _ in range(2)), batches):
             waiting.append((name, pool.submit(do, batch)))
+            del batch
             if len(waiting) > 1:
                 name, made = waiting.popleft()
                 yield name, made.result()
