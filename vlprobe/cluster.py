@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from vlprobe import __version__
@@ -31,14 +32,19 @@ _LOAD: Task = ("load", ())
 
 @contextlib.contextmanager
 def joined(address: str) -> Iterator[None]:
-    """Is connected to a Ray cluster while the block runs; without an address to one of this machine alone.
+    """Is connected to a Ray cluster while the block runs; without an address, to a new one of this machine alone.
 
-    What Ray has to say goes to stderr.
+    An empty address is that of RAY_ADDRESS, if any. A token of this machine is sent. What Ray has to say goes to
+    stderr.
 
     Raises:
         MissingDependency: Ray is not installed.
         InvalidInput: no cluster answers.
     """
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    if _has_token():  # Ray itself would send it to no address that is given; it looks here when it is imported
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
     except ImportError:
@@ -57,20 +63,25 @@ def joined(address: str) -> Iterator[None]:
 def _join(address: str) -> None:
     import ray
 
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
+    if address in ("", "auto"):
+        address = os.environ.get("RAY_ADDRESS") or address or "local"
     host, _, port = address.rpartition("://")[2].rpartition(":")
     try:
         if host and port.isdecimal():  # Ray itself would try for minutes
             socket.create_connection((host.strip("[]"), int(port)), ANSWERS).close()
-        own = {} if address or "RAY_ADDRESS" in os.environ else {"include_dashboard": False}
-        ray.init(address or None, log_to_driver=False, logging_level="ERROR", **own)
+        own = {"include_dashboard": False} if address == "local" else {}
+        ray.init(address, log_to_driver=False, logging_level="ERROR", **own)
     except (OSError, RuntimeError, ValueError) as error:
         said = str(error).strip().partition("\n")[0]
         raise InvalidInput(
-            f"No Ray cluster can be joined at '{address or 'this machine'}' ({said}). Start one with "
-            "`ray start --head`, and give its address with --ray-address HOST:6379."
+            f"No Ray cluster can be joined at '{address}' ({said}). Start one with "
+            "`ray start --head`, and give its address with --ray-address HOST:6379; its token, if any, is needed here."
         ) from None
+
+
+def _has_token() -> bool:
+    path = os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token"
+    return bool(os.environ.get("RAY_AUTH_TOKEN")) or Path(path).is_file()
 
 
 def room(cpus: int, gpus: int) -> int:

@@ -68,7 +68,7 @@ def started() -> Iterator[TwoNodes]:
     pytest.importorskip("ray", reason="needs requirements-ray.txt")
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (cluster.QUIET | {"OMP_NUM_THREADS": "1"}).items():
+        for name, value in (cluster.QUIET | {"OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}).items():
             patch.setenv(name, value)
         torch.set_num_threads(1)
         folder = tempfile.mkdtemp(prefix="ray")  # names of sockets are short
@@ -336,6 +336,55 @@ def test_an_address_that_does_not_answer_is_told_at_once(tiny, store):
         address = f"127.0.0.1:{held.getsockname()[1]}"
         request = Request(("control:random",), tiny, "lgip", executor="ray", ray_address=address)
         assert f"No Ray cluster can be joined at '{address}'" in refused(request, store)
+
+
+IMITATION = """
+import os
+mode = os.environ.get("RAY_AUTH_MODE")
+is_initialized = lambda: False
+init = lambda address, **given: asked.append(address)
+shutdown = lambda: None
+asked = []
+"""
+
+
+@pytest.fixture
+def imitated(tmp_path, monkeypatch):
+    """In place of Ray what remembers how it was imported and asked."""
+    (tmp_path / "ray.py").write_text(IMITATION)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    del sys.modules["ray"]
+
+
+@pytest.mark.parametrize(
+    ("given", "set_address", "expected"),
+    [("", "", "local"), ("", "10.0.0.7", "10.0.0.7"), ("auto", "10.0.0.7", "10.0.0.7"), ("auto", "", "auto")],
+)
+def test_without_an_address_no_cluster_that_happens_to_be_there_is_joined(
+    given, set_address, expected, imitated, monkeypatch
+):
+    monkeypatch.setenv("RAY_ADDRESS", set_address)
+    with cluster.joined(given):
+        assert sys.modules["ray"].asked == [expected]
+
+
+@pytest.mark.parametrize("chosen", ["", "disabled"])
+@pytest.mark.parametrize("where", ["RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "HOME", ""])
+def test_a_token_is_used_where_there_is_one_and_nothing_else_was_chosen(where, chosen, imitated, tmp_path, monkeypatch):
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    path = tmp_path / ".ray" / "auth_token"
+    path.parent.mkdir()
+    path.write_text("secret")
+    monkeypatch.setenv("HOME", str(tmp_path if where == "HOME" else tmp_path / "nobody"))
+    if where.startswith("RAY"):
+        monkeypatch.setenv(where, "secret" if where == "RAY_AUTH_TOKEN" else str(path))
+    if chosen:
+        monkeypatch.setenv("RAY_AUTH_MODE", chosen)
+    with cluster.joined("local"):
+        assert sys.modules["ray"].mode == (chosen or ("token" if where else None))
 
 
 def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
