@@ -26,6 +26,7 @@ from pathlib import Path
 
 import psutil
 
+from vlprobe import processes
 from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput, JobFailed, NotFound, VlprobeError
 from vlprobe.files import turn, write_bytes, write_json
@@ -118,8 +119,10 @@ def _spawn(store: Store, job_id: str) -> None:
     write_json(folder / "status.json", {"state": "queued", "label": "Starting", "queued": now, "updated": now})
     try:
         with (folder / "log.txt").open("ab") as log:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "vlprobe.jobs", store.address, job_id],
+            child = processes.start(
+                "vlprobe.jobs",
+                store.address,
+                job_id,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,

@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from vlprobe import processes
 from vlprobe.errors import JobFailed, VlprobeError
 from vlprobe.types import Case, Item, Probe, Run
 
@@ -107,22 +108,22 @@ def _batch(items: Sequence[Item], of_item: Sequence[int], cases: Sequence[Case],
 
 def _shared(items: Sequence[Item], make: functools.partial, starts: Sequence[int], workers: int) -> Iterator[Chunk]:
     with contextlib.ExitStack() as stack:
-        processes = [_started(stack) for _ in range(workers)]
-        for number, process in enumerate(processes):
+        started = [_started(stack) for _ in range(workers)]
+        for number, process in enumerate(started):
             share = [(items[start : start + CHUNK_ITEMS], start) for start in starts[number::workers]]
             with contextlib.suppress(BrokenPipeError):  # it is gone, which is found when it is asked for its first
                 pickle.dump((make, share), process.stdin)
                 process.stdin.close()
-        sources = [_received(process) for process in processes]
+        sources = [_received(process) for process in started]
         for number, start in enumerate(starts):
             yield next(sources[number % workers], None) or make(items[start : start + CHUNK_ITEMS], start)
 
 
 def _started(stack: contextlib.ExitStack) -> subprocess.Popen:
     # In a session of its own, so that an interrupt at the terminal reaches its maker alone.
-    command = [sys.executable, "-m", "vlprobe.runner_chunks"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     try:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        process = processes.start("vlprobe.runner_chunks", **pipes, start_new_session=True)
     except OSError as error:
         raise JobFailed(f"No process could be started to make edits ({error.strerror}). Use fewer --workers.") from None
     stack.callback(_ended, process)
