@@ -4,6 +4,7 @@ Ray is imported when a cluster is joined, and by nobody else.
 """
 
 import contextlib
+import logging
 import os
 import socket
 import sys
@@ -26,6 +27,7 @@ CLOSING = 60.0  # seconds in which workers write what they still hold
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 Task = tuple[str, tuple]  # a method of a worker, and what it is given: numbers, and tuples of them
+_log = logging.getLogger(__name__)
 _HELLO: Task = ("hello", ())
 _LOAD: Task = ("load", ())
 
@@ -99,6 +101,12 @@ def machines() -> list[dict[str, float]]:
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
+def readers(cpus: int, gpus: int) -> int:
+    """How many threads read pictures for a worker: one a CPU slot, or its share of the slots beside the GPUs."""
+    shares = [int(own.get("CPU", 0) // own["GPU"]) for own in machines() if own.get("GPU", 0) >= 1]
+    return max(1, min(shares, default=1)) if gpus else cpus
+
+
 class Crew:
     """Workers of one kind, each on its own CPU slots or GPU.
 
@@ -130,12 +138,31 @@ class Crew:
         self.room = room(cpus, gpus)
 
     def end(self, at_once: bool = False) -> None:
-        """Ends all workers, unless `at_once` when `close` has been done by those who have no task."""
-        if self.idle and not at_once:
-            self.ray.wait([one.close.remote() for one in self.idle], num_returns=len(self.idle), timeout=CLOSING)
-        for worker in [*self.idle, *(worker for worker, _ in self.open.values())]:
-            self.ray.kill(worker)
-        self.idle, self.open = [], {}
+        """Ends all workers, unless `at_once` when `close` has been done by those who have no task.
+
+        Raises VlprobeError as a worker raised it in `close`.
+        """
+        try:
+            if self.idle and not at_once:
+                self._close()
+        finally:
+            for worker in [*self.idle, *(worker for worker, _ in self.open.values())]:
+                self.ray.kill(worker)
+            self.idle, self.open = [], {}
+
+    def _close(self) -> None:
+        asked = [one.close.remote() for one in self.idle]
+        closed, late = self.ray.wait(asked, num_returns=len(asked), timeout=CLOSING)
+        lost = len(late)
+        for ref in closed:
+            try:
+                self.ray.get(ref)
+            except self.ray.exceptions.RayTaskError as error:
+                raise _ours(error) from None
+            except self.ray.exceptions.RayError:
+                lost += 1
+        if lost:
+            _log.warning("%d workers of the Ray cluster may not have kept all embeddings: they were lost.", lost)
 
     def do(self, tasks: Sequence[Task], done: Callable[[Task, Any], None]) -> None:
         """Has every task done, in about their order.
@@ -207,9 +234,7 @@ class Crew:
                 answer = self.ray.get(ref)
             except self.ray.exceptions.RayTaskError as error:
                 self.ray.kill(worker)
-                if isinstance(error.cause, VlprobeError):
-                    raise error.cause from None
-                raise
+                raise _ours(error) from None
             except self.ray.exceptions.RayError as error:  # its process or its machine is gone, or out of reach
                 self.ray.kill(worker)
                 # Nobody is hired before the next look: until then its machine may only seem to be alive.
@@ -226,10 +251,11 @@ class Crew:
             return
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         named = [line for line in lines if "Error: " in line or "out of memory" in line.lower()]
-        what = "while they started" if starting else f"at the same work ({task[0]} {task[1]})"[:80]
+        what = "while they started" if starting else f"at the same work ({task[0]} {str(task[1])[:40]})"
+        said = (named or lines or [type(error).__name__])[-1].partition(". ")[0].rstrip(".")
         raise JobFailed(
-            f"{TRIES} workers of the Ray cluster were lost {what}: {(named or lines)[-1]} What is finished is kept; "
-            "the same command goes on from there."
+            f"{TRIES} workers of the Ray cluster were lost {what}: {said}. What is finished is kept; the same command "
+            "goes on from there."
         )
 
     def _greeted(self, version: str) -> None:
@@ -238,3 +264,8 @@ class Crew:
                 f"A worker of the Ray cluster has vlprobe {version}, this machine has {__version__}. Install the same "
                 "on all machines."
             )
+
+
+def _ours(error: Exception) -> Exception:
+    """What a worker raised, where it is for people; else what Ray makes of it."""
+    return error.cause if isinstance(error.cause, VlprobeError) else error

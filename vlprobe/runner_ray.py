@@ -28,7 +28,7 @@ class Job:
 
     run: Run
     items: Sequence[Item]
-    request: "Request"  # with the worker's device
+    request: "Request"  # with the worker's device and threads that read pictures
     store: Store
     threads: int  # of torch; 0: the model needs none
 
@@ -148,7 +148,8 @@ class RayExecutor:
                 f"cluster has {most}. Choose --threads {max(most, 1)}, or `ray start --num-cpus {cpus}`."
             )
         self.told = ("", 0.0, 1.0)
-        job = Job(run, items, replace(request, device="cuda" if self.fast else "cpu"), store, threads)
+        device, readers = "cuda" if self.fast else "cpu", cluster.readers(cpus, int(self.fast))
+        job = Job(run, items, replace(request, device=device, workers=readers), store, threads)
         self.crew = cluster.Crew(
             Worker, job, cpus, int(self.fast), max(threads, 1), lambda: progress.update(*self.told)
         )

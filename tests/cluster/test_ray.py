@@ -108,6 +108,7 @@ def crews(monkeypatch: pytest.MonkeyPatch) -> list["Watched"]:
 class Watched(cluster.Crew):
     def __init__(self, *given) -> None:
         super().__init__(*given)
+        self.given = given[1]
         self.hired: list[Any] = []
         self.missed: list[str] = []
         self.held: list[tuple] = []
@@ -187,6 +188,7 @@ def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, crews, drawn, monk
     assert spread["spread"] == local["spread"]
     assert len(progress.before) >= 4
     assert crews[0].missed, "nothing was lost with the node"
+    assert crews[0].given.request.workers == 1, "each worker reads pictures for all machines"
     assert len(progress.remade()) <= 1, "more was done again than the part that the node was at"
 
 
@@ -291,6 +293,13 @@ def test_workers_take_gpus_where_there_are_any(device, gpu, monkeypatch):
     assert (cluster.room(1, 1), cluster.room(4, 0), cluster.room(16, 0)) == (8, 5, 1)
 
 
+def test_workers_share_the_slots_of_their_machine_to_read_pictures(monkeypatch):
+    monkeypatch.setattr(cluster, "machines", lambda: [{"CPU": 17.0, "GPU": 8.0}, {"CPU": 64.0, "GPU": 4.0}, {"CPU": 4}])
+    assert (cluster.readers(1, 1), cluster.readers(3, 0)) == (2, 3)
+    monkeypatch.setattr(cluster, "machines", lambda: [{"CPU": 2.0, "GPU": 8.0}])
+    assert cluster.readers(1, 1) == 1
+
+
 def deadly() -> type:
     """A worker that takes its process with it; of no module, so that it is sent as it is."""
 
@@ -311,9 +320,64 @@ def test_work_that_takes_every_worker_with_it_is_given_up(started, monkeypatch):
     monkeypatch.setattr(cluster, "ROOM", 0.0)
     with cluster.joined(started.all.address):
         crew = cluster.Crew(deadly(), None, 1, 0, 1, lambda: None)
-        with pytest.raises(JobFailed, match=r"3 workers of the Ray cluster were lost at the same work \(die"):
+        with pytest.raises(
+            JobFailed, match=r"3 workers of the Ray cluster were lost at the same work \(die \(\)\): "
+        ) as said:
             crew.do([("die", ())], lambda task, answer: None)
+        assert len(str(said.value)) < 240, "all the advice that Ray has"
         crew.end(at_once=True)
+
+
+class Closing:
+    """A worker that cannot write what it holds."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.close = self  # as an actor's method
+        self.error = error
+
+    def remote(self) -> BaseException:
+        return self.error
+
+
+class Ended:
+    """Of Ray, what ends a crew."""
+
+    def __init__(self) -> None:
+        self.exceptions = pytest.importorskip("ray", reason="needs requirements-ray.txt").exceptions
+        self.killed: list[Closing] = []
+
+    def wait(self, asked, num_returns, timeout):
+        late = [one for one in asked if isinstance(one, TimeoutError)]
+        return [one for one in asked if one not in late], late
+
+    def get(self, error):
+        raise error
+
+    def kill(self, worker):
+        self.killed.append(worker)
+
+
+def ended(*errors: BaseException) -> cluster.Crew:
+    crew = cluster.Crew.__new__(cluster.Crew)
+    crew.ray, crew.idle, crew.open = Ended(), [Closing(error) for error in errors], {}
+    return crew
+
+
+def test_what_a_worker_cannot_write_at_the_end_is_told():
+    crew = ended()
+    full = crew.ray.exceptions.RayTaskError("close", "...", InvalidInput("The disk of a worker is full."))
+    crew.idle = [Closing(full), Closing(full)]
+    with pytest.raises(InvalidInput, match=r"^The disk of a worker is full\.$"):
+        crew.end()
+    assert len(crew.ray.killed) == 2 and not crew.idle
+
+
+def test_workers_that_are_lost_or_late_at_the_end_are_counted_in_the_log(caplog):
+    crew = ended(TimeoutError())
+    crew.idle.append(Closing(crew.ray.exceptions.ActorDiedError()))
+    crew.end()
+    assert "2 workers of the Ray cluster may not have kept all embeddings" in caplog.text
+    assert len(crew.ray.killed) == 2
 
 
 def test_a_cluster_that_has_no_room_for_long_is_told(started, monkeypatch):
