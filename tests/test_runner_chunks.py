@@ -118,6 +118,16 @@ def test_a_process_ends_when_its_maker_is_killed(several):
     made.close()
 
 
+@pytest.mark.parametrize(("influence", "n_processes"), [((), 2), (("control:random",), 0)])
+def test_a_model_that_is_asked_for_edits_is_loaded_by_one_process(several, influence, n_processes):
+    probe = registry.load_probe("rococo")
+    options = {**probe.defaults, "influence": list(influence)}
+    run = Run("m", "0", "made", "0", "rococo", probe.version, (), options)
+    for _ in runner_chunks.chunks(ITEMS, probe, run, 2):
+        pass
+    assert len(several) == n_processes
+
+
 def test_what_prints_in_a_process_disturbs_nothing():
     """Its standard output is for tables alone."""
     code = "import os, vlprobe.runner_chunks as c; c._sent = lambda given, out: print('noise'); c.work()"

@@ -54,13 +54,15 @@ def chunks(items: Sequence[Item], probe: Probe, run: Run, workers: int) -> Itera
         items: Of the dataset.
         probe: Which asks.
         run: Its options and seed.
-        workers: Processes at most; the first chunk tells whether more than this one are of use.
+        workers: Processes at most; the first chunk tells whether more than this one are of use. Where the probe asks
+            models, this one makes them all.
 
     Raises:
         JobFailed: one of the processes was killed. What else fails there fails here again, with the same error.
     """
     starts = range(0, len(items), CHUNK_ITEMS)
     make = functools.partial(_made, probe, dict(run.options), run.seed)
+    shares = type(probe).__module__.startswith("vlprobe.") and not probe.asks_models(run.options)
     began = time.perf_counter()
     for number, start in enumerate(starts):
         made = make(items[start : start + CHUNK_ITEMS], start)
@@ -68,7 +70,7 @@ def chunks(items: Sequence[Item], probe: Probe, run: Run, workers: int) -> Itera
         several = min(workers, os.cpu_count() or 1, len(left))
         expected = (time.perf_counter() - began) * len(left)
         yield made
-        if not number and several > 1 and expected > PAYS and type(probe).__module__.startswith("vlprobe."):
+        if not number and several > 1 and expected > PAYS and shares:
             yield from _shared(items, make, left, several)
             return
 

@@ -194,6 +194,10 @@ class Probe(ABC):
         """The options with everything in them that names a file or a model pinned by a digest."""
         return options
 
+    def asks_models(self, options: Mapping[str, object]) -> bool:
+        """Whether making the cases takes models: then one process makes them all, so that each is loaded once."""
+        return False
+
     @abstractmethod
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
         """The questions about one item, and how many were dropped for each reason; no other item matters."""

@@ -70,6 +70,10 @@ class Rococo(Probe):
         names = options["influence"]
         return {**options, "influence_digest": [_voter(name).digest for name in names]} if names else options
 
+    def asks_models(self, options: Mapping[str, object]) -> bool:
+        """Encoders vote which words are replaced."""
+        return bool(options["influence"])
+
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
         """The queries of an item in every altered gallery."""
         if item.image is None:
@@ -103,7 +107,8 @@ class Rococo(Probe):
         def score(part: pa.Table) -> pa.Table:
             rows = part.select(["id", "kind", "subtype", "rule", "item"]).to_pandas()
             found = pd.DataFrame(index=rows.index, columns=list(_COLUMNS))
-            told = pd.DataFrame(index=rows.index, columns=list(gallery_faiss.TOLD) if k else [], dtype=np.float64)
+            names = [*gallery_faiss.TOLD, *gallery_faiss.APART] if k else []
+            told = pd.DataFrame(index=rows.index, columns=names, dtype=np.float64)
             for (kind, subtype, rule), own in rows.groupby(["kind", "subtype", "rule"], sort=False):
                 query_item = own["item"].map(code).to_numpy()
                 if kind == "i2t":
@@ -117,7 +122,8 @@ class Rococo(Probe):
                 if k:
                     measured = gallery_faiss.sampled(own["id"], run.seed, n_cases)
                     asked = ranked.queries[measured]
-                    for name, column in gallery_faiss.looked_up(ranked.gallery, asked, measured).items():
+                    own_told = gallery_faiss.looked_up(ranked.gallery, asked, measured, ranked.altered)
+                    for name, column in own_told.items():
                         told.loc[own.index, name] = column
             pairs = np.stack([found["best_own"].astype(np.float32), found["best_altered"].astype(np.float32)], axis=1)
             return pa.table(
@@ -162,6 +168,7 @@ class _Searched:
     name_of: Callable[[int], str]
     gallery: Gallery | Nearest
     queries: np.ndarray
+    altered: np.ndarray
 
 
 class _TextGalleries:
@@ -200,7 +207,7 @@ class _TextGalleries:
         match = scoring.matcher(self.encoder, queries, texts, asked="images")
         vectors = self.encoder.images(queries)
         found = _retrieved(vectors, query_item, gallery, owner, altered, match)
-        return _Searched(found, rows["text"].__getitem__, gallery, vectors)
+        return _Searched(found, rows["text"].__getitem__, gallery, vectors, altered)
 
 
 class _PictureGalleries:
@@ -226,7 +233,7 @@ class _PictureGalleries:
         match = scoring.matcher(self.encoder, everything, queries, asked="texts")
         vectors = self.encoder.texts(queries, keep=True)
         found = _retrieved(vectors, query_item, gallery, owner, altered, match)
-        return _Searched(found, lambda number: everything[number].name, gallery, vectors)
+        return _Searched(found, lambda number: everything[number].name, gallery, vectors, altered)
 
 
 def _retrieved(
