@@ -14,6 +14,7 @@ from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.gallery import Gallery
 from vlprobe.gallery_faiss import Nearest
 from vlprobe.metrics import ranking, retrieval
+from vlprobe.probes import prsm
 from vlprobe.runner import Request, execute
 from vlprobe.types import Run
 
@@ -38,11 +39,11 @@ def world(n: int = 900, each: int = 3, seed: int = 0) -> tuple[np.ndarray, ...]:
     return queries, np.arange(n // each), vectors, owner, np.repeat([False, True], n)
 
 
-def pictures(folder: Path, n: int) -> str:
-    """So many pictures of noise with two captions each; the dataset's name."""
+def pictures(folder: Path, n: int, alike: int = 1) -> str:
+    """So many pictures of noise, some alike, with two captions each; the dataset's name."""
     lines = ["image,caption"]
     for number in range(n):
-        noise = np.random.default_rng(number).integers(0, 255, (8, 8, 3), dtype=np.uint8)
+        noise = np.random.default_rng(number // alike).integers(0, 255, (8, 8, 3), dtype=np.uint8)
         Image.fromarray(noise).save(folder / f"{number}.png")
         lines += [f"{number}.png,A dog beside {number} cars.", f"{number}.png,There are {number} cars and a dog."]
     (folder / "captions.csv").write_text("\n".join(lines))
@@ -57,15 +58,17 @@ def few_lists(monkeypatch):
 
 
 @pytest.mark.parametrize("memory", [MEMORY, 32 * 4 * 16 * 100], ids=["in memory", "in files, 100 rows at once"])
-def test_recall_is_that_of_a_plain_loop(few_lists, memory: int):
-    queries, _, vectors, _, _ = world()
+@pytest.mark.parametrize("apart", [False, True], ids=["among all", "among the altered"])
+def test_recall_is_that_of_a_plain_loop(few_lists, memory: int, apart: bool):
+    queries, _, vectors, _, altered = world()
     queries = queries[:60]
     made = Gallery.of(lambda part: vectors[part], len(vectors), 16, memory)
     nearest = Nearest(made, 10, memory, 2)
-    measured = nearest.recall(queries)
-    rows, _ = nearest.search(queries, 10)
+    among = nearest.counted(altered) if apart else None
+    measured = nearest.recall(queries, among)
+    rows, _ = nearest.search(queries, 10, among)
     for query, own, (first, ten) in zip(queries, rows, measured, strict=True):
-        scores = {row.tobytes(): float(row @ query) for row in vectors}
+        scores = {row.tobytes(): float(row @ query) for row in (vectors[altered] if apart else vectors)}
         truth = sorted(scores, key=scores.get, reverse=True)[:10]
         found = {vectors[np.flatnonzero(nearest.which == row)[0]].tobytes() for row in own.tolist()}
         assert first == (truth[0] in found)
@@ -96,6 +99,7 @@ def test_lists_that_hold_too_few_of_those_that_count_are_not_all_that_is_read(fe
     rows, values = nearest.search(queries[:5], 10, among)
     assert (np.sort(rows[:, :3]) == [3, 700, 1500]).all()
     assert (rows[:, 3:] == -1).all() and np.isneginf(values[:, 3:]).all()
+    assert (nearest.recall(queries[:5], among) == 1).all()
 
 
 def test_all_candidates_looked_up_give_the_exact_numbers(few_lists, monkeypatch):
@@ -130,6 +134,18 @@ def test_a_rank_is_exact_or_unknown_and_then_beyond_k(few_lists, monkeypatch, k:
         assert (retrieval.recall(ranks[0], "rank", depth) == retrieval.recall(ranks[1], "rank", depth)).all()
     assert (retrieval.drop(ranks[0]) == retrieval.drop(ranks[1])).all()
     assert (found.top_altered == exact.top_altered).all() and (found.which_altered == exact.which_altered).all()
+
+
+def test_what_is_missed_can_only_improve_a_rank(few_lists, monkeypatch):
+    monkeypatch.setattr(gallery_faiss, "PROBED", 2)
+    _, item, vectors, owner, altered = world(seed=3)
+    queries = unit(np.random.default_rng(4).normal(size=(len(item), 16)) + vectors[::3][: len(item)])
+    exact = gallery.retrieve(queries, item, Gallery(vectors), owner, altered)
+    found = gallery_faiss.retrieve(queries, item, Nearest(Gallery(vectors), 10, MEMORY, 1), owner, altered)
+    for name in ("rank_clean", "rank"):
+        ours, true = getattr(found, name), getattr(exact, name)
+        unknown = np.isnan(ours)
+        assert (ours[~unknown] <= true[~unknown]).all() and (ours < true).any() and (true[unknown] > 10).all()
 
 
 def test_a_constant_model_finds_nothing_here_either(few_lists):
@@ -222,6 +238,9 @@ def test_a_run_tells_its_recall_and_leaves_open_what_it_does_not_know(few_lists,
         known = own["found_10"].dropna()
         assert f"{kind}: {100 * known.mean():.1f} % of the true first 10 and" in manifest["note"]
         assert f"({len(known)} queries measured)" in manifest["note"]
+        assert f"; of the altered {100 * own['altered_10'].mean():.1f} % and" in manifest["note"]
+    assert (rows["altered_10"] != rows["found_10"]).any()
+    assert "can only improve ranks, so the true R@K is this or lower" in manifest["note"]
     lost = rows[rows["rank"].isna()].iloc[0].to_dict()
     assert markup_cases._place(lost).startswith("rank more than 10")
     ranked = execute(Request(("control:random",), data, "prsm", {"approximate": 10}, examine=False), store)[0]
@@ -229,8 +248,18 @@ def test_a_run_tells_its_recall_and_leaves_open_what_it_does_not_know(few_lists,
     assert rows["global"].isna().all() and rows["local_10"].notna().all()
     np.testing.assert_allclose(rows["margin"], rows["local_10"] - 1, atol=1e-6)
     assert f"approximate, 10 candidates looked up: {100 * rows['found_10'].mean():.1f} %" in ranked["note"]
+    assert "altered" not in ranked["note"] and "R@K" not in ranked["note"]
     shown = CliRunner().invoke(cli.main, ["--cache", str(store.root), "show", ranked["key"]])
     assert f"Note on control:random: {ranked['note']}" in shown.stderr
+
+
+def test_all_margins_of_a_prsm_run_are_of_the_same_overlap_whatever_ties(few_lists, store, tmp_path):
+    data = pictures(tmp_path, 150, alike=3)  # so that 40 that are looked up can be more than 100
+    asked = Request(("control:random",), data, "prsm", {"approximate": 40}, examine=False)
+    rows = store.run(execute(asked, store)[0]["key"]).table("scores").to_pandas()
+    assert rows["local_100"].notna().any() and (rows["looked_up"] == 40).all()
+    np.testing.assert_allclose(rows["margin"], rows["local_10"] - 1, atol=1e-6)
+    assert [prsm._kept(6000, k) for k in (0, 10, 99, 100)] == ["local_100", "local_10", "local_10", "local_100"]
 
 
 def test_the_sample_is_chosen_by_id_and_all_of_a_few():

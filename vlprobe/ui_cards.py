@@ -71,8 +71,9 @@ def summary(asked: Questions, chosen: Filter) -> None:
     elif chosen.kind == "ranking":
         st.markdown(
             f"**{counted['all']:,}** queries were asked in several wordings, so {model} should rank the same pictures "
-            "first. Moved is the share of the first 100 that two wordings do not have in common (in a small gallery: "
-            f"of the first 10, or 1 minus the rank correlation); nothing moved **{counted['tied']:,}** times."
+            "first. Moved is the share of the first 100 that two wordings do not have in common (of the "
+            "first 10 in a small gallery, or where an approximate search looks up fewer than 100; in a gallery of at "
+            f"most 10: 1 minus the rank correlation); nothing moved **{counted['tied']:,}** times."
         )
     elif counted["all"]:
         share = f"{100 * counted['fooled'] / counted['all']:.1f} %"

@@ -66,7 +66,8 @@ class Prsm(Probe):
     def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
         """Measures of each query's rankings; the margin is how far the top overlap stays below 1.
 
-        In a gallery too small for an overlap it is how far the rank correlation does.
+        That of the first 100, or of 10 where the gallery has or an approximate search looks up fewer than that; in a
+        gallery too small for these it is how far the rank correlation does.
         """
         scoring.refuse_unfit(encoder.model, self)
         name, group = str(run.options["gallery"]), str(run.options["group"])
@@ -118,8 +119,8 @@ class Prsm(Probe):
                     for row, more in zip(rows, told, strict=True):
                         found[row] |= more
             table = pd.DataFrame(found).astype(np.float64)
-            kept = table["local_100"].fillna(table["local_10"]).fillna(table["global"])
-            columns = {"margin": pa.array((kept - 1).astype(np.float32)), "top": pa.array(tops)}
+            kept = np.array([row[_kept(row["gallery_size"], k)] for row in found])
+            columns = {"margin": pa.array((kept - 1).astype(np.float32), from_pandas=True), "top": pa.array(tops)}
             columns |= {name: pa.array(table[name]) for name in table}
             nothing = pa.array([[]] * len(table), pa.list_(pa.float32()))
             return pa.table({"scores": nothing, "text_scores": nothing, **columns})
@@ -136,6 +137,16 @@ class Prsm(Probe):
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """How much of what should be found an approximate search found."""
         return gallery_faiss.survey(blocks)
+
+
+def _kept(gallery_size: int, k: int) -> str:
+    """Which measure the margin is made of, whatever ties: of a run with one gallery always the same.
+
+    >>> _kept(5000, 0), _kept(5000, 10), _kept(100, 0), _kept(10, 0)
+    ('local_100', 'local_10', 'local_10', 'global')
+    """
+    depths = [depth for depth in (100, 10) if depth < gallery_size and (not k or depth <= k)]
+    return f"local_{depths[0]}" if depths else "global"
 
 
 def _rankings(
