@@ -170,7 +170,7 @@ class Nearest:
             values, rows = np.concatenate([best, values], axis=1), np.concatenate([rows, numbers], axis=1)
             order = np.argpartition(-values, first - 1, axis=1)[:, :first]
             best, rows = np.take_along_axis(values, order, 1), np.take_along_axis(rows, order, 1)
-        hit = (rows[:, :, None] == found[:, None, :]).any(axis=2)
+        hit = np.stack([np.isin(true, ours) for true, ours in zip(rows, found, strict=True)])
         top = hit[np.arange(len(hit)), best.argmax(axis=1)]
         return np.stack([top, hit.mean(axis=1)], axis=1).astype(np.float32)
 
