@@ -93,7 +93,7 @@ def list_(what: str, how: str) -> None:
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
 @click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True)
 @click.option("--batch-size", default=64, show_default=True)
-@click.option("--workers", type=int, help="Threads that read pictures [one a core, at most 16].")
+@click.option("--workers", type=int, help="Threads that open pictures, processes that edit [one a core, at most 16].")
 @click.option("--memory", default=2048, show_default=True, help="MiB that a run may take beside the model's weights.")
 @click.option("--threads", default=0, type=click.IntRange(0, 1024), help="Threads of torch; 0 leaves them to torch.")
 @click.option(
