@@ -186,7 +186,7 @@ def ours(work: Path) -> None:
     """The same three questions asked of vlprobe; prints the numbers as JSON."""
     import numpy as np
 
-    from vlprobe import registry, runner
+    from vlprobe import registry, runner, runner_parts
     from vlprobe.embeddings import Encoder
     from vlprobe.gallery import Gallery
     from vlprobe.store import Store
@@ -218,7 +218,8 @@ def ours(work: Path) -> None:
         request = runner.Request((model.name,), data.name, probe.name)
         run = runner.plan(model, data, probe, probe.defaults, request)
         runner.ask(run, data, data.items, probe, store, runner.Progress())
-        runner.answer(run, data.items, probe, model, request, store, runner.Progress())
+        with runner_parts.LocalExecutor(run, data.items, probe, model, request, store, runner.Progress()) as by:
+            runner.answer(run, data.items, probe, by)
         found = store.run(run.key).table("estimates").to_pandas()
         found = found[(found["by"] == "all") & (found["averaging"] == "macro")].set_index("metric")["value"]
         if kind == "foils":

@@ -30,13 +30,16 @@ def test_the_next_batch_is_made_while_the_model_is_at_one():
         assert batch != 2 or made.wait(PATIENCE)  # it would stand still here if one came after the other
         return 2 * batch
 
-    assert list(in_turn(double, batches())) == [("a", 2), ("b", 4), ("c", 6)]
+    assert list(in_turn(double, batches(), True)) == [("a", 2), ("b", 4), ("c", 6)]
     assert len(threads) == 1 and threading.get_ident() not in threads
 
 
-def test_a_single_batch_needs_no_thread():
-    assert list(in_turn(lambda _: threading.get_ident(), iter([("a", 1)]))) == [("a", threading.get_ident())]
-    assert list(in_turn(len, iter([]))) == []
+def test_a_single_batch_needs_no_thread_and_a_processor_none_at_all():
+    assert list(in_turn(lambda _: threading.get_ident(), iter([("a", 1)]), True)) == [("a", threading.get_ident())]
+    assert list(in_turn(len, iter([]), True)) == []
+    assert {who for _, who in in_turn(lambda _: threading.get_ident(), zip("abc", "abc", strict=True), False)} == {
+        threading.get_ident()
+    }
 
 
 def test_an_error_in_the_thread_is_raised_in_its_turn_and_nothing_more_is_done():
@@ -48,7 +51,7 @@ def test_an_error_in_the_thread_is_raised_in_its_turn_and_nothing_more_is_done()
             raise ValueError("two")
         return batch
 
-    found = in_turn(do, ((n, n) for n in range(100)))
+    found = in_turn(do, ((n, n) for n in range(100)), True)
     assert [next(found) for _ in range(2)] == [(0, 0), (1, 1)]
     with pytest.raises(ValueError, match="two"):
         next(found)

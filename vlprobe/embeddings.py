@@ -74,6 +74,7 @@ class Encoder:
         self._content: dict[Picture, bytes] = {}
         self._expected: Ahead | None = None
         self._pixel_bytes = 0  # of one picture as the model sees it, once one was seen
+        self._beside = getattr(model, "device", "cpu") != "cpu"  # a processor has nobody to wait for but itself
         self._most: dict[str, int] = {}  # at once, as far as the memory was found to reach
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
@@ -108,7 +109,7 @@ class Encoder:
             for own in [self._filled("texts", rows.tolist())]
         )
         encode = functools.partial(self._encoded, "texts", self.model.encode_texts, self.dim)
-        with contextlib.closing(in_turn(encode, batches)) as encoded:
+        with contextlib.closing(in_turn(encode, batches, self._beside)) as encoded:
             for rows, vectors in encoded:
                 found[rows] = vectors[: len(rows)]
                 done += len(rows)
@@ -148,7 +149,7 @@ class Encoder:
         encode = functools.partial(self._encoded, "images", self.model.encode_images, self.image_dim)
         with (
             contextlib.closing(self._opened(asked)) as opened,
-            contextlib.closing(in_turn(encode, batches(opened))) as encoded,
+            contextlib.closing(in_turn(encode, batches(opened), self._beside)) as encoded,
         ):
             for (fresh, done), vectors in encoded:
                 self._images.put(fresh, vectors[: len(fresh)])

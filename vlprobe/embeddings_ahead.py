@@ -11,12 +11,17 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-def in_turn(do: Callable[[Given], Made], batches: Iterator[tuple[Name, Given]]) -> Iterator[tuple[Name, Made]]:
+def in_turn(
+    do: Callable[[Given], Made], batches: Iterator[tuple[Name, Given]], beside: bool
+) -> Iterator[tuple[Name, Made]]:
     """What is done with each batch, in their order; meanwhile the next is made ready and the last one put away.
 
-    One thread does it all, two batches after who makes them; where there is one batch only, that of the caller. A batch
-    that is done is held no longer.
+    One thread does it all, two batches after who makes them; where there is one batch only, or it is not to be done
+    `beside`, that of the caller. A batch that is done is held no longer.
     """
+    if not beside:
+        yield from ((name, do(batch)) for name, batch in batches)
+        return
     first = deque(itertools.islice(batches, 2))
     if len(first) < 2:
         yield from ((name, do(batch)) for name, batch in first)
