@@ -46,8 +46,8 @@ class MissingFileSystem(MissingDependency):
     """A package that opens URLs of a kind is needed and not installed."""
 
     def __init__(self, url: str, why: str) -> None:
-        how = "pip install -r requirements-ray.txt" if url.startswith("s3") else "it with pip"
-        VlprobeError.__init__(self, f"'{url}' needs a package that is not installed here ({why}). Install {how}.")
+        how = ": pip install -r requirements-ray.txt" if url.startswith("s3") else " with pip"
+        VlprobeError.__init__(self, f"'{url}' needs a package that is not installed here ({why}). Install it{how}.")
 
 
 def is_url(cache: object) -> bool:
