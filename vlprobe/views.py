@@ -5,7 +5,7 @@ named by its case key. Each view takes a Store and plain values and returns a Da
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -177,9 +177,13 @@ def tag_values(store: Store, case_key: str) -> list[str]:
     return [f"{by.removeprefix('tag:')}={value}" for by, value in rows]
 
 
-def _asked(store: Store, case_key: str, chosen: Filter) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """The cases whose questions pass a filter, whatever the answers; the margins of its model and of the other."""
-    own = _keys(store, case_key)
+def _asked(
+    store: Store, case_key: str, own: Mapping[str, str], chosen: Filter
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The cases whose questions pass a filter, whatever the answers; the margins of its model and of the other.
+
+    `own` are the `_keys` of this question set.
+    """
     for name in filter(None, [chosen.model, chosen.other]):
         if name not in own:
             raise NotFound("model in this question set", name, own)
@@ -206,7 +210,8 @@ def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: i
         case, margin, scores, id, item, kind, subtype, rule, source, target, images, texts, roles, tags; and the total.
         Ties count as failures.
     """
-    cases, margin, other = _asked(store, case_key, chosen)
+    own = _keys(store, case_key)
+    cases, margin, other = _asked(store, case_key, own, chosen)
     passing = views_filter.answered(chosen, margin, other)
     margin, other = margin[passing], other[passing] if chosen.paired else None
     start = max(page - 1, 0) * size
@@ -214,7 +219,7 @@ def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: i
     shown = cases[passing][places]
     found = questions(store, case_key, shown)
     found.insert(1, "margin", margin[places])
-    scores = _answered(store, _keys(store, case_key)[chosen.model], shown)
+    scores = _answered(store, own[chosen.model], shown)
     found.insert(2, "scores", scores["scores"])
     return found, len(margin)
 
@@ -235,7 +240,7 @@ def numbered(store: Store, case_key: str, case_id: str) -> int | None:
 
 def outcomes(store: Store, case_key: str, chosen: Filter) -> dict[str, int]:
     """How many cases pass a filter with each outcome, whatever outcome it names; ties are among the fooled, too."""
-    _, margin, other = _asked(store, case_key, chosen)
+    _, margin, other = _asked(store, case_key, _keys(store, case_key), chosen)
     margin = margin[views_filter.answered(replace(chosen, outcome="all"), margin, other)]
     return {name: int(np.count_nonzero(has(margin))) for name, has in views_filter.OUTCOMES.items()}
 
