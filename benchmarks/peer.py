@@ -219,7 +219,7 @@ def ours(work: Path) -> None:
         run = runner.plan(model, data, probe, probe.defaults, request)
         runner.ask(run, data, data.items, probe, store, runner.Progress())
         with runner_parts.LocalExecutor(run, data.items, probe, model, request, store, runner.Progress()) as by:
-            runner.answer(run, data.items, probe, by)
+            runner.answer(by)
         found = store.run(run.key).table("estimates").to_pandas()
         found = found[(found["by"] == "all") & (found["averaging"] == "macro")].set_index("metric")["value"]
         if kind == "foils":

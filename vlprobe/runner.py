@@ -91,7 +91,7 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
             with files.turn(store.run(run.key).folder / ".lock", busy):
                 if not store.run(run.key).complete:
                     with executor(run, items, probe, model, request, store, progress) as by:
-                        answer(run, items, probe, by)
+                        answer(by)
         examined = any(one.dataset_digest == dataset.digest for one in doctor.load(store, model.digest))
         if request.examine and not examined and doctor.sample(dataset.items, model):
             doctor.examine(model, dataset, store.root, progress.update)

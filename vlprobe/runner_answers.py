@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,13 +13,9 @@ import pyarrow as pa
 
 from vlprobe import __version__, runner_parts, runner_questions, scoring
 from vlprobe.judge import Judge
-from vlprobe.runner_parts import Part
+from vlprobe.runner_parts import Executor, Part
 from vlprobe.store import Entry
-from vlprobe.types import Item, Probe, Run
-
-if TYPE_CHECKING:
-    from vlprobe.runner_parts import LocalExecutor
-    from vlprobe.runner_ray import RayExecutor
+from vlprobe.types import Probe
 
 PART_CASES = 4096  # at least, in a part: what is lost at most when a run is killed
 FAST_PART_CASES = 65_536  # where a part of the size above takes a second
@@ -29,22 +24,21 @@ SPREAD_ITEMS = 1000  # items whose mismatched pairs give a model's similarity sp
 JUDGED = ("case", "item", "item_code", "group", "kind", "subtype", "rule")  # columns of the cases
 
 
-def answer(run: Run, items: Sequence[Item], probe: Probe, by: "LocalExecutor | RayExecutor") -> None:
+def answer(by: Executor) -> None:
     """Has every case scored and writes scores, estimates and the manifest of the run."""
     started = time.monotonic()
-    store, model, progress = by.store, by.model, by.progress
-    cases, entry = store.cases(run.case_key), store.run(run.key)
-    asked = cases.manifest()
-    total, label = asked["n_cases"], f"{run.model} on {run.dataset}"
-    sample = sorted(items, key=lambda item: hashlib.sha256(f"{run.seed}/spread/{item.id}".encode()).digest())
+    run, probe, model = by.run, by.probe, by.model
+    entry, asked = by.store.run(run.key), by.cases.manifest()
+    total = asked["n_cases"]
+    sample = sorted(by.items, key=lambda item: hashlib.sha256(f"{run.seed}/spread/{item.id}".encode()).digest())
     sample = list({item.image: item for item in sample if item.image}.values())[:SPREAD_ITEMS]
     # A case has two or three texts, and for a moment each has its vector twice.
     fits = (by.request.memory << 20) // (4 * 2 * 3 * 4 * max(getattr(model, "dim", 1), 1))
-    parts = runner_questions.parts(cases, max(1, min(FAST_PART_CASES if by.fast else PART_CASES, fits)))
+    parts = runner_questions.parts(by.cases, max(1, min(FAST_PART_CASES if by.fast else PART_CASES, fits)))
     finished = entry.parts()
     spread = by.work(sample, [part for part in parts if runner_parts.name(part) not in finished])
-    progress.update(f"{label}: intervals", total, total)
-    answers = _Answers(run, items, cases, entry, parts, by)
+    by.progress.update(f"{by.label}: intervals", total, total)
+    answers = _Answers(by, entry, parts)
     judge = Judge(probe.metrics, answers.n_units, answers.tags)
     erased: Counter[str] = Counter()
     written = entry.write("scores", answers.judged(probe, judge, erased))
@@ -68,16 +62,8 @@ def answer(run: Run, items: Sequence[Item], probe: Probe, by: "LocalExecutor | R
 class _Answers:
     """The scored parts of a run, read back a block at a time with what the metrics need to know of their cases."""
 
-    def __init__(
-        self,
-        run: Run,
-        items: Sequence[Item],
-        cases: Entry,
-        entry: Entry,
-        parts: Sequence[Part],
-        by: "LocalExecutor | RayExecutor",
-    ) -> None:
-        self.run, self.cases, self.entry, self.parts, self.by = run, cases, entry, parts, by
+    def __init__(self, by: Executor, entry: Entry, parts: Sequence[Part]) -> None:
+        self.by, self.entry, self.parts, items = by, entry, parts, by.items
         names = {name for item in items for name in item.tags}
         self.tags = sorted(names - {"picture"})
         self._tags = {name: pd.Categorical([item.tags.get(name, "") for item in items]) for name in self.tags}
@@ -97,7 +83,7 @@ class _Answers:
             bins = rows["strength_bin"].tolist() if "strength_bin" in rows else [""] * len(rows)
             yield pa.table(
                 {
-                    "run": pa.repeat(self.run.key, len(rows)),
+                    "run": pa.repeat(self.by.run.key, len(rows)),
                     **{name: cases[name] for name in ("case", "item", "kind", "subtype", "rule")},
                     "strength_bin": pa.array(bins, pa.string()),
                     **{name: scores[name] for name in scores.column_names},
@@ -111,7 +97,7 @@ class _Answers:
                 blocks.append([])
             blocks[-1].append(part)
         ranges = [(block[0][0], block[-1][1]) for block in blocks]
-        for block, cases in zip(blocks, self.cases.slices("cases", ranges, JUDGED), strict=True):
+        for block, cases in zip(blocks, self.by.cases.slices("cases", ranges, JUDGED), strict=True):
             scores = pa.concat_tables([self._part(part) for part in block])
             yield cases, scores, self._rows(cases, scores)
 

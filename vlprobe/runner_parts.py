@@ -1,14 +1,16 @@
 """One process at a run's questions: a part of them at a time to a table of scores in the store."""
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
 from vlprobe.embeddings import Encoder, similarity_spread
 from vlprobe.scoring import Scorer
-from vlprobe.store import Store
+from vlprobe.store import Entry, Store
 from vlprobe.types import DualEncoder, Item, Picture, Probe, Run
 
 if TYPE_CHECKING:
@@ -26,23 +28,56 @@ def name(part: Part) -> str:
     return "{:09d}-{:09d}".format(*part)
 
 
-class LocalExecutor:
+@dataclass(eq=False)
+class Executor(ABC):
+    """Who has the parts of a run answered, as long as the block runs."""
+
+    run: Run  # pinned
+    items: Sequence[Item]  # of the run
+    probe: Probe
+    model: DualEncoder  # on this machine
+    request: "Request"
+    store: Store  # where the parts are written to
+    progress: "Progress"  # told of finished cases
+
+    fast: ClassVar[bool]  # whether parts can be large
+
+    @functools.cached_property
+    def cases(self) -> Entry:
+        """The questions."""
+        return self.store.cases(self.run.case_key)
+
+    @functools.cached_property
+    def label(self) -> str:
+        """What the progress is called."""
+        return f"{self.run.model} on {self.run.dataset}"
+
+    def blocks(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns of all questions, a block at a time."""
+        return self.cases.blocks("cases", columns)
+
+    @abstractmethod
+    def work(self, sample: Sequence[Item], parts: Sequence[Part]) -> float:
+        """Scores these parts, and returns the model's similarity spread over a sample of items."""
+
+    @abstractmethod
+    def score(self, parts: Sequence[Part]) -> None:
+        """Scores these parts, in rising order, and keeps each in the store."""
+
+    @abstractmethod
+    def __enter__(self) -> "Executor": ...
+
+    @abstractmethod
+    def __exit__(self, *failed: object) -> None: ...
+
+
+class LocalExecutor(Executor):
     """A model that answers parts of a run in this process, one after the other."""
 
-    def __init__(
-        self,
-        run: Run,
-        items: Sequence[Item],
-        probe: Probe,
-        model: DualEncoder,
-        request: "Request",
-        store: Store,
-        progress: "Progress",
-    ) -> None:
-        self.run, self.items, self.probe, self.model, self.request = run, items, probe, model, request
-        self.store, self.progress = store, progress
-        self.cases, self.entry = store.cases(run.case_key), store.run(run.key)
-        self.fast = str(getattr(model, "device", "cpu")).startswith("cuda")  # whether parts can be large
+    @property
+    def fast(self) -> bool:
+        """On a GPU, where a small part takes no time."""
+        return str(getattr(self.model, "device", "cpu")).startswith("cuda")
 
     def work(self, sample: Sequence[Item], parts: Sequence[Part]) -> float:
         """Scores these parts, and returns the model's similarity spread over a sample of items."""
@@ -52,17 +87,17 @@ class LocalExecutor:
 
     def spread(self, sample: Sequence[Item]) -> float:
         """The similarity spread over the pictures and captions of these items."""
-        label = f"{self.run.model} on {self.run.dataset}: similarity spread"
+        label = f"{self.label}: similarity spread"
         self.encoder.progress = lambda stage, done, of: self.progress.update(f"{label} ({stage})", 0, 1)
         return similarity_spread(self.encoder, [item.image for item in sample], [item.captions for item in sample])
 
     def score(self, parts: Sequence[Part]) -> None:
         """Scores these parts, in rising order, and keeps each in the store."""
-        total, label = self.cases.manifest()["n_cases"], f"{self.run.model} on {self.run.dataset}"
+        total, entry = self.cases.manifest()["n_cases"], self.store.run(self.run.key)
         for part, own in zip(parts, self.cases.slices("cases", parts), strict=True):
-            self.encoder.progress = _share(self.progress, label, *part, total)
-            self.entry.write_part(name(part), self._scorer(own))
-            self.progress.update(label, part[1], total)
+            self.encoder.progress = _share(self.progress, self.label, *part, total)
+            entry.write_part(name(part), self._scorer(own))
+            self.progress.update(self.label, part[1], total)
 
     def encode(self, part: Part) -> None:
         """Encodes the texts and pictures that a part names, for every process that opens the store afterwards."""
@@ -75,7 +110,7 @@ class LocalExecutor:
     @functools.cached_property
     def candidates(self) -> tuple[Sequence[Picture], Sequence[str]]:
         """What the galleries hold beside what the cases name."""
-        return self.probe.candidates(self.run, self.items, self._blocks, self.store.root)
+        return self.probe.candidates(self.run, self.items, self.blocks, self.store.root)
 
     def encode_candidates(self, first: int, last: int) -> None:
         """As `encode`, for the candidates of these numbers: pictures first, then texts."""
@@ -114,10 +149,7 @@ class LocalExecutor:
 
     @functools.cached_property
     def _scorer(self) -> Scorer:
-        return self.probe.scorer(self.encoder, self.run, self.items, self._blocks, self.store.root)
-
-    def _blocks(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        return self.cases.blocks("cases", columns)
+        return self.probe.scorer(self.encoder, self.run, self.items, self.blocks, self.store.root)
 
 
 def _share(progress: "Progress", label: str, first: int, last: int, total: int) -> Callable[[str, int, int], None]:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from vlprobe import __version__, cluster, registry
 from vlprobe.errors import InvalidInput, VlprobeError
-from vlprobe.runner_parts import LocalExecutor, Part
+from vlprobe.runner_parts import Executor, LocalExecutor, Part
 from vlprobe.store import Store
-from vlprobe.types import DualEncoder, Item, Probe, Run
+from vlprobe.types import Item, Run
 
 if TYPE_CHECKING:
-    from vlprobe.runner import Progress, Request
+    from vlprobe.runner import Request
 
 ENCODED = 2048  # candidates of a gallery that a worker encodes at a time
 
@@ -103,41 +103,21 @@ def _told() -> Iterator[None]:
         raise InvalidInput(str(error)) from None
 
 
-class RayExecutor:
-    """The workers of a cluster that answer parts of a run, as long as the block runs.
+class RayExecutor(Executor):
+    """The workers of a cluster that answer parts of a run, as long as the block runs; each loads its own model.
 
-    Args:
-        run: Pinned.
-        items: Of the run.
-        probe: What asks.
-        model: On this machine; workers load their own.
-        request: What was asked for.
-        store: Where all workers write to; on each machine under the same address.
-        progress: Told of finished cases.
-
-    Raises:
-        InvalidInput: no machine of the cluster has what a worker needs.
+    All write to the store, which has the same address on each machine.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        items: Sequence[Item],
-        probe: Probe,
-        model: DualEncoder,
-        request: "Request",
-        store: Store,
-        progress: "Progress",
-    ) -> None:
+    def __enter__(self) -> "RayExecutor":
+        """Gets ready to hire. Raises InvalidInput where no machine of the cluster has what a worker needs."""
+        probe, request = self.probe, self.request
         if probe.needs == "gallery" and not request.keep_embeddings:
             raise InvalidInput(
                 f"Probe '{probe.name}' on Ray shares its gallery through kept embeddings. Leave out "
                 "--no-embedding-cache, or choose --executor local."
             )
-        self.run, self.items, self.probe, self.model, self.request = run, items, probe, model, request
-        self.store, self.progress = store, progress
-        self.label = f"{run.model} on {run.dataset}"
-        self.total = store.cases(run.case_key).manifest()["n_cases"]
+        self.total = self.cases.manifest()["n_cases"]
         threads = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else 0
         self.fast = takes_gpu(request.device)
         cpus = 1 if self.fast else max(threads, 1)
@@ -149,10 +129,11 @@ class RayExecutor:
             )
         self.told = ("", 0.0, 1.0)
         device, readers = "cuda" if self.fast else "cpu", cluster.readers(cpus, int(self.fast))
-        job = Job(run, items, replace(request, device=device, workers=readers), store, threads)
+        job = Job(self.run, self.items, replace(request, device=device, workers=readers), self.store, threads)
         self.crew = cluster.Crew(
-            Worker, job, cpus, int(self.fast), max(threads, 1), lambda: progress.update(*self.told)
+            Worker, job, cpus, int(self.fast), max(threads, 1), lambda: self.progress.update(*self.told)
         )
+        return self
 
     def work(self, sample: Sequence[Item], parts: Sequence[Part]) -> float:
         """Scores these parts, and returns the model's similarity spread over a sample of items."""
@@ -181,10 +162,7 @@ class RayExecutor:
         self.crew.do([("score", (part,)) for part in parts], lambda task, answer: None)
 
     def _encode(self, parts: Sequence[Part]) -> None:
-        cases = self.store.cases(self.run.case_key)
-        images, texts = self.probe.candidates(
-            self.run, self.items, lambda columns: cases.blocks("cases", columns), self.store.root
-        )
+        images, texts = self.probe.candidates(self.run, self.items, self.blocks, self.store.root)
         n = len(images) + len(texts)
         tasks: list[cluster.Task] = [("encode", (part,)) for part in parts]
         tasks += [("encode_candidates", (start, min(start + ENCODED, n))) for start in range(0, n, ENCODED)]
@@ -201,9 +179,6 @@ class RayExecutor:
     def _tell(self, label: str, done: float, total: float) -> None:
         self.told = (label, done, total)
         self.progress.update(label, done, total)
-
-    def __enter__(self) -> "RayExecutor":
-        return self
 
     def __exit__(self, *failed: object) -> None:
         """Ends the workers: at once where something failed, else when they have written what they hold."""
