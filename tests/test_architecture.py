@@ -112,7 +112,14 @@ def test_the_top_level_is_what_the_user_fixed():
         path.name for path in ROOT.iterdir() if not path.name.startswith(".") and not path.name.endswith(".egg-info")
     }
     fixed = {"app.py", "README.md", "pages", "vlprobe", "tests", "requirements.txt", "cache"}
-    beside = {"pyproject.toml", "LICENSE", "benchmarks", "requirements-models.txt", "requirements-ray.txt"}
+    beside = {
+        "pyproject.toml",
+        "LICENSE",
+        "CHANGELOG.md",
+        "benchmarks",
+        "requirements-models.txt",
+        "requirements-ray.txt",
+    }
     assert shown - {"__pycache__", "build", "venv"} <= fixed | beside
 
 
