@@ -68,10 +68,14 @@ def started() -> Iterator[TwoNodes]:
     pytest.importorskip("ray", reason="needs requirements-ray.txt")
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (cluster.QUIET | {"OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}).items():
+        folder = tempfile.mkdtemp(prefix="ray")  # names of sockets are short
+        # Ray's Cluster writes RAY_TMPDIR/ray/ray_current_cluster whatever temp_dir says, and does not make the folder.
+        # As a new one it is the same on every machine, whether or not Ray was used there before.
+        (Path(folder) / "ray").mkdir()
+        environment = {"OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": folder}
+        for name, value in (cluster.QUIET | environment).items():
             patch.setenv(name, value)
         torch.set_num_threads(1)
-        folder = tempfile.mkdtemp(prefix="ray")  # names of sockets are short
         nodes = TwoNodes(folder)
         yield nodes
         nodes.all.shutdown()
