@@ -202,3 +202,16 @@ def test_a_case_of_which_nothing_is_known_is_neither_fooled_nor_held(tmp_path):
     counts = views.outcomes(there, manifest["case_key"], views.Filter("control:constant", kind="ranking"))
     assert (counts["held"], counts["fooled"]) == ((margins > 0).sum(), (margins <= 0).sum())
     assert counts["all"] == len(margins)
+
+
+def test_a_failed_check_is_a_note_on_the_runs_of_its_own_dataset_and_of_no_other(store: Store, tmp_path: Path):
+    first, second = make_tiny(tmp_path / "first"), make_tiny(tmp_path / "second")
+    captions = Path(second.removeprefix("csv:"))
+    captions.write_text(captions.read_text().replace("bench", "chair"))
+    execute(Request(("control:constant",), first, "lgip", {"kinds": ["flip"]}), store)
+    execute(Request(("control:constant",), second, "lgip", {"kinds": ["flip"]}), store)
+    notes = views.runs(store).set_index("dataset")["note"]
+    assert len(notes) == 2
+    for dataset, note in notes.items():
+        named = {path for path in (first, second) if f"failed on {path}." in note}
+        assert named == {dataset}

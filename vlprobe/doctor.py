@@ -175,12 +175,14 @@ def _refuse_types(found: Examination) -> None:
             raise TypeError
 
 
-def warnings(store: Store, model_digest: str) -> list[str]:
-    """One line for each check that this model failed, to be shown wherever its numbers are."""
-    return [
-        f"Check '{check.name}' failed on {found.dataset}. Expected: {check.meaning} "
-        f"{'' if math.isnan(check.value) else f'Found {check.value:.4g}, limit {check.limit:.4g}. '}{check.detail}"
-        for found in load(store, model_digest)
-        for check in found.checks
-        if check.passed is False
-    ]
+def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
+    """One line for each failed check, by the digests of model and dataset: shown beside that model's numbers on it."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for found in load(store):
+        lines.setdefault((found.model_digest, found.dataset_digest), []).extend(
+            f"Check '{check.name}' failed on {found.dataset}. Expected: {check.meaning} "
+            f"{'' if math.isnan(check.value) else f'Found {check.value:.4g}, limit {check.limit:.4g}. '}{check.detail}"
+            for check in found.checks
+            if check.passed is False
+        )
+    return lines

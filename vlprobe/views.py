@@ -40,7 +40,7 @@ def kinds(probe: str) -> dict[str, str]:
 def runs(store: Store) -> pd.DataFrame:
     """Stored runs, newest first: key, question set, model, dataset, probe, options, sizes, spread, time."""
     manifests = store.runs()
-    warnings = {digest: doctor.warnings(store, digest) for digest in {one["run"]["model_digest"] for one in manifests}}
+    warnings = doctor.warnings(store)
     rows = [
         {
             "key": manifest["key"],
@@ -48,11 +48,16 @@ def runs(store: Store) -> pd.DataFrame:
             **{name: manifest["run"][name] for name in ("model", "dataset", "probe", "limit", "seed")},
             "options": _describe(manifest["run"]),
             **{name: manifest[name] for name in ("n_items", "n_cases", "spread", "seconds", "finished")},
-            "note": "; ".join(filter(None, [manifest["note"], *warnings[manifest["run"]["model_digest"]]])),
+            "note": "; ".join(filter(None, [manifest["note"], *warnings.get(_digests(manifest), ())])),
         }
         for manifest in reversed(manifests)
     ]
     return pd.DataFrame(rows, columns=RUN_COLUMNS)
+
+
+def _digests(manifest: Mapping[str, Mapping]) -> tuple[str, str]:
+    """Of a run's model and dataset: what examinations are joined by."""
+    return manifest["run"]["model_digest"], manifest["run"]["dataset_digest"]
 
 
 def question_sets(store: Store) -> pd.DataFrame:
