@@ -71,16 +71,41 @@ def test_the_short_list_is_ranked_by_logit_and_cosine_and_all_others_stay_below_
         return logits[query, candidate]
 
     found = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, match)
-    assert sum(asked) == 12 * 5
+    pairs = 0
     for query in range(12):
         cosines = vectors @ queries[query]
-        order = np.argsort(-cosines)
-        listed = sorted(order[:5], key=lambda candidate: -(logits[query, candidate] + cosines[candidate]))
-        ranking = [*listed, *order[5:]]
-        own = next(place for place, c in enumerate(ranking) if owner[c] == query and not altered[c])
-        assert found.rank[query] == 1 + own
-        assert found.rank_clean[query] == 1 + sum(not altered[c] for c in ranking[:own])
+
+        def ranked(candidates, cosines=cosines, query=query):
+            order = sorted(candidates, key=lambda candidate: -cosines[candidate])
+            listed = sorted(order[:5], key=lambda candidate: -(logits[query, candidate] + cosines[candidate]))
+            return [*listed, *order[5:]], set(listed)
+
+        ranking, listed = ranked(range(72))
+        clean, listed_clean = ranked(np.flatnonzero(~altered))
+        pairs += len(listed | listed_clean)
+        for order, rank in ((ranking, found.rank), (clean, found.rank_clean)):
+            assert rank[query] == 1 + next(n for n, c in enumerate(order) if owner[c] == query and not altered[c])
         assert found.top_altered[query] == altered[ranking[0]]
+    assert sum(asked) == pairs  # what is on both short-lists is matched once
+
+
+@pytest.mark.parametrize("alike", [0, 9])
+def test_a_clean_rank_of_a_matching_head_is_that_of_the_originals_alone(monkeypatch, alike: int):
+    monkeypatch.setattr(gallery, "SHORT_LIST", 4)
+    queries, vectors, owner, altered = world(8)
+    order = np.random.default_rng(9).permutation(72)  # altered candidates stand before and after their originals
+    vectors, owner, altered = vectors[order], owner[order], altered[order]
+    for copy, original in zip(np.flatnonzero(altered)[:alike], np.flatnonzero(~altered)[:alike], strict=True):
+        vectors[copy] = vectors[original]  # one embedding, which the head tells apart
+    logits = np.random.default_rng(10).normal(scale=9, size=(12, 72)).astype(np.float32)
+    both = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c])
+    originals = np.flatnonzero(~altered)
+    alone = [
+        scores for _, scores in Gallery(vectors[originals]).similarities(queries, lambda q, c: logits[q, originals[c]])
+    ]
+    for query, scores in enumerate(np.concatenate(alone)):
+        own = owner[originals] == query
+        assert both.rank_clean[query] == 1 + (scores[~own] >= scores[own].max()).sum()
 
 
 def test_ties_at_the_end_of_the_short_list_are_on_it_and_blocks_change_nothing(monkeypatch):

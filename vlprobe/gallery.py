@@ -1,7 +1,8 @@
 """Queries against thousands of candidates, a block of queries at a time: the whole matrix is never held.
 
 Candidates with equal embeddings share one column of the product, so that what the model cannot tell apart ties to the
-bit, wherever in the gallery it stands. A model that also looks at pairs ranks the short-list of each query again.
+bit, wherever in the gallery it stands. A model that also looks at pairs ranks the short-list of each query again; where
+altered candidates hide in the gallery, the originals alone are a gallery with a short-list of its own.
 A gallery that is too large for its share of the memory is read from a file, block by block.
 """
 
@@ -82,15 +83,62 @@ class Gallery:
 
         Float32 cosines, or with `match` what `reranked` makes of them. Equal queries have equal rows, to the bit.
         """
+        for block, cosines in self._cosines(queries):
+            if match:
+                cosines = reranked(cosines, self._numbered(match, block, self.first))
+            yield block, cosines[:, self.which]
+
+    def similarities_within(
+        self, queries: np.ndarray, among: np.ndarray, match: Match | None = None
+    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """As `similarities`, and those of the gallery that consists of some of the candidates alone.
+
+        Args:
+            queries: Shape (q, dim).
+            among: Which candidates form the smaller gallery, bool of shape (n,), at least one.
+            match: The logit of a query and a candidate. Each gallery has a short-list of its own; what is on both is
+                matched once. What a candidate of the smaller gallery scores in it does not depend on the others.
+
+        Yields:
+            The block; the similarities in the whole gallery; those in the smaller one, of the same shape, of which only
+            the columns of its candidates mean anything. Without `match` both are the same array.
+        """
+        column_of = np.arange(len(self.first))[self.which]
+        smaller = np.flatnonzero(among)[::-1]
+        inside = np.zeros(len(self.first), dtype=bool)
+        inside[column_of[smaller]] = True
+        representative = self.first.copy()
+        representative[column_of[smaller]] = smaller  # reversed: the lowest number of a column stays
+        for block, cosines in self._cosines(queries):
+            if not match:
+                scores = cosines[:, self.which]
+                yield block, scores, scores
+                continue
+            listed = short_listed(cosines)
+            listed_within = np.zeros_like(listed)
+            listed_within[:, inside] = short_listed(cosines[:, inside])
+            either = listed | listed_within
+            logits = np.zeros_like(cosines)
+            logits[either] = self._numbered(match, block, representative)(*np.nonzero(either))
+            yield (
+                block,
+                _raised(cosines, listed, logits)[:, self.which],
+                _raised(cosines, listed_within, logits)[:, self.which],
+            )
+
+    def _cosines(self, queries: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of queries and their cosines with every distinct candidate."""
         for start in range(0, len(queries), self.block):
             block = slice(start, min(start + self.block, len(queries)))
-            asked = queries[block]
-            first, which = distinct(asked)
-            parts = [products(asked[first], vectors) for _, vectors in self.blocks()]
-            found = (parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))[which]
-            if match:
-                found = reranked(found, lambda query, column, start=start: match(start + query, self.first[column]))
-            yield block, found[:, self.which]
+            first, which = distinct(queries[block])
+            asked = queries[block][first]
+            parts = [products(asked, vectors) for _, vectors in self.blocks()]
+            yield block, (parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))[which]
+
+    @staticmethod
+    def _numbered(match: Match, block: slice, candidate_of: np.ndarray) -> Match:
+        """`match` for the rows of a block and the columns of distinct candidates."""
+        return lambda query, column: match(block.start + query, candidate_of[column])
 
 
 class Rows:
@@ -154,20 +202,31 @@ def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
 
     Source: the released retrieval of BLIP, which RoCOCO follows; there the others all score -100.
     """
-    found = cosines.astype(np.float64)
+    listed = short_listed(cosines)
+    logits = np.zeros_like(cosines)
+    logits[listed] = match(*np.nonzero(listed))
+    return _raised(cosines, listed, logits)
+
+
+def short_listed(cosines: np.ndarray) -> np.ndarray:
+    """Which candidates are a query's SHORT_LIST best, those that tie with the last of them included; the same shape."""
     k = min(SHORT_LIST, cosines.shape[1])
-    listed = cosines >= np.partition(cosines, -k, axis=1)[:, -k, None]
-    query, candidate = np.nonzero(listed)
-    found[listed] += match(query, candidate)
-    lowest = np.where(listed, found, np.inf).min(axis=1, keepdims=True)
-    return np.where(listed, found, found + lowest - 3)  # cosines differ by 2 at most
+    return cosines >= np.partition(cosines, -k, axis=1)[:, -k, None]
+
+
+def _raised(cosines: np.ndarray, listed: np.ndarray, logits: np.ndarray) -> np.ndarray:
+    """Cosine plus logit on the short-list, float64; below its lowest, in the order of their cosines, all others."""
+    scores = cosines.astype(np.float64)
+    scores[listed] += logits[listed]
+    lowest = np.where(listed, scores, np.inf).min(axis=1, keepdims=True)
+    return np.where(listed, scores, scores + lowest - 3)  # cosines differ by 2 at most
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """What retrieval gave for each query; arrays of shape (n_queries,)."""
 
-    best_own: np.ndarray  # similarity of the query's own best candidate
+    best_own: np.ndarray  # similarity of the query's own best candidate, among all
     best_altered: np.ndarray  # similarity of the best altered candidate
     top_altered: np.ndarray  # 1 where no original is strictly above it
     which_altered: np.ndarray  # its number in the gallery
@@ -194,17 +253,17 @@ def retrieve(
         match: The logit of a query and a candidate, of a model that looks at pairs.
 
     Returns:
-        Ranks from 1; every other candidate with at least the own best similarity ranks before it.
+        Ranks from 1; every other candidate with at least the own best similarity ranks before it. The clean rank does
+        not depend on the altered candidates: with `match`, each of the two galleries has a short-list of its own.
     """
     columns: dict[str, list[np.ndarray]] = {name: [] for name in Found.__slots__}
     changed = np.flatnonzero(altered)
     if not len(changed):
         raise InvalidInput("Nothing in the gallery was altered, so nothing can be asked. Choose another policy.")
-    for block, scores in gallery.similarities(queries, match):
+    for block, scores, clean in gallery.similarities_within(queries, ~altered, match):
         own = (owner == query_item[block, None]) & ~altered
         best_own = np.where(own, scores, -np.inf).max(axis=1)
-        at_least = scores >= best_own[:, None]
-        rank_clean = 1 + (at_least & ~own & ~altered).sum(axis=1)
+        best_clean = np.where(own, clean, -np.inf).max(axis=1)
         which = changed[scores[:, changed].argmax(axis=1)]
         best_altered = scores[np.arange(len(scores)), which]
         best_original = np.where(altered, -np.inf, scores).max(axis=1)
@@ -212,6 +271,6 @@ def retrieve(
         columns["best_altered"].append(best_altered)
         columns["top_altered"].append(best_altered >= best_original)
         columns["which_altered"].append(which)
-        columns["rank_clean"].append(rank_clean)
-        columns["rank"].append(rank_clean + (at_least & altered).sum(axis=1))
+        columns["rank_clean"].append(1 + ((clean >= best_clean[:, None]) & ~own & ~altered).sum(axis=1))
+        columns["rank"].append(1 + ((scores >= best_own[:, None]) & ~own).sum(axis=1))
     return Found(**{name: np.concatenate(parts) for name, parts in columns.items()})

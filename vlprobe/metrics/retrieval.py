@@ -25,6 +25,9 @@ def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
 def drop(rows: pd.DataFrame) -> np.ndarray:
     """What is lost of the clean R@1: averaged with the clean hits as weights this is (R@1 - R_new@1) / R@1.
 
+    A query that is right in the altered gallery alone does not count as a gain. Only a matching head can have one:
+    altered candidates may push an original that it prefers from its short-list.
+
     Source: RoCOCO, section 4. Undefined where nothing is found in the clean gallery.
     """
     return recall(rows, "rank_clean", 1) - recall(rows, "rank", 1)

@@ -33,7 +33,7 @@ class Rococo(Probe):
     """Recall with and without altered captions and mixed pictures in the gallery, and how often these come first."""
 
     name = "rococo"
-    version = 1
+    version = 2
     needs = "gallery"
     dataset = "demo"
     kinds: Mapping[str, str] = {
