@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vlprobe.demo.captions import captions
-from vlprobe.demo.renderer import render, version
+from vlprobe.demo.renderer import VERSION, render
 from vlprobe.demo.scene import Scene, distinct
 from vlprobe.errors import NotFound
 from vlprobe.files import write_bytes
@@ -42,7 +42,7 @@ def load(name: str, cache: Path) -> DemoDataset:
     split = name.partition(":")[2] or "test"
     if split not in SIZES:
         raise NotFound("dataset", name, [PREFIX, *(f"{PREFIX}:{split}" for split in SIZES)])
-    folder = cache / "demo" / f"{split}-{version()}"
+    folder = cache / "demo" / f"{split}-{VERSION}"
     prefix = "demo" if split == "test" else f"demo-{split}"
     named = hashlib.blake2b(digest_size=16)
     items = []

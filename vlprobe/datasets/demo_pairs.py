@@ -12,7 +12,7 @@ from pathlib import Path
 from vlprobe.datasets import demo
 from vlprobe.datasets.checks import Loaded, checked
 from vlprobe.demo.contrasts import KINDS, Contrast, contrasts
-from vlprobe.demo.renderer import version
+from vlprobe.demo.renderer import VERSION
 from vlprobe.demo.scene import Scene
 from vlprobe.errors import NotFound
 from vlprobe.types import Item, Picture
@@ -66,7 +66,7 @@ def tags(contrast: Contrast) -> dict[str, str]:
 
 def picture_folder(cache: Path) -> Path:
     """Where the pictures of pairs and triplets are kept; another folder for every state of the drawing code."""
-    return cache / "demo" / f"scenes-{version()}"
+    return cache / "demo" / f"scenes-{VERSION}"
 
 
 def picture(scene: Scene, folder: Path) -> Picture:
