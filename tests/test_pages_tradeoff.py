@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pandas as pd
 import pytest
 
 from tests.test_pages import open_page
@@ -44,3 +45,15 @@ def test_a_click_opens_the_failures_of_the_model_and_a_printed_mark_opens_nothin
     assert not opened
     ui_tradeoff._opens([{"curve_number": 1, "customdata": ["b"]}], asked, "number")
     assert opened == [("pages/failures.py", {"set": "k", "model": "b", "type": "number"})]
+
+
+@pytest.mark.parametrize("models", [["demo:softmax", "demo:weak"], []])
+def test_a_control_does_not_switch_published_models_on(monkeypatch, models: list[str]):
+    """Printed invariance errors reach .058: beside models at .0002 they would fill the chart, control or not."""
+    monkeypatch.setattr(ui_tradeoff, "choose", lambda label, name, options, default, **_: default)
+    rows = [(model, 0.0002, 0.85) for model in models]
+    for controls in ([], [("control:random", 0.15, 0.5)]):
+        points = pd.DataFrame([*rows, *controls], columns=["model", "x", "y"])
+        assert ui_tradeoff._printed(points, "positive_rate", "cosine") is None
+    near = pd.DataFrame([("demo:softmax", 0.03, 0.85), *controls], columns=["model", "x", "y"])
+    assert len(ui_tradeoff._printed(near, "positive_rate", "cosine")) == 9

@@ -58,4 +58,9 @@ def facts(known: dict[str, str]) -> str:
 
 def ordered(models: Iterable[str]) -> list[str]:
     """Models by name, controls last."""
-    return sorted(models, key=lambda name: (name.startswith("control:"), name))
+    return sorted(models, key=lambda name: (is_control(name), name))
+
+
+def is_control(model: str) -> bool:
+    """Whether a model knows nothing on purpose: its scores say what chance gives."""
+    return model.startswith("control:")

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import charts, charts_tradeoff
-from vlprobe.markup import breakable, mark
+from vlprobe.markup import breakable, is_control, mark
 from vlprobe.ui_charts import ARMS, chart, headlines, links
 from vlprobe.ui_state import Questions, choose, plain, quiet, view
 from vlprobe.ui_tables import reading
@@ -54,12 +54,16 @@ def trade_off(asked: Questions, averaging: str, unit: str) -> tuple[str, bool]:
 
 
 def _printed(points: pd.DataFrame, up: str, unit: str) -> pd.DataFrame | None:
-    """The paper's models, if they are to be shown; without a choice they are, where that leaves room for one's own."""
+    """The paper's models, if they are to be shown; without a choice they are, where that leaves room for one's own.
+
+    Controls do not count as one's own: what they score says nothing of the range of real models.
+    """
     if unit != "cosine":
         return None
     found = printed_trade_off(up)
+    models = points[~points["model"].map(is_control).astype(bool)]
     near = all(
-        found[axis].max() <= FAR * points[axis].max() and points[axis].max() <= FAR * found[axis].max()
+        found[axis].max() <= FAR * models[axis].max() and models[axis].max() <= FAR * found[axis].max()
         for axis in ("x", "y")
     )
     help_ = "What the paper prints of nine models on COCO: other pictures, so a rough comparison only."
