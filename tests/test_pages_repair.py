@@ -247,6 +247,21 @@ def test_a_running_training_says_how_fast_it_is_and_can_be_cancelled(monkeypatch
     assert "killed" in at.error[0].value
 
 
+def test_panel_and_table_tell_one_state_of_a_training_that_begins_after_the_page_was_drawn(monkeypatch, store: Store):
+    job_id, _ = training(store, "queued")
+    monkeypatch.setattr(jobs, "_alive", lambda _: True)
+    status = store.root / "jobs" / job_id / "status.json"
+
+    def drawn_later(draw, run_every: float | None = None):
+        if run_every:
+            status.write_text(status.read_text().replace("queued", "running"))
+        return draw
+
+    monkeypatch.setattr(ui_training.st, "fragment", drawn_later)
+    at = open_page(monkeypatch, store, "repair")
+    assert re.findall("Running|Waiting", words(at)) == ["Running", "Running"]
+
+
 def test_a_read_only_dashboard_starts_nothing(monkeypatch, store: Store):
     training(store, "done")
     monkeypatch.setenv(access.READ_ONLY, "1")

@@ -171,19 +171,31 @@ def trainings(probe: Callable[[str, str], None]) -> None:
     Args:
         probe: Asks the model that was made of a loss; given its name and the loss.
     """
-    found = _trainings()
-    if not found:
+    begun = _trainings()
+    if not begun:
         quiet("Nothing was fine-tuned here yet. What you start is listed here, its losses drawn as it runs.")
         return
     options = {
-        job.id: f"{_what(job)} · {time.strftime('%d %b, %H:%M:%S', time.localtime(job.created))}" for job in found
+        job.id: f"{_what(job)} · {time.strftime('%d %b, %H:%M:%S', time.localtime(job.created))}" for job in begun
     }
-    shown = choose("Training", "training", options, found[0].id, always=True)
-    job = next(job for job in found if job.id == shown)
-    st.fragment(_panel, run_every=None if job.ended else 2)(job.id, job.ended, probe)
-    st.html(markup_repair.trainings([_row(job) for job in found[:ROWS]]))
-    if len(found) > ROWS:
-        quiet(f"The newest {ROWS} of {len(found)}; all can be picked above.")
+    chosen = choose("Training", "training", options, begun[0].id, always=True)
+    live = next(not job.ended for job in begun if job.id == chosen)
+    st.fragment(_live, run_every=2 if live else None)(chosen, not live, probe)
+
+
+def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
+    """The panel of one training and the table of all, of one and the same look at the jobs, so that they agree."""
+    begun = _trainings()
+    job = next((job for job in begun if job.id == job_id), None)
+    if job is None:
+        reread(job_id, ended)  # says what has become of it
+    else:
+        if job.ended != ended:
+            st.rerun()
+        _panel(job, probe)
+    st.html(markup_repair.trainings([_row(job) for job in begun[:ROWS]]))
+    if len(begun) > ROWS:
+        quiet(f"The newest {ROWS} of {len(begun)}; all can be picked above.")
 
 
 def _what(job: Job) -> str:
@@ -206,10 +218,7 @@ def _row(job: Job) -> list[str]:
     ]
 
 
-def _panel(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
-    job = reread(job_id, ended)
-    if job is None:
-        return
+def _panel(job: Job, probe: Callable[[str, str], None]) -> None:
     icon, word = STATES[job.state]
     table = losses(job.request.path)
     with st.container(border=True, key="training_panel"):
