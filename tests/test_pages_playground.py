@@ -159,11 +159,24 @@ def test_an_upload_leaves_no_trace_until_it_is_kept(shown, store: Store, tmp_pat
     assert item.captions == ("A red wall.",)
 
 
-def test_a_file_that_is_no_picture_is_one_line(shown):
+@pytest.mark.parametrize("before", [None, red_picture()], ids=["a picture of the shelf", "an upload"])
+def test_a_file_that_is_no_picture_is_one_line_above_all_and_no_answer_about_another_picture_stays(shown, before):
     at = shown(caption=CAPTION)
+    if before:
+        at.file_uploader(key="play_file").set_value(("red.png", before, "image/png")).run()
+        at.text_input(key="caption").set_value(CAPTION).run()
+    assert "wrong captions" in words(at) and at.get("image")
     at.file_uploader(key="play_file").set_value(("*notes*.png", b"nothing", "image/png")).run()
     assert at.error[0].value.startswith(r"'\*notes\*.png' is not an image")
     assert not at.exception
+    types = [element.type for element in at.main]
+    assert types.index("error") < types.index("column")
+    assert "wrong captions" not in words(at)
+    assert not at.get("image")
+    at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
+    at.text_input(key="caption").set_value("A red wall.").run()
+    assert not at.error
+    assert "wrong captions" in words(at) and at.get("image")
 
 
 def test_a_link_loads_no_model_that_is_not_at_hand(shown, monkeypatch: pytest.MonkeyPatch):

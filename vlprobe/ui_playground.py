@@ -55,10 +55,17 @@ def playground() -> None:
 
 
 def _page() -> None:
+    refused = _refused()
+    if refused:
+        st.error(plain(refused), icon=":material/error:")
     left, right = st.columns([2, 3], gap="large")
     with left:
         shelf = _shelf()
         shown = _picture(shelf)
+    if shown is None:
+        with right:
+            st.info("Remove the file, or choose another: then its picture stands here.", icon=":material/image:")
+        return
     with right:
         caption = _caption(shown)
         players = _players()
@@ -112,8 +119,8 @@ def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
     return play.shelf(dataset, store().root)
 
 
-def _picture(shelf: Mapping[str, Exhibit]) -> Shown:
-    """The upload if there is one, else the picture that the URL names."""
+def _picture(shelf: Mapping[str, Exhibit]) -> Shown | None:
+    """The upload if there is one, else the picture that the URL names; None: an upload that cannot be read."""
     frame = st.container(key="play_picture")
     first = START if START in shelf else next(iter(shelf))
     given = st.query_params.get("item", "")
@@ -131,9 +138,13 @@ def _picture(shelf: Mapping[str, Exhibit]) -> Shown:
         )
         others = [one for one in shelf if one != item] or [item]
         st.button("Another", icon=":material/casino:", key="another", on_click=_pick_one, args=(others,), disabled=own)
-    shown = _upload() or Shown(
-        opened(shelf[item], "play_opened"), shelf[item].captions[0], shelf[item].captions[0], item
-    )
+    _uploader()
+    if own and "play_upload" not in st.session_state:
+        return None
+    if own:
+        shown = Shown(st.session_state["play_upload"][1], "The picture that you uploaded", "")
+    else:
+        shown = Shown(opened(shelf[item], "play_opened"), shelf[item].captions[0], shelf[item].captions[0], item)
     with frame:
         photo(shown.canvas.draw(), shown.about)
     return shown
@@ -149,24 +160,32 @@ def _pick_one(items: Sequence[str]) -> None:
     _picked()
 
 
-def _upload() -> Shown | None:
-    """The picture that was uploaded, decoded once; it is dropped when its owner removes it or leaves."""
-    if not changes("Install vlprobe to try a picture of your own."):
-        return None
-    file = st.file_uploader("Or a picture of your own", SUFFIXES, key="play_file", on_change=_uploaded)
-    quiet("It and what models make of it stay in memory and go when you leave, unless you keep it below.")
+def _refused() -> str:
+    """Decodes a new upload, once; why it cannot be read, "" where it can or there is none.
+
+    It is dropped when its owner removes it or leaves. Nothing is left of an earlier one where this one is refused, so
+    that no answer about another picture can be taken for one about it.
+    """
+    file = None if access.read_only() else st.session_state.get("play_file")
+    decoded = st.session_state.get("play_upload")
+    if file is not None and decoded is not None and decoded[0] == file.file_id:
+        return ""
+    if st.session_state.pop("play_upload", None):
+        st.session_state.pop("play_players", None)  # with what they remember of it
     if file is None:
-        if st.session_state.pop("play_upload", None):
-            st.session_state.pop("play_players", None)  # with what they remember of it
-        return None
-    kept = st.session_state.get("play_upload")
-    if kept is None or kept[0] != file.file_id:
-        try:
-            kept = st.session_state["play_upload"] = (file.file_id, play.uploaded(file.getvalue(), file.name))
-        except VlprobeError as error:
-            st.error(plain(str(error)), icon=":material/error:")
-            return None
-    return Shown(kept[1], "The picture that you uploaded", "")
+        return ""
+    try:
+        st.session_state["play_upload"] = (file.file_id, play.uploaded(file.getvalue(), file.name))
+    except VlprobeError as error:
+        return str(error)
+    return ""
+
+
+def _uploader() -> None:
+    """Where a picture of one's own is chosen."""
+    if changes("Install vlprobe to try a picture of your own."):
+        st.file_uploader("Or a picture of your own", SUFFIXES, key="play_file", on_change=_uploaded)
+        quiet("It and what models make of it stay in memory and go when you leave, unless you keep it below.")
 
 
 def _uploaded() -> None:
