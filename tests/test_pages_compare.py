@@ -3,11 +3,14 @@
 import html
 import json
 import math
+import re
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
@@ -236,6 +239,34 @@ def test_a_sentence_names_the_better_one_first_and_escapes_names(given: dict, to
     assert told in words(at)
     word = {"tied": "tied at 1"}.get(given["verdict"], f"{given['verdict']} at 1")
     assert f"Of 1 numbers, m&n is {word}." in html.unescape(body)
+
+
+@given(st.floats(0, 1, exclude_max=False))
+@example(0.04996)
+@example(0.0499999999)
+@example(0.05)
+@example(0.0996)
+def test_a_printed_p_is_never_on_the_other_side_of_the_level_of_significance(p: float):
+    text = charts_compare.chance(p)
+    sign, value = re.fullmatch(r"p ([=<]) (1|\.\d+)", text).groups()
+    assert (float(value) < 0.05 or (sign, value) == ("<", ".05")) == (p < 0.05)
+    assert float(value) == pytest.approx(p, abs=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("only_first", "only_second", "p", "told"),
+    [
+        (9, 2, 0.01, r"**m\_one is fooled more often than two, by more than chance explains**"),
+        (2, 9, 0.01, r"**two is fooled more often than m\_one, by more than chance explains**"),
+        (2, 9, 0.05, "**These are tied: a split as uneven may be chance**"),
+        (5, 5, 1.0, "**These are tied: a split as uneven may be chance**"),
+    ],
+)
+def test_who_is_fooled_more_often_is_told_against_the_other_model(only_first: int, only_second: int, p: float, told):
+    counts = {"both_fooled": 1, "only_first": only_first, "only_second": only_second, "both_held": 80}
+    sentence = ui_compare._fooled(views_compare.Outcomes(counts, 0, 0, 0, p, True), "m_one", "two")
+    assert told in sentence
+    assert "than by chance" not in sentence
 
 
 def _said(body: str):

@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.charts import QUIET, Looks, finished, interval, number, safe
+from vlprobe.views_compare import REAL
 
 BOTH_FOOLED = "#D13B4A"  # red on white and on near-black
 
@@ -39,17 +40,26 @@ def _unsigned_zero(told: str) -> str:
 
 
 def chance(p: float) -> str:
-    """A p-value, as exact as it is worth.
+    """A p-value with two or three decimals, and with more where rounding would move it to the other side of REAL.
 
     >>> chance(0.00005), chance(0.0312), chance(0.62), chance(1.0)
     ('p < .001', 'p = .031', 'p = .62', 'p = 1')
+    >>> chance(0.0499), chance(0.04999999), chance(0.05)
+    ('p = .0499', 'p < .05', 'p = .050')
     """
     if math.isnan(p):
         return "p unknown"
     if p < 0.001:
         return "p < .001"
-    told = f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
-    return f"p = {told.removeprefix('0')}" if p < 0.995 else "p = 1"
+    written = f"{p:.2f}" if p >= 0.1 else next((text for text in (f"{p:.3f}", f"{p:.4f}") if _same_side(text, p)), "")
+    if not written:
+        return f"p < {REAL:g}".replace("0.", ".")
+    return f"p = {written.removeprefix('0')}" if p < 0.995 else "p = 1"
+
+
+def _same_side(written: str, p: float) -> bool:
+    """Whether a rounded p-value leads to the same verdict as the p-value itself."""
+    return (float(written) < REAL) == (p < REAL)
 
 
 def margins(

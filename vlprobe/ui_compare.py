@@ -122,8 +122,9 @@ def _fooled(found: Outcomes, first: str, second: str) -> str:
     one, other = found.counts["only_first"], found.counts["only_second"]
     if math.isnan(found.p):
         return ""
-    who = f"{plain(second if one < other else first)} is fooled more often than by chance"
-    word = "These are tied: a split as uneven may be chance" if found.p >= REAL else who
+    more, less = (second, first) if one < other else (first, second)
+    uneven = f"{plain(more)} is fooled more often than {plain(less)}, by more than chance explains"
+    word = "These are tied: a split as uneven may be chance" if found.p >= REAL else uneven
     how = "each case decided by a fair coin (McNemar's exact test)"
     if not found.independent:
         how = "each picture's answers exchanged as a whole by a fair coin (randomization test)"

@@ -32,7 +32,7 @@ COMPARED = [
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Who of two models is fooled by the cases of one kind, and whether one of them is fooled more often by chance."""
+    """Who of two models is fooled by the cases of one kind, and whether one is fooled more often than the other."""
 
     counts: dict[str, int]  # by the names of BUCKETS
     tied_first: int  # ties, which are among the fooled
