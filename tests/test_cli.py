@@ -153,3 +153,9 @@ def test_a_slice_a_tag_and_a_short_key_that_mean_nothing_are_said_so(ran):
     key = table["key"].iloc[0]
     assert "nonsense" in call(cache, "show", key, "--by", "nonsense", code=1).stderr
     assert "broken" in call(cache, "failures", key, "--tag", "broken", code=1).stderr
+
+
+def test_an_option_named_twice_is_refused_and_not_taken_by_its_last_value(tiny, tmp_path):
+    twice = ("--option", "policies=danger", "--option", "policies=rand-voca")
+    found = call(tmp_path, "run", "--model", "control:random", "--dataset", tiny, "--probe", "rococo", *twice, code=2)
+    assert "'policies' is named more than once. Name it once; a comma separates the values of a list" in found.stderr

@@ -57,6 +57,11 @@ def _options(pairs: Sequence[str]) -> dict[str, object]:
         name, equals, value = pair.partition("=")
         if not equals:
             raise click.BadParameter(f"'{pair}' is not NAME=VALUE", param_hint="--option")
+        if name in found:
+            raise click.BadParameter(
+                f"'{name}' is named more than once. Name it once; a comma separates the values of a list",
+                param_hint="--option",
+            )
         found[name] = value.split(",") if "," in value else value
     return found
 

@@ -132,7 +132,10 @@ def _like(default: object, value: object, name: str) -> object:
         expected = "a whole number"
     elif isinstance(default, list):
         values = list(value) if isinstance(value, list | tuple) else [value] if value not in ("", None) else []
-        return [_like(default[0], one, name) if default else str(one) for one in values]
+        values = [_like(default[0], one, name) if default else str(one) for one in values]
+        if repeated := [one for one in dict.fromkeys(values) if values.count(one) > 1]:
+            raise InvalidInput(f"Option '{name}' names '{repeated[0]}' more than once. Name each value once.")
+        return values
     else:
         return str(value)
     raise InvalidInput(f"Option '{name}' is '{value}'. Expected {expected}.")

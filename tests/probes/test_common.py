@@ -9,6 +9,7 @@ from PIL import Image
 
 from tests.conftest import make_tiny
 from vlprobe import registry, views
+from vlprobe.errors import InvalidInput
 from vlprobe.runner import Request, execute
 from vlprobe.store import Store
 
@@ -77,6 +78,23 @@ def test_cases_are_unique_and_do_not_depend_on_other_items(probe, tmp_path):
     for case in (case for cases in made for case in cases):
         assert len(case.texts) == len(case.roles)
         assert case.roles[0] == "original"
+
+
+LISTS = [
+    (name, option, default)
+    for name in PROBES
+    for option, default in registry.load_probe(name).defaults.items()
+    if isinstance(default, list)
+]
+
+
+@pytest.mark.parametrize(("probe", "option", "default"), LISTS)
+def test_a_value_named_twice_in_a_list_option_is_refused_in_one_line(probe, option, default, tiny, store):
+    value = default[0] if default else "control:random"
+    with pytest.raises(InvalidInput) as caught:
+        execute(Request(("control:random",), tiny, probe, {option: [value, str(value)]}), store)
+    assert str(caught.value) == f"Option '{option}' names '{value}' more than once. Name each value once."
+    assert not store.runs()
 
 
 @pytest.mark.parametrize("probe", PROBES)

@@ -111,3 +111,17 @@ def test_an_option_that_means_nothing_is_answered_in_one_line(tiny, store, optio
     with pytest.raises((InvalidInput, NotFound)) as caught:
         run(tiny, store, **options)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policies": ["rand-voca", "rand-voca:1"]}, "'policies' names one edit as 'rand-voca' and as 'rand-voca:1'"),
+        ({"policies": ["danger:2", "danger:02"]}, "'policies' names one edit as 'danger:2' and as 'danger:02'"),
+        ({"pictures": ["mix:.9", "patch:0.9", "mix:0.90"]}, "'pictures' names one edit as 'mix:.9' and as 'mix:0.90'"),
+    ],
+)
+def test_two_names_of_one_edit_are_refused_and_not_asked_twice(tiny, store, options, message):
+    with pytest.raises(InvalidInput) as caught:
+        run(tiny, store, **options)
+    assert str(caught.value) == f"Option {message}. Name it once."

@@ -58,14 +58,20 @@ class Rococo(Probe):
         """Adds the digests of the encoders that vote; leaves out what an exact search has no use for.
 
         Raises:
-            InvalidInput: A picture edit means nothing, or too few candidates are to be looked up.
+            InvalidInput: A picture edit means nothing, two names mean one edit, or too few candidates are to be looked
+                up.
         """
+        strengths = {}
         for strength in options["pictures"]:
             kind, _, lam = str(strength).partition(":")
             if kind not in ("mix", "patch") or not re.fullmatch(r"0?\.\d+", lam):
                 raise InvalidInput(
                     f"Picture edit '{strength}' is not known. Expected mix:LAM or patch:LAM, 0 < LAM < 1."
                 )
+            strengths[strength] = kind, float(lam)
+        _refuse_synonyms("pictures", strengths)
+        # Where policies name the number of words, 1 is what a policy without a number means.
+        _refuse_synonyms("policies", {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in options["policies"]})
         options = gallery_faiss.pinned(options)
         names = options["influence"]
         return {**options, "influence_digest": [_voter(name).digest for name in names]} if names else options
@@ -255,6 +261,14 @@ def _mixed(items: Sequence[Item], rule: str) -> list[Picture]:
     paths = {item.id: item.image.path for item in items}
     edits = mix.picture_edits(paths, kind, float(lam), int(number.removeprefix("seed")))
     return [Picture(item.image.path, edits[item.id]) for item in items]
+
+
+def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
+    """Raises InvalidInput where two values of an option mean the same, so that it would be in the gallery twice."""
+    for value, meaning in meanings.items():
+        synonym = next(name for name, same in meanings.items() if same == meaning)
+        if synonym != value:
+            raise InvalidInput(f"Option '{option}' names one edit as '{synonym}' and as '{value}'. Name it once.")
 
 
 def _normal(text: str) -> str:
