@@ -18,7 +18,7 @@ def dataset(tmp_path: Path, *items: Item) -> Loaded:
 
 
 def found(data: Loaded, tmp_path: Path) -> dict[str, Finding]:
-    return {finding.name: finding for finding in check(data, tmp_path)}
+    return {finding.name: finding for finding in check(data.items, tmp_path)}
 
 
 def item(key: str, captions: tuple[str, ...], foils: tuple[str, ...] = (), **more) -> Item:
@@ -59,6 +59,18 @@ def test_repeated_and_shared_captions_are_told_apart(tmp_path: Path):
     assert seen["shared_caption"].examples == ("a", "b")
 
 
+def test_captions_in_other_languages_are_counted_with_their_items(tmp_path: Path):
+    data = dataset(
+        tmp_path,
+        item("a", ("A red dog runs on the grass.", "Ein roter Hund läuft über das Gras.")),
+        item("b", ("Un chien rouge court sur l'herbe.",)),
+        item("c", ("A dog",)),
+    )
+    seen = found(data, tmp_path)
+    assert (seen["not_english"].count, seen["not_english"].of) == (2, 4)
+    assert seen["not_english"].examples == ("a", "b")
+
+
 def test_pictures_are_compared_by_their_bytes(tmp_path: Path):
     for name, color in (("1.png", "red"), ("2.png", "red"), ("3.png", "blue")):
         Image.new("RGB", (4, 4), color).save(tmp_path / name)
@@ -83,7 +95,8 @@ def test_the_same_caption_on_copies_of_one_picture_is_not_shared(tmp_path: Path)
 
 
 def test_what_a_dataset_cannot_have_is_not_listed(tmp_path: Path):
-    assert set(found(dataset(tmp_path, item("a", ("a dog",))), tmp_path)) == {"repeated_caption", "shared_caption"}
+    seen = found(dataset(tmp_path, item("a", ("a dog",))), tmp_path)
+    assert set(seen) == {"repeated_caption", "shared_caption", "not_english"}
 
 
 def test_style_that_tells_foil_from_caption_is_counted_with_both_shares(tmp_path: Path):

@@ -2,11 +2,13 @@
 
 import dataclasses
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from tests.conftest import make_tiny
 from vlprobe import registry, runner, runner_answers, runner_questions, views
@@ -318,3 +320,26 @@ def test_parts_end_where_an_item_ends_and_none_is_smaller_than_asked_but_the_las
         assert all(one[1] == other[0] for one, other in itertools.pairwise(parts))
         assert all(last - first >= size for first, last in parts[:-1])
         assert all(items[last - 1] != items[last] for _, last in parts[:-1])
+
+
+def pictured(folder: Path, captions: dict[str, str], color: str = "red") -> str:
+    """A dataset with a picture of one colour for each caption."""
+    for name in captions:
+        Image.new("RGB", (8, 8), color).save(folder / name)
+    (folder / "captions.json").write_text(json.dumps({name: [caption] for name, caption in captions.items()}))
+    return f"folder:{folder}"
+
+
+def test_with_a_limit_the_defects_told_are_those_of_the_items_asked(tmp_path, store):
+    asked = request(pictured(tmp_path, {"a.png": "A red dog.", "b.png": "A red cat."}), examine=False)
+    (whole,) = execute(asked, store)[0]["findings"]
+    assert (whole["name"], whole["count"], whole["of"]) == ("shared_image", 2, 2)
+    assert execute(dataclasses.replace(asked, limit=1), store)[0]["findings"] == []
+
+
+def test_a_run_says_how_many_captions_are_not_in_english(tmp_path, store):
+    captions = {"a.png": "A red dog sits on the grass.", "b.png": "Ein roter Hund sitzt auf dem Gras."}
+    asked = request(pictured(tmp_path, captions), examine=False)
+    (note,) = execute(asked, store)[0]["notes"]
+    assert note.startswith("1 of 2 captions are not in English (in b.png).")
+    assert execute(dataclasses.replace(asked, limit=1), store)[0]["notes"] == []

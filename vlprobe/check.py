@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vlprobe import pictures
-from vlprobe.types import Dataset, Item
+from vlprobe.perturb import language
+from vlprobe.types import Item
 
 EXAMPLES = 5
+NOT_ENGLISH = "not_english"
 WORD = re.compile(r"\w+")
 GLUED_LETTERS = 3  # an inserted word is looked for inside other words if it has so many
 GLUED_TIMES = 5  # and is inserted on its own this many times as often
@@ -41,20 +43,20 @@ class Alteration(NamedTuple):
     foil: str
 
 
-def check(dataset: Dataset, cache: Path) -> list[Finding]:
-    """Looks for every kind of defect that the dataset can have; one that it cannot have is not in the list.
+def check(items: Sequence[Item], cache: Path) -> list[Finding]:
+    """Looks for every kind of defect that the items can have; one that they cannot have is not in the list.
 
     Args:
-        dataset: Any dataset; one without foils is only asked about its captions and pictures.
+        items: Of any dataset; without foils only captions and pictures are looked at.
         cache: Where the digests of image files are kept.
 
     Raises:
         InvalidInput: an image file cannot be read.
     """
-    contents = _contents(dataset.items, cache)
-    found = [*_captions(dataset.items, contents), *_pictures(dataset.items, contents)]
-    alterations = [row for item in dataset.items for row in _made(item)]
-    return found + (_alterations(dataset.items, alterations) if alterations else [])
+    contents = _contents(items, cache)
+    findings = [*_captions(items, contents), _languages(items), *_pictures(items, contents)]
+    alterations = [row for item in items for row in _made(item)]
+    return findings + (_alterations(items, alterations) if alterations else [])
 
 
 def _made(item: Item) -> list[Alteration]:
@@ -104,6 +106,16 @@ def _captions(items: Sequence[Item], contents: Mapping[Path, str]) -> list[Findi
             ((item.id, len(seen[_plain(caption)]) > 1) for item in items for caption in item.captions),
         ),
     ]
+
+
+def _languages(items: Sequence[Item]) -> Finding:
+    foreign = {caption: language.is_foreign(caption) for caption in {text for item in items for text in item.captions}}
+    return _finding(
+        NOT_ENGLISH,
+        "The caption is not in English, as far as its letters and words tell: edits of captions follow English grammar "
+        "and English templates, so that numbers on its edits mean nothing.",
+        ((item.id, foreign[caption]) for item in items for caption in item.captions),
+    )
 
 
 def _shown(item: Item, contents: Mapping[Path, str]) -> str:

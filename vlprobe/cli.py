@@ -233,7 +233,7 @@ def check(ctx: click.Context, dataset: str, how: str) -> None:
     from vlprobe import check, registry
 
     root = _store(ctx).root
-    found = check.check(registry.load_dataset(dataset, root), root)
+    found = check.check(registry.load_dataset(dataset, root).items, root)
     rows = [(f.name, f.count, f.of, ", ".join(f.examples), f.meaning) for f in found]
     print_table(pd.DataFrame(rows, columns=["defect", "count", "of", "examples", "meaning"]), how)
 

@@ -37,7 +37,7 @@ def ask(
     if entry.complete and all(Picture.named(name).path.exists() for name in _pictures(entry)):
         return entry
     progress.update("Checking the data", 0, 1)
-    findings = [asdict(finding) for finding in check.check(dataset, store.root) if finding.count]
+    findings = [finding for finding in check.check(items, store.root) if finding.count]
     dropped: Counter[str] = Counter()
     n_cases = 0
 
@@ -59,10 +59,20 @@ def ask(
 
     with contextlib.closing(runner_chunks.chunks(items, probe, run, workers)) as made:
         written = entry.write("cases", tables(made))
-    facts = {"key": run.case_key, "n_items": len(items), "n_cases": n_cases, "dropped": dropped, "findings": findings}
-    facts["notes"] = list(getattr(dataset, "notes", ()))
+    facts = {"key": run.case_key, "n_items": len(items), "n_cases": n_cases, "dropped": dropped}
+    facts["findings"] = [asdict(finding) for finding in findings if finding.name != check.NOT_ENGLISH]
+    facts["notes"] = [*getattr(dataset, "notes", ()), *_language_notes(findings)]
     entry.finish({}, facts, [written])
     return entry
+
+
+def _language_notes(findings: Sequence[check.Finding]) -> list[str]:
+    return [
+        f"{finding.count:,} of {finding.of:,} captions are not in English (in {', '.join(finding.examples)}). "
+        "Captions are edited by English rules and templates: numbers on edits of these mean nothing."
+        for finding in findings
+        if finding.name == check.NOT_ENGLISH
+    ]
 
 
 def parts(cases: Entry, size: int) -> list[tuple[int, int]]:
