@@ -5,6 +5,7 @@ that was flipped; the margin is still taken against the original caption, as in 
 """
 
 import functools
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -95,25 +96,43 @@ def _made(item: Item, options: Mapping[str, object], seed: int) -> lgip.CaptionE
 
 
 def _given(item: Item, options: Mapping[str, object]) -> lgip.CaptionEdits:
-    known = _file(str(options["edits"]), str(options.get("edits_digest", "")))
-    found = known.get(Path(item.image.name).name)
-    if found is None or found.captions != item.captions:
+    lines = _file(str(options["edits"]), str(options.get("edits_digest", "")))
+    image = Path(item.image.name)
+    fitting = [line for line in lines.get(image.name, ()) if line.captions == item.captions]
+    if not fitting:
         raise InvalidInput(
             f"Edits '{options['edits']}' have no line with the picture and the captions of item '{item.id}'. "
             "Expected a line for each, as `vlprobe perturb` writes them."
         )
+    shared = [_shared_folders(Path(line.image_path), image) for line in fitting]
+    nearest = [line for line, count in zip(fitting, shared, strict=True) if count == max(shared)]
+    if any(line.edits != nearest[0].edits for line in nearest):
+        raise InvalidInput(
+            f"Edits '{options['edits']}' have {len(nearest)} lines for item '{item.id}' that differ: same file name, "
+            "same captions. Write each image_path with the folders that tell them apart."
+        )
     kinds = set(options["kinds"])
-    kept = [tuple((text, edit) for text, edit in edits if edit.kind in kinds) for edits in found.edits]
+    kept = [tuple((text, edit) for text, edit in edits if edit.kind in kinds) for edits in nearest[0].edits]
     return lgip.CaptionEdits(tuple(kept), {})
 
 
+def _shared_folders(path: Path, image: Path) -> int:
+    """How many folders above the file, counted from it, have the same names in both paths."""
+    pairs = zip(reversed(path.parent.parts), reversed(image.parent.parts), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
 @functools.lru_cache(maxsize=2)
-def _file(path: str, digest: str) -> dict[str, lgip_format.ImageEdits]:
+def _file(path: str, digest: str) -> dict[str, list[lgip_format.ImageEdits]]:
+    """The lines of a file of edits, by the name of the picture's file without its folders."""
+    lines: dict[str, list[lgip_format.ImageEdits]] = {}
     try:
-        with open(path, encoding="utf-8") as lines:
-            return {Path(image.image_path).name: image for image in lgip_format.read(lines, path)}
+        with open(path, encoding="utf-8") as handle:
+            for image in lgip_format.read(handle, path):
+                lines.setdefault(Path(image.image_path).name, []).append(image)
     except UnicodeDecodeError as error:
         raise InvalidInput(f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+    return lines
 
 
 def _strengths(flips: pd.DataFrame) -> np.ndarray:

@@ -1,0 +1,44 @@
+"""A file of edits: lines belong to pictures by file name and captions, and by folders where these are equal."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vlprobe.errors import InvalidInput
+from vlprobe.probes.lgip import PROBE
+from vlprobe.types import Item, Picture
+
+
+def options(file: Path, lines: list[tuple[str, str, str]]) -> dict:
+    """The probe's options for a file with a line for each (image path, caption, its only paraphrase)."""
+    rows = [
+        {"image_path": path, "orig_captions": [caption], "same_caps": {"0": [paraphrase]}}
+        for path, caption, paraphrase in lines
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return dict(PROBE.pin({**PROBE.defaults, "edits": str(file)}, file.parent))
+
+
+def paraphrase(folder: str, caption: str, chosen: dict) -> str:
+    item = Item(folder, Picture(Path("/data") / folder / "1.jpg"), (caption,))
+    ((case,), _) = PROBE.cases(item, chosen, seed=42)
+    return case.texts[1]
+
+
+def test_equal_file_names_in_two_folders_are_told_apart_by_their_captions(tmp_path: Path):
+    chosen = options(tmp_path / "edits", [("cats/1.jpg", "A cat.", "One cat."), ("dogs/1.jpg", "A dog.", "One dog.")])
+    assert (paraphrase("dogs", "A dog.", chosen), paraphrase("cats", "A cat.", chosen)) == ("One dog.", "One cat.")
+
+
+def test_equal_file_names_with_equal_captions_are_told_apart_by_their_folders(tmp_path: Path):
+    chosen = options(tmp_path / "edits", [("x/cats/1.jpg", "A pet.", "Pet 1."), ("x/dogs/1.jpg", "A pet.", "Pet 2.")])
+    assert (paraphrase("dogs", "A pet.", chosen), paraphrase("x/cats", "A pet.", chosen)) == ("Pet 2.", "Pet 1.")
+
+
+def test_lines_that_nothing_tells_apart_are_refused_unless_they_say_the_same(tmp_path: Path):
+    chosen = options(tmp_path / "edits", [("1.jpg", "A pet.", "Pet 1."), ("1.jpg", "A pet.", "Pet 2.")])
+    with pytest.raises(InvalidInput, match="2 lines for item 'dogs' that differ"):
+        paraphrase("dogs", "A pet.", chosen)
+    twice = options(tmp_path / "same", [("1.jpg", "A pet.", "Pet 1."), ("1.jpg", "A pet.", "Pet 1.")])
+    assert paraphrase("dogs", "A pet.", twice) == "Pet 1."
