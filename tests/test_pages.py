@@ -7,7 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from tests.conftest import make_tiny
 from vlprobe import charts, jobs, markup_cards, markup_cases, ui_cards, views
@@ -89,6 +91,25 @@ def test_a_link_to_a_page_on_a_fresh_server_gets_the_frame(monkeypatch, filled: 
     assert not at.exception
     assert entered == [page]
     assert not at.title
+
+
+def test_the_overview_answers_under_its_own_name_too_with_what_the_link_says(monkeypatch, filled: Store):
+    monkeypatch.setattr("vlprobe.store.DEFAULT", filled.root)
+    monkeypatch.chdir(ROOT)
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    pages: list[str] = []
+    navigation = st.navigation
+    monkeypatch.setattr(
+        st, "navigation", lambda every, **how: pages.extend(p.url_path for p in every) or navigation(every, **how)
+    )
+    at._page_hash = calc_hash("overview")  # Streamlit's name for the page at /overview
+    at.query_params["average"] = "micro"
+    at.run()
+    assert not at.exception
+    assert {"", "overview"} <= set(pages)
+    assert at.title[0].value == "Overview"
+    assert at.query_params["average"] == "micro"
+    assert "The numbers" in [header.value for header in at.header]
 
 
 @pytest.mark.parametrize(("average", "unit"), [("macro", "cosine"), ("micro", "spread")])

@@ -97,6 +97,7 @@ PAGES = {  # no sections: Streamlit puts their names into the list in a way that
     "rankings": ("Rankings", ":material/format_list_numbered:"),
     "models": ("Models", ":material/health_and_safety:"),
 }
+HOME = "overview"  # the page at the dashboard's bare address; its own name leads there
 WELCOME = """<div class="vp-card vp-welcome">
 <p>vlprobe shows where models that match pictures with captions are fooled. It asks questions such as: does a picture
 of a red dog fit the true caption better than the wrong one?</p>
@@ -113,9 +114,12 @@ def main() -> None:
     """The frame around every page."""
     st.set_page_config(page_icon="🔎", layout="wide")
     pages = [
-        st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "overview")
+        st.Page(
+            f"pages/{name}.py", title=title, icon=icon, default=name == HOME, url_path="home" if name == HOME else name
+        )
         for name, (title, icon) in PAGES.items()
     ]
+    pages.append(st.Page(_home, title=PAGES[HOME][0], url_path=HOME, visibility="hidden"))
     page = st.navigation(pages, expanded=True)  # all of them, not a first dozen
     st.set_page_config(page_title=f"{page.title} · vlprobe")
     st.html(style(st.context.theme.type))
@@ -134,6 +138,11 @@ def main() -> None:
         way_out(error)
     finally:
         _framed.reset(token)
+
+
+def _home() -> None:
+    """Leads from the first page's name to its address, which is that of the dashboard, with all that a link says."""
+    st.switch_page(f"pages/{HOME}.py", query_params={name: st.query_params.get_all(name) for name in st.query_params})
 
 
 def enter() -> None:
