@@ -8,7 +8,7 @@ import pandas as pd
 
 from vlprobe import charts, views
 from vlprobe.charts import Looks
-from vlprobe.markup import breakable, mark, table, tag
+from vlprobe.markup import breakable, is_control, mark, table, tag
 from vlprobe.types import Metric
 from vlprobe.ui_words import MOVED
 
@@ -91,6 +91,7 @@ def headline(
 
 def _best(own: pd.DataFrame, metric: Metric) -> str:
     known = own.dropna(subset=["value"])
+    known = known[~known["model"].map(is_control).astype(bool)]  # a constant has no invariance error, and no merit
     if known["value"].nunique() < 2 or metric.direction == "none":
         return ""
     place = known["value"].idxmin() if metric.direction == "down" else known["value"].idxmax()

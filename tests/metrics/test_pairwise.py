@@ -1,13 +1,17 @@
 """LGIP's metrics against hand-computed examples."""
 
 import math
+from collections import defaultdict
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
+from vlprobe import markup_tables, registry, views
 from vlprobe.judge import Judge
 from vlprobe.metrics import pairwise
+from vlprobe.runner import Request, execute
 
 
 def rows(*cases) -> pd.DataFrame:
@@ -49,10 +53,43 @@ def test_invariance_error_is_the_mean_distance_moved():
     assert value(FOUND, "invariance_error", by="subtype", name="advanced")["value"] == pytest.approx(0.04)
 
 
-def test_a_paraphrase_that_never_reaches_the_model_is_no_sign_of_invariance():
-    found = pairwise.invariance_error(pd.DataFrame({"margin": [0.0, -0.1], "erased": [True, False]}))
-    assert math.isnan(found[0])
-    assert found[1] == 0.1
+def test_an_erased_paraphrase_counts_as_one_that_moves_nothing_and_its_share_is_known():
+    cases = pd.DataFrame({"margin": [0.0, -0.1], "erased": [True, False], "text_01": [1.0, 0.9]})
+    assert pairwise.invariance_error(cases).tolist() == [0.0, 0.1]
+    assert pairwise.erased_share(cases).tolist() == [1.0, 0.0]
+    blind = cases.assign(erased=False, text_01=math.nan)  # a model that embeds no texts cannot be asked
+    assert np.isnan(pairwise.erased_share(blind)).all()
+
+
+def test_the_invariance_error_of_a_run_is_equation_2_over_all_paraphrases(tmp_path, store):
+    """Against a plain loop over the captions; the model's context cuts the end of the long ones off."""
+    Image.new("RGB", (32, 32), "red").save(tmp_path / "1.png")
+    long = "A red dog and a brown dog and a black dog and a white dog sit on a bench near a big table with a blue cat."
+    (tmp_path / "captions.csv").write_text(f"image,caption\n1.png,A big dog on a bench.\n1.png,{long}\n")
+    asked = Request(("demo:softmax", "control:constant"), f"csv:{tmp_path / 'captions.csv'}", "lgip", examine=False)
+    manifests = execute(asked, store)
+    cases = store.cases(manifests[0]["case_key"]).table("cases").to_pandas().query("kind == 'paraphrase'")
+    model = registry.load_model("demo:softmax")
+    image = model.encode_images(model.preprocess(Image.open(tmp_path / "1.png"))[None])[0].astype(np.float64)
+    moved, erased = defaultdict(list), []
+    for case in cases.itertuples():
+        original, reworded = (model.encode_texts(model.tokenize([text]))[0] for text in case.texts)
+        moved[case.group].append(abs(image @ original - image @ reworded))
+        erased.append(np.abs(original - reworded).max() < 1e-7)
+    assert 0 < sum(erased) < len(erased)
+    found = views.estimates(store, manifests[0]["case_key"]).set_index(["model", "metric"])["value"]
+    pooled = views.estimates(store, manifests[0]["case_key"], averaging="micro").set_index(["model", "metric"])["value"]
+    equation_2 = np.mean([np.mean(one) for one in moved.values()])
+    assert found["demo:softmax", "invariance_error"] == pytest.approx(equation_2, abs=1e-6)
+    assert pooled["demo:softmax", "erased_share"] == pytest.approx(np.mean(erased))
+    assert (found["control:constant", "invariance_error"], found["control:constant", "erased_share"]) == (0, 1)
+
+
+def test_a_constant_control_is_not_set_in_bold_for_an_invariance_error_of_nothing():
+    numbers = pd.DataFrame({"model": ["control:constant", "one", "two"], "value": [0.0, 0.02, 0.03]})
+    metric = next(metric for metric in pairwise.METRICS if metric.name == "invariance_error")
+    assert markup_tables._best(numbers, metric) == "one"
+    assert markup_tables._best(numbers[:2], metric) == ""
 
 
 def test_macro_and_micro_gaps_differ_as_by_hand():
@@ -114,7 +151,9 @@ def test_every_metric_says_what_a_reader_needs(metric):
     assert metric.unit in ("cosine", "rate")
     assert metric.help.endswith(".")
     assert metric.source
-    assert metric.name.endswith({"up": ("_rate", "_gap"), "down": ("_error", "_drop")}[metric.direction])
+    assert metric.name.endswith(
+        {"up": ("_rate", "_gap"), "down": ("_error", "_drop"), "none": ("_share",)}[metric.direction]
+    )
 
 
 @pytest.mark.parametrize("averaging", ["macro", "micro"])

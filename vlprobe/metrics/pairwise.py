@@ -1,7 +1,8 @@
 """LGIP's metrics: how a caption's similarity to its image moves when the caption is edited.
 
 Rows are cases with the columns `kind`, `subtype`, `strength` and `margin` (similarity of the original minus that of the
-edit; for a paraphrase minus its absolute value).
+edit; for a paraphrase minus its absolute value), and for the erased share `erased` and `text_01` (the cosine of
+original and edit).
 """
 
 import math
@@ -17,15 +18,26 @@ PRIORS = {"color": 0.25, "number": 0.55, "object": 1.0}
 def invariance_error(rows: pd.DataFrame) -> np.ndarray:
     """How far a caption's similarity to its image moves when only its wording changes: |s(I, c) - s(I, c')|.
 
-    A paraphrase that the tokenizer makes the same of as of the original shows nothing, and does not apply.
+    Over all paraphrases, as printed: one with the embedding of its original moves nothing and counts as 0. How many
+    these are is `erased_share`.
 
     Source: LGIP, equation 2.
 
     >>> invariance_error(pd.DataFrame({"margin": [-0.05, 0.0]})).tolist()
     [0.05, 0.0]
     """
-    moved = np.abs(rows["margin"].to_numpy(np.float64))
-    return np.where(rows["erased"], np.nan, moved) if "erased" in rows else moved
+    return np.abs(rows["margin"].to_numpy(np.float64))
+
+
+def erased_share(rows: pd.DataFrame) -> np.ndarray:
+    """Whether a paraphrase has the embedding of its original, so that the model cannot see it; NaN: it embeds no texts.
+
+    >>> erased_share(pd.DataFrame({"erased": [True, False, False], "text_01": [1.0, 0.98, math.nan]})).tolist()
+    [1.0, 0.0, nan]
+    """
+    if not {"erased", "text_01"} <= set(rows):
+        return np.full(len(rows), math.nan)
+    return np.where(rows["text_01"].isna(), math.nan, rows["erased"].to_numpy(np.float64))
 
 
 def sensitivity_gap(rows: pd.DataFrame) -> np.ndarray:
@@ -81,15 +93,28 @@ def _by_strength(rows: pd.DataFrame) -> np.ndarray:
 METRICS = (
     Metric(
         "invariance_error",
-        1,
+        2,
         "Invariance error",
-        "How much the similarity moves when a caption is only reworded. A model that understands wording stays put.",
+        "How much the similarity moves when a caption is only reworded; 0 says little where paraphrases are erased.",
         "cosine",
         "down",
         math.nan,
         "LGIP, eq. 2",
         ("paraphrase",),
         invariance_error,
+        ties=False,
+    ),
+    Metric(
+        "erased_share",
+        1,
+        "Erased paraphrases",
+        "Share of paraphrases that get the embedding of their original: these have an invariance error of 0.",
+        "rate",
+        "none",
+        math.nan,
+        "Not in the paper; read it beside eq. 2",
+        ("paraphrase",),
+        erased_share,
         ties=False,
     ),
     Metric(
