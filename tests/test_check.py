@@ -88,9 +88,7 @@ def test_pictures_are_compared_by_their_bytes(tmp_path: Path):
 
 
 def test_the_same_caption_on_copies_of_one_picture_is_not_shared(tmp_path: Path):
-    data = dataset(
-        tmp_path, Item("a", None, ("a dog",), {"picture": "1"}), Item("b", None, ("a dog",), {"picture": "1"})
-    )
+    data = dataset(tmp_path, *(Item(key, None, ("a dog",), cluster="1") for key in "ab"))
     assert found(data, tmp_path)["shared_caption"].count == 0
 
 

@@ -223,7 +223,8 @@ def test_one_case_a_picture_is_put_to_mcnemars_test(every_probe: Store):
     assert found.tied_second == sum(found.counts.values())
 
 
-def test_triplets_that_share_a_picture_are_not_independent(every_probe: Store, tmp_path: Path):
+@pytest.mark.parametrize("column", ["cluster", "tags"])  # of question sets as they are, and as they once were
+def test_triplets_that_share_a_picture_are_not_independent(every_probe: Store, tmp_path: Path, column: str):
     key = views.question_sets(every_probe).set_index("probe")["case_key"]["visla"]
     alone = who_is_fooled(every_probe, key, "control:random", "control:constant", "t2t")
     assert alone.independent
@@ -231,9 +232,11 @@ def test_triplets_that_share_a_picture_are_not_independent(every_probe: Store, t
     shared = Store(tmp_path / "cache")
     cases = every_probe.cases(key)
     table = cases.table("cases")
-    tags = [[("picture", str(code // 2))] for code in table["item_code"].to_pylist()]
-    place = table.column_names.index("tags")
-    table = table.set_column(place, "tags", pa.array(tags, type=table.schema.field("tags").type))
+    clusters = [str(code // 2) for code in table["item_code"].to_pylist()]
+    if column == "tags":
+        clusters, table = [[("picture", name)] for name in clusters], table.drop("cluster")
+    place, type_ = table.column_names.index(column), table.schema.field(column).type
+    table = table.set_column(place, column, pa.array(clusters, type=type_))
     keep = ("schema", "files")
     shared.cases(key).finish({"cases": table}, {k: v for k, v in cases.manifest().items() if k not in keep})
     for run in runs["key"]:

@@ -120,7 +120,7 @@ def _languages(items: Sequence[Item]) -> Finding:
 
 def _shown(item: Item, contents: Mapping[Path, str]) -> str:
     """What tells images apart: the bytes, or without a picture the name that the dataset gives it."""
-    return contents[item.image.path] if item.image else item.tags.get("picture", item.id)
+    return contents[item.image.path] if item.image else item.unit
 
 
 def _pictures(items: Sequence[Item], contents: Mapping[Path, str]) -> list[Finding]:

@@ -64,11 +64,9 @@ class _Answers:
 
     def __init__(self, by: Executor, entry: Entry, parts: Sequence[Part]) -> None:
         self.by, self.entry, self.parts, items = by, entry, parts, by.items
-        names = {name for item in items for name in item.tags}
-        self.tags = sorted(names - {"picture"})
+        self.tags = sorted({name for item in items for name in item.tags})
         self._tags = {name: pd.Categorical([item.tags.get(name, "") for item in items]) for name in self.tags}
-        # Rows of a triplet file that share a picture are one observation: the picture is what is resampled.
-        self._units = pd.factorize(np.array([item.tags.get("picture", item.id) for item in items], dtype=object))[0]
+        self._units = pd.factorize(np.array([item.unit for item in items], dtype=object))[0]
         self.n_units = int(self._units.max()) + 1
 
     def judged(self, probe: Probe, judge: Judge, erased: Counter[str]) -> Iterator[pa.Table]:

@@ -211,6 +211,10 @@ class Entry:
         """A complete entry's table. Raises InvalidInput where its bytes are not those that were written."""
         return pq.read_table(self.whole(name), columns=columns)
 
+    def columns(self, name: str) -> list[str]:
+        """The names of a complete entry's columns. Raises InvalidInput as `table` does."""
+        return pq.read_schema(self.whole(name)).names
+
     def slices(
         self, name: str, ranges: Sequence[tuple[int, int]], columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:

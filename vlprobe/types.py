@@ -74,10 +74,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One image and what people wrote about it. The id is the unit of resampling.
+    """One image and what people wrote about it.
 
     Datasets of minimal pairs and of hard negatives also say what does not fit: `foils`, and in a minimal pair the
-    picture that the foil does fit.
+    picture that the foil does fit. `cluster` and `setting` are for the readers of datasets alone: a column that a user
+    names so is a tag like any other.
     """
 
     id: str
@@ -86,6 +87,13 @@ class Item:
     tags: Mapping[str, str] = field(default_factory=dict)  # what results can be sliced by
     foils: tuple[str, ...] = ()  # captions that do not fit the image
     other: Picture | None = None  # a second picture, which the foil fits and the caption does not
+    cluster: str = ""  # items of one cluster are resampled together, as where they share a picture; "": each alone
+    setting: str = ""  # PRSM's: the captions are the versions of one query, written in this setting
+
+    @property
+    def unit(self) -> str:
+        """The name of what is resampled: the cluster, or the item itself."""
+        return self.cluster or self.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,7 +231,7 @@ def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: i
 
 def questions(store: Store, case_key: str, cases: Sequence[int]) -> pd.DataFrame:
     """Of these cases: case, id, item, kind, subtype, rule, source, target, images, texts, roles, tags."""
-    return views_rows.rows(store, store.files([case_key], "cases")[0], cases, without=("item_code", "group"))
+    return views_rows.rows(store, store.files([case_key], "cases")[0], cases, without=("item_code", "cluster", "group"))
 
 
 def numbered(store: Store, case_key: str, case_id: str) -> int | None:

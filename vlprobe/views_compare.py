@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from vlprobe import estimate
+from vlprobe import estimate, views_rows
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.store import Store
 from vlprobe.types import Measure, Metric
@@ -192,8 +192,8 @@ def who_is_fooled(store: Store, case_key: str, first: str, second: str, kind: st
     item, files = "item", [store.files([key], "scores") for key in own["key"]]
     joined = "read_parquet(?) AS one POSITIONAL JOIN (SELECT margin AS other FROM read_parquet(?)) AS two"
     if facts["n_units"] < facts["n_items"]:  # items that share a picture are one observation, as in the estimates
-        item = "coalesce(picture, item)"
-        joined += " POSITIONAL JOIN (SELECT tags['picture'] AS picture FROM read_parquet(?)) AS three"
+        unit = views_rows.unit(store, case_key)
+        item, joined = "unit", f"{joined} POSITIONAL JOIN (SELECT {unit} AS unit FROM read_parquet(?)) AS three"
         files.append(store.files([case_key], "cases"))
     words = {"fooled": "{} <= 0", "held": "{0} > 0 AND NOT isnan({0})"}
     counted = [

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from rapidfuzz.distance import Levenshtein
 
-from vlprobe import estimate, registry, views, views_tradeoff
+from vlprobe import estimate, registry, views, views_rows, views_tradeoff
 from vlprobe.metrics import triplets
 from vlprobe.perturb.mix import LAMBDAS
 from vlprobe.store import Store
@@ -115,10 +115,11 @@ def captions(store: Store, case_key: str, page: int, size: int) -> tuple[list[st
 
 
 def _triplets(store: Store, case_key: str) -> pd.DataFrame:
-    """The triplets of texts of a VISLA question set: case, item_code, subtype, texts."""
+    """The triplets of texts of a VISLA question set: case, unit (of resampling), subtype, texts."""
     with store.cursor() as cursor:
         return cursor.execute(
-            'SELECT "case", item_code, subtype, texts FROM read_parquet(?) WHERE kind = \'t2t\' ORDER BY "case"',
+            f'SELECT "case", {views_rows.unit(store, case_key)} AS unit, subtype, texts '
+            "FROM read_parquet(?) WHERE kind = 't2t' ORDER BY \"case\"",
             [store.files([case_key], "cases")],
         ).df()
 
@@ -157,7 +158,8 @@ def lures(store: Store, case_key: str) -> pd.DataFrame:
         empty bin.
     """
     asked = _triplets(store, case_key)
-    n_items = int(views.runs_of(store, case_key)["n_items"].iloc[0])
+    asked["unit"] = pd.factorize(asked["unit"])[0]
+    n_units = store.run(views.runs_of(store, case_key)["key"].iloc[0]).manifest()["n_units"]
     rows = []
     for run in views.runs_of(store, case_key).itertuples():
         with store.cursor() as cursor:
@@ -171,8 +173,8 @@ def lures(store: Store, case_key: str) -> pd.DataFrame:
         value = np.where(lure.isna(), np.nan, triplets.t2t_accuracy(own))
         place = np.digitize(lure, _EDGES[1:-1])
         bins = np.unique(place[~np.isnan(value)])
-        means = [estimate.micro(value, place == number, own["item_code"].to_numpy()) for number in bins]
-        for number, mean, one in zip(bins, means, estimate.estimates(means, n_items), strict=True):
+        means = [estimate.micro(value, place == number, own["unit"].to_numpy()) for number in bins]
+        for number, mean, one in zip(bins, means, estimate.estimates(means, n_units), strict=True):
             name = list(lure_steps())[number]
             rows.append((run.model, name, one.value, one.low, one.high, one.n_items, len(mean.value)))
     return pd.DataFrame(rows, columns=_ESTIMATE)

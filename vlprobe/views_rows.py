@@ -79,6 +79,15 @@ def cases(store: Store, case_key: str, where: str, values: Sequence[object]) -> 
     return _kept.get((_stamped(files[0]), where, *values), found)
 
 
+def unit(store: Store, case_key: str) -> str:
+    """What names the unit of resampling of a question set's cases, in SQL.
+
+    Question sets of before there was a column for it have one of more than an item in triplets only: the tag `picture`.
+    """
+    named = "cluster" in store.cases(case_key).columns("cases")
+    return "cluster" if named else "coalesce(tags['picture'], item)"
+
+
 @_readable()
 def rows(store: Store, path: str, numbers: Sequence[int], without: tuple[str, ...]) -> pd.DataFrame:
     """Rows of a stored table in the order that is asked for; numbers that it does not have are left out.
@@ -87,14 +96,14 @@ def rows(store: Store, path: str, numbers: Sequence[int], without: tuple[str, ..
         store: Where the table is.
         path: The table's file, as `Store.files` names it.
         numbers: Of the rows: numbers of cases.
-        without: Columns that are not wanted.
+        without: Columns that are not wanted, whether the table has them or not.
     """
     stamped = _stamped(path)
     footer, starts, words = _footer(stamped)
     wanted = np.asarray(numbers, dtype=np.int64)
     wanted = wanted[(wanted >= 0) & (wanted < footer.num_rows)]
     if len(wanted) > FEW:
-        left_out = ", ".join(f'"{name}"' for name in without)
+        left_out = ", ".join(f'"{name}"' for name in footer.schema.to_arrow_schema().names if name in without)
         with store.cursor() as cursor:
             found = cursor.execute(
                 f"SELECT * EXCLUDE ({left_out}) FROM read_parquet(?) "

@@ -36,7 +36,7 @@ def test_prefixes_make_four_versions_of_each_distinct_prompt(tmp_path: Path):
         "An image of an old male cook",
     )
     assert item.image is None
-    assert item.tags == {"setting": "P2", "versions": "np,p3,p2,p1", "trait": "old", "gender": "male"}
+    assert (item.setting, item.tags) == ("P2", {"versions": "np,p3,p2,p1", "trait": "old", "gender": "male"})
     assert loaded.notes == ("3 prompts in the file make 1 distinct queries.",)
 
 
@@ -55,7 +55,7 @@ def test_synonyms_replace_the_first_the_second_and_both_attributes(tmp_path: Pat
         "A photo of a young woman academic",
         "A photo of a youthful woman academic",
     )
-    assert item.tags == {"setting": "P3", "versions": "o,a1,a2,a12", "trait": "young", "gender": "female"}
+    assert (item.setting, item.tags) == ("P3", {"versions": "o,a1,a2,a12", "trait": "young", "gender": "female"})
 
 
 @given(st.sampled_from(TRAITS), st.sampled_from(GENDERS), st.sampled_from(["", "A photo of "]), st.booleans())
@@ -107,7 +107,7 @@ def test_paraphrases_come_from_a_table(tmp_path: Path, name: str):
         ("q1", ("a dog runs", "a running dog")),
         ("q2", ("a cat", "cat")),
     ]
-    assert loaded.items[0].tags == {"setting": "P1", "versions": "o,c1", "gender": "female"}
+    assert (loaded.items[0].setting, loaded.items[0].tags) == ("P1", {"versions": "o,c1", "gender": "female"})
 
 
 def test_versions_carry_the_names_of_their_column(tmp_path: Path):

@@ -34,7 +34,7 @@ def test_a_row_of_sugarcrepe_plus_plus_is_two_captions_and_a_foil(tmp_path: Path
     item = loaded.items[0]
     assert item.captions == ("A dog and 7 cats.", "7 cats with a dog.")
     assert item.foils == ("A cat and 7 dogs.",)
-    assert item.tags == {"subset": "swap", "picture": "000000000007"}
+    assert (item.tags, item.cluster) == ({"subset": "swap"}, "000000000007")
     assert (item.image, item.other, loaded.notes) == (None, None, ())
 
 
@@ -137,5 +137,5 @@ def test_the_released_files_have_the_sizes_of_the_papers(shared_data: Path, tmp_
 def test_the_real_pictures_are_found(shared_data: Path, tmp_path: Path):
     images = shared_data / "coco_real" / "val2017"
     loaded = triplets.load(f"triplets:{shared_data}/scpp/data@{images}+available", tmp_path)
-    assert {item.tags["picture"] for item in loaded.items} == {item.image.path.stem for item in loaded.items}
+    assert {item.cluster for item in loaded.items} == {item.image.path.stem for item in loaded.items}
     assert len({item.image.path for item in loaded.items}) == 88

@@ -145,8 +145,8 @@ def test_what_is_held_out_depends_on_the_items_alone(items):
 
 
 def test_items_of_one_picture_fall_on_one_side(items):
-    many = [Item(f"{n}", items[0].image, ("a",), {"picture": str(n // 5)}) for n in range(200)]
-    learned, held_out = ({item.tags["picture"] for item in side} for side in batches.split(many))
+    many = [Item(f"{n}", items[0].image, ("a",), cluster=str(n // 5)) for n in range(200)]
+    learned, held_out = ({item.cluster for item in side} for side in batches.split(many))
     assert not learned & held_out
     assert len(held_out) == 4
 

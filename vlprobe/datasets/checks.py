@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vlprobe import files, pictures
@@ -16,6 +16,7 @@ from vlprobe.types import Item
 
 LONGEST = 20_000  # letters of a caption: far more than any model reads
 TAGS = 100  # of a dataset
+RESERVED = ("picture", "setting")  # what the digest calls an item's cluster and its setting
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -57,7 +58,7 @@ def checked(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str] 
                     f"A {kind.lower()} of item '{item.id}' in '{name}' has {len(long[0]):,} letters. "
                     f"Expected at most {LONGEST:,}; shorten it."
                 )
-        for text in (item.id, *item.captions, *item.foils, *item.tags, *item.tags.values()):
+        for text in (item.id, item.cluster, *item.captions, *item.foils, *item.tags, *item.tags.values()):
             if not text.isascii() and SURROGATE.search(text):
                 raise InvalidInput(
                     f"Item '{item.id}' of '{name}' holds half of a character (as in '{SURROGATE.search(text)[0]}'). "
@@ -81,6 +82,9 @@ def checked(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str] 
 def dataset_digest(items: Sequence[Item], cache: Path) -> str:
     """32 hex digits that name ids, captions, foils, tags and the bytes of the images, in order; not the file names.
 
+    A cluster and a setting are named under the words of RESERVED, which they once were tags of: the digests of those
+    days hold. A tag of such a name is marked, so that it names another dataset than the cluster or setting does.
+
     Args:
         items: Whose image files exist.
         cache: Where the digests of image files are kept, so that a second call need not read them.
@@ -90,9 +94,49 @@ def dataset_digest(items: Sequence[Item], cache: Path) -> str:
     hasher = hashlib.blake2b(digest_size=16)
     for item in items:
         seen = [contents[picture.path] if picture else None for picture in (item.image, item.other)]
-        row = [item.id, item.captions, item.foils, sorted(item.tags.items()), *seen]
+        fields = zip(RESERVED, (item.cluster, item.setting), strict=True)
+        labels = [*item.tags.items(), *((name, value) for name, value in fields if value)]
+        row = [item.id, item.captions, item.foils, sorted(labels), *seen]
+        if marked := sorted(set(item.tags).intersection(RESERVED)):
+            row.append(marked)
         hasher.update(json.dumps(row).encode() + b"\n")
     return hasher.hexdigest()
+
+
+def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
+    """The items, those that share a picture (byte for byte, as `image` or as `other`) in one cluster.
+
+    Clusters are the connected components of "shares a picture": the finest division in which no picture is in two of
+    them. Pairs (A, B) and (B, C) are one cluster although A and C differ, since B's score is in both. A cluster is
+    named by its first item; an item that shares none has no cluster.
+
+    Args:
+        items: Whose image files exist.
+        cache: Where the digests of image files are kept.
+
+    Raises:
+        InvalidInput: an image file cannot be read.
+    """
+    images = _image_files(items)
+    contents = dict(zip(images, pictures.file_digests(images, cache), strict=True))
+    root = list(range(len(items)))
+
+    def find(number: int) -> int:
+        while root[number] != number:
+            root[number] = root[root[number]]
+            number = root[number]
+        return number
+
+    first_with: dict[str, int] = {}
+    for number, item in enumerate(items):
+        for picture in filter(None, (item.image, item.other)):
+            ends = find(first_with.setdefault(contents[picture.path], number)), find(number)
+            root[max(ends)] = min(ends)
+    roots = [find(number) for number in range(len(items))]
+    sizes = Counter(roots)
+    return [
+        replace(item, cluster=items[top].id) if sizes[top] > 1 else item for item, top in zip(items, roots, strict=True)
+    ]
 
 
 def _is_file(path: Path) -> bool:

@@ -21,7 +21,7 @@ A segment is a run of frames with one caption and one boundary; its middle frame
 
 No face detector is shipped: `faces` is the user's to fill in. Nor is the manual screening of B.2 reproduced. Two frames
 of one caption are never a pair. What is left out is counted in the notes. An item is image I1, captions (T1,), other
-I2, foils (T2,).
+I2, foils (T2,); pairs that share a frame are one cluster.
 """
 
 import math
@@ -34,7 +34,7 @@ from pathlib import Path
 import numpy as np
 
 from vlprobe.datasets import released
-from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.datasets.checks import Loaded, checked, clustered_by_picture
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics.pairs import boundary_time
 from vlprobe.types import Item, Picture
@@ -116,7 +116,7 @@ def load(name: str, cache: Path) -> Loaded:
             f"'{name}' has no pair of frames. {' '.join(notes)} Expected frames of one video that differ."
         )
     items, more = released.attach(source, rows)
-    return checked(name, items, cache, notes + more)
+    return checked(name, clustered_by_picture(items, cache), cache, notes + more)
 
 
 def boundaries(name: str) -> list[Boundary]:

@@ -13,7 +13,7 @@ A row is found by its fields, wherever it is nested (EqBen's video files nest by
 In a list of EqBen's whose pictures lie in several folders (EqBen_Mini), the folder is the tag `subset`, else the file.
 An item of a pair is image I1, captions (T1,), other I2, foils (T2,); a VALSE item has no other picture. Of VALSE only
 the foils are used that at least two of three annotators told from the caption, and those without votes; +unvalidated
-keeps them all.
+keeps them all. Rows that share a picture are one cluster: they are resampled together.
 
 YouCook2's frames are .npy arrays of height x width x 3, 8 bits, blue first: they are written once as BMP into
 cache/frames/ (without loss, and with the same bytes under every version of PIL). Any other array is refused.
@@ -30,7 +30,7 @@ from PIL import Image
 from vlprobe import pictures
 from vlprobe.access import refuse_outside
 from vlprobe.datasets import released
-from vlprobe.datasets.checks import Loaded
+from vlprobe.datasets.checks import Loaded, clustered_by_picture
 from vlprobe.errors import InvalidInput
 from vlprobe.files import write_bytes
 from vlprobe.types import Item, Picture
@@ -70,7 +70,7 @@ def load(name: str, cache: Path) -> Loaded:
         known = set(doubtful)
         rows = [(item, images) for item, images in rows if item.id not in known]
     items, more = released.attach(source, rows)
-    return released.loaded(name, _opened(items, cache), cache, notes + more)
+    return released.loaded(name, clustered_by_picture(_opened(items, cache), cache), cache, notes + more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,16 @@
                        p1 (an image of)
     queries:FILE+p3    P3: synonyms of its attributes: o (as written), a1 and a2 (one replaced), a12 (both)
 
-An item is a query without a picture; its captions are the versions. Tags: `setting`; `versions`, their names in order,
-joined by commas; `gender`, `race` and `trait` where the prompt names them; and in P1 the table's further columns.
+An item is a query without a picture; its captions are the versions, and its setting is P1, P2 or P3. Tags: `versions`,
+their names in order, joined by commas; `gender`, `race` and `trait` where the prompt names them; and in P1 the table's
+further columns.
 
 The synonyms are a table of our own, as near in meaning as we found: PRSM's were made by GPT-5 and are not published. No
 synonym is itself an attribute of the dataset, which would turn the query into another one of it.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from vlprobe.datasets import released
@@ -113,7 +114,8 @@ def _paraphrased(file: Path, query: str, versions: list[dict[str, str]]) -> Item
             )
         tags[column] = values.pop()
     captions = tuple(row["caption"].strip() for row in versions)
-    return Item(query, None, captions, {**_marked("P1", labels), **{k: v for k, v in tags.items() if v}})
+    tags = {"versions": ",".join(labels), **{k: v for k, v in tags.items() if v}}
+    return Item(query, None, captions, tags, setting="P1")
 
 
 def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
@@ -151,7 +153,8 @@ def _prefixed(text: str) -> Item:
     """A query with each of the four prefixes; `text` has none."""
     inner = text[0].lower() + text[1:] if re.match("An? ", text) else text
     versions = [f"{prefix} {inner}" if prefix else text for prefix in PREFIXES.values()]
-    return Item(f"p2/{text}", None, tuple(versions), {**_marked("P2", PREFIXES), **_attributes(text)})
+    tags = {"versions": ",".join(PREFIXES), **_attributes(text)}
+    return Item(f"p2/{text}", None, tuple(versions), tags, setting="P2")
 
 
 def _renamed(text: str) -> Item:
@@ -163,7 +166,8 @@ def _renamed(text: str) -> Item:
         f"{lead}{article[0]}{'n' if takes_an(first) else ''} {first} {second} {who}"
         for first, second in versions.values()
     ]
-    return Item(f"p3/{text}", None, (text, *captions[1:]), {**_marked("P3", versions), **_attributes(text)})
+    tags = {"versions": ",".join(versions), **_attributes(text)}
+    return Item(f"p3/{text}", None, (text, *captions[1:]), tags, setting="P3")
 
 
 def _synonym(attribute: str) -> str:
@@ -173,7 +177,3 @@ def _synonym(attribute: str) -> str:
 def _attributes(text: str) -> dict[str, str]:
     match = PROMPT.fullmatch(text)
     return {KINDS[match[place]]: match[place] for place in ("one", "two")} if match else {}
-
-
-def _marked(setting: str, labels: Iterable[str]) -> dict[str, str]:
-    return {"setting": setting, "versions": ",".join(labels)}

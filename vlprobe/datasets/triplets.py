@@ -4,7 +4,7 @@
     triplets:FILE@IMAGEDIR     with pictures; add +available to use only the rows whose picture is there
     triplets:DIR[@IMAGEDIR]    all .json and .tsv files of a folder; the tag `subset` is the file's name
 
-An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows of one picture share the tag `picture`.
+An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows that name one picture are one cluster.
 """
 
 from pathlib import Path
@@ -69,9 +69,11 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
     for key, row in rows:
         picture, *captions = [row[column].strip() for column in needed]
         negative = (row.get(columns["negative"]) or "").strip()
-        tags = {"subset": file.stem, "picture": Path(picture).stem}
         foils = (negative,) if negative else ()
-        found.append((Item(f"{file.stem}/{key}", None, tuple(captions), tags, foils), [picture]))
+        item = Item(
+            f"{file.stem}/{key}", None, tuple(captions), {"subset": file.stem}, foils, cluster=Path(picture).stem
+        )
+        found.append((item, [picture]))
     return found, released.unread(file, (row for _, row in rows), [*filter(None, columns.values()), "id"])
 
 

@@ -48,8 +48,7 @@ class Prsm(Probe):
 
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
         """The query sets of an item: as its dataset gives them, or made from its captions."""
-        given = item.tags.get("setting", "")
-        sets = {given: item.captions} if given else _sets(item, seed)
+        sets = {item.setting: item.captions} if item.setting else _sets(item, seed)
         made, dropped = [], {}
         for setting, versions in sets.items():
             texts = tuple(dict.fromkeys(versions))

@@ -65,16 +65,12 @@ def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
         raise InvalidInput(
             f"{len(blind)} items have no picture (first: '{blind[0]}'). Expected a picture for every item to train on."
         )
-    units = {_unit(item) for item in items}
+    units = {item.unit for item in items}
     if len(units) < 4:
         raise InvalidInput(f"{len(units)} pictures are too few to train on. Expected 4 or more, two are held out.")
     count = min(HELD_OUT_ITEMS, max(2, math.floor(HELD_OUT * len(units))))
     held_out = set(sorted(units, key=lambda unit: (draw(0, unit, 0, "held out"), unit))[:count])
-    return [i for i in items if _unit(i) not in held_out], [i for i in items if _unit(i) in held_out]
-
-
-def _unit(item: Item) -> str:
-    return item.tags.get("picture", item.id)
+    return [i for i in items if i.unit not in held_out], [i for i in items if i.unit in held_out]
 
 
 def rows(item: Item) -> list[Row]:
