@@ -37,8 +37,8 @@ class Judge:
         Args:
             rows: One row a case with `item_code`, `group_code` (integers, which may be others in another block),
                 `kind`, `subtype`, `rule`, `margin`, what the metrics ask for, and one column `tag:NAME` for each tag.
-                A margin of NaN is a case that the model cannot answer: it counts for no metric. All cases of a group
-                are in one block.
+                A margin of NaN is a case that the model cannot answer: it counts for no metric but those that are
+                `model_free`. All cases of a group are in one block.
         """
         for metric, slices in zip(self.metrics, self._slices, strict=True):
             own = rows[rows["kind"].isin(metric.kinds)]
@@ -46,7 +46,9 @@ class Judge:
                 self._add(metric, slices, own)
 
     def _add(self, metric: Metric, slices: dict[str, dict], own: pd.DataFrame) -> None:
-        value = np.where(own["margin"].isna(), np.nan, metric.value(own))
+        value = metric.value(own)
+        if not metric.model_free:
+            value = np.where(own["margin"].isna(), np.nan, value)
         weight = metric.weight(own) if metric.weight else np.ones(len(own))
         tie = metric.ties & (own["margin"].to_numpy() == 0)
         items, item = np.unique(own["item_code"].to_numpy(), return_inverse=True)

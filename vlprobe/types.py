@@ -129,6 +129,7 @@ class Metric:
     weight: "Callable[[pd.DataFrame], np.ndarray] | None" = None  # of a row in the pooled mean; None: 1
     averaging: tuple[str, ...] = ("macro", "micro")  # the first is the headline
     ties: bool = True  # whether a margin of 0 is a tie; not where nothing should move and 0 is perfect
+    model_free: bool = False  # computed from the questions alone: it has a value where the model has no answer
 
 
 @dataclass(frozen=True, slots=True)

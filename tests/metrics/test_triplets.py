@@ -2,9 +2,15 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
+from tests.test_scoring import PairsOnly
+from vlprobe import registry, runner_chunks, scoring
+from vlprobe.embeddings import Encoder
+from vlprobe.judge import Judge
 from vlprobe.metrics import triplets
+from vlprobe.types import Item, Run
 
 BY_NAME = {metric.name: metric.value for metric in triplets.METRICS}
 
@@ -35,3 +41,24 @@ def test_blind_models_get_the_chance_that_is_declared():
 def test_jaccard_is_shared_over_all():
     assert triplets.jaccard(frozenset("abc"), frozenset("bcd")) == 0.5
     assert np.isnan(triplets.jaccard(frozenset(), frozenset()))
+
+
+def test_a_bag_of_words_is_judged_although_the_model_embeds_no_texts(tmp_path):
+    texts = [("a dog runs", "a dog is running", "the cats sleep"), ("a dog bites a man", "he is bitten", "a man bites")]
+    items = [Item(str(number), None, (one, two), foils=(three,)) for number, (one, two, three) in enumerate(texts)]
+    probe = registry.load_probe("visla")
+    run = Run("pairs", "d", "made", "e", "visla", probe.version, ())
+    (cases, _), *_ = runner_chunks.chunks(items, probe, run, 1)
+    scores = probe.scorer(Encoder(PairsOnly()), run, items, None, tmp_path)(pa.Table.from_batches([cases]))
+    rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**scoring.columns(scores))
+    judge = Judge(probe.metrics, 2, [])
+    judge.add(rows.assign(item_code=[0, 1], group_code=[0, 1]))
+    found = judge.estimates().query("by == 'all' and averaging == 'macro'").set_index("metric")
+    shared = []
+    for one, two, three in texts:
+        bags = [set(text.split()) for text in (one, two, three)]
+        alike = [len(x & y) / len(x | y) for x, y in ((bags[0], bags[1]), (bags[0], bags[2]), (bags[1], bags[2]))]
+        shared.append(alike[0] > max(alike[1:]))
+    assert shared == [True, False]
+    assert found.loc["words_t2t_accuracy", "value"] == np.mean(shared)
+    assert np.isnan(found.loc["t2t_accuracy", "value"])

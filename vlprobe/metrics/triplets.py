@@ -44,8 +44,8 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one | other else float("nan")
 
 
-def _metric(name: str, label: str, text: str, chance: float, kind: str, value) -> Metric:
-    return Metric(name, 1, label, text, "rate", "up", chance, "VISLA, section 3", (kind,), value)
+def _metric(name: str, label: str, text: str, chance: float, kind: str, value, version: int = 1, **more) -> Metric:
+    return Metric(name, version, label, text, "rate", "up", chance, "VISLA, section 3", (kind,), value, **more)
 
 
 METRICS = (
@@ -104,6 +104,8 @@ METRICS = (
         1 / 3,
         "t2t",
         words_t2t_accuracy,
+        version=2,  # 1 had no value for models that embed no texts
+        model_free=True,
     ),
     _metric(
         "pair_accuracy",
