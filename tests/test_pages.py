@@ -157,6 +157,34 @@ def test_nonsense_in_the_url_falls_back_to_what_there_is(shown, filled: Store):
     assert any(button.label == "Details" for button in at.button)
 
 
+def test_a_link_to_results_that_are_not_here_says_so_before_anything_else(shown, filled: Store):
+    at = shown(filled, "failures", set="zzz", model="no*pe", kind="xx", sort="up")
+    told = at.warning[0].value
+    assert told == (
+        r"This link is about results that are not here: question set “zzz”, model “no\*pe”, kind of question “xx”. "
+        "What follows is about what is here."
+    )
+    place = [element.type for element in at.main]
+    assert place.index("warning") < place.index("title")
+    assert "kind" not in at.query_params
+    assert len(shown(filled, "failures", model="x" * 5000).warning[0].value) < 300
+    assert at.query_params["model"] == CONSTANT
+    at.selectbox(key="kind").set_value("combined").run()  # what is picked here and now is here
+    assert not at.warning
+
+
+def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(shown, filled: Store):
+    key = views.question_sets(filled)["case_key"].iloc[0]
+    at = shown(filled, "failures", set=key, model=RANDOM, kind="flip", type="color", other=CONSTANT)
+    assert not at.warning
+    at.selectbox(key="kind").set_value("paraphrase").run()  # which has no such type
+    assert not at.warning
+    at.selectbox(key="model").set_value(CONSTANT).run()  # nobody is beside oneself
+    assert not at.warning
+    at.selectbox(key="sort").set_value("best").run()
+    assert not at.warning
+
+
 def test_the_outcome_counts_are_those_of_the_view(shown, filled: Store):
     at = shown(filled, "failures", model=RANDOM)
     key = views.question_sets(filled)["case_key"].iloc[0]

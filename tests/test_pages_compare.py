@@ -117,6 +117,36 @@ def test_nonsense_in_the_url_falls_back_to_what_there_is(shown):
     assert "shapes" not in figure(at)["layout"]
 
 
+def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(shown):
+    at = shown(base=MODELS[1])
+    assert at.multiselect(key="with").value == [MODELS[0], MODELS[2]]
+    at.multiselect(key="with").set_value([]).run()
+    assert not at.exception
+    assert at.multiselect(key="with").value == []
+    assert at.query_params["with"] == ""
+    assert "Choose one to 3 models in the list above" in at.info[0].value
+    assert not at.get("plotly_chart")
+    at.multiselect(key="with").set_value([MODELS[2]]).run()
+    assert f"{MODELS[2]} against" in words(at)
+    assert MODELS[0] not in words(at)
+
+
+def test_a_new_baseline_leaves_no_empty_list(shown):
+    at = shown(base=MODELS[1], **{"with": MODELS[0]})
+    at.selectbox(key="base").set_value(MODELS[0]).run()
+    assert at.multiselect(key="with").value == list(MODELS[1:])
+    assert not at.warning
+
+
+def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(shown):
+    at = shown(base="gone", **{"with": f"{MODELS[2]}|also*gone"})
+    told = at.warning[0].value
+    assert told.startswith("This link is about results that are not here: ")
+    assert "baseline “gone”" in told
+    assert r"compared with it “also\*gone”" in told
+    assert at.multiselect(key="with").value == [MODELS[2]]
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [

@@ -23,7 +23,7 @@ from vlprobe.ui_models import checks, erased, examined, passport, verdict
 from vlprobe.ui_paper import paper
 from vlprobe.ui_playground import playground
 from vlprobe.ui_repair import changed, probe_tuned, repaired, seeds
-from vlprobe.ui_state import Questions, choose, glance, plain, questions, quiet, store, tag, view
+from vlprobe.ui_state import Questions, arrival, choose, glance, plain, questions, quiet, store, tag, view
 from vlprobe.ui_style import style
 from vlprobe.ui_tables import about, explain, headline, slices
 from vlprobe.ui_tour import tour
@@ -132,7 +132,8 @@ def main() -> None:
         with glance():
             if unreached := store().unreached:
                 st.warning(f"Shown is what this machine has. {plain(unreached)}", icon=":material/cloud_off:")
-            page.run()
+            with arrival():
+                page.run()
     except VlprobeError as error:
         st.error(plain(said(str(error))), icon=":material/error:")
         way_out(error)

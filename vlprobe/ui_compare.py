@@ -12,7 +12,7 @@ import streamlit as st
 from vlprobe import charts_compare, markup_compare, views
 from vlprobe.ui_charts import inked
 from vlprobe.ui_filters import buckets, ordered
-from vlprobe.ui_state import Questions, choose, plain, quiet, view
+from vlprobe.ui_state import Questions, choose, not_here, picked, plain, quiet, view
 from vlprobe.ui_words import MOVED, named
 from vlprobe.views import Filter
 from vlprobe.views_compare import REAL, Outcomes, bucket
@@ -43,16 +43,35 @@ def compared(asked: Questions) -> tuple[str, ...]:
         names = {name: name for name in asked.models}
         base = choose("Baseline", "base", names, asked.models[0], always=True)
     others = [name for name in asked.models if name != base]
-    given = st.query_params.get("with", "").split(BETWEEN)
-    chosen = [name for name in others if name in given][:MOST] or others[:MOST]
+    chosen = _chosen(asked, others)
     st.query_params["with"] = BETWEEN.join(chosen)
     st.session_state["with"] = chosen
     with right:
         st.multiselect("Compared with it", others, key="with", max_selections=MOST, on_change=_models)
+    if not chosen:
+        st.info(
+            f"Nothing is compared with {plain(base)}. Choose one to {MOST} models in the list above.",
+            icon=":material/compare_arrows:",
+        )
+        st.stop()
     return (base, *chosen)
 
 
+def _chosen(asked: Questions, others: list[str]) -> list[str]:
+    """The models that the URL names, in the order of the page; an empty list stays empty, and no list means the first.
+
+    A list that names nobody else who is here counts as none.
+    """
+    listed = [name for name in st.query_params.get("with", "").split(BETWEEN) if name]
+    if gone := [name for name in listed if name not in asked.models]:
+        not_here("Compared with it", "with", ", ".join(gone))
+    if "with" in st.query_params and not listed:
+        return []
+    return [name for name in others if name in listed][:MOST] or others[:MOST]
+
+
 def _models() -> None:
+    picked()
     st.query_params["with"] = BETWEEN.join(st.session_state["with"])
     st.query_params.pop("page", None)
 

@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import (
     annotations,
@@ -31,7 +32,7 @@ from vlprobe import (
 )
 from vlprobe import store as store_module
 from vlprobe.charts import Looks
-from vlprobe.errors import VlprobeError
+from vlprobe.errors import VlprobeError, printable
 from vlprobe.kept import Kept
 from vlprobe.markup import ordered, tag
 from vlprobe.store import Store
@@ -44,6 +45,12 @@ VIEWS = (views, views_paper, views_tradeoff, views_compare, views_figures, views
 
 # The same objects for all who ask; Streamlit's own cache would pack and unpack them for each of them.
 _kept = Kept(500)
+RESULTS = (  # parameters of the URL that name results; what others say is only how these are shown
+    *("set", "model", "kind", "base", "with", "other", "metric", "by", "type", "rule", "tag"),
+    *("reader", "looker", "subset", "before", "control", "after"),
+)
+NAMED = 80  # characters of an unknown name that are repeated
+_unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar("unknown", default=None)
 _seen: contextvars.ContextVar[str] = contextvars.ContextVar("seen", default="")  # the store's version in this run
 
 
@@ -66,6 +73,47 @@ def glance() -> Iterator[None]:
         yield
     finally:
         _seen.reset(token)
+
+
+@contextlib.contextmanager
+def arrival() -> Iterator[None]:
+    """Above all that a page shows: which results its link names that are not stored here.
+
+    A choice that a changed picker leaves behind, such as the model of another question set, is no link's fault.
+    """
+    linked = "picked" not in st.session_state and any(name in st.query_params for name in RESULTS)
+    token = _unknown.set(_warning(st.empty()) if linked else None)
+    try:
+        yield
+    finally:
+        _unknown.reset(token)
+        st.session_state.pop("picked", None)
+
+
+def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
+    """A function that adds one more label and value to the warning in this slot."""
+    named: list[str] = []
+
+    def add(label: str, value: str) -> None:
+        short = value if len(value) <= NAMED else f"{value[:NAMED]}…"
+        named.append(f"{label.lower()} “{plain(printable(short))}”")
+        slot.warning(
+            f"This link is about results that are not here: {', '.join(named)}. What follows is about what is here.",
+            icon=":material/link_off:",
+        )
+
+    return add
+
+
+def not_here(label: str, name: str, value: str) -> None:
+    """Says that the URL names a result that is not stored; a reload, or the next link, no longer asks for it."""
+    if (add := _unknown.get()) and name in RESULTS:
+        add(label, value)
+
+
+def picked() -> None:
+    """For what changes a picker: what the URL still says of the others was no link's wish."""
+    st.session_state["picked"] = True
 
 
 def view(name: str, *given: Any) -> Any:
@@ -163,6 +211,9 @@ def choose(
     """
     given = st.query_params.get(name, "")
     value = given if given in options else default
+    if given and given not in options:
+        not_here(label, name, given)
+        del st.query_params[name]
     st.session_state[name] = value
     if always and given != value:
         st.query_params[name] = value
@@ -215,6 +266,7 @@ def turned(total: int, size: int, name: str = "page") -> int:
 def _write(name: str, default: object) -> None:
     """A changed picker goes into the URL; whatever it changes, paging begins again."""
     value = st.session_state[name]
+    picked()
     if name != "page":
         st.query_params.pop("page", None)
     if value == default:
