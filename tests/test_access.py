@@ -129,7 +129,8 @@ def test_the_server_is_told_its_limits(given, expected, tmp_path: Path, monkeypa
     for name in (access.READ_ONLY, access.ROOTS):
         monkeypatch.delenv(name, raising=False)
     told = {}
-    monkeypatch.setattr(cli_serve.subprocess, "call", lambda command, cwd, env: told.update(env, command=command) or 0)
+    monkeypatch.setattr(cli_serve.os, "chdir", lambda folder: None)
+    monkeypatch.setattr(cli_serve.os, "execve", lambda program, command, env: told.update(env, command=command))
     places = {"root": str(tmp_path), "cache": str(tmp_path / "cache")}
     given = [word.format(**places) for word in given]
     assert CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "dashboard", *given]).exit_code == 0
@@ -137,6 +138,27 @@ def test_the_server_is_told_its_limits(given, expected, tmp_path: Path, monkeypa
     assert limits == {name: value.format(**places) for name, value in expected.items()}
     assert told["command"][-2:] == ["--server.address", "127.0.0.1"]
     assert (told["command"][-6:-4] == ["--server.maxUploadSize", "0"]) is ("--read-only" in given)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("asked_by", ["option", "secrets"])
+def test_wherever_people_sign_in_uploads_are_guarded(asked_by, read_only, tmp_path: Path, monkeypatch):
+    from click.testing import CliRunner
+
+    from vlprobe import cli_serve
+    from vlprobe.cli import main
+
+    (tmp_path / ".streamlit").mkdir()
+    if asked_by == "secrets":
+        (tmp_path / ".streamlit" / "secrets.toml").write_text("[auth]")
+    commands = []
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(cli_serve.os, "chdir", lambda folder: None)
+    monkeypatch.setattr(cli_serve.os, "execve", lambda program, command, env: commands.append(command))
+    options = ["--sign-in", "*"] * (asked_by == "option") + ["--read-only"] * read_only
+    assert CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", *options]).exit_code == 0
+    assert commands[0][1:3] == ["-m", "vlprobe.ui_uploads"]
+    assert commands[0][4:] == ["8501", "127.0.0.1", *["0"] * read_only]
 
 
 @pytest.mark.parametrize("who", ["", " ", "@", "ada", "ada@", "a@b.org,*", "*@b.org"])

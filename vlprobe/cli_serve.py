@@ -2,10 +2,10 @@
 
 import ipaddress
 import os
-import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -46,19 +46,45 @@ def dashboard(
         )
     store = Store(ctx.obj or DEFAULT)
     app = Path(__file__).resolve().parent.parent / "app.py"
-    command = [sys.executable, "-m", "streamlit", "run", str(app)]
-    if read_only:
-        command += [
-            "--server.maxUploadSize",
-            "0",
-        ]  # a page has no place to upload to, but the server still would take it
-    command += ["--server.port", str(port), "--server.address", address]
+    # A page has no place to upload to where it is read-only, but the server still would take it.
+    upload = ["0"] if read_only else []
+    if people or _provider(app.parent):
+        command = ["-m", "vlprobe.ui_uploads", str(app), str(port), address, *upload]
+    else:
+        limited = ["--server.maxUploadSize", *upload] if upload else []
+        command = [
+            "-m",
+            "streamlit",
+            "run",
+            str(app),
+            *limited,
+            "--server.port",
+            str(port),
+            "--server.address",
+            address,
+        ]
     limits = access.settings(read_only, [*roots, store.root] if roots else [], people)
     # Streamlit reads its settings from the folder that it is started in.
     environment = os.environ | limits | {"VLPROBE_CACHE": str(store.root)}
     if MIRROR in environment:
         environment[MIRROR] = str(Path(environment[MIRROR]).resolve())
-    raise SystemExit(subprocess.call(command, cwd=app.parent, env=environment))
+    _become([sys.executable, *command], app.parent, environment)
+
+
+def _become(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> NoReturn:
+    """This process goes on as the command: whatever signal ends `vlprobe dashboard` ends the server.
+
+    Its jobs are sessions of their own and go on.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.chdir(folder)
+    os.execve(command[0], command, environment)
+
+
+def _provider(folder: Path) -> bool:
+    """Whether there are Streamlit secrets, which may configure a provider: then people have to sign in, too."""
+    return any((place / ".streamlit" / "secrets.toml").exists() for place in (folder, Path.home()))
 
 
 def _loopback(address: str) -> bool:

@@ -3,20 +3,23 @@
 import streamlit as st
 from streamlit.errors import StreamlitAuthError
 
-from vlprobe import access
+from vlprobe import access, ui_uploads
 from vlprobe.ui_state import plain, quiet
 
 
 def admit() -> None:
     """Lets people in who signed in, where that is asked for; everybody else is shown a button, and the page stops.
 
-    It is asked for by `vlprobe dashboard --sign-in`, and wherever Streamlit's secrets configure a provider.
+    It is asked for by `vlprobe dashboard --sign-in`, and wherever Streamlit's secrets configure a provider. Who is not
+    let in cannot upload either.
     """
     signed_in = st.user.get("is_logged_in")
     if signed_in is None and not access.sign_in():
+        ui_uploads.allow()
         return
     who = str(st.user.get("email", ""))
     if not signed_in:
+        ui_uploads.refuse()
         st.title("vlprobe")
         st.markdown("This dashboard is for people who sign in.")
         st.button("Sign in", type="primary", icon=":material/login:", key="sign_in", on_click=_sign_in)
@@ -24,10 +27,12 @@ def admit() -> None:
             st.error(plain(problem), icon=":material/error:")
         st.stop()
     if not access.allowed(who, st.user.get("email_verified") is True):
+        ui_uploads.refuse()
         st.title("vlprobe")
         st.error(f"{plain(who) or 'This account'} may not see this dashboard. Ask whoever serves it to let you in.")
         st.button("Sign out", key="sign_out", on_click=st.logout)
         st.stop()
+    ui_uploads.allow()
     with st.sidebar:
         st.button("Sign out", key="sign_out", on_click=st.logout, help=plain(who))
 
