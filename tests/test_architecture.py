@@ -13,7 +13,7 @@ PACKAGE = sorted((ROOT / "vlprobe").rglob("*.py"))
 PAGES = sorted((ROOT / "pages").glob("*.py"))
 LAYERS = [
     ("errors", "types", "kept"),
-    ("perturb", "access", "processes"),
+    ("perturb", "access", "processes", "options"),
     ("files",),
     ("estimate", "registry", "pictures", "published", "remote"),
     ("judge", "embeddings", "check"),

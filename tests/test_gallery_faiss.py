@@ -9,11 +9,12 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from vlprobe import cli, gallery, gallery_faiss, markup_cases, registry, runner
+from vlprobe import cli, gallery, gallery_faiss, markup_cases, registry
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.gallery import Gallery
 from vlprobe.gallery_faiss import Nearest
 from vlprobe.metrics import ranking, retrieval
+from vlprobe.options import parsed
 from vlprobe.probes import prsm
 from vlprobe.runner import Request, execute
 from vlprobe.types import Run
@@ -194,7 +195,7 @@ def test_an_exact_run_has_the_key_that_it_had_before_there_was_another(probe: st
     metrics = tuple(f"{metric.name}@{metric.version}" for metric in loaded.metrics)
     keys = []
     for given in ({}, {"approximate": 0}, {"approximate": 10}):
-        options = loaded.pin(runner._options(loaded, given), tmp_path)
+        options = loaded.pin(parsed(loaded.options, given, "Probe"), tmp_path)
         run = Run("m", "d", "data", "dd", loaded.name, 1, metrics, dict(options))
         keys.append((run.key, run.case_key))
     assert keys[0] == keys[1] == expected
@@ -202,7 +203,7 @@ def test_an_exact_run_has_the_key_that_it_had_before_there_was_another(probe: st
 
 
 def test_too_few_candidates_and_a_missing_faiss_are_refused_in_a_line(tiny, store, monkeypatch):
-    with pytest.raises(InvalidInput, match=r"'approximate' is 9. Expected 0 \(exact\), or 10"):
+    with pytest.raises(InvalidInput, match=r"'approximate' is '9'. Expected 0 \(exact\), or 10"):
         execute(Request(("control:random",), tiny, "prsm", {"approximate": 9}), store)
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(MissingDependency, match=r"'faiss-cpu'.*requirements-ray.txt"):

@@ -212,10 +212,18 @@ def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kep
         ({"options": {"rules": "papier"}}, "'papier'"),
         ({"probe": "lgib"}, "Did you mean 'lgip'"),
         ({"dataset": "demoo"}, "Did you mean 'demo'"),
-        ({"batch_size": 0}, "batch size and workers 1 or more"),
-        ({"limit": -1}, "limit must be 0 or more"),
-        ({"memory": 9}, "memory of 9 MiB is too little"),
-        ({"options": {"kinds": []}}, "makes no case"),
+        ({"batch_size": 0}, "'batch_size' is '0'. Expected a whole number from 1 to"),
+        ({"limit": -1}, "'limit' is '-1'. Expected a whole number, 0 or more"),
+        ({"memory": 9}, "'memory' is '9'. Expected a whole number, 256 or more"),
+        ({"options": {"kinds": []}}, "'kinds' has no value. Expected one of: paraphrase, flip, combined"),
+        ({"precision": "fp8"}, "'precision' is 'fp8'. Expected one of: fp32, fp16, bf16"),
+        ({"device": "gpu"}, "'device' is 'gpu'. Expected auto, cpu, cuda, cuda:N or mps"),
+        ({"executor": "slurm"}, "'executor' is 'slurm'. Expected one of: local, ray"),
+        (
+            {"probe": "rococo", "options": {"policies": ["delete:low-ei"]}},
+            "'delete:low-ei' needs EI scores: name encoders that vote",
+        ),
+        ({"probe": "rococo", "options": {"picture_seeds": []}}, "Altered pictures take a seed"),
     ],
 )
 def test_a_request_that_cannot_be_met_is_answered_in_one_line(tiny, store, changes, said):

@@ -20,6 +20,7 @@ import pandas as pd
 from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.gallery import SHARES, Found, Gallery, Rows, distinct, products
+from vlprobe.options import Option
 
 if TYPE_CHECKING:
     import faiss
@@ -35,6 +36,15 @@ BLOCK = 8 * ASKED  # queries whose finds are held at once
 MEASURED = 256  # queries, about, whose exact search tells the recall
 FIRST = 10  # candidates whose recall is told
 TOLD = ("looked_up", "found_1", "found_10")  # columns beside the answers
+APPROXIMATE = Option(  # of a probe that searches galleries
+    name="approximate",
+    default=0,
+    label="Candidates looked up, 0: all",
+    help="An approximate search (faiss) looks up so many candidates for a query; the share that it finds is told.",
+    least=FEWEST,
+    off=0,
+    expected=f"0 (exact), or {FEWEST} candidates or more",
+)
 APART = ("altered_1", "altered_10")  # two more where altered candidates are looked up apart
 
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from vlprobe import cluster, doctor, files, registry, scoring
-from vlprobe.errors import InvalidInput
+from vlprobe.models import frozen
+from vlprobe.options import Option, parsed
 from vlprobe.runner_answers import answer
 from vlprobe.runner_parts import LocalExecutor
 from vlprobe.runner_questions import ask
@@ -44,6 +45,87 @@ class Request:
     ray_address: str = ""  # of that cluster; "": one of this machine alone
 
 
+SETTINGS = (  # how a run is made, whatever the probe
+    Option(
+        name="limit",
+        default=Request.limit,
+        label="Only the first pictures, 0: all",
+        help="So many items of the dataset, from its beginning.",
+        least=0,
+    ),
+    Option(
+        name="seed",
+        default=Request.seed,
+        label="Seed",
+        help="Of every draw: the same seed makes the same questions.",
+    ),
+    Option(
+        name="device",
+        default=Request.device,
+        label="Device",
+        help="auto takes cuda, then mps, then cpu.",
+        choices=("auto", "cpu", "cuda", "mps"),
+        pattern="cuda:[0-9]{1,3}",
+        expected="auto, cpu, cuda, cuda:N or mps",
+    ),
+    Option(
+        name="precision",
+        default=Request.precision,
+        label="Precision",
+        help="Of the model's arithmetic; another one is another model to all results.",
+        choices=frozen.PRECISIONS,
+    ),
+    Option(
+        name="batch_size",
+        default=Request.batch_size,
+        label="Batch size",
+        help="Pictures or texts that a model embeds at once: changes the speed, and the memory of the device.",
+        least=1,
+        most=65_536,
+    ),
+    Option(
+        name="workers",
+        default=Request.workers,
+        label="Workers",
+        help="Threads that open pictures, processes that edit captions.",
+        least=1,
+        most=1024,
+    ),
+    Option(
+        name="memory",
+        default=Request.memory,
+        label="Memory in MiB",
+        help="What a run may take beside the model's weights.",
+        least=LEAST_MEMORY,
+    ),
+    Option(
+        name="keep_embeddings",
+        default=Request.keep_embeddings,
+        label="Keep embeddings",
+        help="Later runs over the same pictures and texts are then faster.",
+    ),
+    Option(
+        name="examine",
+        default=Request.examine,
+        label="Examine the models",
+        help="Puts each model to the checks that a healthy model passes, once for each dataset.",
+    ),
+    Option(
+        name="executor",
+        default=Request.executor,
+        label="Runs on",
+        help="local: this machine; ray: the machines of a Ray cluster.",
+        choices=tuple(EXECUTORS),
+    ),
+    Option(
+        name="ray_address",
+        default=Request.ray_address,
+        label="Address of the Ray cluster",
+        help="HOST:PORT, or auto; empty: a cluster of this machine alone.",
+    ),
+)
+
+
 class Progress:
     """Told how far a run is; the command line and jobs override `update`, which may raise to stop."""
 
@@ -59,12 +141,7 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
     """
     progress = progress or Progress()
     store.writable()
-    if request.limit < 0 or request.batch_size < 1 or request.workers < 1:
-        raise InvalidInput("The limit must be 0 or more, batch size and workers 1 or more.")
-    if request.memory < LEAST_MEMORY:
-        raise InvalidInput(f"A memory of {request.memory} MiB is too little. Expected {LEAST_MEMORY} or more.")
-    if request.executor not in EXECUTORS:
-        raise InvalidInput(f"Executor '{request.executor}' is not known. Expected one of: {', '.join(EXECUTORS)}.")
+    parsed(SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run")
     with cluster.joined(request.ray_address) if request.executor == "ray" else contextlib.nullcontext():
         return _execute(request, store, progress)
 
@@ -73,7 +150,9 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
     executor = EXECUTORS[request.executor]
     device = request.device if request.executor == "local" else "cpu"  # the workers on a cluster choose their own
     probe = registry.load_probe(request.probe)
-    options = probe.pin(_options(probe, request.options), store.root)
+    options = parsed(probe.options, request.options, f"Probe '{probe.name}'")
+    probe.refuse(options)
+    options = probe.pin(options, store.root)
     name = request.dataset or probe.dataset
     progress.update(f"Reading {name}", 0, 1)
     dataset = registry.load_dataset(name, store.root)
@@ -107,38 +186,6 @@ def _found(item: Item) -> Item:
         if (picture := getattr(item, name))
     }
     return replace(item, **whole)
-
-
-def _options(probe: Probe, given: Mapping[str, object]) -> dict[str, object]:
-    """The probe's options with what is given in place of the defaults, each of the type of its default."""
-    unknown = sorted(set(given) - set(probe.defaults))
-    if unknown:
-        raise InvalidInput(f"Probe '{probe.name}' has no option '{unknown[0]}'. It has: {', '.join(probe.defaults)}.")
-    return {
-        name: _like(default, given[name], name) if name in given else default
-        for name, default in probe.defaults.items()
-    }
-
-
-def _like(default: object, value: object, name: str) -> object:
-    words = {"true": True, "1": True, "false": False, "0": False}
-    if isinstance(default, bool):
-        if str(value).lower() in words:
-            return words[str(value).lower()]
-        expected = "true or false"
-    elif isinstance(default, int):
-        if str(value).isdecimal():
-            return int(str(value))
-        expected = "a whole number"
-    elif isinstance(default, list):
-        values = list(value) if isinstance(value, list | tuple) else [value] if value not in ("", None) else []
-        values = [_like(default[0], one, name) if default else str(one) for one in values]
-        if repeated := [one for one in dict.fromkeys(values) if values.count(one) > 1]:
-            raise InvalidInput(f"Option '{name}' names '{repeated[0]}' more than once. Name each value once.")
-        return values
-    else:
-        return str(value)
-    raise InvalidInput(f"Option '{name}' is '{value}'. Expected {expected}.")
 
 
 def plan(model: DualEncoder, dataset: Dataset, probe: Probe, options: Mapping[str, object], request: Request) -> Run:

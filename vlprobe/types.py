@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from vlprobe.embeddings import Encoder
+    from vlprobe.options import Option
 
 Role = Literal["original", "same", "different"]
 Reader = Callable[[Sequence[str]], "Iterator[pa.Table]"]  # names of columns to these columns, a block of rows at a time
@@ -196,8 +197,17 @@ class Probe(ABC):
     dataset: str  # what it is tried on where nobody chose one
     kinds: Mapping[str, str]  # the kinds of its cases, in plain words; the first is shown first
     needs: str = ""  # "pictures", or a "gallery" to search; "": a text encoder can take part
-    defaults: Mapping[str, object]  # the options and their default values
+    options: "tuple[Option, ...]" = ()  # what can be set, with defaults, allowed values and help
     metrics: tuple[Metric, ...]
+
+    @property
+    def defaults(self) -> Mapping[str, object]:
+        """The options' default values by name."""
+        return {option.name: option.value for option in self.options}
+
+    def refuse(self, options: Mapping[str, object]) -> None:
+        """Raises a VlprobeError where options that are allowed one by one do not go together; reads no file."""
+        return  # most probes have none that do not
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """The options with everything in them that names a file or a model pinned by a digest."""

@@ -27,7 +27,6 @@ class EqBen(Probe):
         "pair": "Two pictures, two captions",
         "foil": "A picture, its caption and a foil",
     }
-    defaults: Mapping[str, object] = {}
     metrics = pairs.METRICS
 
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:

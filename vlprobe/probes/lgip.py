@@ -17,6 +17,7 @@ from vlprobe.access import refuse_outside
 from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import pairwise
+from vlprobe.options import Option
 from vlprobe.perturb import lgip, lgip_format
 from vlprobe.types import Case, Item, Probe, Reader, Run
 
@@ -33,14 +34,46 @@ class Lgip(Probe):
         "combined": "Reworded and made wrong",
         "paraphrase": "Reworded only",
     }
-    defaults: Mapping[str, object] = {
-        "rules": "strict",
-        "kinds": ["paraphrase", "flip", "combined"],
-        "k_same": 6,
-        "k_diff": 6,
-        "tag": "rule",
-        "edits": "",  # a file of JSON lines in the paper's form, instead of making them
-    }
+    options = (
+        Option(
+            name="rules",
+            default="strict",
+            label="Rule set",
+            help="Strict keeps captions grammatical and drops flips that stay true; paper does literally what LGIP "
+            "prints.",
+            choices=lgip.RULES,
+        ),
+        Option(
+            name="kinds",
+            default=lgip.KINDS,
+            label="Kinds of edit",
+            help="Reworded, made wrong, or both at once.",
+            choices=lgip.KINDS,
+            fewest=1,
+        ),
+        Option(
+            name="k_same",
+            default=6,
+            label="Rewordings a caption, at most",
+            help="More rewordings, more cases.",
+            least=0,
+        ),
+        Option(name="k_diff", default=6, label="Flips a caption, at most", help="More flips, more cases.", least=0),
+        Option(
+            name="tag",
+            default="rule",
+            label="Advanced rewordings are told by",
+            help="The rule that made them, or the paper's test for marker words.",
+            choices=lgip.TAGS,
+        ),
+        Option(
+            name="edits",
+            default="",
+            label="Edits from a file",
+            help="A file of JSON lines in the paper's form, as `vlprobe perturb` writes it, instead of making edits.",
+            names="file",
+        ),
+    )
     metrics = pairwise.METRICS
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:

@@ -21,6 +21,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.gallery import Gallery
 from vlprobe.gallery_faiss import Nearest
 from vlprobe.metrics import ranking
+from vlprobe.options import Option
 from vlprobe.perturb import lgip
 from vlprobe.types import Case, Edit, Item, Picture, Probe, Reader, Run
 
@@ -36,9 +37,27 @@ class Prsm(Probe):
     needs = "gallery"
     dataset = "demo"
     kinds: Mapping[str, str] = {"ranking": "One query in several wordings"}
-    # Candidates that an approximate search looks up for each wording; 0: all
-    defaults: Mapping[str, object] = {"gallery": "", "group": "", "approximate": 0}
+    options = (
+        Option(
+            name="gallery",
+            default="",
+            label="Pictures of",
+            help="The dataset whose pictures are ranked; empty: the queries' own dataset.",
+            names="dataset",
+        ),
+        Option(
+            name="group",
+            default="",
+            label="Grouped by the tag",
+            help="Each query ranks the pictures with its own value of this tag alone; empty: all pictures.",
+        ),
+        gallery_faiss.APPROXIMATE,
+    )
     metrics = ranking.METRICS
+
+    def refuse(self, options: Mapping[str, object]) -> None:
+        """An approximate search needs faiss."""
+        gallery_faiss.pinned(options)
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digest of the gallery; leaves out what an exact search has no use for."""

@@ -23,10 +23,12 @@ from vlprobe.errors import InvalidInput
 from vlprobe.gallery import Found, Gallery, Match, retrieve
 from vlprobe.gallery_faiss import Nearest
 from vlprobe.metrics import retrieval
+from vlprobe.options import Option
 from vlprobe.perturb import influence, mix, substitution
 from vlprobe.types import Case, DualEncoder, Edit, Item, Picture, Probe, Reader, Run
 
 RELEASED = "released"
+VOTED = ("delete:low-ei", "delete:high-ei")  # policies that make nothing without the encoders' vote
 
 
 class Rococo(Probe):
@@ -40,38 +42,79 @@ class Rococo(Probe):
         "i2t": "Find the caption: altered captions are in the gallery",
         "t2i": "Find the picture: mixed pictures are in the gallery",
     }
-    defaults: Mapping[str, object] = {
-        # NAME, NAME:K to exchange K words, or delete:WHICH
-        "policies": ["rand-voca", "same-concept", "diff-concept", "danger"],
-        "pictures": ["mix:0.9", "patch:0.9"],
-        "picture_seeds": list(mix.SEEDS),
-        # Text encoders that vote for the word that is exchanged; none: a noun at random
-        "influence": [],
-        # Released files spell altered captions differently from originals: both sides without case and marks
-        "normalise": True,
-        # Candidates that an approximate search looks up for a query; 0: all
-        "approximate": 0,
-    }
+    options = (
+        Option(
+            name="policies",
+            default=("rand-voca", "same-concept", "diff-concept", "danger"),
+            label="Altered captions",
+            help="Which words are put in. NAME exchanges one noun of a caption, NAME:K as many as K, delete:WHICH "
+            "leaves one out. None: no query for captions.",
+            choices=(*substitution.POLICIES, *(f"delete:{which}" for which in substitution.DELETIONS)),
+            pattern=f"({'|'.join(substitution.POLICIES)}):0*[1-5]",
+            expected=f"NAME, NAME:K (2 to 5 words) or delete:WHICH with a NAME of {', '.join(substitution.POLICIES)} "
+            f"and a WHICH of {', '.join(substitution.DELETIONS)}",
+        ),
+        Option(
+            name="pictures",
+            default=("mix:0.9", "patch:0.9"),
+            label="Altered pictures",
+            help="mix:LAM blends a picture with another, patch:LAM pastes a part of it; LAM is the share that stays. "
+            "None: no query for pictures.",
+            choices=tuple(f"{kind}:{lam}" for lam in mix.LAMBDAS for kind in ("mix", "patch")),
+            pattern=r"(mix|patch):0?\.[0-9]*[1-9][0-9]*",
+            expected="mix:LAM or patch:LAM, 0 < LAM < 1",
+        ),
+        Option(
+            name="picture_seeds",
+            default=mix.SEEDS,
+            label="Seeds of altered pictures",
+            help="Partners and patches are drawn anew for each.",
+            choices=mix.SEEDS,
+            pattern="[0-9]+",
+            expected="whole numbers, 0 or more",
+            least=0,
+        ),
+        Option(
+            name="influence",
+            default=(),
+            label="Encoders that vote on the word",
+            help="Models that embed texts: the noun that most of them find least influential is exchanged. None: a "
+            "noun at random.",
+            pattern=".+",
+            names="model",
+        ),
+        Option(
+            name="normalise",
+            default=True,
+            label="Released captions: lower-case both sides",
+            help="Released files spell altered captions differently from originals: both are compared without case "
+            "and marks.",
+        ),
+        gallery_faiss.APPROXIMATE,
+    )
     metrics = retrieval.METRICS
+
+    def refuse(self, options: Mapping[str, object]) -> None:
+        """A vote takes voters, an altered picture a seed, an approximate search faiss; no edit has two names."""
+        voted = [policy for policy in options["policies"] if policy in VOTED]
+        if voted and not options["influence"]:
+            raise InvalidInput(
+                f"Policy '{voted[0]}' needs EI scores: name encoders that vote on the word as the option 'influence'."
+            )
+        if options["pictures"] and not options["picture_seeds"]:
+            raise InvalidInput("Altered pictures take a seed. Name one or more as the option 'picture_seeds'.")
+        strengths = [(strength, *str(strength).split(":")) for strength in options["pictures"]]
+        _refuse_synonyms("pictures", {strength: (kind, float(lam)) for strength, kind, lam in strengths})
+        # Where policies name the number of words, 1 is what a policy without a number means.
+        _refuse_synonyms("policies", {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in options["policies"]})
+        gallery_faiss.pinned(options)
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digests of the encoders that vote; leaves out what an exact search has no use for.
 
         Raises:
-            InvalidInput: A picture edit means nothing, two names mean one edit, or too few candidates are to be looked
-                up.
+            InvalidInput: Too few candidates are to be looked up.
         """
-        strengths = {}
-        for strength in options["pictures"]:
-            kind, _, lam = str(strength).partition(":")
-            if kind not in ("mix", "patch") or not re.fullmatch(r"0?\.\d+", lam):
-                raise InvalidInput(
-                    f"Picture edit '{strength}' is not known. Expected mix:LAM or patch:LAM, 0 < LAM < 1."
-                )
-            strengths[strength] = kind, float(lam)
-        _refuse_synonyms("pictures", strengths)
-        # Where policies name the number of words, 1 is what a policy without a number means.
-        _refuse_synonyms("policies", {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in options["policies"]})
         options = gallery_faiss.pinned(options)
         names = options["influence"]
         return {**options, "influence_digest": [_voter(name).digest for name in names]} if names else options

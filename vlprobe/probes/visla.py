@@ -31,7 +31,6 @@ class Visla(Probe):
         "i2t": "A picture against the three texts",
         "i2t-pair": "A picture, its caption and a false one",
     }
-    defaults: Mapping[str, object] = {}
     metrics = triplets.METRICS
 
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:

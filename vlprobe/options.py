@@ -1,0 +1,117 @@
+"""What can be set of a probe or of a run: type, default, allowed values and help of each setting, and its check.
+
+Data, not page code: the form on the Run page draws these. Whatever it, the command line or the file of a job names is
+checked by `parsed`, so that all three refuse the same values in the same words.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from vlprobe.errors import InvalidInput
+
+Value = bool | int | str
+WORDS = {"true": True, "1": True, "false": False, "0": False}
+WHOLE = re.compile(r"-?[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One setting. The type of its default is the type of its values; that of a tuple is a list of them."""
+
+    name: str
+    default: Value | tuple[Value, ...]
+    label: str  # beside a field
+    help: str  # a sentence or two
+    choices: tuple[Value, ...] = ()  # values to pick from; the only ones, unless `pattern` allows others
+    pattern: str = ""  # what other texts match as a whole
+    expected: str = ""  # these texts in words, for an error
+    least: int | None = None  # of a whole number
+    most: int | None = None
+    off: int | None = None  # a number outside of these bounds that switches it off
+    fewest: int = 0  # values of a list
+    names: Literal["", "dataset", "model", "file"] = ""  # what a text is the name of; "" in place of one is none
+
+    @property
+    def type(self) -> Literal["flag", "number", "choice", "text", "list"]:
+        """The kind of field that it takes."""
+        if isinstance(self.default, tuple):
+            return "list"
+        if isinstance(self.default, bool):
+            return "flag"
+        if isinstance(self.default, int):
+            return "number"
+        return "choice" if self.choices else "text"
+
+    @property
+    def open(self) -> bool:
+        """Whether other values than the choices are allowed."""
+        return not self.choices or bool(self.pattern)
+
+    @property
+    def value(self) -> object:
+        """The default as a run has it: a list for a tuple."""
+        return list(self.default) if isinstance(self.default, tuple) else self.default
+
+    def parse(self, value: object) -> object:
+        """The value, or what a command line has for it, in its own type. Raises InvalidInput."""
+        if self.type == "list":
+            entries = list(value) if isinstance(value, list | tuple) else [value] if value not in ("", None) else []
+            if len(entries) < self.fewest:
+                raise InvalidInput(f"Option '{self.name}' has no value. Expected {self._expected()}.")
+            values = [self._entry(entry) for entry in entries]
+            if repeated := [value for value in values if values.count(value) > 1]:
+                raise InvalidInput(f"Option '{self.name}' names '{repeated[0]}' more than once. Name each value once.")
+            return values
+        if self.type in ("choice", "text") and isinstance(value, list | tuple):
+            value = ",".join(map(str, value))  # a command line takes a text with commas for a list
+        return self._entry(value)
+
+    def _entry(self, value: object) -> Value:
+        """One value, of a list or alone."""
+        text = str(value)
+        if self.type == "flag":
+            if text.lower() in WORDS:
+                return WORDS[text.lower()]
+        elif self._whole():
+            if WHOLE.fullmatch(text) and self._within(int(text)):
+                return int(text)
+        elif text in self.choices or (self.open and re.fullmatch(self.pattern or ".*", text, re.DOTALL)):
+            return text
+        raise InvalidInput(f"Option '{self.name}' is '{text}'. Expected {self._expected()}.")
+
+    def _whole(self) -> bool:
+        samples = [*self.choices, *(self.default if isinstance(self.default, tuple) else [self.default])]
+        return any(isinstance(sample, int) for sample in samples)
+
+    def _within(self, number: int) -> bool:
+        above = self.least is None or number >= self.least
+        return number == self.off or (above and (self.most is None or number <= self.most))
+
+    def _expected(self) -> str:
+        if self.type == "flag":
+            return "true or false"
+        if self.expected:
+            return self.expected
+        if self._whole():
+            low = "" if self.least is None else f", {self.least} or more"
+            return f"a whole number{low if self.most is None else f' from {self.least} to {self.most}'}"
+        return f"one of: {', '.join(map(str, self.choices))}"
+
+
+def parsed(options: Sequence[Option], given: Mapping[str, object], owner: str) -> dict[str, object]:
+    """All options, each with the value that is given or else its default. Raises InvalidInput.
+
+    Args:
+        options: What there is to set.
+        given: Values by name; not all need one.
+        owner: Whose options they are, such as "Probe 'lgip'"; for an error.
+    """
+    unknown = sorted(set(given) - {option.name for option in options})
+    if unknown:
+        known = ", ".join(option.name for option in options)
+        raise InvalidInput(f"{owner} has no option '{unknown[0]}'. It has: {known or 'none'}.")
+    return {
+        option.name: option.parse(given[option.name]) if option.name in given else option.value for option in options
+    }
