@@ -51,6 +51,28 @@ def test_show_lists_runs_and_breaks_one_down(ran):
     assert set(by["slice"]) >= {"color", "number", "object", "simple"}
 
 
+def test_long_notes_are_folded_to_a_line_that_says_where_all_of_them_is(ran):
+    cache, _, _ = ran
+    whole = {run["model"]: run["note"] for run in json.loads(call(cache, "show", "--format", "json").stdout)}
+    note = whole["control:constant"]
+    assert note.count("Check '") >= 3 and len(note) > 500
+    table = call(cache, "show")
+    assert max(map(len, table.stdout.splitlines())) < 400
+    assert "…" in table.stdout
+    assert table.stderr.splitlines()[-1].endswith("vlprobe show --format json")
+    run = table.stdout.splitlines()[1].split()[0]
+    for command in (("show", run), ("run", "--model", "control:constant", "--dataset", _dataset(cache))):
+        lines = call(cache, *command).stderr.splitlines()
+        told = next(line for line in lines if line.startswith("Note on control:constant: "))
+        assert told.removeprefix("Note on control:constant: ").removesuffix("…") == note[: len(told) - 27]
+        assert len(told) < 240
+        assert "To read these notes whole: vlprobe show --format json" in lines
+
+
+def _dataset(cache) -> str:
+    return json.loads(call(cache, "show", "--format", "json").stdout)[0]["dataset"]
+
+
 def test_spread_units_divide_cosines_and_leave_rates_alone(ran):
     cache, table, _ = ran
     key = table[table["model"] == "control:random"]["key"].iloc[0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe import __version__
-from vlprobe.cli_out import FORMATS, Bar, print_table
+from vlprobe.cli_out import FORMATS, Bar, print_folded, print_notes, print_table
 from vlprobe.cli_report import report
 from vlprobe.cli_serve import dashboard
 from vlprobe.cli_train import train, train_demo
@@ -131,8 +131,7 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **gi
     shown = pd.concat([found[found["key"] == key] for key in dict.fromkeys(keys)])
     print_table(shown.drop(columns=["slice"]), how)
     stored = views.runs(store)
-    for row in stored[stored["key"].isin(keys) & (stored["note"] != "")].itertuples():
-        click.echo(f"Note on {row.model}: {row.note}", err=True)
+    print_notes(stored[stored["key"].isin(keys)])
     for note in manifests[0]["notes"]:
         click.echo(f"Note on the data: {note}", err=True)
     for finding in manifests[0]["findings"]:
@@ -152,13 +151,11 @@ def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str
 
     store = _store(ctx)
     if key is None:
-        print_table(views.runs(store), how)
+        print_folded(views.runs(store), ("options", "note"), how)
     else:
         case_key = store.find(key)["case_key"]
         print_table(views.estimates(store, case_key, by, averaging, unit), how)
-        for row in views.runs_of(store, case_key).itertuples():
-            if row.note:
-                click.echo(f"Note on {row.model}: {row.note}", err=True)
+        print_notes(views.runs_of(store, case_key))
 
 
 @main.command()

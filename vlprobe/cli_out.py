@@ -1,6 +1,7 @@
 """What a command prints: tables on stdout, how far it is on stderr."""
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMATS = click.Choice(["table", "csv", "json"])
+FOLDED = 48  # characters of a cell that may be pages long
+NOTE = 200  # characters of a note that has a line of its own
+WHOLE = "vlprobe show --format json"
 
 
 def print_table(table: "pd.DataFrame", how: str) -> None:
@@ -29,6 +33,44 @@ def print_table(table: "pd.DataFrame", how: str) -> None:
     else:
         table = table.map(lambda value: printable(value) if isinstance(value, str) else value)
         click.echo(table.to_string(index=False, na_rep="-", float_format=lambda value: f"{value:.4f}"))
+
+
+def folded(text: str, width: int = FOLDED) -> str:
+    """The text on one line of at most `width` characters, cut after a word; "…" stands for the rest.
+
+    >>> folded("an untrained model: nothing follows", 20)
+    'an untrained model:…'
+    """
+    line = " ".join(text.split())
+    if len(line) <= width:
+        return line
+    return (line[:width].rpartition(" ")[0] or line[: width - 1]).rstrip() + "…"
+
+
+def print_folded(table: "pd.DataFrame", columns: Sequence[str], how: str) -> None:
+    """As `print_table`; as text, long words in these columns are folded, and a line on stderr says how to see all."""
+    if how != "table":
+        print_table(table, how)
+        return
+    short = table.assign(**{name: table[name].map(folded) for name in columns})
+    print_table(short, how)
+    if any((short[name] != table[name]).any() for name in columns):
+        click.echo(f"… is left out of {' and '.join(columns)}. To read all: {WHOLE}", err=True)
+
+
+def print_notes(runs: "pd.DataFrame") -> None:
+    """What to know of each model before its numbers are believed: a line a model on stderr.
+
+    Args:
+        runs: What `views.runs` or `views.runs_of` returns.
+    """
+    cut = False
+    for row in runs[runs["note"] != ""].itertuples():
+        line = folded(row.note, NOTE)
+        cut |= line.endswith("…")
+        click.echo(f"Note on {printable(row.model)}: {printable(line)}", err=True)
+    if cut:
+        click.echo(f"To read these notes whole: {WHOLE}", err=True)
 
 
 class Bar:
