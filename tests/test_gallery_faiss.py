@@ -77,6 +77,33 @@ def test_recall_is_that_of_a_plain_loop(few_lists, memory: int, apart: bool):
     assert 0.6 < measured[:, 1].mean() < 1
 
 
+def test_recall_is_measured_at_every_depth_and_is_that_of_a_plain_loop(few_lists):
+    queries, _, vectors, _, _ = world()
+    nearest = Nearest(Gallery(vectors), 120, MEMORY, 2)
+    depths = (1, 10, 100)
+    measured = nearest.recall(queries[:40], None, depths)
+    rows, _ = nearest.search(queries[:40], 120)
+    for query, own, shares in zip(queries, rows, measured, strict=False):
+        scores = {row.tobytes(): float(row @ query) for row in vectors}
+        truth = sorted(scores, key=scores.get, reverse=True)
+        found = {vectors[np.flatnonzero(nearest.which == row)[0]].tobytes() for row in own.tolist()}
+        assert shares.tolist() == pytest.approx([len(found & set(truth[:depth])) / depth for depth in depths])
+    assert (measured[:, 2] < measured[:, 1]).any() and measured[:, 2].mean() < 0.99
+
+
+def test_a_prsm_run_tells_the_recall_of_every_overlap_that_it_shows(few_lists, store, tmp_path):
+    asked = Request(("control:random",), pictures(tmp_path, 150), "prsm", {"approximate": 110}, examine=False)
+    manifest = execute(asked, store)[0]
+    rows = store.run(manifest["key"]).table("scores").to_pandas()
+    assert rows["local_100"].notna().any() and rows["local_1000"].isna().all() and "found_1000" not in rows
+    shares = [100 * rows[f"found_{depth}"].mean() for depth in (100, 10, 1)]
+    assert (
+        "approximate, 110 candidates looked up: {:.1f} % of the true first 100, {:.1f} % of the true first 10 and "
+        "{:.1f} % of the true first were found".format(*shares)
+        in manifest["note"]
+    )
+
+
 def test_what_is_found_has_its_exact_similarity_the_best_first_and_only_of_those_that_count(few_lists):
     queries, _, vectors, _, altered = world()
     nearest = Nearest(Gallery(vectors), 10, MEMORY, 1)

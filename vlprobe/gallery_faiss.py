@@ -34,8 +34,7 @@ ROUNDS = 10  # of k-means
 ASKED = 512  # queries that read the lists together
 BLOCK = 8 * ASKED  # queries whose finds are held at once
 MEASURED = 256  # queries, about, whose exact search tells the recall
-FIRST = 10  # candidates whose recall is told
-TOLD = ("looked_up", "found_1", "found_10")  # columns beside the answers
+DEPTHS = (1, 10)  # the recall of the true first so many is told
 APPROXIMATE = Option(  # of a probe that searches galleries
     name="approximate",
     default=0,
@@ -45,7 +44,6 @@ APPROXIMATE = Option(  # of a probe that searches galleries
     off=0,
     expected=f"0 (exact), or {FEWEST} candidates or more",
 )
-APART = ("altered_1", "altered_10")  # two more where altered candidates are looked up apart
 
 
 def pinned(options: Mapping[str, object]) -> dict[str, object]:
@@ -63,6 +61,18 @@ def pinned(options: Mapping[str, object]) -> dict[str, object]:
     if importlib.util.find_spec("faiss") is None:
         raise MissingDependency("Option 'approximate'", "faiss-cpu", "-r requirements-ray.txt")
     return dict(options)
+
+
+def columns(k: int, apart: bool, depths: Sequence[int] = DEPTHS) -> tuple[str, ...]:
+    """Names of what `looked_up` returns where k candidates are looked up, altered ones `apart`: no depth beyond k.
+
+    >>> columns(500, False, (1, 10, 100, 1000))
+    ('looked_up', 'found_1', 'found_10', 'found_100')
+    >>> columns(10, True)
+    ('looked_up', 'found_1', 'found_10', 'altered_1', 'altered_10')
+    """
+    sides = ("found", "altered") if apart else ("found",)
+    return ("looked_up", *(f"{side}_{depth}" for side in sides for depth in depths if depth <= k))
 
 
 def searched(gallery: Gallery, k: int, encoder: Encoder) -> "Nearest | Gallery":
@@ -160,17 +170,20 @@ class Nearest:
         """Which rows hold one of the candidates that are true, shape (n,); `among` of a search."""
         return np.bincount(self.which[candidates], minlength=len(self._rows)) > 0
 
-    def recall(self, queries: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
-        """Which share of the true first candidate and of the true first 10 is found, float32 of shape (q, 2).
+    def recall(
+        self, queries: np.ndarray, among: np.ndarray | None = None, depths: Sequence[int] = DEPTHS
+    ) -> np.ndarray:
+        """Which share of the true first so many candidates is found, float32 of shape (q, len(depths)).
 
         The truth is an exact search of the same candidates; those that are alike count once.
 
         Args:
             queries: As of `search`.
             among: Likewise.
+            depths: How many, rising and at most `k`; of all candidates where there are fewer.
         """
         counts = np.ones(len(self._rows), dtype=bool) if among is None else among
-        first = min(FIRST, int(counts.sum()))
+        first = min(depths[-1], int(counts.sum()))
         found, _ = self.search(queries, self.k, among)
         best, rows = (np.full((len(queries), first), fill) for fill in (-np.inf, -1))
         for start in range(0, len(self._rows), self._room):
@@ -180,9 +193,9 @@ class Nearest:
             values, rows = np.concatenate([best, values], axis=1), np.concatenate([rows, numbers], axis=1)
             order = np.argpartition(-values, first - 1, axis=1)[:, :first]
             best, rows = np.take_along_axis(values, order, 1), np.take_along_axis(rows, order, 1)
+        rows = np.take_along_axis(rows, np.argsort(-best, axis=1, kind="stable"), axis=1)
         hit = np.stack([np.isin(true, ours) for true, ours in zip(rows, found, strict=True)])
-        top = hit[np.arange(len(hit)), best.argmax(axis=1)]
-        return np.stack([top, hit.mean(axis=1)], axis=1).astype(np.float32)
+        return np.stack([hit[:, :depth].mean(axis=1) for depth in depths], axis=1).astype(np.float32)
 
     def _searched(self, queries: np.ndarray, k: int, among: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         there = len(self._rows) if among is None else int(among.sum())
@@ -279,7 +292,11 @@ def sampled(cases: Sequence[str], seed: int, of: int) -> np.ndarray:
 
 
 def looked_up(
-    gallery: Nearest | Gallery, queries: np.ndarray, measured: np.ndarray, altered: np.ndarray | None = None
+    gallery: Nearest | Gallery,
+    queries: np.ndarray,
+    measured: np.ndarray,
+    names: Sequence[str],
+    altered: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
     """What is stored beside the answer to each query.
 
@@ -287,50 +304,69 @@ def looked_up(
         gallery: What was searched.
         queries: Those that measure the recall, shape (m, width).
         measured: Which of all queries these are, shape (q,), m of them true.
+        names: As `columns` returns them.
         altered: Which candidates were altered, shape (n,), where `retrieve` looked these up apart.
 
     Returns:
-        `looked_up`, how many candidates were; `found_1` and `found_10`, which share of the true first and the true
-        first 10 was found, with `altered` of the originals, and `altered_1` and `altered_10` of the others. All NaN
-        where a small gallery was searched exactly; recall is where it was not measured.
+        `looked_up`, how many candidates were; `found_N`, which share of the true first N was found, with `altered` of
+        the originals, and `altered_N` of the others. All NaN where a small gallery was searched exactly; recall is
+        where it was not measured.
     """
-    names = TOLD if altered is None else (*TOLD, *APART)
-    told = np.full((len(measured), len(names)), np.nan)
+    values = np.full((len(measured), len(names)), np.nan)
     if isinstance(gallery, Nearest):
-        told[:, 0] = gallery.k
+        values[:, 0] = gallery.k
         if measured.any():
             searches = [None] if altered is None else [gallery.counted(~altered), gallery.counted(altered)]
-            told[measured, 1:] = np.concatenate([gallery.recall(queries, among) for among in searches], axis=1)
-    return dict(zip(names, told.T, strict=True))
+            depths = [_depth(name) for name in names if name.startswith("found_")]
+            recalls = [gallery.recall(queries, among, depths) for among in searches]
+            values[measured, 1:] = np.concatenate(recalls, axis=1)
+    return dict(zip(names, values.T, strict=True))
 
 
 def survey(blocks: Iterable[pd.DataFrame]) -> dict[str, str]:
     """A `note` on how many of the candidates that should be found were; nothing of a run that is exact."""
     parts = []
     for rows in blocks:
-        if TOLD[0] not in rows:
+        if "looked_up" not in rows:
             return {}
-        parts.append(rows[["kind", *(name for name in (*TOLD, *APART) if name in rows)]])
+        recalls = [name for name in rows if name.startswith(("found_", "altered_"))]
+        parts.append(rows[["kind", "looked_up", *recalls]])
     if not parts:
         return {}
     rows = pd.concat(parts).astype({"kind": str})
     near = rows[rows["looked_up"].notna()]
     if near.empty:
         return {"note": "not approximate: all galleries are so small that they are searched exactly"}
-    said = []
+    apart = "altered_1" in rows
+    recalls = []
     for kind, own in near.groupby("kind"):
-        known = own.dropna(subset=["found_10"])
-        share = {name: f"{100 * mean:.1f} %" for name, mean in known.drop(columns="kind").mean().items() if len(known)}
-        found = [share.get(name, "an unknown share") for name in (*TOLD[:0:-1], *APART[::-1])]
         label = f"{kind}: " if near["kind"].nunique() > 1 else ""
-        apart = f"; of the altered {found[2]} and {found[3]}" if APART[0] in rows else ""
-        said.append(
-            f"{label}{found[0]} of the true first 10 and {found[1]} of the true first were found{apart} "
-            f"({len(known):,} {'query' if len(known) == 1 else 'queries'} measured)"
+        originals = _listing(
+            [f"{share} of the true first{f' {depth:,}' * (depth > 1)}" for depth, share in _recalls(own, "found")]
         )
-    note = f"approximate, {near['looked_up'].iloc[0]:.0f} candidates looked up: {'; '.join(said)}"
-    note += "; what was missed can only improve ranks, so the true R@K is this or lower" if APART[0] in rows else ""
+        changed = f"; of the altered {_listing([share for _, share in _recalls(own, 'altered')])}" if apart else ""
+        n = int(own["found_1"].notna().sum())
+        recalls.append(f"{label}{originals} were found{changed} ({n:,} {'query' if n == 1 else 'queries'} measured)")
+    note = f"approximate, {near['looked_up'].iloc[0]:.0f} candidates looked up: {'; '.join(recalls)}"
+    note += "; what was missed can only improve ranks, so the true R@K is this or lower" if apart else ""
     return {"note": note + ("; small galleries were searched exactly" if len(near) < len(rows) else "")}
+
+
+def _recalls(rows: pd.DataFrame, side: str) -> list[tuple[int, str]]:
+    """Every depth of one side, the deepest first, and the mean recall there in words."""
+    means = {_depth(name): rows[name].mean() for name in rows if name.startswith(f"{side}_")}
+    words = {depth: "an unknown share" if math.isnan(mean) else f"{100 * mean:.1f} %" for depth, mean in means.items()}
+    return sorted(words.items(), reverse=True)
+
+
+def _listing(words: Sequence[str]) -> str:
+    """Words with commas, and "and" before the last."""
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _depth(name: str) -> int:
+    """Of a column of recalls: 10 of `found_10`."""
+    return int(name.rpartition("_")[2])
 
 
 def _lists(gallery: Gallery, rows: int, n_lists: int, room: int) -> "faiss.IndexFlatIP":

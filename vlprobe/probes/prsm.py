@@ -60,8 +60,10 @@ class Prsm(Probe):
         gallery_faiss.pinned(options)
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digest of the gallery; leaves out what an exact search has no use for."""
+        """Adds the digest of the gallery, and to an approximate search the depths at which its recall is measured."""
         options = gallery_faiss.pinned(options)
+        if "approximate" in options:
+            options["recall_depths"] = [1, *ranking.OVERLAPS]
         name = str(options["gallery"])
         return {**options, "gallery_digest": registry.load_dataset(name, cache).digest} if name else options
 
@@ -133,9 +135,11 @@ class Prsm(Probe):
                     tops[row] = json.dumps([[shown[place].name for place in version] for version in best])
                 if k:
                     measured = gallery_faiss.sampled([names[row] for row in rows], run.seed, n_cases)
-                    told = _looked_up(encoder, gallery, [texts[row] for row in rows], measured)
-                    for row, more in zip(rows, told, strict=True):
-                        found[row] |= more
+                    depths = run.options.get("recall_depths", gallery_faiss.DEPTHS)
+                    recall_names = gallery_faiss.columns(k, apart=False, depths=depths)
+                    recalls = _looked_up(encoder, gallery, [texts[row] for row in rows], measured, recall_names)
+                    for row, own_recalls in zip(rows, recalls, strict=True):
+                        found[row] |= own_recalls
             table = pd.DataFrame(found).astype(np.float64)
             kept = np.array([row[_kept(row["gallery_size"], k)] for row in found])
             columns = {"margin": pa.array((kept - 1).astype(np.float32), from_pandas=True), "top": pa.array(tops)}
@@ -197,12 +201,16 @@ def _nearest(
 
 
 def _looked_up(
-    encoder: Encoder, gallery: Nearest | Gallery, queries: Sequence[Sequence[str]], measured: np.ndarray
+    encoder: Encoder,
+    gallery: Nearest | Gallery,
+    queries: Sequence[Sequence[str]],
+    measured: np.ndarray,
+    names: Sequence[str],
 ) -> list[dict[str, float]]:
     """Of each query what is stored beside its measures; recall is the mean over its versions."""
     sizes = [len(versions) for versions in queries]
     asked = encoder.texts([text for row in np.flatnonzero(measured) for text in queries[row]])
-    columns = gallery_faiss.looked_up(gallery, asked, np.repeat(measured, sizes))
+    columns = gallery_faiss.looked_up(gallery, asked, np.repeat(measured, sizes), names)
     parts = {name: np.split(column, np.cumsum(sizes)[:-1]) for name, column in columns.items()}
     return [{name: own[row].mean() for name, own in parts.items()} for row in range(len(queries))]
 

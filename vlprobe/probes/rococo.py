@@ -156,7 +156,7 @@ class Rococo(Probe):
         def score(part: pa.Table) -> pa.Table:
             rows = part.select(["id", "kind", "subtype", "rule", "item"]).to_pandas()
             found = pd.DataFrame(index=rows.index, columns=list(_COLUMNS))
-            names = [*gallery_faiss.TOLD, *gallery_faiss.APART] if k else []
+            names = gallery_faiss.columns(k, apart=True) if k else ()
             told = pd.DataFrame(index=rows.index, columns=names, dtype=np.float64)
             for (kind, subtype, rule), own in rows.groupby(["kind", "subtype", "rule"], sort=False):
                 query_item = own["item"].map(code).to_numpy()
@@ -171,7 +171,7 @@ class Rococo(Probe):
                 if k:
                     measured = gallery_faiss.sampled(own["id"], run.seed, n_cases)
                     asked = ranked.queries[measured]
-                    own_told = gallery_faiss.looked_up(ranked.gallery, asked, measured, ranked.altered)
+                    own_told = gallery_faiss.looked_up(ranked.gallery, asked, measured, names, ranked.altered)
                     for name, column in own_told.items():
                         told.loc[own.index, name] = column
             pairs = np.stack([found["best_own"].astype(np.float32), found["best_altered"].astype(np.float32)], axis=1)
