@@ -137,6 +137,52 @@ def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_stat
         train(request, straight.folder)
 
 
+@pytest.mark.parametrize(
+    ("suffix", "content"),
+    [
+        (".json", '{"my": "settings"}'),
+        (".json", "notes"),
+        (".json", "[1]"),
+        (".jsonl", '{"a": "row of my data"}\n'),
+        (".jsonl", '{"step": 0, "held_out": {}, "pinned": "of another training"}\n'),
+        (".jsonl", '\n{"a": "row of my data"}\n'),
+    ],
+)
+def test_a_file_beside_the_weights_that_is_not_of_the_training_is_not_overwritten(straight, tmp_path, suffix, content):
+    request = other(straight, tmp_path)
+    file = request.path.with_suffix(suffix)
+    file.write_text(content)
+    with pytest.raises(InvalidInput, match=f"other{suffix}' is there already and not of this training"):
+        train(request, straight.folder)
+    assert file.read_text() == content
+    assert not request.path.exists()
+
+
+def test_what_a_training_left_that_was_killed_before_its_first_state_is_taken_over_by_the_next(
+    straight, tmp_path, monkeypatch
+):
+    request = other(straight, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer._Training, "_save", lambda *_: None)
+        with pytest.raises(Stopped):
+            train(request, straight.folder, stop_at(2))
+    assert request.path.with_suffix(".jsonl").stat().st_size
+    assert not request.path.with_suffix(".state.pt").exists()
+    assert train(request, straight.folder)["digest"] == straight.card["digest"]
+    request.path.unlink()  # its card says that the weights are made again as they were
+    assert train(request, straight.folder)["digest"] == straight.card["digest"]
+
+
+def test_a_file_beside_the_weights_that_is_a_link_out_of_the_root_is_not_followed(straight, tmp_path, monkeypatch):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "elsewhere.jsonl").write_text("a log of somebody else\n")
+    (tmp_path / "root" / "other.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
+    monkeypatch.setenv(access.ROOTS, f"{tmp_path / 'root'}:{straight.folder}")
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        train(other(straight, tmp_path / "root"), straight.folder)
+    assert (tmp_path / "elsewhere.jsonl").read_text() == "a log of somebody else\n"
+
+
 def test_a_training_killed_between_weights_and_card_is_finished_by_the_next(straight, tmp_path, monkeypatch):
     request = other(straight, tmp_path)
     with monkeypatch.context() as patch:

@@ -25,7 +25,7 @@ import numpy as np
 
 from vlprobe import access, registry
 from vlprobe.errors import InvalidInput
-from vlprobe.files import turn, write_bytes, write_json
+from vlprobe.files import read, turn, write_bytes, write_json
 from vlprobe.models import demo, open_clip
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.frozen import PRECISIONS
@@ -39,6 +39,7 @@ from vlprobe.types import Item
 
 Progress = Callable[[str, float, float], None]  # what is being done, done, of how many; may raise to stop
 _FAMILIES = {"demo": demo, "openclip": open_clip}  # whose models can be tuned
+BESIDE = (".json", ".jsonl", ".state.pt")  # of the files that a training writes beside its weights
 _SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost when a training is killed
 _SAVE_SHARE = 0.05  # of the time that saving may take; a large model is saved less often
 
@@ -75,6 +76,7 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
         pinned = _pinned(request, encoder, data)
         card = _finished(request.path, pinned)
         if card is None:
+            _refuse_overwriting(request.path, pinned)
             items = [item for one in datasets for item in one.items]
             with _threads(request.threads):
                 card = _Training(request, encoder, items, pinned, progress).run()
@@ -161,7 +163,8 @@ class _Training:
         """Notes the mean of every part of the loss over the held-out items, whichever parts are trained."""
         found = [self._learner.judge(batch, PARTS.keys()) for batch in self._held_out]
         known = {name: [one[name] for one in found if name in one] for name in PARTS}
-        self._note({"step": step, "held_out": {name: float(np.mean(of)) for name, of in known.items() if of}})
+        line = {"step": step, "held_out": {name: float(np.mean(of)) for name, of in known.items() if of}}
+        self._note(line if step else line | {"pinned": self._pinned})  # the first line says whose log it is
 
     def _note(self, line: dict) -> None:
         with self._log.open("a", encoding="utf-8") as file:
@@ -196,7 +199,7 @@ class _Training:
             raise InvalidInput(
                 f"'{self._state}' cannot be read ({type(error).__name__}). Delete it to begin anew."
             ) from None
-        if state["pinned"] != self._pinned:
+        if not isinstance(state, dict) or state.get("pinned") != self._pinned:
             raise InvalidInput(
                 f"'{self._state}' is of another training that was stopped. "
                 "Repeat that request to go on with it, delete the file, or name another output."
@@ -246,9 +249,40 @@ def _finished(path: Path, pinned: str) -> dict | None:
     return card
 
 
+def _refuse_overwriting(path: Path, pinned: str) -> None:
+    """Raises InvalidInput where a card or a log of something else lies beside the weights that are to be written."""
+    card, steps = path.with_suffix(".json"), path.with_suffix(".jsonl")
+    texts = {card: _text(card)}
+    if not path.with_suffix(".state.pt").exists():  # else the state says whose log it is
+        texts[steps] = _text(steps).lstrip().partition("\n")[0]
+    for file, text in texts.items():
+        try:
+            content = json.loads(text) if text else {"pinned": pinned}
+        except ValueError:
+            content = None
+        if not isinstance(content, dict) or content.get("pinned") != pinned:
+            raise InvalidInput(
+                f"'{file}' is there already and not of this training, which would overwrite it. "
+                "Name another output, or move the file."
+            )
+
+
+def _text(file: Path) -> str:
+    try:
+        return read(file).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise InvalidInput(
+            f"'{file}' cannot be read ({error.strerror}), and this training would overwrite it. "
+            "Name another output, or move the file."
+        ) from None
+
+
 def _make_room(path: Path) -> None:
     access.refuse_writing()
-    access.refuse_outside(path)
+    for file in (path, *(path.with_suffix(suffix) for suffix in BESIDE)):
+        access.refuse_outside(file)
     try:  # before minutes of work, not after
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()
