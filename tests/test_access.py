@@ -63,6 +63,38 @@ def test_a_model_elsewhere_is_refused(served: Path, name: str):
         registry.load_model(name)
 
 
+@pytest.mark.parametrize("name", ["demo:weak@{ck}", "openclip:ViT-B-32/openai@{ck}", "openclip:local-dir:{model}@{ck}"])
+@pytest.mark.parametrize("file", ["open@closed/w.safetensors", "open/link.safetensors", "open/link/w.safetensors"])
+def test_weights_elsewhere_are_refused_where_they_are_opened(served: Path, name: str, file: str):
+    """The name is checked at every @, and the file is opened at the first."""
+    from vlprobe.demo.checkpoints import FOLDER
+    from vlprobe.models import demo
+
+    demo.export_local_dir("demo:weak", served / "open" / "model")
+    sibling = served / "open@closed"
+    sibling.mkdir()
+    (sibling / "w.safetensors").write_bytes((FOLDER / "weak.safetensors").read_bytes())
+    (served / "open" / "link.safetensors").symlink_to(sibling / "w.safetensors")
+    (served / "open" / "link").symlink_to(sibling)
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        registry.load_model(name.format(ck=served / file, model=served / "open" / "model"), "cpu")
+
+
+@pytest.mark.parametrize("prefix", ["csv", "coco", "folder", "frames", "pairs", "triplets", "queries", "rococo"])
+def test_a_dataset_in_a_folder_whose_name_goes_on_after_an_at_sign_is_refused(served: Path, prefix: str):
+    (served / "open@closed").mkdir()
+    for place in (served / "open@closed", served / "open@closed" / "captions.csv"):
+        with pytest.raises(InvalidInput, match="outside of the folders"):
+            registry.load_dataset(f"{prefix}:{place}", served / "cache")
+
+
+def test_a_name_of_the_hub_is_no_path_outside_of_the_folders(served: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("transformers", reason="needs requirements-models.txt")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(InvalidInput, match="not on this machine"):
+        registry.load_model("hf:nobody/nothing", "cpu")
+
+
 def test_names_of_published_weights_are_no_paths(served: Path):
     access.refuse_name("hf:openai/clip-vit-base-patch32")
     access.refuse_name("openclip:ViT-B-32/openai")

@@ -13,16 +13,26 @@ from typing import BinaryIO
 
 import filelock
 
-from vlprobe.access import refuse_writing
+from vlprobe.access import refuse_outside, refuse_writing
 from vlprobe.errors import InvalidInput
 
 REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
 
 
-def place(text: str) -> Path:
-    """A path as people type it, with ~ for a home. Raises InvalidInput where no file can be there."""
+def place(text: str, confined: bool = True) -> Path:
+    """A path as people type it, with ~ for a home.
+
+    Args:
+        text: What was typed.
+        confined: Whether it must lie under the roots of the dashboard, with all links followed.
+
+    Raises:
+        InvalidInput: no file can be there, or it may not be read.
+    """
     try:
         path = Path(text).expanduser()
+        if confined:
+            refuse_outside(path)
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # whoever reads it says so
             os.stat(path)
     except (OSError, ValueError, RuntimeError) as error:

@@ -69,6 +69,15 @@ def test_a_tag_with_a_file_is_the_tag_as_downloaded(published: None, weights: Pa
     assert downloaded.digest == passed.digest
 
 
+def test_published_weights_in_the_cache_of_the_hub_are_loaded_whatever_the_roots_of_a_dashboard(
+    published: None, weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("VLPROBE_ROOTS", str(tmp_path / "elsewhere"))
+    assert family.load("openclip:test-tiny/sharp", "cpu").digest
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        family.load(f"openclip:test-tiny/sharp@{weights}", "cpu")
+
+
 def test_a_file_without_a_tag_is_refused_where_no_published_weights_go_by_the_defaults(published: None, weights: Path):
     with pytest.raises(InvalidInput, match="Name the tag they belong to, openclip:test-tiny/sharp@CHECKPOINT"):
         family.load(f"openclip:test-tiny@{weights}", "cpu")

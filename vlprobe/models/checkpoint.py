@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vlprobe.access import refuse_outside
 from vlprobe.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,12 +26,20 @@ DAMAGED = (
 )
 
 
-def read_weights(path: Path) -> dict:
-    """The tensors of a checkpoint by name. Raises InvalidInput, also for a file that needs more than tensors."""
+def read_weights(path: Path, confined: bool = True) -> dict:
+    """The tensors of a checkpoint by name. Raises InvalidInput, also for a file that needs more than tensors.
+
+    Args:
+        path: A .safetensors file, or what torch.load reads.
+        confined: Whether it must lie under the roots of the dashboard, with all links followed; not for published
+            weights, which lie in the cache of the hub.
+    """
     import safetensors
     import safetensors.torch
     import torch
 
+    if confined:
+        refuse_outside(path)
     try:
         if path.suffix == ".safetensors":
             return safetensors.torch.load_file(path)
@@ -55,12 +64,15 @@ def read_weights(path: Path) -> dict:
     return state
 
 
-def load_weights(name: str, model: "torch.nn.Module", path: Path) -> None:
-    """Fills a model that OpenCLIP built with the weights of a file. Raises InvalidInput where a tensor does not fit."""
+def load_weights(name: str, model: "torch.nn.Module", path: Path, confined: bool = True) -> None:
+    """Fills a model that OpenCLIP built with the weights of a file, as `read_weights` reads it.
+
+    Raises InvalidInput where a tensor does not fit.
+    """
     from open_clip.convert import convert_state_dict
     from open_clip.model import convert_to_custom_text_state_dict
 
-    state = {key.removeprefix("module."): value for key, value in read_weights(path).items()}
+    state = {key.removeprefix("module."): value for key, value in read_weights(path, confined).items()}
     state = convert_state_dict(model, state)
     if not hasattr(model, "positional_embedding"):
         state = convert_to_custom_text_state_dict(state)

@@ -44,7 +44,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator
     hub.need(name, "transformers")
     device, precision = pick_device(device), frozen.check_precision(precision)
     folder = hub.find(name)
-    config = hub.read_config(name, folder)
+    config = hub.read_config(folder)
     import transformers
     from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as KINDS
 

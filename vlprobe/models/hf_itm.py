@@ -36,7 +36,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "ItmHead":
     hub.need(name, "transformers")
     device, precision = pick_device(device), frozen.check_precision(precision)
     folder = hub.find(name)
-    config = hub.read_config(name, folder)
+    config = hub.read_config(folder)
     kind = KINDS.get(config.get("model_type"))
     if kind is None:
         raise InvalidInput(

@@ -16,6 +16,7 @@ from PIL import Image
 from vlprobe import files
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
 from vlprobe.models.checkpoint import DAMAGED
+from vlprobe.models.folder_policy import check_folder
 
 if TYPE_CHECKING:
     import torch
@@ -27,8 +28,6 @@ WEIGHTS = (("*.safetensors",), ("*pytorch_model*.bin",))  # the second only wher
 # One of these is the vocabulary; transformers makes an empty one up where none is there
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model", "*.bpe.model")
 UNWANTED = ("onnx/*", "openvino/*", "flax*", "tf_*", "consolidated*", "original/*")
-# Where a folder may ask for code of its own
-MAY_ASK_FOR_CODE = ("config.json", "tokenizer_config.json", "preprocessor_config.json", "processor_config.json")
 # As transformers calls what others call GELU
 ACTIVATIONS = {"GELUActivation": "GELU", "GELUTanh": "GELU", "QuickGELUActivation": "QuickGELU"}
 # Said of a model, and of no effect on its numbers
@@ -53,17 +52,23 @@ def need(name: str, package: str) -> None:
 
 
 def find(name: str) -> Path:
-    """The folder that a name stands for, fetched from the hub where it is not a folder here. Raises InvalidInput."""
+    """The folder that a name stands for, fetched from the hub where it is not a folder here.
+
+    Raises InvalidInput, also where a file of it asks for code, kernels or files of another place.
+    """
     prefix, _, what = name.partition(":")
-    folder = files.place(what)
+    folder = files.place(what, confined=False)  # a name of the hub is no path
     if what and folder.is_dir():
+        check_folder(name, folder)
         return folder
     if what.startswith(("/", ".", "~")) or not REPOSITORY.fullmatch(what):
         raise InvalidInput(
             f"'{name}': there is no folder '{what}'. "
             f"Expected {prefix}:FOLDER, as save_pretrained writes it, or {prefix}:OWNER/NAME from the hub."
         )
-    return _fetched(name, what)
+    folder = _fetched(name, what)
+    check_folder(name, folder, confined=False)
+    return folder
 
 
 def _fetched(name: str, repository: str) -> Path:
@@ -100,16 +105,8 @@ def read_json(path: Path, kind: type = dict) -> dict | list:
     return found
 
 
-def read_config(name: str, folder: Path) -> dict:
-    """The folder's config.json. Raises InvalidInput, also where the folder asks for code of its own."""
-    for file in MAY_ASK_FOR_CODE:
-        if file == "config.json" or (folder / file).is_file():
-            asked = read_json(folder / file).get("auto_map")
-            if asked:
-                raise InvalidInput(
-                    f"'{name}' asks to run code that comes with its weights ('auto_map' in {file}), which is refused. "
-                    "Use a model whose architecture is part of transformers."
-                )
+def read_config(folder: Path) -> dict:
+    """The folder's config.json. Raises InvalidInput."""
     return read_json(folder / "config.json")
 
 

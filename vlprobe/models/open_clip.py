@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING
 from vlprobe import files
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.files import write_bytes
+from vlprobe.models import hub
 from vlprobe.models.checkpoint import load_weights
+from vlprobe.models.folder_policy import check_folder
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
 
@@ -83,7 +85,8 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
         weights = _download(name, tag_config)
     else:
         notes.append("untrained: random weights, its scores mean nothing")
-    return _assemble(name, architecture, config, weights, device, precision, "; ".join(notes), tag_config)
+    published = not checkpoint
+    return _assemble(name, architecture, config, weights, device, precision, "; ".join(notes), tag_config, published)
 
 
 def save_tuned(name: str, model: "torch.nn.Module", path: Path, described: dict) -> None:
@@ -104,8 +107,10 @@ def load_folder(
 ) -> OpenClipEncoder:
     """A model in OpenCLIP's folder layout: open_clip_config.json beside one of FOLDER_WEIGHTS, or with `weights`.
 
-    Raises InvalidInput where the folder, its config or its weights are not as expected.
+    Raises InvalidInput where the folder, its config or its weights are not as expected, or where a file of it asks for
+    code, kernels or files of another place.
     """
+    check_folder(name, folder)
     path = folder / "open_clip_config.json"
     try:
         described = files.parse_json(files.read(path).decode())
@@ -137,6 +142,7 @@ def _assemble(
     precision: str,
     note: str,
     preprocess: dict,
+    published: bool = False,
 ) -> OpenClipEncoder:
     device = pick_device(device)
     tokenizer = _tokenizer(name, source, config)
@@ -144,7 +150,7 @@ def _assemble(
         raise InvalidInput(f"Checkpoint '{weights}' does not exist. Expected a .safetensors or .pt file.")
     model = _build(name, source, quick_gelu=config["quick_gelu"], force_preprocess_cfg=preprocess)
     if weights:
-        load_weights(name, model, weights)
+        load_weights(name, model, weights, confined=not published)
     digest = model_digest(model, config, tokenizer, precision)
     return OpenClipEncoder(name, model, _transform(model), tokenizer, digest, device, precision, note)
 
@@ -208,13 +214,20 @@ def _transform(model: "torch.nn.Module") -> Callable:
 def _tokenizer(name: str, source: str, config: dict) -> Callable:
     import open_clip
 
-    # The same condition as OpenCLIP's; its own tokenizer comes with the package.
-    from_hub = not source.startswith("local-dir:") and (
-        "hf_tokenizer_name" in config["text_cfg"] or "siglip" in source.lower()
-    )
+    # The same conditions as OpenCLIP's; its own tokenizer comes with the package. A folder's is read from the folder,
+    # whatever place `hf_tokenizer_name` says.
+    folder = source.startswith("local-dir:") and Path(source.removeprefix("local-dir:"))
+    named = isinstance(config["text_cfg"], dict) and bool(config["text_cfg"].get("hf_tokenizer_name"))
+    from_hub = not folder and (named or "siglip" in source.lower())
+    if folder and named and not any(path for pattern in hub.VOCABULARIES for path in folder.glob(pattern)):
+        raise InvalidInput(
+            f"'{name}': '{folder}' names a tokenizer of another place and holds none. "
+            f"Put its files into the folder, one of: {', '.join(hub.VOCABULARIES)}."
+        )
+    arguments = {"trust_remote_code": False, "local_files_only": bool(folder)} if named else {}
     try:
         with _no_retries_without_a_network() if from_hub else contextlib.nullcontext():
-            return open_clip.get_tokenizer(source)
+            return open_clip.get_tokenizer(source, **arguments)
     except ImportError as error:
         raise MissingDependency(f"The tokenizer of '{name}'", error.name or "transformers") from None
     except MISFITS as error:

@@ -1,13 +1,11 @@
 """Text encoders of sentence-transformers: st:OWNER/NAME from the hub, st:FOLDER from a disk. They see no pictures."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
 from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
 
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 PREFIX = "st"
-OWN = re.compile(r"sentence_transformers(\.\w+)+")
 
 
 def names() -> list[str]:
@@ -28,15 +25,9 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
     hub.need(name, "sentence_transformers")
     device, precision = pick_device(device), frozen.check_precision(precision)
     folder = hub.find(name)
-    modules = hub.read_json(folder / "modules.json", list)
-    foreign = [one["type"] for one in modules if not OWN.fullmatch(one["type"])]
-    if foreign:
-        raise InvalidInput(
-            f"'{name}' asks to run code that comes with its weights ('{foreign[0]}' in modules.json): refused. "
-            "Use a model whose parts are all of sentence-transformers."
-        )
+    modules = hub.read_json(folder / "modules.json", list)  # checked by `find`
     transformer = folder / modules[0]["path"]
-    hub.read_config(name, transformer)
+    hub.read_config(transformer)
     import torch
     from sentence_transformers import SentenceTransformer
 

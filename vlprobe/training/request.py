@@ -34,8 +34,8 @@ class TrainRequest:
 
     @property
     def path(self) -> Path:
-        """The file of the weights."""
-        return place(self.output)
+        """The file of the weights; the training itself checks that it may be written."""
+        return place(self.output, confined=False)
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -1,0 +1,277 @@
+"""What the files of a model folder may ask of the libraries that load them: tensors and vocabularies, nothing else.
+
+A folder is untrusted input. Its JSON files reach transformers, sentence-transformers, OpenCLIP and timm, which, where a
+file asks for it, import Python from the folder, fetch repositories from the hub, run kernels from there, unpickle, or
+open paths outside of the folder. `check_folder` reads every JSON file of a folder before any of these libraries does,
+and refuses what asks for more than a built-in architecture with its weights. `trust_remote_code=False` is passed
+beside it: neither relies on the other.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from vlprobe import files
+from vlprobe.access import refuse_outside
+from vlprobe.errors import InvalidInput
+
+DEPTH = 2  # levels of subfolders that any loader reads: modules of sentence-transformers, tokenizers of processors
+MOST_FILES = 10_000  # of a folder; a model has some dozens
+CODE = "asks to run code that comes with its weights"
+KERNELS = "asks to run kernels of a repository"
+ELSEWHERE = "asks for files of another place"
+# Vocabularies: large, read by parsers of tokens alone, and no settings
+VOCABULARIES = ("tokenizer.json", "vocab.json", "added_tokens.json", "data_config.json")
+LABELS = ("id2label", "label2id")  # any word may be a key there
+FORBIDDEN_FILES = {"adapter_config.json": ELSEWHERE, "audio_tokenizer_config.json": ELSEWHERE}
+# Refused where they are set, at any depth of any file
+FORBIDDEN = {
+    "auto_map": CODE,
+    "trust_remote_code": CODE,
+    "custom_generate": CODE,
+    "custom_pipelines": CODE,
+    "use_kernels": KERNELS,
+    "allow_all_kernels": KERNELS,
+    "kernel_config": KERNELS,
+    "quantization_config": KERNELS,  # each method brings kernels, half of them from the hub
+    "compression_config": KERNELS,
+    "hf_model_name": ELSEWHERE,  # OpenCLIP: the text tower's config is fetched
+    "tokenizer_name_or_path": ELSEWHERE,  # sentence-transformers
+    "audio_tokenizer": ELSEWHERE,
+    "audio_tokenizer_name_or_path": ELSEWHERE,
+    "backbone": ELSEWHERE,  # transformers asks the hub whether it is a repository
+    "repo_path": ELSEWHERE,  # OneFormer's class names
+    "class_info_file": ELSEWHERE,
+    "checkpoint_path": ELSEWHERE,  # timm, by way of model_args
+    "pretrained_cfg_overlay": ELSEWHERE,
+    "bpe_path": ELSEWHERE,  # OpenCLIP's vocabulary
+    "gguf_file": ELSEWHERE,
+    "mecab_kwargs": ELSEWHERE,  # dictionaries of Japanese tokenizers
+    "sudachi_kwargs": ELSEWHERE,
+    "jumanpp_kwargs": ELSEWHERE,
+}
+# Architectures that transformers builds with kernels from the hub
+KERNEL_ARCHITECTURES = ("rwkv", "yoso", "mra", "sam3_video")
+ATTENTION = ("eager", "sdpa", "flex_attention")  # flash attention that is not installed is fetched as a kernel
+EXPERTS = ("eager", "batched_mm", "grouped_mm")
+IMPLEMENTATIONS = {
+    "attn_implementation": ATTENTION,
+    "_attn_implementation": ATTENTION,
+    "_attn_implementation_internal": ATTENTION,
+    "experts_implementation": EXPERTS,
+    "_experts_implementation": EXPERTS,
+    "_experts_implementation_internal": EXPERTS,
+}
+# transformers looks such a name up in all of its modules: AutoModel, RagRetriever (which unpickles) or a processor that
+# fetches would do as well
+CLASS_NAMES = {
+    "tokenizer_class": r"(?!Auto|Rag)\w+Tokenizer(Fast)?|(Tokenizers|Python|SentencePiece|MistralCommon)Backend",
+    "processor_class": r"(?!Auto|Mgpstr)\w+Processor",
+    "image_processor_type": r"(?!Auto|OneFormer|Pix2Struct)\w+(ImageProcessor|FeatureExtractor)(Fast|Pil)?",
+    "feature_extractor_type": r"(?!Auto|OneFormer|Pix2Struct)\w+(ImageProcessor|FeatureExtractor)(Fast|Pil)?",
+    "video_processor_type": r"(?!Auto)\w+VideoProcessor(Fast)?",
+    "activation_function": r"(torch\.nn(\.\w+)+)?|\w+",  # sentence-transformers imports it
+}
+# Of keyword arguments that a file passes on, these and no others, with plain values
+TOKENIZER_ARGUMENTS = ("clean", "strip_sep_token", "language", "trust_remote_code")
+TRANSFORMER_ARGUMENTS = (
+    "dtype",
+    "torch_dtype",
+    "attn_implementation",
+    "model_max_length",
+    "padding_side",
+    "truncation_side",
+    "use_fast",
+    "do_lower_case",
+    "min_pixels",
+    "max_pixels",
+    "trust_remote_code",
+)
+SENTENCE_CONFIG = re.compile(r"sentence_[\w-]+_config\.json")
+SENTENCE_ARGUMENTS = (
+    "model_args",
+    "model_kwargs",
+    "tokenizer_args",
+    "processor_kwargs",
+    "config_args",
+    "config_kwargs",
+)
+SENTENCE_MODULES = re.compile(
+    r"sentence_transformers(\.\w+)*\.(Transformer|Pooling|Normalize|Dense|LayerNorm|Dropout|CLIPModel)"
+)
+SETTINGS = re.compile(r"config|^modules\.json$|\.index\.json$")
+SUBFOLDER = re.compile(r"(\w[\w.-]*)?/?")
+SCHEME = re.compile(r"\s*(hf[-_]hub|local-dir)\s*:", re.IGNORECASE)
+
+
+def check_folder(name: str, folder: Path, confined: bool = True) -> None:
+    """Raises InvalidInput where a file of the folder asks for more than its own tensors and vocabularies.
+
+    Args:
+        name: What the user typed.
+        folder: Of a model, in any layout.
+        confined: Whether its files must lie under the roots of the dashboard, with all links followed; not for a
+            snapshot that was just fetched into the cache of the hub.
+    """
+    if confined:
+        refuse_outside(folder)
+    for path in _walk(name, folder):
+        if confined:
+            refuse_outside(path)
+        file = path.relative_to(folder).as_posix()
+        if path.name in FORBIDDEN_FILES:
+            raise _refused(name, FORBIDDEN_FILES[path.name], path.name, file)
+        if path.suffix == ".json" and path.name not in VOCABULARIES:
+            _check_file(name, file, path)
+
+
+def _walk(name: str, folder: Path) -> Iterator[Path]:
+    """Every file down to DEPTH, through links too. Hidden folders are read by no loader."""
+    count = 0
+    for root, folders, names in os.walk(folder, followlinks=True):
+        below = len(Path(root).relative_to(folder).parts)
+        folders[:] = [] if below >= DEPTH else sorted(one for one in folders if not one.startswith("."))
+        count += len(names)
+        if count > MOST_FILES:
+            raise InvalidInput(
+                f"'{name}': '{folder}' holds more than {MOST_FILES:,} files. Expected the folder of one model."
+            )
+        yield from (Path(root, file) for file in sorted(names))
+
+
+def _check_file(name: str, file: str, path: Path) -> None:
+    try:
+        content = files.parse_json(files.read(path).decode())
+    except (OSError, ValueError) as error:
+        if not SETTINGS.search(path.name):
+            return  # unreadable to the libraries too
+        raise InvalidInput(
+            f"'{path}' is not JSON that can be read ({getattr(error, 'strerror', None) or error}). "
+            "Expected settings of a model; mend the file or remove it."
+        ) from None
+    if path.name.endswith(".index.json"):
+        _check_shards(name, file, content)
+        return
+    if path.name == "modules.json":
+        check_modules(name, content)
+    for key, value in _entries(content):
+        if isinstance(value, str) and SCHEME.match(value):
+            raise _refused(name, ELSEWHERE, value, file)
+        if _is_set(key, value):
+            raise _refused(name, FORBIDDEN[key], key, file)
+        check = _CHECKS.get(key)
+        reason = check(key, value) if check and value is not None else None
+        if reason:
+            raise _refused(name, reason, f"{key}: {value}"[:200], file)
+        if key in SENTENCE_ARGUMENTS and SENTENCE_CONFIG.fullmatch(path.name):
+            _check_arguments(name, key, value, TRANSFORMER_ARGUMENTS, file)
+        if key == "tokenizer_kwargs":
+            _check_arguments(name, key, value, TOKENIZER_ARGUMENTS, file)
+
+
+def _is_set(key: str, value: object) -> bool:
+    """Whether a key of FORBIDDEN asks for something. A number may be the id of a token, but 1 also switches code on."""
+    if not value or key not in FORBIDDEN:
+        return False
+    return FORBIDDEN[key] != ELSEWHERE or not isinstance(value, int | float)
+
+
+def _entries(content: object) -> Iterator[tuple[str, object]]:
+    """Every key with its value, at any depth; items of a list go by the key of the list."""
+    pending = [("", content)]
+    while pending:
+        key, value = pending.pop()
+        yield key, value
+        if isinstance(value, Mapping):
+            pending += () if key in LABELS else value.items()
+        elif isinstance(value, list):
+            pending += ((key, item) for item in value)
+
+
+def _check_implementation(key: str, value: object) -> str | None:
+    chosen = value.values() if isinstance(value, Mapping) else [value]
+    return None if all(one is None or one in IMPLEMENTATIONS[key] for one in chosen) else KERNELS
+
+
+def _check_class_name(key: str, value: object) -> str | None:
+    return None if isinstance(value, str) and re.fullmatch(CLASS_NAMES[key], value) else CODE
+
+
+def _check_architecture(_: str, value: object) -> str | None:
+    return KERNELS if value in KERNEL_ARCHITECTURES else None
+
+
+def _check_timm_name(_: str, value: object) -> str | None:
+    return None if isinstance(value, str) and re.fullmatch(r"[\w.-]*", value) else ELSEWHERE
+
+
+def _check_weights_name(_: str, value: object) -> str | None:
+    return None if isinstance(value, str) and _is_file_name(value) else ELSEWHERE
+
+
+def _check_absent(_: str, value: object) -> str | None:
+    return ELSEWHERE
+
+
+_CHECKS: dict[str, Callable[[str, object], str | None]] = {
+    **dict.fromkeys(IMPLEMENTATIONS, _check_implementation),
+    **dict.fromkeys(CLASS_NAMES, _check_class_name),
+    "model_type": _check_architecture,
+    "timm_model_name": _check_timm_name,
+    "transformers_weights": _check_weights_name,
+    "use_timm_backbone": _check_absent,  # false makes transformers look for the backbone at the hub
+}
+
+
+def _check_arguments(name: str, key: str, value: object, allowed: tuple[str, ...], file: str) -> None:
+    if value is None:
+        return
+    if not isinstance(value, Mapping):
+        raise _refused(name, CODE, key, file)
+    for argument, given in value.items():
+        if argument not in allowed or isinstance(given, Mapping | list):
+            raise InvalidInput(
+                f"'{name}' passes '{argument}' in {key} of {file} to a library, which is refused: it could run code or "
+                f"open another file. Expected none but {', '.join(one for one in allowed if 'trust' not in one)}."
+            )
+
+
+def _check_shards(name: str, file: str, content: object) -> None:
+    shards = content.get("weight_map") if isinstance(content, Mapping) else None
+    if not isinstance(shards, Mapping):
+        raise InvalidInput(f"'{name}': {file} has no 'weight_map'. Expected the file of each tensor.")
+    for shard in shards.values():
+        if not isinstance(shard, str) or not _is_file_name(shard):
+            raise _refused(name, ELSEWHERE, str(shard)[:200], file)
+
+
+def _is_file_name(text: str) -> bool:
+    return text not in ("", ".", "..") and not re.search(r"[/\\\0]", text)
+
+
+def check_modules(name: str, modules: object) -> None:
+    """Raises InvalidInput where modules.json names a class that is not allowed, or a folder elsewhere.
+
+    Args:
+        name: What the user typed.
+        modules: What modules.json of a folder in the layout of sentence-transformers says.
+    """
+    if not isinstance(modules, list) or not modules or not all(isinstance(one, Mapping) for one in modules):
+        raise InvalidInput(f"'{name}': modules.json holds no modules. Expected a list of objects with type and path.")
+    for module in modules:
+        kind, path = module.get("type"), module.get("path")
+        if not isinstance(kind, str) or not SENTENCE_MODULES.fullmatch(kind):
+            raise _refused(name, CODE, str(kind)[:200], "modules.json")
+        if not isinstance(path, str) or not SUBFOLDER.fullmatch(path):
+            raise _refused(name, ELSEWHERE, str(path)[:200], "modules.json")
+
+
+def _refused(name: str, reason: str, value: str, file: str) -> InvalidInput:
+    if reason == CODE:
+        advice = "Use a model whose architecture is part of the libraries, with classes of theirs alone."
+    elif reason == KERNELS:
+        advice = f"Use weights in floating point, and an attention of {', '.join(ATTENTION)}; or remove the entry."
+    else:
+        advice = "Expected a folder that is complete by itself: put those files into it, and remove the entry."
+    return InvalidInput(f"'{name}' {reason} ('{value}' in {file}), which is refused. {advice}")
