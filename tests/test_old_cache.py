@@ -1,0 +1,263 @@
+"""A cache that commit 52b9ca1 wrote is complete for today's code: numbers, pictures, views, tags, jobs, stopped runs.
+
+`old_cache/README.md` says how it was made. Versions of probes and metrics rise, and then the same request has another
+key; what is stored under the old one stays visible.
+"""
+
+import json
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
+
+from vlprobe import (
+    annotations,
+    bookmarks,
+    jobs,
+    pictures,
+    registry,
+    runner,
+    runner_answers,
+    verify,
+    views,
+)
+from vlprobe.cli import main
+from vlprobe.models.open_clip_encoder import OpenClipEncoder
+from vlprobe.runner import Request, execute
+from vlprobe.store import Store
+from vlprobe.types import Picture, Run
+
+FOLDER = Path(__file__).resolve().parent / "old_cache"
+ROOT = FOLDER.parent.parent
+EXPECTED = json.loads((FOLDER / "expected.json").read_text("utf-8"))
+STOPPED = EXPECTED["stopped"]
+JOBS = EXPECTED["jobs"]
+DESCRIBED = ("note", "options")  # columns in words, which may be worded otherwise
+
+
+@pytest.fixture
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A copy of the cache; its datasets and pictures have paths relative to the working folder."""
+    shutil.copytree(FOLDER, tmp_path / "old")
+    monkeypatch.chdir(tmp_path / "old")
+    return Store("stored")
+
+
+def printed(*words: str) -> list[dict]:
+    """What the command line prints as JSON."""
+    outcome = CliRunner().invoke(main, ["--cache", "stored", *words, "--format", "json"])
+    assert outcome.exit_code == 0, outcome.output
+    return json.loads(outcome.stdout)
+
+
+def same(value: object, stored: object) -> bool:
+    """Equal; of numbers, to the ten digits that are printed."""
+    if isinstance(value, float) and isinstance(stored, float | int):
+        return math.isclose(value, stored, rel_tol=1e-9, abs_tol=1e-10)
+    return value == stored
+
+
+def differing(rows: Sequence[Mapping], stored: Sequence[Mapping], names: Sequence[str]) -> list[str]:
+    """What of the stored rows is not among the rows, by the columns that name a row; other columns may be new."""
+    found = {tuple(row[name] for name in names): row for row in rows}
+    wrong = []
+    for row in stored:
+        key = tuple(row[name] for name in names)
+        wrong += [
+            f"{key} {column}: {found.get(key, {}).get(column)}, and was {value}"
+            for column, value in row.items()
+            if column not in DESCRIBED and not same(found.get(key, {}).get(column), value)
+        ]
+    return wrong
+
+
+def stored_run(key: str) -> dict:
+    return next(row for row in EXPECTED["runs"] if row["key"] == key)
+
+
+def entries(store: Store) -> dict[str, bytes]:
+    """All tables and manifests of complete entries."""
+    found = [*store.root.glob("cases/*/*"), *store.root.glob("runs/*/*")]
+    return {str(path): path.read_bytes() for path in found if path.is_file()}
+
+
+def answers(store: Store, manifest: Mapping) -> dict[str, float]:
+    """The margin of each case of a run by the case's id."""
+    ids = store.cases(manifest["case_key"]).table("cases", ["id"])["id"].to_pylist()
+    return dict(zip(ids, store.run(manifest["key"]).table("scores", ["margin"])["margin"].to_pylist(), strict=True))
+
+
+class Scorers:
+    """Counts the cases that a probe's scorer is asked."""
+
+    def __init__(self, probe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cases: list[int] = []
+        scorer = registry.load_probe(probe).scorer
+
+        def counted(*arguments, **named):
+            score = scorer(*arguments, **named)
+
+            def counting(table):
+                self.cases += table["case"].to_pylist()
+                return score(table)
+
+            return counting
+
+        monkeypatch.setattr(registry.load_probe(probe), "scorer", counted)
+
+
+def test_all_runs_are_listed_with_their_model_dataset_and_probe(old):
+    rows = printed("show")
+    assert differing(rows, EXPECTED["runs"], ["key"]) == []
+    assert {row["probe"] for row in rows} == {"lgip", "rococo", "prsm", "eqben", "visla"}
+
+
+def test_a_key_names_the_same_run_as_it_did(old):
+    for manifest in old.runs():
+        run = Run(**manifest["run"] | {"metrics": tuple(manifest["run"]["metrics"])})
+        assert (run.key, run.case_key) == (manifest["key"], manifest["case_key"])
+
+
+@pytest.mark.parametrize("words", EXPECTED["numbers"])
+def test_the_numbers_of_a_run_are_those_that_were_shown_when_it_was_made(old, words):
+    stored = EXPECTED["numbers"][words]
+    assert (
+        stored and differing(printed("show", *words.split(" ")), stored, ["key", "metric", "averaging", "slice"]) == []
+    )
+
+
+@pytest.mark.parametrize("key", EXPECTED["failures"])
+def test_the_worst_cases_are_the_same_and_their_pictures_are_found(old, key):
+    stored = EXPECTED["failures"][key]
+    rows = printed("failures", key, "--size", "4", "--outcome", "all")
+    assert stored and differing(rows, stored, ["id"]) == []
+    assert [row["id"] for row in rows] == [row["id"] for row in stored]
+    case_key = stored_run(key)["case_key"]
+    kind = next(iter(views.kinds(stored_run(key)["probe"])))
+    table, total = views.failures(old, case_key, views.Filter(stored_run(key)["model"], kind, outcome="all"), size=1000)
+    assert total == len(table) >= len(rows)
+    for names in table["images"]:
+        for name in names:
+            assert pictures.open_picture(Picture.named(name)).size == (56, 56)
+
+
+def test_saved_views_are_there_and_name_question_sets_and_models_that_are_there(old):
+    known = bookmarks.read(old)
+    assert known == EXPECTED["bookmarks"] and len(known) == 3
+    for query in map(parse_qs, known.values()):
+        if "set" in query:
+            table, total = views.failures(
+                old, query["set"][0], views.Filter(query["model"][0], query["kind"][0], outcome="all", sort="best")
+            )
+            assert total and table["margin"].is_monotonic_decreasing
+
+
+def test_tags_and_notes_are_on_the_cases_that_they_were_written_on(old):
+    assert len(EXPECTED["annotations"]) == 2
+    for case_key, stored in EXPECTED["annotations"].items():
+        found = annotations.read(old, case_key)
+        assert found.damaged == ()
+        assert [(one.case, one.id, list(one.tags), one.note) for one in found.said] == [
+            (one["case"], one["id"], one["tags"], one["note"]) for one in stored
+        ]
+        assert views.questions(old, case_key, [one.case for one in found.said])["id"].tolist() == [
+            one["id"] for one in stored
+        ]
+        model = views.runs_of(old, case_key)["model"].iloc[0]
+        tagged = views.Filter(model, kind="", outcome="all", tagged="größe")
+        assert views.failures(old, case_key, tagged)[1] == sum("größe" in one["tags"] for one in stored) == 1
+
+
+def test_a_later_run_takes_the_kept_embeddings_and_encodes_no_picture_again(old, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a picture was encoded")
+
+    monkeypatch.setattr(OpenClipEncoder, "encode_images", refuse)
+    request = Request(("demo:softmax",), "pairs:pairs.json", "eqben", seed=7, workers=1, examine=False)
+    margins = answers(old, execute(request, old)[0])
+    stored = next(run for run in old.runs() if (run["run"]["model"], run["run"]["probe"]) == ("demo:softmax", "eqben"))
+    assert margins == answers(old, stored) and len(margins) == 5
+
+
+def test_the_examination_of_a_model_is_there(old):
+    examination = views.examinations(old)[0]
+    assert dict(examination.passport)["name"] == "demo:softmax"
+    outcomes = {check.name: check.passed for check in examination.checks}
+    assert outcomes["finite"] and outcomes["text_batch"] and len(outcomes) == 8
+
+
+def test_nothing_is_damaged(old):
+    found = verify.damages(old)
+    assert [damage for damage in found if JOBS["not_begun"] not in str(damage.path)] == []
+
+
+def test_jobs_are_told_as_they_were_left(old):
+    done = jobs.read(old, JOBS["done"])
+    assert (done.state, list(done.keys)) == ("done", JOBS["keys"])
+    assert old.run(done.keys[0]).complete
+    not_begun = jobs.read(old, JOBS["not_begun"])
+    assert not_begun.ended and "never started" in not_begun.error
+    assert not_begun.request == Request(**STOPPED["request"] | {"models": tuple(STOPPED["request"]["models"])})
+    assert [job.id for job in jobs.jobs(old)] == [JOBS["not_begun"], JOBS["done"]]
+
+
+def test_a_stopped_run_goes_on_without_asking_its_finished_parts_again(old, monkeypatch):
+    run = Run(**STOPPED["run"] | {"metrics": tuple(STOPPED["run"]["metrics"])})
+    assert run.key == STOPPED["key"] and sorted(old.run(run.key).parts()) == STOPPED["parts"]
+    # The versions of then, whatever they are today: what is tested is how parts are stored and found.
+    monkeypatch.setattr(runner, "plan", lambda *_: run)
+    monkeypatch.setattr(runner_answers, "PART_CASES", STOPPED["part_cases"])
+    scored = Scorers(run.probe, monkeypatch)
+    request = Request(**STOPPED["request"] | {"models": tuple(STOPPED["request"]["models"])})
+    manifest = execute(request, old)[0]
+    finished = len(STOPPED["parts"]) * STOPPED["part_cases"]
+    assert scored.cases == list(range(finished, STOPPED["n_cases"])) != []
+    uninterrupted = {row["id"]: row["margin"] for row in STOPPED["answers"]}
+    assert answers(old, manifest) == pytest.approx(uninterrupted, abs=1e-9)
+    shown = {row["metric"]: row["value"] for row in printed("show", run.key) if row["key"] == run.key}
+    current = {metric.name: metric.version for metric in registry.load_probe(run.probe).metrics}
+    for row in STOPPED["whole"]:
+        if f"{row['metric']}@{current.get(row['metric'])}" in run.metrics:
+            assert same(shown[row["metric"]], row["value"]), row["metric"]
+
+
+def test_a_job_that_was_not_begun_ends_with_the_run_of_today_and_changes_no_older_one(old, monkeypatch):
+    monkeypatch.setattr(runner_answers, "PART_CASES", STOPPED["part_cases"])
+    before = {path: content for path, content in entries(old).items() if STOPPED["key"] not in path}
+    scored = Scorers(STOPPED["run"]["probe"], monkeypatch)
+    assert jobs.work(old.address, JOBS["not_begun"]) == 0
+    job = jobs.read(old, JOBS["not_begun"])
+    assert job.state == "done" and len(job.keys) == 1
+    if job.keys[0] == STOPPED["key"]:
+        assert len(scored.cases) == STOPPED["n_cases"] - len(STOPPED["parts"]) * STOPPED["part_cases"]
+    else:  # a version has risen since: all is asked anew, and what was finished of the older run is left as it is
+        assert scored.cases == list(range(old.find(job.keys[0])["n_cases"]))
+        assert sorted(old.run(STOPPED["key"]).parts()) == STOPPED["parts"]
+    assert before.items() <= entries(old).items()
+    assert {job.keys[0], *(row["key"] for row in EXPECTED["runs"])} == {row["key"] for row in printed("show")}
+
+
+@pytest.mark.parametrize("page", ["overview", "failures"])
+def test_a_page_shows_an_old_question_set_by_a_saved_view(old, monkeypatch, page):
+    monkeypatch.setattr("vlprobe.store.DEFAULT", old.root)
+    query = parse_qs(EXPECTED["bookmarks"]["lgip: best first"])
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, values in query.items():
+        app.query_params[name] = values[0]
+    app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+    assert not app.exception, app.exception[0].message
+    assert not app.error
+    shown = " ".join(element.proto.body for element in app.get("html"))
+    if page == "failures":
+        opened = [button.key for button in app.button if button.label == "Details"]
+        table, _ = views.failures(old, query["set"][0], views.Filter(query["model"][0], outcome="all", sort="best"))
+        assert opened == [f"open_{case}" for case in table["case"]][: len(opened)] != []
+        assert len(app.get("image")) >= len(opened)
+        assert "missing or damaged" not in shown
+    else:
+        assert "demo:softmax" in shown
