@@ -126,13 +126,13 @@ def test_what_is_being_asked_is_shown_and_not_asked_again(monkeypatch, store: St
     picked = {"before": "demo:softmax", "control": "demo:sigmoid", "after": "demo:weak"}
     for probe in ("lgip", "prsm"):
         left(store, Request(tuple(picked.values()), "demo", probe), "queued")
-    monkeypatch.setattr(jobs, "_alive", lambda _: True)
+    monkeypatch.setattr(jobs, "_gone", lambda _: "")
     at = open_page(monkeypatch, store, "repair", **picked)
     assert not at.error
     assert "Waiting demo:softmax, demo:sigmoid, demo:weak on demo · lgip" in words(at)
     assert "1 more such job waits for its end" in words(at)
     assert "ask_missing" not in [button.key for button in at.button]
-    monkeypatch.setattr(jobs, "_alive", lambda _: False)
+    monkeypatch.setattr(jobs, "_gone", lambda _: "Its process was killed.")
     at.run()
     assert "ask_missing" in [button.key for button in at.button]
 
@@ -235,13 +235,13 @@ def test_a_plain_training_is_the_control(monkeypatch, store: Store, begun: list)
 
 def test_a_running_training_says_how_fast_it_is_and_can_be_cancelled(monkeypatch, store: Store):
     job_id, _ = training(store, "running")
-    monkeypatch.setattr(jobs, "_alive", lambda _: True)
+    monkeypatch.setattr(jobs, "_gone", lambda _: "")
     at = open_page(monkeypatch, store, "repair")
     assert "2 of 4 steps · 0.5 s a step · about 1 s left" in words(at)
     at.button(key="train_cancel").click().run()
     assert (store.root / "jobs" / job_id / "cancel").exists()
     assert "Stopping at the next step" in labels(at)
-    monkeypatch.setattr(jobs, "_alive", lambda _: False)
+    monkeypatch.setattr(jobs, "_gone", lambda _: "Its process was killed.")
     at.run()
     assert "Resume" in labels(at)
     assert "killed" in at.error[0].value
@@ -249,7 +249,7 @@ def test_a_running_training_says_how_fast_it_is_and_can_be_cancelled(monkeypatch
 
 def test_panel_and_table_tell_one_state_of_a_training_that_begins_after_the_page_was_drawn(monkeypatch, store: Store):
     job_id, _ = training(store, "queued")
-    monkeypatch.setattr(jobs, "_alive", lambda _: True)
+    monkeypatch.setattr(jobs, "_gone", lambda _: "")
     status = store.root / "jobs" / job_id / "status.json"
 
     def drawn_later(draw, run_every: float | None = None):

@@ -300,6 +300,8 @@ def jobs(ctx: click.Context, cancel_id: str | None, resume_id: str | None, log_i
             for job in jobs.jobs(store)
         ]
         print_table(pd.DataFrame(rows, columns=["id", "state", "models", "dataset", "probe", "done", "error"]), how)
+        for line in jobs.damaged(store):
+            click.echo(f"Left out: {line}", err=True)
 
 
 @main.command()

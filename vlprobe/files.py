@@ -57,6 +57,14 @@ def read(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def unreadable(path: Path, error: OSError) -> str:
+    """One line about a stored file that cannot be opened, and who can do what about it."""
+    remedy = REPAIR
+    if isinstance(error, PermissionError):
+        remedy = "Whoever wrote it can let others read it: chmod -R a+rX, with the folder of the cache."
+    return f"'{path}' cannot be read ({error.strerror}). {remedy}"
+
+
 def parse_json(text: str, unique: bool = False) -> object:
     """What a JSON text says. Raises ValueError, also where it nests too deeply or, if `unique`, says a name twice."""
     try:

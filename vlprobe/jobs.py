@@ -12,7 +12,6 @@ that is set anew can make two of one.
 """
 
 import contextlib
-import json
 import os
 import re
 import subprocess
@@ -26,7 +25,7 @@ from pathlib import Path
 
 import psutil
 
-from vlprobe import processes
+from vlprobe import processes, store_jobs
 from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput, JobFailed, NotFound, VlprobeError
 from vlprobe.files import turn, write_bytes, write_json
@@ -36,7 +35,7 @@ from vlprobe.store import Store
 from vlprobe.training.request import TrainRequest
 
 Asked = Request | TrainRequest
-ENDED = ("done", "failed", "cancelled", "dead")
+ENDED = store_jobs.ENDED
 _WRITE_EVERY = 0.3  # seconds between two writes of the status
 _LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
 _SPAWNED = 10  # seconds in which a process that was started has said so
@@ -79,9 +78,8 @@ class Cancelled(VlprobeError):
 
 def _folder(store: Store, job_id: str) -> Path:
     folder = store.root / "jobs" / job_id
-    if not re.fullmatch("[0-9a-f]{1,40}", job_id) or not (folder / "request.json").exists():
-        known = sorted(path.parent.name for path in store.root.glob("jobs/*/request.json"))
-        raise NotFound("job", job_id, known)
+    if not store_jobs.ID.fullmatch(job_id) or not store_jobs.is_job(folder):
+        raise NotFound("job", job_id, [one.name for one in store_jobs.folders(store.root)])
     return folder
 
 
@@ -150,54 +148,69 @@ def read(store: Store, job_id: str) -> Job:
             _children.pop(pid, None)
     request, created = _asked(folder)
     status = _status(folder)
-    if status["state"] not in ENDED and not _alive(folder):
+    if status["state"] not in ENDED and (gone := _gone(folder)):
         status = _status(folder)  # it may have ended between the two looks
         if status["state"] not in ENDED:
-            status |= {"state": "dead", "error": "Its process is gone: killed, or the machine restarted. Resume it."}
+            status |= {"state": "dead", "error": gone}
     return Job(id=job_id, request=request, created=created, **status | {"keys": tuple(status.get("keys", ()))})
 
 
 def _asked(folder: Path) -> tuple[Asked, float]:
-    """What the job was asked, and when."""
+    """What the job was asked, and when. Raises InvalidInput where that is damaged, NotFound where it is gone."""
     try:
-        given = json.loads((folder / "request.json").read_bytes())
-        created = given.pop("created")
-        kind, names = (TrainRequest, "datasets") if "datasets" in given else (Request, "models")
-        return kind(**given | {names: tuple(given[names])}), created
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise InvalidInput(f"'{folder}/request.json' is damaged. Delete the folder, start the run anew.") from None
+        given = store_jobs.request(folder)
+    except FileNotFoundError:
+        raise NotFound("job", folder.name, []) from None
+    created = given.pop("created")
+    kind, names = (TrainRequest, "datasets") if "datasets" in given else (Request, "models")
+    return kind(**given | {names: tuple(given[names])}), created
 
 
 def _status(folder: Path) -> dict:
     """What the job last said of itself; one whose word is lost counts as gone."""
     try:
-        status = json.loads((folder / "status.json").read_bytes())
-        Job(id="", request=None, **status)
+        return store_jobs.status(folder)
     except FileNotFoundError:  # its maker was killed before it was started
         return {"state": "dead", "error": "It was never started. Resume it."}
-    except (ValueError, TypeError):
+    except InvalidInput:
         return {"state": "dead", "error": "What it said of itself is damaged. Resume it."}
-    return status
 
 
-def _alive(folder: Path) -> bool:
+def _gone(folder: Path) -> str:
+    """Why no process works at a job that has not ended, in one line; "" while one does."""
+    gone = "Its process is gone: killed, or the machine restarted. Resume it."
     try:
-        pid = json.loads((folder / "process.json").read_bytes())["pid"]
-        return folder.name in psutil.Process(pid).cmdline()
-    except (FileNotFoundError, ValueError):  # written right after the process was started
-        age = time.time() - (folder / "status.json").stat().st_mtime
-        return abs(age) < _SPAWNED
+        return "" if folder.name in psutil.Process(store_jobs.pid(folder)).cmdline() else gone
+    except FileNotFoundError:  # written right after the process was started
+        with contextlib.suppress(FileNotFoundError):
+            return "" if abs(time.time() - (folder / "status.json").stat().st_mtime) < _SPAWNED else gone
+    except InvalidInput:
+        return "Which process is at it is damaged (process.json), so it counts as stopped. Resume it."
     except (psutil.NoSuchProcess, psutil.AccessDenied):  # a zombie is none such; another's process is not ours
-        return False
+        pass
+    return gone
 
 
 def jobs(store: Store) -> list[Job]:
     """All jobs whose request can be read, latest first by the clock at which they were made."""
     found = []
-    for path in store.root.glob("jobs/*/request.json"):
-        with contextlib.suppress(InvalidInput):
-            found.append(read(store, path.parent.name))
+    for folder in store_jobs.folders(store.root):
+        with contextlib.suppress(InvalidInput, NotFound):  # see `damaged`; or gone meanwhile
+            found.append(read(store, folder.name))
     return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
+
+
+def damaged(store: Store) -> list[str]:
+    """One line for each job of which nobody can tell what it was asked."""
+    lines = []
+    for folder in store_jobs.folders(store.root):
+        try:
+            _asked(folder)
+        except InvalidInput as error:
+            lines.append(str(error))
+        except NotFound:  # gone meanwhile
+            continue
+    return lines
 
 
 def before(store: Store, job: Job) -> list[Job]:

@@ -297,6 +297,8 @@ def past() -> None:
     """The newest jobs but for the one that is watched, each with a way back to it."""
     watching = st.query_params.get("job", "")
     found = [job for job in jobs.jobs(store()) if job.id != watching][:12]
+    for line in jobs.damaged(store()):
+        st.warning(plain(said(line)), icon=":material/warning:")
     if not found:
         quiet(
             "None yet. Runs that were started in a terminal are not listed here; their results are on the other pages."

@@ -1,7 +1,6 @@
 """Whether what is stored is still what was written: read on the page, told in plain words, made anew by a press."""
 
 import html
-import json
 import re
 import shlex
 import time
@@ -13,7 +12,7 @@ import streamlit as st
 
 from vlprobe import access, jobs, registry, verify
 from vlprobe.errors import VlprobeError
-from vlprobe.files import REPAIR, turn
+from vlprobe.files import REPAIR, parse_json, turn
 from vlprobe.markup import breakable, tag
 from vlprobe.runner import Request
 from vlprobe.store import Store
@@ -211,7 +210,7 @@ def _known(there: Store) -> Known:
     runs = {}
     for path in there.root.glob("runs/*/manifest.json"):
         try:
-            run = Run(**json.loads(path.read_bytes())["run"])
+            run = Run(**parse_json(path.read_text())["run"])
             if run.key == path.parent.name:  # the rest of a damaged manifest may be wrong, but not this
                 runs[run.key] = run
         except (OSError, ValueError, TypeError, KeyError):

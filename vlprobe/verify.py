@@ -6,7 +6,6 @@ again once it is gone; what is damaged there goes in both places.
 
 import contextlib
 import functools
-import json
 import re
 import shutil
 import tempfile
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlprobe import annotations, doctor, embeddings_kept, files
+from vlprobe import annotations, doctor, embeddings_kept, files, store_jobs
 from vlprobe.errors import InvalidInput
 from vlprobe.remote import Damaged, Remote
 from vlprobe.store import Entry, Store
@@ -77,6 +76,7 @@ def damages(
         looks += _there(store.mirror.remote)
     if again is not None:
         among = {one.name if isinstance(one, Object) else one for damage in again for one in damage.drop}
+        among |= {one.parent for one in among if isinstance(one, Path)}  # of a job one file may go
         looks = [(look, path) for look, path in looks if path in among]
     for done, (look, path) in enumerate(looks):
         progress("Reading what is stored", done, len(looks))
@@ -90,8 +90,10 @@ def repair(found: list[Damage]) -> None:
         try:
             if isinstance(path, Object):
                 path.remote.remove([path.name])
-            elif path.is_dir():
+            elif path.is_dir() and path.parent.name in ("cases", "runs", "jobs"):
                 _empty(path)
+            elif path.is_dir():
+                shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
         except OSError as error:
@@ -101,7 +103,8 @@ def repair(found: list[Damage]) -> None:
 def _empty(folder: Path) -> None:
     """Removes what is in a folder but its lock, which another process may be waiting for."""
     with files.turn(folder / ".lock", lambda: None):
-        (folder / "manifest.json").unlink(missing_ok=True)  # first: half a folder must not pass for a whole one
+        if not (folder / "manifest.json").is_dir():
+            (folder / "manifest.json").unlink(missing_ok=True)  # first: half a folder must not pass for a whole one
         for path in folder.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)
@@ -155,12 +158,24 @@ def _examination(path: Path) -> Iterator[Damage]:
 
 
 def _job(folder: Path) -> Iterator[Damage]:
-    for name in ("request.json", "status.json"):
+    """A job that has not begun has no status and no process yet; what is damaged of one that has can be said anew."""
+    if not store_jobs.ID.fullmatch(folder.name):
+        return
+    for file, read, drop in (
+        ("request.json", store_jobs.request, folder),
+        ("status.json", store_jobs.status, folder / "status.json"),
+        ("process.json", store_jobs.pid, folder / "process.json"),
+    ):
         try:
-            json.loads((folder / name).read_bytes())
-        except (OSError, ValueError):
-            yield Damage(folder / name, "it cannot be read", (folder,))
-            return
+            read(folder)
+        except FileNotFoundError:
+            if file == "request.json" and any(not path.name.startswith(".") for path in folder.iterdir()):
+                yield Damage(folder / file, "it is gone", (folder,))
+                return
+        except InvalidInput:
+            yield Damage(folder / file, "it is not what was written", (drop,))
+            if drop == folder:
+                return
 
 
 def _said(store: Store, path: Path) -> Iterator[Damage]:

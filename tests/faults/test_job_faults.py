@@ -22,6 +22,7 @@ from vlprobe import jobs
 from vlprobe.errors import InvalidInput
 from vlprobe.runner import Request, execute
 from vlprobe.store import Store
+from vlprobe.training.request import TrainRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = 86_400
@@ -31,6 +32,7 @@ from pathlib import Path
 from vlprobe import jobs
 from vlprobe.runner import Request
 from vlprobe.store import Store
+from vlprobe.training.request import TrainRequest
 for model in ("control:random", "control:constant"):
     request = Request((model,), sys.argv[2], "lgip", device="cpu", limit=1, examine=False)
     print(jobs.start(request, Store(Path(sys.argv[1]))), flush=True)
@@ -149,25 +151,116 @@ def test_a_running_job_comes_before_any_that_waits_and_an_ended_or_dead_one_befo
         assert [one.id for one in jobs.before(store, jobs.read(store, "a"))] == ["b"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"state": "running", "rocket": 1}', '{"label": "x"}', "\x00"])
-def test_a_job_whose_word_is_damaged_counts_as_stopped_and_hides_no_other(store, text):
+DEEP = "[" * 100_000
+NO_JSON_OBJECT = ["", "{", "[]", "null", "5", DEEP, '{"x": ' + DEEP, "\x00", "\xff"]
+NO_STATUS = [
+    *(*NO_JSON_OBJECT, "{}", '{"label": "x"}', '{"state": null}', '{"state": "sleeping"}', '{"state": []}'),
+    *('{"state": "done", "rocket": 1}', '{"state": "done", "created": 5}', '{"state": "done", "label": 5}'),
+    *('{"state": "done", "keys": "abc"}', '{"state": "done", "keys": [5]}', '{"state": "done", "done": "x"}'),
+    *('{"state": "done", "total": NaN}', '{"state": "done", "updated": 1e999}', '{"state": "done", "queued": 1e99}'),
+    *('{"state": "done", "started": true}', '{"state": "done", "label": "\\ud800"}'),
+    '{"state": "done", "done": ' + "9" * 5000 + "}",
+]
+WRONG_REQUESTS = [
+    *({"models": 5}, {"models": [5]}, {"dataset": None}, {"options": []}, {"limit": "x"}, {"seed": 10**30}, {"x": 1}),
+    *({"created": "now"}, {"created": 1e300}, {"created": float("nan")}, {"examine": 1}, {"probe": "\ud800"}),
+]
+
+
+def changed_request(**changes) -> str:
+    return json.dumps(asdict(Request(("control:random",), "demo", "lgip")) | {"created": 1.0} | changes)
+
+
+def repaired(store: Store) -> list[str]:
+    """What `vlprobe verify --repair` names; afterwards it names nothing any more."""
+    from click.testing import CliRunner
+
+    from vlprobe.cli import main
+
+    command = ["--cache", str(store.root), "verify"]
+    done = CliRunner().invoke(main, [*command, "--repair"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("text", NO_STATUS, ids=lambda text: text[:40])
+def test_a_job_whose_word_is_damaged_counts_as_stopped_hides_no_other_and_is_mended(store, text):
     folder = write(store, "abc")
     write(store, "def", "done")
-    (folder / "status.json").write_text(text)
+    (folder / "status.json").write_text(text, "latin-1")
     job = jobs.read(store, "abc")
     assert job.state == "dead"
     assert "Resume it" in job.error
     assert {one.id for one in jobs.jobs(store)} == {"abc", "def"}
+    assert repaired(store) == [f"{folder / 'status.json'}: it is not what was written"]
+    assert jobs.read(store, "abc").error == "It was never started. Resume it."
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"models": 5}', '{"created": 1, "models": ["a"], "x": 1}'])
-def test_a_job_whose_request_is_damaged_is_named_and_hides_no_other(store, text):
+@pytest.mark.parametrize(
+    "text", [*NO_JSON_OBJECT, "{}", *(changed_request(**one) for one in WRONG_REQUESTS)], ids=lambda text: text[-40:]
+)
+def test_a_job_whose_request_is_damaged_is_named_hides_no_other_and_goes(store, text):
     folder = write(store, "abc")
     write(store, "def", "done")
-    (folder / "request.json").write_text(text)
+    (folder / "request.json").write_text(text, "latin-1")
     with pytest.raises(InvalidInput, match="is damaged"):
         jobs.read(store, "abc")
     assert [one.id for one in jobs.jobs(store)] == ["def"]
+    assert [str(folder / "request.json") in line for line in jobs.damaged(store)] == [True]
+    assert repaired(store) == [f"{folder / 'request.json'}: it is not what was written"]
+    assert jobs.damaged(store) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*NO_JSON_OBJECT, "{}", '{"pid": null}', '{"pid": -1}', '{"pid": true}', '{"pid": 1e9}', f'{{"pid": {10**30}}}'],
+)
+def test_a_job_whose_process_is_not_told_counts_as_stopped_and_is_mended(store, text):
+    folder = write(store, "abc")
+    waiting = write(store, "def", "queued", queued=5.0)
+    (folder / "process.json").write_text(text, "latin-1")
+    with process("vlprobe.jobs", "def") as pid:
+        (waiting / "process.json").write_text(json.dumps({"pid": pid}))
+        assert jobs.read(store, "abc").state == "dead"
+        assert "process.json" in jobs.read(store, "abc").error
+        assert jobs.before(store, jobs.read(store, "def")) == []
+    assert repaired(store) == [f"{folder / 'process.json'}: it is not what was written"]
+    assert jobs.read(store, "abc").request == Request(("control:random",), "demo", "lgip")
+
+
+@pytest.mark.parametrize("name", ["abc (copy)", "copy of abc", "-abc", "--help", "ABC", "a" * 41])
+def test_a_folder_that_is_no_job_keeps_none_waiting_and_stays(store, name):
+    folder = write(store, name)
+    (folder / "status.json").write_text("null")
+    write(store, "def", "done")
+    assert [one.id for one in jobs.jobs(store)] == ["def"]
+    assert jobs.before(store, jobs.read(store, "def")) == []
+    assert repaired(store) == []
+    assert (folder / "request.json").exists()
+
+
+def test_a_job_that_has_not_begun_is_not_repaired_away(store):
+    job_id = jobs.write(Request(("control:random",), "demo", "lgip"), store)
+    assert repaired(store) == []
+    assert jobs.read(store, job_id).error == "It was never started. Resume it."
+
+
+def test_a_folder_where_a_file_of_a_job_should_be_is_named_and_goes(store):
+    for job_id, name in (("a", "request.json"), ("b", "status.json"), ("c", "process.json")):
+        folder = write(store, job_id)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).mkdir()
+    assert len(jobs.jobs(store)) == 2
+    assert "cannot be read (Is a directory)" in jobs.damaged(store)[0]
+    assert len(repaired(store)) == 3
+    assert len(jobs.jobs(store)) == 2
+
+
+def test_every_field_of_a_request_is_read_back(store):
+    training = TrainRequest("demo:weak", ("demo-train",), "x.safetensors")
+    for request in (Request(("control:random",), "demo", "lgip", {"k": [1, "a"]}), training):
+        assert jobs.read(store, jobs.write(request, store)).request == request
 
 
 def test_of_a_log_the_end_is_read_however_long_it_is_and_nothing_of_one_that_never_began(store):
