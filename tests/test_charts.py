@@ -3,11 +3,12 @@
 import math
 
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlprobe import charts
+from vlprobe import charts, charts_looks, markup, registry, report_figures
 from vlprobe.metrics.pairwise import METRICS
 
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -61,11 +62,53 @@ def test_what_is_unknown_is_a_dash_and_has_no_interval():
     assert charts.interval(NAN, 0.5, "rate") == ""
 
 
-def test_models_keep_their_looks_and_no_two_of_fifty_share_them():
-    models = [f"m{number}" for number in range(50)]
-    looks = charts.styles(models)
-    assert len(set(looks.values())) == 50
-    assert charts.styles(models[:3])["m2"] == looks["m2"]
+@given(st.dictionaries(st.text(min_size=1, max_size=9), st.text(max_size=4), max_size=20), st.integers(0, 20))
+def test_a_model_that_is_stored_later_changes_no_other_models_look(digests: dict[str, str], count: int):
+    before = dict(list(digests.items())[:count])
+    looks = charts.styles(digests)
+    assert set(looks) == set(digests)
+    assert charts.styles(before) == {model: looks[model] for model in sorted(before, key=list(looks).index)}
+
+
+def test_every_one_of_48_models_has_a_look_of_its_own_and_more_share_theirs():
+    assert len(set(charts.styles([f"m{number}" for number in range(48)]).values())) == 48
+    many = charts.styles([f"m{number}" for number in range(200)])
+    assert len(many) == 200
+    assert set(many.values()) == set(charts_looks.PAIRS)
+
+
+def test_where_two_digests_meet_the_first_stored_keeps_its_look():
+    first, second = (charts.styles(dict.fromkeys(names, "same")) for names in (("a", "b"), ("b", "a")))
+    assert first["a"] == second["b"] == charts.styles({"c": "same"})["c"]
+    assert len({first["a"], first["b"]}) == 2
+
+
+def test_shipped_models_have_the_looks_of_the_table_whatever_else_is_stored_and_nobody_else_has_them():
+    names = [f"m{number}" for number in range(200)]
+    looks = charts.styles([*names, *charts_looks.SHIPPED])
+    assert {model: looks[model] for model in charts_looks.SHIPPED} == dict(charts_looks.SHIPPED)
+    assert not {looks[name] for name in names} & set(charts_looks.SHIPPED.values())
+    assert {name for name in registry.names("models") if name.startswith(("demo:", "control:"))} <= set(looks)
+
+
+def test_controls_are_grey_and_nobody_else_is():
+    looks = charts.styles(["control:random", "control:constant", "control:mine", *(f"m{n}" for n in range(99))])
+    assert {model for model, (color, _) in looks.items() if color == charts_looks.GREY} == {
+        *("control:random", "control:constant", "control:mine")
+    }
+    assert list(looks)[-3:] == ["control:constant", "control:mine", "control:random"]
+
+
+def test_looks_are_the_same_in_another_process_and_on_another_machine():
+    assert charts.styles({"a": "0" * 32, "b": "1" * 32}) == {"a": ("#0072B2", "star"), "b": ("#0072B2", "pentagon")}
+
+
+def test_every_symbol_can_be_written_drawn_and_told_apart_by_its_line():
+    assert len(set(markup.SHAPES.values())) == len(charts_looks.SYMBOLS)
+    drawn = {report_figures._mark(symbol, 9, 9, "red") for symbol in charts_looks.SYMBOLS}
+    assert len(drawn) == len(charts_looks.SYMBOLS)
+    go.Figure(go.Scatter(x=[0] * 11, y=[0] * 11, marker={"symbol": charts_looks.SYMBOLS}))  # refuses unknown ones
+    assert {charts_looks.dash(look) for look in charts_looks.PAIRS} == set(charts_looks.DASHES)
 
 
 def _luminance(color: str) -> float:
@@ -76,6 +119,6 @@ def _luminance(color: str) -> float:
 
 @pytest.mark.parametrize("background", ["#ffffff", "#12161d"])
 def test_every_colour_stands_out_on_light_and_dark(background: str):
-    for color in charts.COLORS:
+    for color in (*charts.COLORS, charts_looks.GREY):
         light, dark = sorted((_luminance(color), _luminance(background)), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 3, color

@@ -4,6 +4,7 @@ import html
 import json
 import math
 import re
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -14,9 +15,19 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
-from tests.test_pages import open_page, words
+from tests.test_pages import bodies, open_page, words
 from tests.test_views_compare import MODELS, filled, key, partial_answers  # noqa: F401 (fixtures)
-from vlprobe import charts, charts_compare, markup_compare, ui_cards, ui_compare, views, views_compare
+from vlprobe import (
+    charts,
+    charts_compare,
+    charts_looks,
+    markup,
+    markup_compare,
+    ui_cards,
+    ui_compare,
+    views,
+    views_compare,
+)
 from vlprobe.runner import Request, execute
 from vlprobe.store import Store
 
@@ -99,7 +110,9 @@ def test_the_url_says_who_is_compared_with_whom(shown, filled: Store, key: str):
     at = shown(base=MODELS[2], **{"with": MODELS[0]}, area=IN_URL)
     assert at.selectbox(key="base").value == MODELS[2]
     assert at.multiselect(key="with").value == [MODELS[0]]
-    assert f"● {MODELS[0]} against ■ {MODELS[2]}" in words(at)
+    looks = charts.styles(views.models(filled))
+    shapes = [markup.SHAPES[looks[name][1]] for name in (MODELS[0], MODELS[2])]
+    assert f"{shapes[0]} {MODELS[0]} against {shapes[1]} {MODELS[2]}" in words(at)
     assert f"{MODELS[1]} against" not in words(at)
     at.multiselect(key="with").set_value([MODELS[0], MODELS[1]]).run()
     assert at.query_params["with"] == "|".join(MODELS[:2])
@@ -115,6 +128,26 @@ def test_nonsense_in_the_url_falls_back_to_what_there_is(shown):
     assert at.selectbox(key="base").value == MODELS[0]
     assert at.multiselect(key="with").value == list(MODELS[1:])
     assert "shapes" not in figure(at)["layout"]
+
+
+def test_a_model_keeps_its_mark_when_another_is_stored_and_in_a_copy_that_cannot_be_written(
+    monkeypatch,
+    tmp_path: Path,
+    filled: Store,  # noqa: F811
+    key: str,  # noqa: F811
+):
+    run = views.runs_of(filled, key).set_index("model")["key"][MODELS[0]]
+    fewer = Store(shutil.copytree(filled.root, tmp_path / "cache"))
+    shutil.rmtree(fewer.root / "runs" / run)
+    marked = r'color:(#\w+)">(.)</span> (dealt:<wbr>2|control:<wbr>random)'
+    looks = set(re.findall(marked, bodies(open_page(monkeypatch, fewer, "overview"))))
+    assert len(looks) == 2
+    shutil.copytree(filled.root / "runs" / run, fewer.root / "runs" / run)
+    for path in (fewer.root, *fewer.root.rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o222)
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    assert set(re.findall(marked, bodies(open_page(monkeypatch, fewer, "overview")))) == looks
+    assert {color for color, _, name in looks if name.startswith("control")} == {charts_looks.GREY}
 
 
 def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(shown):

@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
+from vlprobe.charts_looks import COLORS, DASHES, SYMBOLS, Looks, dash, styles
 from vlprobe.types import Metric
 
-# Okabe and Ito's colours, told apart by colour-blind people too, without those that vanish on white; and a shape each.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#B5679A", "#A67C00", "#3D9BD1", "#7A7A7A")
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "star", "cross", "hexagon", "triangle-down")
+__all__ = ["COLORS", "DASHES", "SYMBOLS", "Looks", "styles"]
+
 WAYS = {"up": "higher is better", "down": "lower is better", "none": ""}
 QUIET = "#8a94a3"  # lines that are no data: readable on white and on near-black
-DASHES = ("solid", "dash", "dot", "dashdot")
-Looks = Mapping[str, tuple[str, str]]  # colour and shape of each model
 
 
 def unit_of(metric: Metric, unit: str) -> str:
@@ -55,11 +53,6 @@ def safe(text: str) -> str:
     '&lt;b&gt;R&amp;D&lt;/b&gt; %&#123;x}'
     """
     return html.escape(text).replace("%{", "%&#123;")
-
-
-def styles(models: Sequence[str]) -> Looks:
-    """Colour and shape of each model, by its place in the list: the same list gives the same looks on every page."""
-    return {model: (COLORS[place % len(COLORS)], SYMBOLS[place % len(SYMBOLS)]) for place, model in enumerate(models)}
 
 
 def dots(
@@ -124,7 +117,7 @@ def distribution(table: pd.DataFrame, metric: Metric, unit: str, looks: Looks) -
             x=[*own["left"], own["right"].iloc[-1]],
             y=[*own["share"], own["share"].iloc[-1]],
             mode="lines",
-            line={"color": looks[model][0], "shape": "hv", "width": 2, "dash": DASHES[list(looks).index(model) % 4]},
+            line={"color": looks[model][0], "shape": "hv", "width": 2, "dash": dash(looks[model])},
             name=safe(model),
             hovertemplate=f"<b>{safe(model)}</b><br>from %{{x:.3f}}: %{{y:.1%}} of the cases<extra></extra>",
         )

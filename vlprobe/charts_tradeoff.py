@@ -7,9 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.charts import (
-    DASHES,
     QUIET,
-    Looks,
     arms,
     axis,
     finished,
@@ -21,6 +19,7 @@ from vlprobe.charts import (
     unit_of,
     wrapped,
 )
+from vlprobe.charts_looks import Looks, dash
 from vlprobe.types import Metric
 
 _LABELLED = 6  # models that still fit with their names beside their marks
@@ -179,7 +178,7 @@ def curves(
             y=own["value"],
             error_y=arms(own["value"], own["low"], own["high"], color),
             mode="lines+markers",
-            line={"color": color, "width": 2, "dash": DASHES[list(looks).index(model) % len(DASHES)]},
+            line={"color": color, "width": 2, "dash": dash(looks[model])},
             marker={"color": color, "symbol": symbol, "size": 11},
             name=safe(model),
             text=[

@@ -5,9 +5,10 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from vlprobe import charts
+from vlprobe import charts_looks
+from vlprobe.charts_looks import Look
 
-SHAPES = dict(zip(charts.SYMBOLS, "●◆■▲★✚⬢▼", strict=True))
+SHAPES = dict(zip(charts_looks.SYMBOLS, "●◆■▲★✚⬢▼⬟◄►", strict=True))
 
 
 def tag(name: str, text: str, **attributes: str) -> str:
@@ -16,7 +17,7 @@ def tag(name: str, text: str, **attributes: str) -> str:
     return f"<{name}{given}>{html.escape(text)}</{name}>"
 
 
-def mark(look: tuple[str, str]) -> str:
+def mark(look: Look) -> str:
     """A model's colour and shape, as in the charts."""
     color, symbol = look
     return f'<span aria-hidden="true" style="color:{color}">{SHAPES[symbol]}</span>'

@@ -40,7 +40,7 @@ def report(store: Store, case_key: str) -> str:
     runs = runs.loc[ordered(runs.index)]
     probe = runs["probe"].iloc[0]
     metrics = markup_tables.metrics(probe)
-    looks = charts.styles(ordered(views.runs(store)["model"].unique()))
+    looks = charts.styles(views.models(store))
     sets = views.question_sets(store).set_index("case_key")
     told = sets.loc[case_key, "label"]
     body = [

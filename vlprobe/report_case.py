@@ -22,7 +22,7 @@ def case_page(store: Store, case_key: str, model: str, number: int, other: str =
         other: The model that it is compared with, if any.
     """
     own = views.runs_of(store, case_key).set_index("model")
-    probe, looks = own["probe"].iloc[0], styles(ordered(views.runs(store)["model"].unique()))
+    probe, looks = own["probe"].iloc[0], styles(views.models(store))
     row = next(views.questions(store, case_key, [number]).itertuples())
     said = markup_cards.by_case(views.answers(store, case_key, [number]))[number]
     names = list(dict.fromkeys([model, *filter(None, [other]), *ordered(own.index)]))

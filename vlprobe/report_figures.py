@@ -153,6 +153,9 @@ def _mark(symbol: str, x: float, y: float, color: str, size: float = 6) -> str:
         "square": (4, 0.5),
         "triangle-up": (3, 0.0),
         "triangle-down": (3, 0.5),
+        "triangle-right": (3, 0.75),
+        "triangle-left": (3, 2.25),
+        "pentagon": (5, 0.0),
         "hexagon": (6, 0.0),
         "star": (10, 0.0),
     }[symbol]

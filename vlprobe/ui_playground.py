@@ -74,8 +74,8 @@ def _page() -> None:
         with results:
             st.info("Choose a model." if caption else "Type what the picture shows.", icon=":material/edit:")
         return
-    stored = ordered(view("runs")["model"].unique())
-    looks = charts.styles(list(dict.fromkeys([*stored, *MODELS, *(player.name for player in players)])))
+    stored = view("models")
+    looks = charts.styles(stored | {one.name: one.model.digest for one in players if one.name not in stored})
     st.header("Every edit of your caption")
     seed, k, which, show = _options()
     edits, dropped = play.edits(caption, seed=seed, k=k, players=players if which == "least" else ())

@@ -100,7 +100,7 @@ def changed(models: Three) -> None:
         moves = view("repair_moves", *models, NUMBERS)
         levels = view("repair_levels", models, NUMBERS)
     st.html(markup_repair.in_words(moves, metrics))
-    looks = charts.styles(ordered(view("runs")["model"].unique()))
+    looks = charts.styles(view("models"))
     roles = zip(markup_repair.ROLES, models, strict=True)
     _figures(levels, metrics, {model: f"{role}: {short(model)}" for role, model in roles}, looks)
     quiet(

@@ -182,7 +182,7 @@ def questions(probe: str = "") -> Questions:
     key = choose("Question set", "set", options, kept if kept in options else next(iter(options)), always=True)
     st.session_state["kept_set"] = key
     own = rows[key]
-    looks = charts.styles(ordered(view("runs")["model"].unique()))
+    looks = charts.styles(view("models"))
     return Questions(key, own.probe, tuple(ordered(own.models)), looks)
 
 

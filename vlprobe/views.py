@@ -60,6 +60,14 @@ def _digests(manifest: Mapping[str, Mapping]) -> tuple[str, str]:
     return manifest["run"]["model_digest"], manifest["run"]["dataset_digest"]
 
 
+def models(store: Store) -> dict[str, str]:
+    """Names of all models that ever answered, the first stored first, with the digest that each had then."""
+    digests: dict[str, str] = {}
+    for manifest in store.runs():
+        digests.setdefault(manifest["run"]["model"], manifest["run"]["model_digest"])
+    return digests
+
+
 def question_sets(store: Store) -> pd.DataFrame:
     """What models were asked, newest first: case key, a label, dataset, probe, models and sizes."""
     stored = runs(store)
