@@ -91,7 +91,8 @@ def test_a_constant_model_scores_zero_because_every_case_is_a_tie(tiny, store):
     found = views.estimates(store, manifest["case_key"]).set_index("metric")
     assert found.loc["positive_rate", "value"] == 0
     assert found.loc["positive_rate", "ties"] == found.loc["positive_rate", "n_cases"]
-    assert np.isnan(found.loc["invariance_error", "value"])  # no edit reaches it, which is no sign of invariance
+    assert found.loc["invariance_error", "value"] == 0
+    assert found.loc["erased_share", "value"] == 1  # which says that its invariance is no merit
     assert manifest["erased"] == {"paraphrase": found.loc["invariance_error", "n_cases"], **ties(manifest, found)}
 
 

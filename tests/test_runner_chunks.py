@@ -121,7 +121,7 @@ def test_a_process_ends_when_its_maker_is_killed(several):
 @pytest.mark.parametrize(("influence", "n_processes"), [((), 2), (("control:random",), 0)])
 def test_a_model_that_is_asked_for_edits_is_loaded_by_one_process(several, influence, n_processes):
     probe = registry.load_probe("rococo")
-    options = {**probe.defaults, "influence": list(influence)}
+    options = {**probe.defaults, "influence": list(influence), "pictures": []}  # the pictures are nowhere
     run = Run("m", "0", "made", "0", "rococo", probe.version, (), options)
     for _ in runner_chunks.chunks(ITEMS, probe, run, 2):
         pass

@@ -217,9 +217,13 @@ class Probe(ABC):
         """Whether making the cases takes models: then one process makes them all, so that each is loaded once."""
         return False
 
+    def among(self, items: Sequence[Item], options: Mapping[str, object]) -> "Probe":
+        """The probe that makes the cases of a run over these items, with what a case depends on of other items."""
+        return self
+
     @abstractmethod
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
-        """The questions about one item, and how many were dropped for each reason; no other item matters."""
+        """The questions about one item, and how many were dropped for each reason; see `among` for other items."""
 
     @abstractmethod
     def scorer(

@@ -1,12 +1,15 @@
 """RoCOCO from end to end, against a plain loop over the whole matrix."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from vlprobe import pictures, registry, views
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.perturb import mix
 from vlprobe.runner import Request, execute
 from vlprobe.types import Picture
 
@@ -72,9 +75,49 @@ def test_text_to_image_hides_each_picture_mixed_with_another(tiny, store):
     assert found["t2i_r1_new"] <= found["t2i_r1"]
 
 
-def test_altered_captions_of_a_released_file_are_used_and_normalised(store, tmp_path):
-    from PIL import Image
+def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted_and_fools_nobody(store, tmp_path):
+    """A plain loop decides from whole edited pictures what is asked; pictures 0 and 1 have the same pixels."""
+    pixels = np.random.default_rng(1).integers(0, 255, (12, 24, 32, 3), dtype=np.uint8)
+    pixels[1] = pixels[0]
+    pixels[2:7, :12] = 255  # patches there change nothing
+    pixels[7:9] = np.array([100, 102])[:, None, None, None]  # .1 of 2 is rounded off
+    lines = ["image,caption"]
+    for number, own in enumerate(pixels):
+        Image.fromarray(own).save(tmp_path / f"{number}.{'bmp' if number == 1 else 'png'}")
+        lines += [f"{number}.{'bmp' if number == 1 else 'png'},A dog beside {number} {x}." for x in ("cars", "cats")]
+    (tmp_path / "captions.csv").write_text("\n".join(lines))
+    options = {"policies": [], "pictures": ["mix:0.9", "patch:0.9"], "picture_seeds": list(range(1, 31))}
+    name = f"csv:{tmp_path / 'captions.csv'}"
+    cases, _ = run(name, store, **options)
+    asked = set(zip(cases["item"], cases["rule"], strict=True))
+    items = registry.load_dataset(name, tmp_path).items
+    paths, unchanged = {item.id: item.image.path for item in items}, []
+    for strength in options["pictures"]:
+        kind, lam = strength.split(":")
+        for seed in options["picture_seeds"]:
+            for one, edit in mix.picture_edits(paths, kind, float(lam), seed).items():
+                edited = pictures.open_picture(Picture(paths[one], edit))
+                same = np.array_equal(np.asarray(edited), np.asarray(pictures.open_picture(Picture(paths[one]))))
+                assert ((one, f"{strength}:seed{seed}") in asked) != same
+                unchanged += [(one, strength, seed)] * same
+    dropped = store.cases(store.runs()[-1]["case_key"]).manifest()["dropped"]
+    assert dropped == Counter(f"{strength}: changes no pixel" for _, strength, _ in unchanged)
+    assert {strength for _, strength, _ in unchanged} == set(options["pictures"])
+    for top in {Picture.named(name) for name in cases["top"]}:
+        edited, plain = (np.asarray(pictures.open_picture(one)) for one in (top, Picture(top.path)))
+        assert not np.array_equal(edited, plain)
 
+
+def test_pictures_that_are_all_alike_leave_nothing_to_ask_of_mixed_ones(store, tmp_path):
+    for number in range(3):
+        Image.new("RGB", (16, 16), "white").save(tmp_path / f"{number}.png")
+    lines = [f"{number}.png,A dog beside {number} cars." for number in range(3)]
+    (tmp_path / "captions.csv").write_text("\n".join(["image,caption", *lines]))
+    with pytest.raises(InvalidInput, match=r"makes no case .*mix:0.8: changes no pixel: 3"):
+        run(f"csv:{tmp_path / 'captions.csv'}", store, policies=[])
+
+
+def test_altered_captions_of_a_released_file_are_used_and_normalised(store, tmp_path):
     rows = []
     for number in range(6):
         name = f"COCO_val2014_{number:012}.jpg"

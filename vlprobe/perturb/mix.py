@@ -19,6 +19,7 @@ from vlprobe.types import PictureEdit
 
 LAMBDAS = (0.9, 0.8, 0.7, 0.6)
 SEEDS = (1, 10, 100)  # of the released code; the paper averages over three
+_STRIP = 16  # rows of a picture that are compared at once
 _ASPECT = 2.0  # a patch is at most this many times wider or taller than the picture, by its sides
 
 
@@ -54,10 +55,12 @@ def picture_edits(
     """
     if not 0 < lam < 1:
         raise InvalidInput(f"lam is {lam}. Expected a share above 0 and below 1, such as 0.9.")
-    return {
-        one: PictureEdit(kind, paths[other], lam, draw(seed, one, 0, "box") % 2**31)
-        for one, other in partners(list(paths), seed).items()
-    }
+    return {one: picture_edit(one, paths[other], kind, lam, seed) for one, other in partners(list(paths), seed).items()}
+
+
+def picture_edit(item_id: str, partner: Path, kind: Literal["mix", "patch"], lam: float, seed: int) -> PictureEdit:
+    """The edit of one item's picture with the partner that `partners` draws with the same seed."""
+    return PictureEdit(kind, partner, lam, draw(seed, item_id, 0, "box") % 2**31)
 
 
 def box(width: int, height: int, lam: float, seed: int) -> tuple[int, int, int, int]:
@@ -98,11 +101,37 @@ def apply(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> 
     Returns:
         A new RGB image; values are rounded to the nearest whole number.
     """
-    other = partner_image.resize(image.size, Image.Resampling.BICUBIC)
+    other = fitted(partner_image, image.size)
     if edit.kind == "patch":
         place = box(image.width, image.height, edit.lam, edit.seed)
         out = image.copy()
         out.paste(other.crop(place), place[:2])
         return out
-    blended = edit.lam * np.asarray(image, np.float64) + (1 - edit.lam) * np.asarray(other, np.float64)
-    return Image.fromarray(np.rint(blended).astype(np.uint8))
+    return Image.fromarray(_blended(np.asarray(image), np.asarray(other), edit.lam))
+
+
+def changes(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> bool:
+    """Whether the picture that `apply` makes of the same arguments differs from `image` in any pixel.
+
+    A mixture is made strip by strip, as far as the first pixel that differs.
+    """
+    other = fitted(partner_image, image.size)
+    if edit.kind == "patch":
+        place = box(image.width, image.height, edit.lam, edit.seed)
+        return image.crop(place).tobytes() != other.crop(place).tobytes()
+    for top in range(0, image.height, _STRIP):
+        place = (0, top, image.width, min(top + _STRIP, image.height))
+        before, beside = np.asarray(image.crop(place)), np.asarray(other.crop(place))
+        if not np.array_equal(_blended(before, beside, edit.lam), before):
+            return True
+    return False
+
+
+def fitted(partner_image: Image.Image, size: tuple[int, int]) -> Image.Image:
+    """The partner in the size of the picture that it is mixed into: width and height in pixels."""
+    return partner_image.resize(size, Image.Resampling.BICUBIC)
+
+
+def _blended(pixels: np.ndarray, partner_pixels: np.ndarray, lam: float) -> np.ndarray:
+    """Two uint8 arrays of one shape to lam of the first and 1 - lam of the second, rounded to the nearest."""
+    return np.rint(lam * pixels.astype(np.float64) + (1 - lam) * partner_pixels.astype(np.float64)).astype(np.uint8)

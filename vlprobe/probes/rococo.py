@@ -2,10 +2,12 @@
 
 Kind `i2t`, a case a picture and policy: the gallery is every item's captions and, altered by that policy, every caption
 once more. Kind `t2i`, a case a caption, strength and seed: the gallery is every picture and each mixed with a partner.
-The clean gallery is always scored beside the altered one. A dataset that brings altered captions of its own (released
-files) is used as it is.
+A patch or mixture that changes no pixel is neither asked about nor in the gallery, and is counted as dropped. The clean
+gallery is always scored beside the altered one. A dataset that brings altered captions of its own (released files) is
+used as it is.
 """
 
+import copy
 import functools
 import re
 from collections import Counter
@@ -17,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import gallery_faiss, registry, scoring
+from vlprobe import gallery_faiss, pictures, registry, scoring
 from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
 from vlprobe.gallery import Found, Gallery, Match, retrieve
@@ -93,6 +95,7 @@ class Rococo(Probe):
         gallery_faiss.APPROXIMATE,
     )
     metrics = retrieval.METRICS
+    partners: Mapping[int, Mapping[str, Path]] = {}  # by seed and item id: the picture that one is mixed with
 
     def refuse(self, options: Mapping[str, object]) -> None:
         """A vote takes voters, an altered picture a seed, an approximate search faiss; no edit has two names."""
@@ -123,8 +126,20 @@ class Rococo(Probe):
         """Encoders vote which words are replaced."""
         return bool(options["influence"])
 
+    def among(self, items: Sequence[Item], options: Mapping[str, object]) -> "Rococo":
+        """The probe with the partners that these items' pictures are mixed with."""
+        paths = {item.id: item.image.path for item in items if item.image}
+        if not paths or not options["pictures"]:
+            return self
+        bound = copy.copy(self)
+        bound.partners = {
+            number: {one: paths[other] for one, other in mix.partners(list(paths), number).items()}
+            for number in options["picture_seeds"]
+        }
+        return bound
+
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
-        """The queries of an item in every altered gallery."""
+        """The queries of an item in every altered gallery; without partners, all edits of its picture are asked."""
         if item.image is None:
             return [], {"no picture": 1}
         made, dropped = [], Counter()
@@ -135,13 +150,30 @@ class Rococo(Probe):
             roles = ("original", *["same"] * (len(item.captions) - 1), *["different"] * len(foils))
             edit = Edit("i2t", policy, policy)
             made.append(Case(f"{item.id}/i2t/{policy}", item.id, item.id, (item.image,), texts, roles, edit))
+        unchanged = self._unchanged(item, options)
         for strength in options["pictures"]:
             for number in options["picture_seeds"]:
+                if (strength, number) in unchanged:
+                    dropped[f"{strength}: changes no pixel"] += 1
+                    continue
                 for index, caption in enumerate(item.captions):
                     group, rule = f"{item.id}/{index}", f"{strength}:seed{number}"
                     edit = Edit("t2i", strength, rule)
                     made.append(Case(f"{group}/{rule}", item.id, group, (item.image,), (caption,), ("original",), edit))
         return made, dropped
+
+    def _unchanged(self, item: Item, options: Mapping[str, object]) -> set[tuple[str, int]]:
+        """The strengths and seeds whose mixture has the pixels of the item's own picture."""
+        found = set()
+        image = pictures.open_picture(Picture(item.image.path)) if self.partners else None
+        for number, partner_of in self.partners.items():
+            partner = partner_of[item.id]
+            partner_image = mix.fitted(pictures.open_picture(Picture(partner)), image.size)
+            for strength in options["pictures"]:
+                kind, lam = strength.split(":")
+                if not mix.changes(image, partner_image, mix.picture_edit(item.id, partner, kind, float(lam), number)):
+                    found.add((strength, number))
+        return found
 
     def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
         """Ranks in both galleries; the margin is the right candidate's similarity minus the best altered one's."""
@@ -150,7 +182,7 @@ class Rococo(Probe):
         code = {item.id: number for number, item in enumerate(shown)}
         k = int(run.options.get("approximate", 0))
         texts = _TextGalleries(encoder, cases, code, run.options["normalise"], k)
-        images = _PictureGalleries(encoder, shown, k)
+        images = _PictureGalleries(encoder, shown, _changed(cases, shown), k)
         n_cases = sum(len(block) for block in cases(["case"])) if k else 0
 
         def score(part: pa.Table) -> pa.Table:
@@ -196,10 +228,9 @@ class Rococo(Probe):
     ) -> tuple[Sequence[Picture], Sequence[str]]:
         """The mixed pictures, and released captions as they are compared."""
         shown = [item for item in items if item.image]
-        strengths, seeds = run.options["pictures"], run.options["picture_seeds"]
-        pictures = [one for kind in strengths for seed in seeds for one in _mixed(shown, f"{kind}:seed{seed}")]
+        mixed = [one for rule, changed in _changed(cases, shown).items() for one in _mixed(shown, rule, changed)]
         released = [item for item in shown if item.foils and run.options["normalise"]]
-        return pictures, [_normal(text) for item in released for text in (*item.captions, *item.foils)]
+        return mixed, [_normal(text) for item in released for text in (*item.captions, *item.foils)]
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """How much of what should be found an approximate search found."""
@@ -260,15 +291,15 @@ class _TextGalleries:
 
 
 class _PictureGalleries:
-    """All pictures once, and for each strength and seed the mixed ones."""
+    """All pictures once, and for each strength and seed the mixed ones in which a pixel differs."""
 
-    def __init__(self, encoder: Encoder, items: Sequence[Item], k: int) -> None:
-        self.encoder, self.items, self.k = encoder, items, k
+    def __init__(self, encoder: Encoder, items: Sequence[Item], changed: Mapping[str, np.ndarray], k: int) -> None:
+        self.encoder, self.items, self.changed, self.k = encoder, items, changed, k
         self.built: dict[str, tuple[Gallery | Nearest, list[Picture]]] = {}
 
     def search(self, queries: Sequence[str], query_item: np.ndarray, rule: str) -> _Searched:
         if rule not in self.built:
-            everything = [item.image for item in self.items] + _mixed(self.items, rule)
+            everything = [item.image for item in self.items] + _mixed(self.items, rule, self.changed[rule])
             gallery = Gallery.of(
                 lambda part: self.encoder.images(everything[part]),
                 len(everything),
@@ -277,8 +308,8 @@ class _PictureGalleries:
             )
             self.built[rule] = gallery_faiss.searched(gallery, self.k, self.encoder), everything
         gallery, everything = self.built[rule]
-        owner = np.tile(np.arange(len(self.items)), 2)
-        altered = np.repeat([False, True], len(self.items))
+        owner = np.concatenate([np.arange(len(self.items)), self.changed[rule]])
+        altered = np.arange(len(owner)) >= len(self.items)
         match = scoring.matcher(self.encoder, everything, queries, asked="texts")
         vectors = self.encoder.texts(queries, keep=True)
         found = _retrieved(vectors, query_item, gallery, owner, altered, match)
@@ -298,12 +329,23 @@ def _retrieved(
     return retrieve(queries, query_item, gallery, owner, altered, match)
 
 
-def _mixed(items: Sequence[Item], rule: str) -> list[Picture]:
-    """Every item's picture, mixed with a partner as the rule says: KIND:LAM:seedN."""
+def _changed(cases: Reader, items: Sequence[Item]) -> dict[str, np.ndarray]:
+    """By rule, the places of the items whose mixed pictures are asked about: those in which a pixel differs."""
+    place = {item.id: number for number, item in enumerate(items)}
+    asked: dict[str, set[int]] = {}
+    for block in cases(["kind", "rule", "item"]):
+        queries = block.filter(pa.compute.equal(block["kind"], "t2i"))
+        for row in queries.group_by(["rule", "item"]).aggregate([]).to_pylist():
+            asked.setdefault(row["rule"], set()).add(place[row["item"]])
+    return {rule: np.array(sorted(places)) for rule, places in asked.items()}
+
+
+def _mixed(items: Sequence[Item], rule: str, changed: np.ndarray) -> list[Picture]:
+    """The pictures of these places, mixed with their partners among all items as the rule says: KIND:LAM:seedN."""
     kind, lam, number = rule.split(":")
     paths = {item.id: item.image.path for item in items}
     edits = mix.picture_edits(paths, kind, float(lam), int(number.removeprefix("seed")))
-    return [Picture(item.image.path, edits[item.id]) for item in items]
+    return [Picture(items[place].image.path, edits[items[place].id]) for place in changed.tolist()]
 
 
 def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
