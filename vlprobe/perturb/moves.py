@@ -11,7 +11,18 @@ from vlprobe.perturb.grammar import (
     noun_phrase,
     prepositional_phrase,
 )
-from vlprobe.perturb.lexicon import BASE, DETERMINER, NUMBER, PREPOSITION, PRESENT, PRONOUN, VERBS
+from vlprobe.perturb.lexicon import (
+    ADJECTIVE,
+    ADVERB,
+    BASE,
+    DETERMINER,
+    NOUN,
+    NUMBER,
+    PREPOSITION,
+    PRESENT,
+    PRONOUN,
+    VERBS,
+)
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.rewriting import rewritten
 from vlprobe.perturb.tokens import words
@@ -30,6 +41,7 @@ _SCENES = words(
     "pasture garden backyard sidewalk enclosure harbor sky rain woods sea hallway church museum library parade "
     "party garage plaza"
 )
+_OF_THE_OBJECT = words("sky")  # where the object of a verb is, and hardly ever who acts on it
 _TOWARDS = words(
     "look go put place get throw jump dive fall land pull reach point climb step watch come drive sail run travel "
     "move head turn take carry enter stare gaze lead bring see show view photograph enjoy be"
@@ -64,7 +76,7 @@ def _passive(sentence: Sentence, who: Phrase, verb: int, linked: bool) -> Paraph
     if what is None or what.bare or sentence.bits[what.start] & PRONOUN or what.end - what.start > 6:
         return None
     rest = sentence.size
-    if what.end < rest and _is_scene(sentence, what.end):
+    if what.end < rest and _is_scene(sentence, what.end) and sentence.lower[rest - 1] not in _OF_THE_OBJECT:
         rest = what.end
     elif what.end < rest and (forms.base == "wear" or not _is_circumstance(sentence, what.end)):
         return None
@@ -136,6 +148,9 @@ def _scene_first(sentence: Sentence, who: Phrase, verb: int) -> Paraphrase | Non
         return None
     before = sentence.bits[at - 1]
     middle = sentence.lower[verb + 1 : at]
+    intransitive = all(bits & (ADVERB | ADJECTIVE) and not bits & NOUN for bits in sentence.bits[verb + 1 : at])
+    if sentence.lower[sentence.size - 1] in _OF_THE_OBJECT and not intransitive:
+        return None  # "A girl flying a kite in the sky": the kite is there, and she is not
     if before & PREPOSITION or {"and", "of", "to", "from", "as", "that", "who", "while", "with"}.intersection(middle):
         return None
     if any(is_verb_ing(sentence, place) or sentence.lower[place] in RESULT for place in range(verb + 1, at)):

@@ -20,7 +20,8 @@ def rewritten(
     placed: list[Part] = []
     out = ""
     for part in parts:
-        joint = " " if out and not (isinstance(part, str) and part.startswith(",")) else ""
+        begins = part if isinstance(part, str) else sentence.lower[part[0]]
+        joint = " " if out and not begins.startswith(",") else ""
         if isinstance(part, str):
             out += joint + part
             placed.append(joint + part)

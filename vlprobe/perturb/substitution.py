@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import lexicon
+from vlprobe.perturb.compounds import whole
 from vlprobe.perturb.concepts import CONCEPTS, LISTS, TRUE_BESIDE, Concept, Form, Noun, find, mentions, named
 from vlprobe.perturb.draws import draw
 from vlprobe.perturb.influence import Scores, elected, without
@@ -37,8 +38,11 @@ class Altered(NamedTuple):
 
 
 def sources(caption: str) -> list[Noun]:
-    """The nouns of a caption that can be exchanged or deleted: its things, not its colours, numbers and directions."""
-    return [noun for noun in find(caption) if noun.form != "quality"]
+    """The nouns of a caption that can be exchanged or deleted: its things, not its colours, numbers and directions.
+
+    A noun of several words ("dining table", "tennis match") is one; see `compounds`.
+    """
+    return whole(caption, find(caption))
 
 
 def vocabulary(words: Iterable[str]) -> Vocabulary:
@@ -283,8 +287,9 @@ def _in_case(caption: str, noun: Noun, word: str) -> str:
     is_first = not caption[: noun.start].strip()
     if source.isupper() and len(source) > 1:  # an acronym, such as TV
         return _capitalised(word) if is_first else word
-    if source[:1].isupper() and not is_first:  # Every Word Of A Title
-        return " ".join(map(_capitalised, word.split(" ")))
+    if source[:1].isupper() and not is_first:
+        is_title = all(one[:1].isupper() for one in source.split())  # and not the name in "a Wii remote"
+        return " ".join(map(_capitalised, word.split(" "))) if is_title else word
     return like(source, word)
 
 

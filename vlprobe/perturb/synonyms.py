@@ -38,6 +38,7 @@ _SNOWED_ON = words(
     "hill slope mountain field ground street road surface area path hillside trail park landscape bank forest "
     "sidewalk yard roof track hills slopes mountains fields mountainside trees"
 )
+_INTENSIFIERS = words("very so too really quite rather extremely super incredibly pretty more most less as how")
 _SEATS = words("on in at next beside near around behind under inside outside between atop among")
 
 
@@ -116,6 +117,10 @@ def _many(sentence: Sentence, start: int, end: int) -> bool:
     return _plural(sentence, start, end)
 
 
+def _unqualified(sentence: Sentence, start: int, end: int) -> bool:
+    return _noun(sentence, start, end) and sentence.lower[start - 1] not in _INTENSIFIERS
+
+
 def _seat(sentence: Sentence, start: int, end: int) -> bool:
     return _human(sentence, start, end) and sentence.lower[end] in _SEATS
 
@@ -124,6 +129,7 @@ CONDITIONS: dict[str, Callable[[Sentence, int, int], bool]] = {
     "": lambda sentence, start, end: True,
     "np": _np,
     "noun": _noun,
+    "unqualified": _unqualified,
     "thing": _thing,
     "plural": _plural,
     "human": _human,
@@ -193,6 +199,9 @@ def _exchanged(sentence: Sentence, start: int, end: int, new: str) -> Paraphrase
         )
     if any(word[:1].isupper() and word not in ("TV", "TVs") for word in words[max(start, 1) : end + (start == 0)]):
         return None  # perhaps a name: "Big Ben"
+    new_words = new.split()
+    if new_words[0] == sentence.lower[start - 1] or new_words[-1] == sentence.lower[end]:
+        return None  # "very tiny" to "very very small", "various different" to "different different"
     first, last = spans[start][0], spans[end - 1][1]
     put = new[:1].upper() + new[1:] if start == 0 and words[0][:1].isupper() else new
     before = first

@@ -26,7 +26,7 @@ class Lgip(Probe):
     """Invariance to paraphrases and sensitivity to flips of colour, number and object."""
 
     name = "lgip"
-    version = 1
+    version = 2
     needs = "pictures"
     dataset = "demo"
     kinds: Mapping[str, str] = {

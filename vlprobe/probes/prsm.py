@@ -33,7 +33,7 @@ class Prsm(Probe):
     """Stability of image rankings under reworded queries."""
 
     name = "prsm"
-    version = 1
+    version = 2
     needs = "gallery"
     dataset = "demo"
     kinds: Mapping[str, str] = {"ranking": "One query in several wordings"}

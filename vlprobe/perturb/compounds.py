@@ -1,0 +1,136 @@
+"""Nouns that are written as two words or more: what is exchanged or deleted is the whole of them, or nothing.
+
+An oven in place of the head of "tennis match" makes "tennis oven", one in place of the modifier "oven match". So a noun
+is widened to the left over its modifiers ("a dining area" is one noun, with the number and the groups of its head), and
+a modifier whose head is no word of concepts.txt ("ski gear") is left alone.
+
+Adjectives, colours and numbers are no modifiers in this sense: "a black dog" becomes "a black oven".
+"""
+
+from collections.abc import Sequence
+
+from vlprobe.perturb import lexicon
+from vlprobe.perturb.concepts import Noun, named
+from vlprobe.perturb.tokens import TOKEN, words
+
+# Modifiers that lexicon.txt does not know, or knows as something else.
+_MODIFIERS = words(
+    "decker double-decker transit commuter metro cargo freight jumbo utility power peanut polka limit kitty storage "
+    "gas disc cruise alarm ferris wii nintendo xbox playstation link chain-link wire rail subway league softball duct "
+    "locker duffle pine airline vending sub coin farmers catchers sports ladies mens womens "
+    "flatbed picket tissue tug seed deli gummy construction delivery"
+)
+_ALWAYS = words("dining living parking swimming fishing vending")
+_WITH_ARTICLE = words(
+    "shopping serving cooking waiting cutting frying washing crossing measuring folding loading wrapping moving "
+    "sewing baking seating steering landing boarding changing bathing rocking running hiking walking "
+    "skating skiing racing training sliding rolling camping warning"
+)
+_MOVING = frozenset(["people", "animals", "birds", "vehicles"])  # groups of what is often the subject of a verb
+_ADJECTIVES = words("male female orange individual back side bottom middle center front square corner twin light")
+_NO_NOUN = (
+    lexicon.ADVERB
+    | lexicon.PREPOSITION
+    | lexicon.DETERMINER
+    | lexicon.PRONOUN
+    | lexicon.AUXILIARY
+    | lexicon.SUBORDINATOR
+    | lexicon.CONJUNCTION
+    | lexicon.NUMBER
+)
+_OPENS = lexicon.DETERMINER | lexicon.NUMBER | lexicon.ADJECTIVE | lexicon.PREPOSITION
+_NOT_A_HEAD = ("ing", "ed", "ly", "ble", "en")  # endings of words that follow a noun and are none
+
+
+def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
+    """The nouns of a caption that can be exchanged, each with its modifiers.
+
+    Args:
+        caption: Any text.
+        nouns: What `concepts.find` finds in it.
+
+    Returns:
+        From left to right, without overlap. Colours, numbers, directions and modifiers of unknown heads are left out.
+
+    >>> from vlprobe.perturb.concepts import find
+    >>> text = "A tennis player eats in the dining area near some ski gear"
+    >>> [text[noun.start : noun.end] for noun in whole(text, find(text))]
+    ['tennis player', 'dining area']
+    """
+    tokens = list(TOKEN.finditer(caption))
+    at = {token.start(): number for number, token in enumerate(tokens)}
+    lower = [token.group().lower() for token in tokens]
+    entries = {}  # number of the last token -> the noun that ends with it
+    for noun in nouns:
+        entries[next(number for number, token in enumerate(tokens) if token.end() == noun.end)] = noun
+    widened: list[Noun] = []
+    for last, noun in sorted(entries.items()):
+        if noun.form == "quality":
+            continue
+        start = at[noun.start]
+        while start and _modifier(lower, start - 1, entries):
+            start = at[entries[start - 1].start] if start - 1 in entries else start - 1
+        if not _modifies(lower, last + 1, noun):
+            widened = [other for other in widened if other.start < tokens[start].start()]
+            widened.append(noun._replace(start=tokens[start].start()))
+    return widened
+
+
+def _modifier(lower: Sequence[str], place: int, entries: dict[int, Noun]) -> bool:
+    """Whether the token there modifies the noun that follows it."""
+    word = lower[place]
+    before = lower[place - 1] if place else ""
+    if place in entries and entries[place].form != "quality":
+        return entries[place].form in ("singular", "mass") or word in _MODIFIERS
+    if word == "top" and place - 1 in entries:  # "a stove top oven"
+        return entries[place - 1].form in ("singular", "mass")
+    opened = not place or bool(_tag(before) & _OPENS and before != "to")
+    if word in _MODIFIERS or word in _ALWAYS or (word in _WITH_ARTICLE and place and opened):
+        return True
+    tag = _tag(word)
+    if not tag & (lexicon.SINGULAR | lexicon.MASS) or tag & (_NO_NOUN | lexicon.ING | lexicon.ADJECTIVE):
+        return False
+    if tag & lexicon.VERB:  # "a park bench" and "a metal park bench", and not "people ride horses"
+        earlier = _tag(before)
+        is_subject = bool(earlier & (lexicon.PLURAL | lexicon.PRONOUN)) or tag & lexicon.PRESENT
+        return opened or bool(earlier & lexicon.VERB and not earlier & lexicon.NOUN) or not is_subject
+    return True
+
+
+def _modifies(lower: Sequence[str], after: int, noun: Noun) -> bool:
+    """Whether the noun stands before a head that is not in concepts.txt, or not as what it is here."""
+    if after == len(lower):
+        return False
+    word, tag = lower[after], _tag(lower[after])
+    one = noun.form in ("singular", "mass")
+    moving = bool(noun.groups & _MOVING)
+    if not tag:
+        return one and not moving and word.isalpha() and not word.endswith(_NOT_A_HEAD)
+    if word == "top":  # "a stove top"
+        return one and not moving
+    if not tag & lexicon.NOUN or tag & (_NO_NOUN | lexicon.PAST | lexicon.PARTICIPLE):
+        return False
+    if not tag & lexicon.VERB:
+        return one
+    if tag & lexicon.BASE and not tag & (lexicon.PRESENT | lexicon.ING):  # "a tennis match", and not "giraffes stand"
+        return one
+    return one and not moving  # "a brick building", and not "a man building"
+
+
+def _tag(word: str) -> int:
+    """What a word can be, by lexicon.txt and concepts.txt."""
+    tag = lexicon.TAGS.get(word, 0)
+    if tag & lexicon.NOUN and word not in _ADJECTIVES:
+        tag &= ~lexicon.ADJECTIVE  # lexicon.txt calls a noun an adjective where it often modifies another
+    elif word in _ADJECTIVES:
+        return lexicon.ADJECTIVE
+    for concept in named(word):
+        if concept.how == "quality":
+            tag |= lexicon.ADJECTIVE
+        elif concept.how == "mass":
+            tag |= lexicon.MASS
+        elif concept.how == "plural" or word != concept.lemma:
+            tag |= lexicon.PLURAL
+        else:
+            tag |= lexicon.SINGULAR
+    return tag
