@@ -83,7 +83,11 @@ def refuse_outside(path: Path) -> None:
     if given is None:
         return
     roots = [Path(root) for root in given.split(os.pathsep) if root]
-    if not any(path.expanduser().resolve().is_relative_to(root) for root in roots):
+    try:
+        resolved = path.expanduser().resolve()
+    except (OSError, ValueError, RuntimeError):  # a home of nobody, NUL, links in a circle: no file can be there
+        resolved = None
+    if resolved is None or not any(resolved.is_relative_to(root) for root in roots):
         raise InvalidInput(
             f"'{path}' is outside of the folders that this dashboard may read ({', '.join(map(str, roots))}). "
             "Put the files there, or ask whoever serves it to add a folder with --root."
@@ -100,9 +104,16 @@ def refuse_name(name: str) -> None:
     rest = name.partition(":")[2]
     for part in {rest, *re.split("[:@]", rest)}:
         path = Path(part)
-        if part and (part[0] in "/~." or ".." in path.parts or path.exists()):
+        if part and (part[0] in "/~." or ".." in path.parts or _exists(path)):
             if ROOTS not in os.environ:
                 raise InvalidInput(
                     f"'{name}' names a file, and this dashboard is read-only. Choose one that is listed."
                 )
             refuse_outside(path)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # no file can have that name
+        return False
