@@ -268,6 +268,42 @@ def test_no_family_trusts_code_where_the_check_of_the_folder_missed_it(
     assert calls == []
 
 
+DEMO = {
+    "a text tower from the hub": {"text_cfg": {"hf_model_name": "planted/repository"}},
+    "a text tower in a folder": {"text_cfg": {"hf_model_name": "FOLDER"}},
+    "a picture tower from the hub": {"vision_cfg": {"timm_model_name": "hf-hub:planted/repository"}},
+    "a picture tower in a folder": {"vision_cfg": {"timm_model_name": "local-dir:FOLDER"}},
+    "no vocabulary": {"text_cfg": {"vocab_size": None}},
+    "a vocabulary below nothing": {"text_cfg": {"vocab_size": -1}},
+    "an option of nobody": {"text_cfg": {"no_such_option": 1}},
+    "a tower that is a number": {"vision_cfg": 5},
+    "a list": [1],
+    "half of an object": "HALF",
+    "a hundred thousand lists": "DEEP",
+}
+
+
+@pytest.mark.parametrize("what", DEMO)
+def test_a_demo_checkpoint_whose_settings_ask_for_more_is_refused_in_one_line(what: str, plant, calls, tmp_path: Path):
+    """Its settings are in the metadata of the file."""
+    from safetensors.torch import load_file, save_file
+
+    from vlprobe.demo.checkpoints import FOLDER, config_of
+
+    folder, said = plant("hf", "config.json", AUTO_MAP), DEMO[what]
+    if isinstance(said, str):
+        text = {"HALF": '{"a": ', "DEEP": "[" * 100_000}[said]
+    else:
+        text = json.dumps(merged(config_of(FOLDER / "weak.safetensors"), said)).replace("FOLDER", str(folder))
+    path = tmp_path / "w.safetensors"
+    save_file(load_file(FOLDER / "weak.safetensors"), path, metadata={"config": text, "training": "{}"})
+    with pytest.raises(InvalidInput) as caught:
+        registry.load_model(f"demo:weak@{path}", "cpu")
+    assert str(caught.value).isprintable()
+    assert not (tmp_path / "ran").exists()
+    assert calls == []
+
+
 def test_training_refuses_a_folder_that_asks_for_code(plant, calls, tmp_path: Path):
     request = TrainRequest(
         f"openclip:local-dir:{trusting(plant)}", (make_tiny(tmp_path / "data"),), str(tmp_path / "o.safetensors")
@@ -322,70 +358,3 @@ def test_a_file_of_a_folder_that_is_a_link_out_of_the_root_is_refused(
     monkeypatch.setenv(access.ROOTS, str(folder))
     with pytest.raises(InvalidInput, match="outside of the folders"):
         registry.load_model(f"{PREFIXES[family]}{folder}", "cpu")
-
-
-def test_the_architectures_that_fetch_kernels_are_those_of_the_installed_transformers():
-    root = Path(transformers.__file__).parent / "models"
-    fetching = {file.parent.name for file in root.glob("*/modeling_*.py") if " get_kernel(" in file.read_text("utf-8")}
-    assert fetching == set(folder_policy.KERNEL_ARCHITECTURES)
-
-
-def test_a_folder_of_everything_is_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(folder_policy, "MOST_FILES", 3)
-    for number in range(4):
-        (tmp_path / f"{number}.txt").touch()
-    with pytest.raises(InvalidInput, match="more than 3 files"):
-        registry.load_model(f"hf:{tmp_path}", "cpu")
-
-
-def test_what_models_of_the_hub_say_is_allowed(tmp_path: Path):
-    """Settings as published repositories have them: CLIP, SigLIP, SmolVLM and all-MiniLM."""
-    said = {
-        "config.json": {
-            "_name_or_path": "/home/somebody/checkpoints",
-            "architectures": ["Idefics3ForConditionalGeneration"],
-            "model_type": "idefics3",
-            "text_config": {"_attn_implementation_autoset": True, "_flash_attn_2_enabled": True, "model_type": "llama"},
-            "vision_config": {
-                "_attn_implementation": "sdpa",
-                "model_type": "idefics3_vision",
-                "use_base_siglip": False,
-            },
-            "attn_implementation": None,
-            "auto_map": None,
-            "id2label": {"0": "backbone"},
-            "label2id": {"backbone": 1},
-        },
-        "tokenizer_config.json": {
-            "name_or_path": "openai/clip-vit-base-patch32",
-            "special_tokens_map_file": "./special_tokens_map.json",
-            "tokenizer_class": "CLIPTokenizer",
-            "tokenizer_file": "/home/somebody/tokenizer.json",
-        },
-        "preprocessor_config.json": {
-            "feature_extractor_type": "CLIPFeatureExtractor",
-            "processor_class": "CLIPProcessor",
-        },
-        "open_clip_config.json": {
-            "model_cfg": {
-                "vision_cfg": {"timm_model_name": "vit_base_patch16_siglip_224", "timm_model_pretrained": False},
-                "text_cfg": {
-                    "hf_tokenizer_name": "timm/ViT-B-16-SigLIP",
-                    "tokenizer_kwargs": {"clean": "canonicalize"},
-                },
-            }
-        },
-        "2_Dense/config.json": {"activation_function": "torch.nn.modules.activation.Tanh"},
-        "model.safetensors.index.json": {"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}},
-        "modules.json": [
-            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-            {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-            {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
-        ],
-        "sentence_bert_config.json": {"max_seq_length": 256, "do_lower_case": False},
-        "unigram.json": {"backbone": 17, "repo_path": 18},
-    }
-    for file, content in said.items():
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_text(json.dumps(content))
-    folder_policy.check_folder("hf:x", tmp_path)

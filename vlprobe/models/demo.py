@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.files import place, regular
+from vlprobe.models.checkpoint import DAMAGED
+from vlprobe.models.folder_policy import check_settings
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
 
@@ -29,7 +31,14 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
 
     path, device = _path(name), pick_device(device)
     config = _config(path)
-    model, preprocess, tokenizer = load_checkpoint(path)
+    check_settings(name, path.name, config)  # OpenCLIP builds what they say
+    try:
+        model, preprocess, tokenizer = load_checkpoint(path)
+    except (*DAMAGED, MemoryError) as error:
+        reason = str(error).partition("\n")[0][:160].rstrip(".") or type(error).__name__
+        raise InvalidInput(
+            f"'{path}' cannot be loaded as a demo model ({reason}). Expected a file that `vlprobe train` wrote."
+        ) from None
     digest = model_digest(model, config, tokenizer, precision)
     return OpenClipEncoder(name, model, preprocess, tokenizer, digest, device, precision)
 
@@ -56,7 +65,7 @@ def _config(path: Path) -> dict:
     try:
         regular(path)  # a pipe would be waited for
         return config_of(path)
-    except (OSError, SafetensorError, KeyError, TypeError) as error:
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
             f"'{path}' is no checkpoint of a demo model ({error}). Expected a file that `vlprobe train` wrote from one."
         ) from None

@@ -155,6 +155,21 @@ def _check_file(name: str, file: str, path: Path) -> None:
         return
     if path.name == "modules.json":
         check_modules(name, content)
+    check_settings(name, file, content)
+    if SENTENCE_CONFIG.fullmatch(path.name):
+        for key, value in _entries(content):
+            if key in SENTENCE_ARGUMENTS:
+                _check_arguments(name, key, value, TRANSFORMER_ARGUMENTS, file)
+
+
+def check_settings(name: str, file: str, content: object) -> None:
+    """Raises InvalidInput where an entry at any depth asks for code, kernels or files of another place.
+
+    Args:
+        name: What the user typed.
+        file: Where the settings are, for the error.
+        content: What a JSON file, or the metadata of a checkpoint, says.
+    """
     for key, value in _entries(content):
         if isinstance(value, str) and SCHEME.match(value):
             raise _refused(name, ELSEWHERE, value, file)
@@ -164,8 +179,6 @@ def _check_file(name: str, file: str, path: Path) -> None:
         reason = check(key, value) if check and value is not None else None
         if reason:
             raise _refused(name, reason, f"{key}: {value}"[:200], file)
-        if key in SENTENCE_ARGUMENTS and SENTENCE_CONFIG.fullmatch(path.name):
-            _check_arguments(name, key, value, TRANSFORMER_ARGUMENTS, file)
         if key == "tokenizer_kwargs":
             _check_arguments(name, key, value, TOKENIZER_ARGUMENTS, file)
 
