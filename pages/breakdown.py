@@ -24,7 +24,7 @@ figure = charts.dots(table, metric, unit, names, asked.looks)
 ui.chart(figure, "dots", f"{metric.label} of each slice, a mark a model; the table has the numbers.")
 ui.quiet(
     "Marks are means, arms are 95 % intervals from resampling pictures: long arms mean few pictures, and where arms "
-    "overlap the order may be chance."
+    f"overlap the order may be chance. {ui.AGREED}"
 )
 ui.slices(table, metric, unit, names, asked.models, asked.looks, "Part")
 ui.quiet("n = 0 and a dash: no case of this slice, so nothing is known. A tie counts as wrong.")

@@ -19,7 +19,8 @@ table = ui.view("estimates", asked.key, "all", averaging, unit)
 ui.headline(table, asked.metrics, unit, asked.models, asked.looks, ui.view("chances", asked.key))
 ui.quiet(
     "Bold: the best of these models. Below each value its 95 % interval, from resampling pictures, and n, the number "
-    "of pictures it rests on. Tied: cases in which right and wrong score the same; rates count them as wrong."
+    f"of pictures it rests on. {ui.AGREED} Tied: cases in which right and wrong score the same; rates count them "
+    "as wrong."
 )
 ui.notes(asked)
 ui.about(ui.view("facts", asked.key))

@@ -83,3 +83,30 @@ def test_the_order_of_items_in_the_rows_does_not_matter():
         [measure(value, np.ones(4), item), measure(value[turned], np.ones(4), item[turned])], 4
     )
     assert one == other
+
+
+@pytest.mark.parametrize("n_items", [2, 3, 10, 200])
+@pytest.mark.parametrize("rate", [0, 1])
+def test_a_rate_that_all_items_agree_on_has_the_exact_binomial_interval(n_items: int, rate: int):
+    item = np.repeat(np.arange(n_items), 3)  # three cases an item are one observation
+    found = estimate.estimates([measure(np.full(3 * n_items, rate), np.ones(3 * n_items), item)], n_items, True)[0]
+    exact = stats.binomtest(rate * n_items, n_items).proportion_ci(0.95, method="exact")
+    assert (found.value, found.n_items) == (rate, n_items)
+    assert (found.low, found.high) == (pytest.approx(exact.low, abs=1e-9), pytest.approx(exact.high, abs=1e-9))
+
+
+def test_a_rare_failure_is_inside_the_interval_of_a_rate_of_one():
+    rng = np.random.default_rng(5)
+    samples = [measure(rng.random(20) < 0.93, np.ones(20), np.arange(20)) for _ in range(400)]
+    found = [e for e in estimate.estimates(samples, 20, True) if e.value == 1]
+    assert len(found) > 60  # of 400, a quarter: the resampled interval of all of them was 1 to 1
+    assert all(e.low < 0.93 <= e.high for e in found)
+
+
+def test_what_is_no_rate_and_what_items_differ_in_keep_the_resampled_interval():
+    cosine = measure(np.ones(5), np.ones(5), np.arange(5))
+    assert estimate.estimates([cosine], 5)[0] == estimate.Estimate(1.0, 1.0, 1.0, 5)
+    mixed = measure([0, 1, 1, 1, 0], np.ones(5), np.arange(5))
+    assert estimate.estimates([mixed], 5, True) == estimate.estimates([mixed], 5)
+    single = estimate.estimates([measure([1.0], [1.0], [2])], 5, True)[0]
+    assert math.isnan(single.low) and single.n_items == 1

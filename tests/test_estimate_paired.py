@@ -192,3 +192,29 @@ def test_holm_rejects_what_stepping_down_rejects():
 def test_a_large_family_can_still_be_told_from_chance():
     clear = estimate.differences([(measure(np.ones(30)), measure(np.zeros(30)))], 30)[0].p
     assert estimate.holm([clear] * 100)[0] < 0.05
+
+
+def test_rates_that_agree_on_all_items_may_differ_on_others():
+    right, wrong = np.ones(12), np.zeros(12)
+    alike, apart = estimate.differences(
+        [(measure(right), measure(right)), (measure(right), measure(wrong))], 12, [True, True]
+    )
+    # none of twelve items tells the two apart: the share that does is below the exact bound of 0 of 12
+    bound = stats.binomtest(0, 12).proportion_ci(0.95, method="exact").high
+    assert (alike.value, alike.low, alike.high, alike.p) == (0, pytest.approx(-bound), pytest.approx(bound), 1)
+    # all twelve do: at worst the others say the opposite
+    share = stats.binomtest(12, 12).proportion_ci(0.95, method="exact").low
+    assert (apart.value, apart.low, apart.high) == (1, pytest.approx(share - (1 - share)), 1)
+    cosines = difference(right, right)
+    assert (cosines.low, cosines.high) == (0, 0)
+
+
+def test_models_that_rarely_differ_are_within_the_interval_of_samples_in_which_they_do_not():
+    rng = np.random.default_rng(11)
+    pairs = []
+    for _ in range(200):  # the first is right on five in a hundred items that the second gets wrong
+        second = (rng.random(25) < 0.5).astype(float)
+        pairs.append((measure(np.where(rng.random(25) < 0.05, 1.0, second)), measure(second)))
+    found = [one for one in estimate.differences(pairs, 25, [True] * 200) if one.value == 0]
+    assert len(found) > 30
+    assert all(one.low < 0.025 < one.high for one in found)

@@ -157,7 +157,8 @@ def matching(found: Similarities) -> list[Check]:
         why = NOT_FINITE if n > 1 else "Not judged: fewer than two items to compare."
         return [Check(name, meaning, None, detail=why) for name, meaning in plan]
     first = [_first(found.scores), _first(found.scores.T)]
-    results = [auc(found.scores), *estimate.estimates([Measure(hit, np.ones(n), np.arange(n)) for hit in first], n)]
+    hits = [Measure(hit, np.ones(n), np.arange(n)) for hit in first]
+    results = [auc(found.scores), *estimate.estimates(hits, n, are_rates=True)]
     return [
         Check(
             name,

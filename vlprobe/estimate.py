@@ -3,6 +3,9 @@
 A value is a weighted mean over cases. Its interval comes from resampling items, because five captions and ten edits of
 one image are not fifty observations. The same resampling serves every metric of a run and, since it depends on the
 number of items alone, every model on the same dataset: differences between models are paired.
+
+Where all items say the same, resampling shows no spread, and its interval would have no width: of a rate, the exact
+bound for as many items is given instead.
 """
 
 import functools
@@ -18,9 +21,31 @@ RESAMPLES = 1000
 LEVEL = 0.95
 EXCHANGES = 20_000  # so that the smallest p, 1 in 20,001, stays below .05 in a family of hundreds
 GROUPS = 1024  # more items than this are compared in so many random groups
+NO_SPREAD = 1e-9  # an interval narrower than this has no width but for rounding
 _CHUNK = 50  # resamples held in memory at once
 _ITEMS = 1024  # items whose draws are multiplied at once
 _EXCHANGED = 1000  # exchanges held in memory at once
+
+
+def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[float, float]:
+    """The 95 % interval of a mean that all items agree on, from how many of them they are.
+
+    Of values between `lowest` and 1, at most a share q of all items can differ from the ones that were drawn, where
+    (1 - q)^n = .025: with a larger share one of n items would have differed, 39 times in 40. At worst these lie at one
+    end. For a rate of 0 or 1 that is the exact binomial interval; it holds for items that are means of several cases.
+
+    Args:
+        value: What all items have.
+        n_items: How many they are, at least one; cases of one item count once.
+        lowest: The least that a value can be: 0 of a rate, -1 of a difference of rates.
+
+    Source: Clopper and Pearson 1934.
+
+    >>> [round(end, 3) for end in without_spread(1.0, 10)]  # ten of ten
+    [0.692, 1.0]
+    """
+    other = 1 - ((1 - LEVEL) / 2) ** (1 / n_items)
+    return value - other * (value - lowest), value + other * (1 - value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +140,11 @@ class Sums:
         """Forgets a measure."""
         self._sums.pop(name, None)
 
-    def estimate(self, name: Hashable) -> Estimate:
+    def estimate(self, name: Hashable, is_rate: bool = False) -> Estimate:
         """The weighted mean of a measure, with a 95 % percentile interval clustered on the item.
 
-        A measure without any weight is unknown: NaN with n_items 0. With fewer than two items the interval is NaN.
+        A measure without any weight is unknown: NaN with n_items 0. With fewer than two items the interval is NaN. The
+        interval of a rate, of values 0 to 1, that all items agree on is `without_spread`.
         """
         known = self._sums.get(name)
         if known is None or known.pooled[1] == 0:
@@ -128,7 +154,10 @@ class Sums:
         means = top[bottom > 0] / bottom[bottom > 0]
         tail = (1 - LEVEL) / 2
         low, high = np.quantile(means, [tail, 1 - tail]) if n_items > 1 else (math.nan, math.nan)
-        return Estimate(float(known.pooled[0] / known.pooled[1]), float(low), float(high), n_items)
+        value = float(known.pooled[0] / known.pooled[1])
+        if is_rate and high - low < NO_SPREAD:
+            low, high = without_spread(value, n_items)
+        return Estimate(value, float(low), float(high), n_items)
 
 
 class _Sum:
@@ -141,22 +170,25 @@ class _Sum:
         self.there = np.zeros(n_items // 8 + 1, dtype=np.uint8)  # a bit an item: whether it has any weight
 
 
-def estimates(measures: Sequence[Measure], n_items: int) -> list[Estimate]:
+def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False) -> list[Estimate]:
     """The estimate of each measure; see `Sums.estimate`.
 
     Args:
         measures: What to average.
         n_items: How many items were asked about, those without a case included.
+        are_rates: Whether their values are 0 to 1.
     """
     sums, names = Sums(n_items), range(len(measures))
     if measures:
         weight = np.stack([np.bincount(m.item, m.weight, n_items) for m in measures])
         total = np.stack([np.bincount(m.item, m.weight * m.value, n_items) for m in measures])
         sums.add(names, total, weight, np.arange(n_items))
-    return [sums.estimate(name) for name in names]
+    return [sums.estimate(name, are_rates) for name in names]
 
 
-def differences(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[Difference]:
+def differences(
+    pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: Sequence[bool] = ()
+) -> list[Difference]:
     """How much higher the first model of each pair scores than the second, and whether that may be chance.
 
     The interval is the 95 % percentile interval of the difference over resampled items, the draws being those of
@@ -173,9 +205,14 @@ def differences(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[
     exchanged as one: a hundred thousand items cost no more than a thousand, in time or memory, and the estimated
     standard error is off by some 2 % (1 / sqrt(2 GROUPS)).
 
+    Two models that answered every item alike may still differ on others: where all items have the same difference of
+    rates, the interval is `without_spread` for as many items. What is no rate has no bound, and keeps an interval
+    without width. The p-value needs nothing of the kind: no difference at all is as likely as can be, p = 1.
+
     Args:
         pairs: Two models' measures of one metric; items have the same codes in both.
         n_items: How many items were asked about, those without a case included.
+        are_rates: Of each pair, whether its values are 0 to 1; empty: none is.
 
     Returns:
         One Difference a pair; unknown where a model has no value, without interval and p with fewer than two items.
@@ -204,7 +241,10 @@ def differences(pairs: Sequence[tuple[Measure, Measure]], n_items: int) -> list[
         elif both < 2:
             found.append(Difference(float(value[place]), n_items=both))
         else:
-            found.append(Difference(*(float(column[place]) for column in (value, low, high, p)), n_items=both))
+            ends = float(low[place]), float(high[place])
+            if are_rates and are_rates[place] and ends[1] - ends[0] < NO_SPREAD:
+                ends = without_spread(float(value[place]), both, lowest=-1.0)
+            found.append(Difference(float(value[place]), *ends, float(p[place]), n_items=both))
     return found
 
 

@@ -232,6 +232,9 @@ class Found:
     which_altered: np.ndarray  # its number in the gallery
     rank_clean: np.ndarray  # rank of the best own candidate among originals
     rank: np.ndarray  # the same with the altered candidates in the gallery
+    least_rank_clean: np.ndarray  # what rank_clean would be if no tie counted against the own candidate
+    least_rank: np.ndarray  # the same of rank
+    top_tied: np.ndarray  # 1 where the best original and the best altered candidate are equal
 
 
 def retrieve(
@@ -273,4 +276,7 @@ def retrieve(
         columns["which_altered"].append(which)
         columns["rank_clean"].append(1 + ((clean >= best_clean[:, None]) & ~own & ~altered).sum(axis=1))
         columns["rank"].append(1 + ((scores >= best_own[:, None]) & ~own).sum(axis=1))
+        columns["least_rank_clean"].append(1 + ((clean > best_clean[:, None]) & ~altered).sum(axis=1))
+        columns["least_rank"].append(1 + (scores > best_own[:, None]).sum(axis=1))
+        columns["top_tied"].append(best_altered == best_original)
     return Found(**{name: np.concatenate(parts) for name, parts in columns.items()})

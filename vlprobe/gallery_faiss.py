@@ -245,8 +245,8 @@ def retrieve(
     The query's own originals are always compared.
 
     Returns:
-        Likewise; a rank is NaN where all `nearest.k` that were looked up come before the best own candidate: it is
-        then more than k.
+        Likewise; where all `nearest.k` that were looked up come before the best own candidate, its rank is more than k:
+        NaN, and a least rank is what it is at least.
     """
     if not altered.any():
         raise InvalidInput("Nothing in the gallery was altered, so nothing can be asked. Choose another policy.")
@@ -277,12 +277,13 @@ def retrieve(
             rank_clean = 1.0 + n_original[before].sum() - len(level) if values[-1] < own else math.nan
             before = np.union1d(changed[changed_values >= own], level)
             rank = rank_clean + n_altered[before].sum() if changed_values[-1] < own else math.nan
+            above = n_original[rows[values > own]].sum(), n_altered[changed[changed_values > own]].sum()
             changed, at = np.append(changed, mine), np.append(changed_values, own_values)
             at[n_altered[changed] == 0] = -np.inf
             top = at.max()
-            found.append((own, top, top >= max(own, values[0]), number[changed[at == top]].min(), rank_clean, rank))
-    columns = zip(*found, strict=True)
-    return Found(**dict(zip(Found.__slots__, map(np.array, columns), strict=True)))
+            first, best = number[changed[at == top]].min(), max(own, values[0])
+            found.append((own, top, top >= best, first, rank_clean, rank, 1 + above[0], 1 + sum(above), top == best))
+    return Found(*map(np.array, zip(*found, strict=True)))
 
 
 def sampled(cases: Sequence[str], seed: int, of: int) -> np.ndarray:

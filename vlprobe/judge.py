@@ -50,7 +50,7 @@ class Judge:
         if not metric.model_free:
             value = np.where(own["margin"].isna(), np.nan, value)
         weight = metric.weight(own) if metric.weight else np.ones(len(own))
-        tie = metric.ties & (own["margin"].to_numpy() == 0)
+        tie = metric.tied(own) if metric.tied else np.zeros(len(own), dtype=bool)
         items, item = np.unique(own["item_code"].to_numpy(), return_inverse=True)
         groups = pd.factorize(own["group_code"])[0]
         n_items, n_groups = len(items), int(groups.max()) + 1
@@ -96,8 +96,8 @@ class Judge:
         """One row for each metric, averaging and slice.
 
         Returns:
-            `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`, `n_items`, `n_cases`, `ties` (cases with a
-            margin of exactly 0, unless 0 is the aim).
+            `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`, `n_items`, `n_cases`, `ties` (cases
+            in which what this metric compares is equal).
         """
         found = []
         for metric, slices in zip(self.metrics, self._slices, strict=True):
@@ -105,7 +105,7 @@ class Judge:
                 names = slices[by] if len(slices[by]) <= MAX_SLICES else []
                 for name in sorted(name for name in names if name != "" or by == "all"):
                     for averaging in metric.averaging:
-                        e = self._sums.estimate((metric.name, averaging, by, name))
+                        e = self._sums.estimate((metric.name, averaging, by, name), metric.unit == "rate")
                         label = (metric.name, averaging, by, str(name))
                         found.append((*label, e.value, e.low, e.high, e.n_items, *slices[by][name].tolist()))
         columns = ["metric", "averaging", "by", "slice", "value", "low", "high", "n_items", "n_cases", "ties"]

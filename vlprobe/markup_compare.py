@@ -11,7 +11,7 @@ from vlprobe.charts_compare import between, chance, signed
 from vlprobe.markup import breakable, mark, table, tag
 from vlprobe.markup_tables import explained
 from vlprobe.types import Metric
-from vlprobe.ui_words import HEADLINES
+from vlprobe.ui_words import AGREED, HEADLINES
 from vlprobe.views_tradeoff import TRADE_OFFS
 
 CSS = {"better": "vp-held", "worse": "vp-fooled"}
@@ -28,8 +28,8 @@ def how_to_read(compared: pd.DataFrame) -> str:
     """What stands in the table of differences, what p is, and how many pictures are left out."""
     lines = [
         "Below each value: how far it is from the baseline, with the 95 % interval of that difference from resampling "
-        "pictures. p: how often a difference as large comes about by luck, if the models are alike and a fair coin "
-        f"exchanges their two answers to each picture; raised, because {int(compared['p'].notna().sum()):,} "
+        f"pictures. {AGREED} p: how often a difference as large comes about by luck, if the models are alike and a "
+        f"fair coin exchanges their two answers to each picture; raised, because {int(compared['p'].notna().sum()):,} "
         "comparisons are made at once (Holm's method). From p = .05 up, these are tied. The interval minds its own "
         "comparison alone, so it may leave out 0 where these are tied."
     ]

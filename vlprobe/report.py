@@ -23,7 +23,7 @@ from vlprobe.markup import breakable, mark, ordered, table, tag
 from vlprobe.report_page import page
 from vlprobe.store import Store
 from vlprobe.types import Metric
-from vlprobe.ui_words import MOVED, SENTENCES, named, order
+from vlprobe.ui_words import AGREED, MOVED, SENTENCES, named, order
 from vlprobe.views import Filter
 from vlprobe.views_compare import compare
 from vlprobe.views_paper import chances, paper_tables, remade
@@ -90,8 +90,9 @@ def _numbers(store: Store, key: str, models: list[str], metrics: dict[str, Metri
         shown,
         _quiet(
             "Bold: the best of these models. Below each value its 95 % interval, from resampling pictures, and n, the "
-            "number of pictures it rests on. Tied: cases in which right and wrong score the same; rates count them as "
-            "wrong. Where a metric has two means, this is the one in which every caption counts once (macro)."
+            f"number of pictures it rests on. {AGREED} Tied: cases in which right and wrong score the same; rates "
+            "count them as wrong. Where a metric has two means, this is the one in which every caption counts "
+            "once (macro)."
         ),
     ]
     if unasked:

@@ -113,6 +113,11 @@ class Case:
     edit: Edit
 
 
+def zero_margin(rows: "pd.DataFrame") -> np.ndarray:
+    """Whether the case's margin is 0: for metrics that make the same comparisons as the margin."""
+    return rows["margin"].to_numpy() == 0
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """How a column of cases becomes a number, and everything a reader must know about that number."""
@@ -129,7 +134,8 @@ class Metric:
     value: "Callable[[pd.DataFrame], np.ndarray]"  # cases of those kinds to one float a row; NaN: does not apply
     weight: "Callable[[pd.DataFrame], np.ndarray] | None" = None  # of a row in the pooled mean; None: 1
     averaging: tuple[str, ...] = ("macro", "micro")  # the first is the headline
-    ties: bool = True  # whether a margin of 0 is a tie; not where nothing should move and 0 is perfect
+    # Cases in which what this metric compares is equal, bool of shape (n,); None: nothing is, or 0 is the aim.
+    tied: "Callable[[pd.DataFrame], np.ndarray] | None" = zero_margin
     model_free: bool = False  # computed from the questions alone: it has a value where the model has no answer
 
 

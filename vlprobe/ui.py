@@ -30,9 +30,10 @@ from vlprobe.ui_tour import tour
 from vlprobe.ui_tradeoff import headline_figure, strength, trade_off, types, wordings
 from vlprobe.ui_training import training_form, trainings
 from vlprobe.ui_verify import said, stored, way_out
-from vlprobe.ui_words import HEADLINES, SENTENCES, by_words, named, order
+from vlprobe.ui_words import AGREED, HEADLINES, SENTENCES, by_words, named, order
 
 __all__ = [
+    "AGREED",
     "about",
     "by_subtype",
     "cards",

@@ -23,6 +23,8 @@ HEADLINES = {
     "visla": ("t2t_accuracy", "i2t_accuracy", "pair_accuracy"),
     "prsm": ("prsm_local_10", "prsm_local_100", "prsm_local_1000"),
 }
+# What stands beside intervals from resampling.
+AGREED = "Where all pictures agree, as at 0 % or 100 %, the interval of a rate is the exact bound for so many pictures."
 # Where the margin is how far something moved: above 0 is impossible, and nobody is fooled.
 MOVED = ("paraphrase", "ranking")
 BY = {"subtype": "Type of edit", "strength_bin": "Strength of the flip", "rule": "Rule"}

@@ -87,7 +87,7 @@ def compare(
             rows.append((name, by[name], models[0], model, _mean(sides[1]), _mean(sides[0])))
             pairs.append(sides)
             more.append((int(answered.any(axis=0).sum() - alike.sum()), *alone))
-    found = estimate.differences(pairs, n_items)
+    found = estimate.differences(pairs, n_items, [known[row[0]].unit == "rate" for row in rows])
     table = pd.DataFrame(rows, columns=COMPARED[:6])
     for column, name in (("difference", "value"), ("low", "low"), ("high", "high"), ("p", "p"), ("n_items", "n_items")):
         table[column] = [getattr(one, name) for one in found]

@@ -174,7 +174,7 @@ def lures(store: Store, case_key: str) -> pd.DataFrame:
         place = np.digitize(lure, _EDGES[1:-1])
         bins = np.unique(place[~np.isnan(value)])
         means = [estimate.micro(value, place == number, own["unit"].to_numpy()) for number in bins]
-        for number, mean, one in zip(bins, means, estimate.estimates(means, n_units), strict=True):
+        for number, mean, one in zip(bins, means, estimate.estimates(means, n_units, are_rates=True), strict=True):
             name = list(lure_steps())[number]
             rows.append((run.model, name, one.value, one.low, one.high, one.n_items, len(mean.value)))
     return pd.DataFrame(rows, columns=_ESTIMATE)

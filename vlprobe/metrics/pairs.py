@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from vlprobe.types import Metric
+from vlprobe.types import Metric, zero_margin
 
 BOUNDARY_THRESHOLDS = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)  # seconds; EqBen, table 12
 
@@ -26,6 +26,26 @@ def margins(rows: pd.DataFrame) -> np.ndarray:
     """The smallest of the four differences that should be positive: the sample is solved where it is above 0."""
     s11, s12, s21, s22 = _scores(rows)
     return np.minimum.reduce([s11 - s12, s22 - s21, s11 - s21, s22 - s12])
+
+
+def _differences(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """The smaller of the two differences that the text score needs above 0, and that of the image score."""
+    s11, s12, s21, s22 = _scores(rows)
+    return np.minimum(s11 - s12, s22 - s21), np.minimum(s11 - s21, s22 - s12)
+
+
+def text_tied(rows: pd.DataFrame) -> np.ndarray:
+    """Whether equality alone denies a sample its text score: the smaller of its two differences is 0."""
+    return _differences(rows)[0] == 0
+
+
+def image_tied(rows: pd.DataFrame) -> np.ndarray:
+    """The same of the image score."""
+    return _differences(rows)[1] == 0
+
+
+def _either_tied(rows: pd.DataFrame) -> np.ndarray:
+    return text_tied(rows) | image_tied(rows)
 
 
 def text_score(rows: pd.DataFrame) -> np.ndarray:
@@ -87,6 +107,22 @@ def foil_rejected(rows: pd.DataFrame) -> np.ndarray:
     return _of_probabilities(rows, rows["score_1"].to_numpy() < 0.5)
 
 
+def _caption_tied(rows: pd.DataFrame) -> np.ndarray:
+    return _of_probabilities(rows, rows["score_0"].to_numpy() == 0.5) == 1
+
+
+def _foil_tied(rows: pd.DataFrame) -> np.ndarray:
+    return _of_probabilities(rows, rows["score_1"].to_numpy() == 0.5) == 1
+
+
+def _one_side_tied(rows: pd.DataFrame) -> np.ndarray:
+    return _caption_tied(rows) | _foil_tied(rows)
+
+
+def _weaker_tied(rows: pd.DataFrame) -> np.ndarray:
+    return np.where(rows["captions_are_weaker"], _caption_tied(rows), _foil_tied(rows))
+
+
 def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
     """Share of caption and foil that are told for what they are: acc. Source: VALSE; EqBen table 2.
 
@@ -114,10 +150,14 @@ def matched(rows: pd.DataFrame, *orders: str) -> np.ndarray:
     Source: EqBen, section 5.5, where LLaVA's free answers are read by people; here it is the probability of the first
     word of its answer.
     """
+    lowest = _lowest(rows, orders)
+    return np.where(np.isnan(lowest), math.nan, lowest > 0.5)
+
+
+def _lowest(rows: pd.DataFrame, orders: Sequence[str]) -> np.ndarray:
     if not set(orders) <= set(rows):
         return np.full(len(rows), math.nan)
-    lowest = rows[list(orders)].to_numpy(np.float64).min(axis=1)
-    return np.where(np.isnan(lowest), math.nan, lowest > 0.5)
+    return rows[list(orders)].to_numpy(np.float64).min(axis=1)
 
 
 def boundary_time(before: np.ndarray, after: np.ndarray, fps: float) -> float:
@@ -171,30 +211,48 @@ def prepare(rows: pd.DataFrame, known: Mapping[str, object]) -> pd.DataFrame:
 
 
 def _metric(
-    name: str, label: str, text: str, chance: float, value, kind: str = "pair", source: str = "EqBen, section 5"
+    name: str,
+    label: str,
+    text: str,
+    chance: float,
+    value,
+    tied=zero_margin,
+    kind: str = "pair",
+    source: str = "EqBen, section 5",
 ) -> Metric:
-    return Metric(name, 1, label, text, "rate", "up", chance, source, (kind,), value)
+    return Metric(name, 2, label, text, "rate", "up", chance, source, (kind,), value, tied=tied)
 
 
-def _foil_metric(name: str, label: str, text: str, chance: float, value) -> Metric:
-    return _metric(name, label, text, chance, value, "foil", "VALSE; EqBen, table 2")
+def _foil_metric(name: str, label: str, text: str, chance: float, value, tied) -> Metric:
+    return _metric(name, label, text, chance, value, tied, "foil", "VALSE; EqBen, table 2")
 
 
 def _order_metric(name: str, label: str, text: str, chance: float, *orders: str) -> Metric:
-    return _metric(name, label, text, chance, lambda rows: matched(rows, *orders), source="EqBen, section 5.5")
+    value, tied = (lambda rows: matched(rows, *orders)), (lambda rows: _lowest(rows, orders) == 0.5)
+    return _metric(name, label, text, chance, value, tied, source="EqBen, section 5.5")
 
 
 METRICS = (
     _metric(
-        "text_score", "Text score", "Share of pairs in which each picture prefers its own caption.", 0.25, text_score
+        "text_score",
+        "Text score",
+        "Share of pairs in which each picture prefers its own caption.",
+        0.25,
+        text_score,
+        text_tied,
     ),
     _metric(
-        "image_score", "Image score", "Share of pairs in which each caption prefers its own picture.", 0.25, image_score
+        "image_score",
+        "Image score",
+        "Share of pairs in which each caption prefers its own picture.",
+        0.25,
+        image_score,
+        image_tied,
     ),
     _metric("group_score", "Group score", "Share of pairs in which both hold.", 1 / 6, group_score),
     Metric(
         "average_score",
-        1,
+        2,
         "Average",
         "Mean of the three scores with every subset counted alike.",
         "rate",
@@ -205,10 +263,11 @@ METRICS = (
         _average,
         _evenly_over_subsets,
         ("micro",),
+        _either_tied,
     ),
     Metric(
         "equivariance_deviation",
-        1,
+        2,
         "Equivariance deviation",
         "How unequally the score answers to equal changes; 0 is perfectly even. Compare models in spread units.",
         "cosine",
@@ -217,6 +276,7 @@ METRICS = (
         "EqBen, section 5",
         ("pair",),
         equivariance_deviation,
+        tied=None,
     ),
     _order_metric(
         "matched_12",
@@ -246,6 +306,7 @@ METRICS = (
         "Share of pictures that prefer their caption to a foil.",
         0.5,
         foil_accuracy,
+        zero_margin,
     ),
     _foil_metric(
         "caption_accepted",
@@ -253,6 +314,7 @@ METRICS = (
         "Share of captions that fit with a probability above one half; of models that give one.",
         math.nan,
         caption_accepted,
+        _caption_tied,
     ),
     _foil_metric(
         "foil_rejected",
@@ -260,6 +322,7 @@ METRICS = (
         "Share of foils that fit with a probability below one half; of models that give one.",
         math.nan,
         foil_rejected,
+        _foil_tied,
     ),
     _foil_metric(
         "judged_rightly",
@@ -267,6 +330,7 @@ METRICS = (
         "Mean of the captions accepted and the foils rejected; a coin gets one half.",
         0.5,
         judged_rightly,
+        _one_side_tied,
     ),
     _foil_metric(
         "weaker_side",
@@ -274,5 +338,6 @@ METRICS = (
         "The captions accepted or the foils rejected, whichever is lower in all: low for a model that always says yes.",
         math.nan,
         weaker_side,
+        _weaker_tied,
     ),
 )

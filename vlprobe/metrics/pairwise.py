@@ -102,7 +102,7 @@ METRICS = (
         "LGIP, eq. 2",
         ("paraphrase",),
         invariance_error,
-        ties=False,
+        tied=None,
     ),
     Metric(
         "erased_share",
@@ -115,7 +115,7 @@ METRICS = (
         "Not in the paper; read it beside eq. 2",
         ("paraphrase",),
         erased_share,
-        ties=False,
+        tied=None,
     ),
     Metric(
         "sensitivity_gap",
@@ -131,7 +131,7 @@ METRICS = (
     ),
     Metric(
         "positive_rate",
-        1,
+        2,
         "Positive rate",
         "Share of wrong captions that score below the true one. A coin gets one half; a tie counts as wrong.",
         "rate",
@@ -155,7 +155,7 @@ METRICS = (
     ),
     Metric(
         "combined_positive_rate",
-        1,
+        2,
         "Combined positive rate",
         "As the positive rate, but the wrong caption is also reworded.",
         "rate",
@@ -181,7 +181,7 @@ METRICS = (
     ),
     Metric(
         "weighted_positive_rate",
-        1,
+        2,
         "Strength-weighted positive rate",
         "The positive rate with every flip counted by how strongly it contradicts its caption.",
         "rate",

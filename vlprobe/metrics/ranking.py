@@ -172,12 +172,12 @@ METRICS = (
         "PRSM, section 3 (global), on ranks",
         ("ranking",),
         _column("global"),
-        ties=False,
+        tied=None,
     ),
     *(
         Metric(
             f"prsm_local_{k}",
-            1,
+            2,
             f"Top-{k} overlap",
             f"Share of the first {k} pictures that two wordings of a query share; chance is {k} over the gallery.",
             "rate",
@@ -186,7 +186,7 @@ METRICS = (
             "PRSM, section 3 (local)",
             ("ranking",),
             _column(f"local_{k}"),
-            ties=False,
+            tied=None,
         )
         for k in OVERLAPS
     ),
@@ -201,7 +201,7 @@ METRICS = (
         "PRSM, table 1, as its sizes suggest",
         ("ranking",),
         _column("global_idlist"),
-        ties=False,
+        tied=None,
     ),
 )
 

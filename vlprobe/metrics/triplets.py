@@ -16,6 +16,16 @@ def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:
     return np.where(np.isnan(first) | np.isnan(second), np.nan, first > second)
 
 
+def _level(*comparisons: tuple[str, str]):
+    """Whether equality alone denies a case what it gets where each winner is above its loser: the least is 0."""
+
+    def tied(rows: pd.DataFrame) -> np.ndarray:
+        gaps = [rows[winner].to_numpy(np.float64) - rows[loser].to_numpy(np.float64) for winner, loser in comparisons]
+        return np.min(gaps, axis=0) == 0
+
+    return tied
+
+
 def i2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
     """Whether the picture prefers both true captions to the false one. Source: VISLA, section 3."""
     return _beats(rows, "score_0", "score_2") * _beats(rows, "score_1", "score_2")
@@ -44,8 +54,8 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one | other else float("nan")
 
 
-def _metric(name: str, label: str, text: str, chance: float, kind: str, value, version: int = 1, **more) -> Metric:
-    return Metric(name, version, label, text, "rate", "up", chance, "VISLA, section 3", (kind,), value, **more)
+def _metric(name: str, label: str, text: str, chance: float, kind: str, value, tied, **more) -> Metric:
+    return Metric(name, 2, label, text, "rate", "up", chance, "VISLA, section 3", (kind,), value, tied=tied, **more)
 
 
 METRICS = (
@@ -56,6 +66,7 @@ METRICS = (
         1 / 3,
         "i2t",
         i2t_accuracy,
+        _level(("score_0", "score_2"), ("score_1", "score_2")),
     ),
     _metric(
         "i2t_p1_n",
@@ -64,6 +75,7 @@ METRICS = (
         0.5,
         "i2t",
         lambda rows: _beats(rows, "score_0", "score_2"),
+        _level(("score_0", "score_2")),
     ),
     _metric(
         "i2t_p2_n",
@@ -72,6 +84,7 @@ METRICS = (
         0.5,
         "i2t",
         lambda rows: _beats(rows, "score_1", "score_2"),
+        _level(("score_1", "score_2")),
     ),
     _metric(
         "t2t_accuracy",
@@ -80,6 +93,7 @@ METRICS = (
         1 / 3,
         "t2t",
         t2t_accuracy,
+        _level(("text_01", "text_02"), ("text_01", "text_12")),
     ),
     _metric(
         "t2t_p1_n",
@@ -88,6 +102,7 @@ METRICS = (
         0.5,
         "t2t",
         lambda rows: _beats(rows, "text_01", "text_12"),
+        _level(("text_01", "text_12")),
     ),
     _metric(
         "t2t_p2_n",
@@ -96,6 +111,7 @@ METRICS = (
         0.5,
         "t2t",
         lambda rows: _beats(rows, "text_01", "text_02"),
+        _level(("text_01", "text_02")),
     ),
     _metric(
         "words_t2t_accuracy",
@@ -104,7 +120,7 @@ METRICS = (
         1 / 3,
         "t2t",
         words_t2t_accuracy,
-        version=2,  # 1 had no value for models that embed no texts
+        _level(("overlap_01", "overlap_02"), ("overlap_01", "overlap_12")),
         model_free=True,
     ),
     _metric(
@@ -114,5 +130,6 @@ METRICS = (
         0.5,
         "i2t-pair",
         lambda rows: _beats(rows, "score_0", "score_1"),
+        _level(("score_0", "score_1")),
     ),
 )

@@ -214,7 +214,7 @@ class Rococo(Probe):
                     "margin": pa.array(pairs[:, 0] - pairs[:, 1]),
                     **{
                         name: pa.array(found[name].astype(np.float64), pa.int32(), from_pandas=True)
-                        for name in ("rank_clean", "rank", "top_altered")
+                        for name in _COUNTED
                     },
                     "top": pa.array(found["top"].tolist(), pa.string()),
                     **{name: pa.array(told[name]) for name in told},
@@ -237,7 +237,8 @@ class Rococo(Probe):
         return gallery_faiss.survey(blocks)
 
 
-_COLUMNS = ("best_own", "best_altered", "top_altered", "rank_clean", "rank", "top")
+_COUNTED = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_rank", "top_tied")
+_COLUMNS = ("best_own", "best_altered", *_COUNTED, "top")
 
 
 @dataclass(frozen=True)
