@@ -1,14 +1,17 @@
 """The papers' tables made again, compared with plain loops over the estimates and over the printed cells."""
 
 import csv
+import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from vlprobe import published, views, views_paper
+from vlprobe.runner import Request, execute
 from vlprobe.store import Store
 
 RANDOM = "control:random"
@@ -66,6 +69,34 @@ def test_cells_of_runs_are_the_estimates(every_probe: Store, probe: str, number:
         else:
             named = own[own["slice"].isin(column.slices)]["value"]
             assert cell.value == pytest.approx(named.iloc[0] if len(named) else math.nan, nan_ok=True)
+
+
+@pytest.mark.parametrize(("file", "heading"), [("danger", "Danger"), ("same_concept", "Same concept"), ("mine", None)])
+def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(store: Store, tmp_path, file, heading):
+    """Against the stored answers; the same model over a file of another name fills the clean gallery's column only."""
+    rows = []
+    for number in range(6):
+        name = f"COCO_val2014_{number:012}.jpg"
+        Image.new("RGB", (32, 32), (40 * number, 9, 9)).save(tmp_path / name)
+        captions = [f"{thing} number {number}, version {v}." for thing in ("A dog", "A gun") for v in range(5)]
+        rows.append({"image": f"val2014/{name}", "caption": captions})
+    (tmp_path / f"{file}.json").write_text(json.dumps(rows))
+    asked = Request((RANDOM,), f"rococo:{tmp_path / file}.json@{tmp_path}", "rococo", {"pictures": []}, examine=False)
+    manifest = execute(asked, store)[0]
+    answers = store.run(manifest["key"]).table("scores").to_pandas()
+    clean, new = ((answers[name] == 1).mean() for name in ("rank_clean", "rank"))
+    drop = (clean - new) / clean if clean else math.nan
+    expected = {"i2t_r1_new": new, "i2t_rsms": answers["top_altered"].mean(), "i2t_drop_rate": drop}
+    columns = table_of("rococo", 3).columns
+    found = views_paper.remade(store, manifest["case_key"], 3).query("source == 'run'")
+    for cell in found.itertuples():
+        column = columns[cell.column]
+        if column.group == "Clean gallery":
+            assert cell.value == clean
+        elif column.group == heading:
+            assert cell.value == pytest.approx(expected[column.metric], nan_ok=True)
+        else:
+            assert math.isnan(cell.value)
 
 
 def test_drop_rates_lose_the_sign_that_the_paper_gives_them(every_probe: Store):

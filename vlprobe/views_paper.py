@@ -7,7 +7,7 @@ question. The pictures are others unless somebody ran the paper's own.
 import functools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +15,7 @@ import pandas as pd
 
 from vlprobe import views
 from vlprobe.metrics import pairs
+from vlprobe.probes.rococo import RELEASED
 from vlprobe.store import Store
 
 ROW_COLUMNS = ["source", "model", "column", "value", "low", "high", "n_items", "ties", "note"]
@@ -34,6 +35,7 @@ class Column:
     datasets: tuple[str, ...] = ()  # printed in several datasets' columns: their mean
     by: str = "all"
     slices: tuple[str, ...] = ()  # names of the slice that belongs here; empty: the whole
+    released: str = ""  # the paper's own file of this column, without its ending: a run over it belongs here, too
     sign: int = 1  # -1: printed the other way round
 
 
@@ -51,7 +53,7 @@ class PaperTable:
 def _rococo(kind: str, policies: Mapping[str, tuple[str, str]]) -> tuple[Column, ...]:
     found = [Column("Clean gallery", "R@1", f"{kind}_r1", ("coco_5k", "clean", f"{kind}_r1"))]
     for printed, (title, own) in policies.items():
-        place = {"by": "subtype", "slices": (own,)}
+        place = {"by": "subtype", "slices": (own,), "released": printed if kind == "i2t" else ""}
         found += [
             Column(title, "R@1", f"{kind}_r1_new", ("rococo", printed, f"{kind}_r1_new"), **place),
             Column(title, "Drop", f"{kind}_drop_rate", ("rococo", printed, f"{kind}_drop_rate"), sign=-1, **place),
@@ -239,6 +241,7 @@ def _table(probe: str, number: int) -> PaperTable:
 
 def _own(store: Store, case_key: str, table: PaperTable, models: list[str]) -> list[tuple]:
     parts = {by: views.estimates(store, case_key, by) for by in {column.by for column in table.columns}}
+    files = _by_released_file(store, case_key, parts.get("subtype")) if any(c.released for c in table.columns) else None
     rows = []
     for model in sorted(models, key=lambda name: (name.startswith("control:"), name)):
         for place, column in enumerate(table.columns):
@@ -250,6 +253,9 @@ def _own(store: Store, case_key: str, table: PaperTable, models: list[str]) -> l
                 rows.append(("run", model, place, value, math.nan, math.nan, *counts, ""))
                 continue
             found = found[found["slice"].map(lambda name, column=column: _belongs(name, column.slices)).astype(bool)]
+            if column.released and files is not None:
+                found = files[(files["model"] == model) & (files["metric"] == column.metric)].dropna(subset=["value"])
+                found = found[found["file"] == column.released]
             if len(found) == 1:
                 one = found.iloc[0]
                 counts = int(one["n_items"]), int(one["ties"])
@@ -257,6 +263,34 @@ def _own(store: Store, case_key: str, table: PaperTable, models: list[str]) -> l
             else:
                 rows.append(("run", model, place, math.nan, math.nan, math.nan, 0, 0, ""))
     return rows
+
+
+def _by_released_file(store: Store, case_key: str, subtypes: pd.DataFrame) -> pd.DataFrame | None:
+    """RoCOCO's numbers by the released file that they are of; None where captions were altered here.
+
+    All captions of a released file have the subtype "released"; which file it is, its tag `subset` says.
+
+    Returns:
+        What `views.estimates` returns, and `file`: the name as the paper's column has it, "" of any other file.
+    """
+    policies = set(subtypes["slice"][subtypes["metric"] == "i2t_r1_new"])
+    if policies != {RELEASED} or "tag:subset" not in views.slices(store, case_key):
+        return None
+    found = views.estimates(store, case_key, "tag:subset")
+    names = [column.released for table in TABLES["rococo"] for column in table.columns if column.released]
+    return found.assign(file=found["slice"].map(lambda stem: _released_file(stem, names)))
+
+
+def _released_file(stem: str, names: Collection[str]) -> str:
+    """Which of the released files a file's name without its ending means; "" where that is none or not certain.
+
+    >>> names = ["rand_voca", "danger"]
+    >>> [_released_file(stem, names) for stem in ("danger", "RoCOCO-Rand-Voca", "danger_rand_voca", "endangered")]
+    ['danger', 'rand_voca', '', '']
+    """
+    words = f"_{'_'.join(re.split('[^a-z0-9]+', stem.lower()))}_"
+    found = {name for name in names if f"_{name}_" in words}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _belongs(name: str, slices: tuple[str, ...]) -> bool:
