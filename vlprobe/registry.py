@@ -1,8 +1,9 @@
 """Finds what the folders `datasets`, `models` and `probes` define: one module a family, no list to edit.
 
 A module of `datasets` or `models` defines PREFIX, `names()` (what can be typed without looking anything up) and
-`load(name, ...)`; a name is its prefix, or its prefix, a colon and whatever that family understands after it. A module
-of `probes` defines PROBE. Modules are cheap to import: heavy libraries are imported where they are used.
+`load(name, ...)`, and may define `look(name)`, which raises what is wrong with a name before anything is loaded; a name
+is its prefix, or its prefix, a colon and whatever that family understands after it. A module of `probes` defines PROBE.
+Modules are cheap to import: heavy libraries are imported where they are used.
 """
 
 import functools
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from vlprobe.access import refuse_name
-from vlprobe.errors import NotFound
+from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.types import Dataset, DualEncoder, Probe
 
 
@@ -36,6 +37,27 @@ def _family(folder: str, name: str) -> ModuleType:
         if getattr(module, "PREFIX", None) == prefix:
             return module
     raise NotFound(folder.removesuffix("s"), name, names(folder))
+
+
+def look(folder: str, name: str) -> None:
+    """Tells at once what is wrong with the name of one of `models` or `datasets`, before it is loaded.
+
+    Nothing is fetched and no library imported: the family, the paths in the name and the head of a file are looked at.
+    What is wrong inside of it, loading tells.
+
+    Raises:
+        NotFound: no such family, or nothing of that name in it.
+        InvalidInput: a path that may not be read, where nothing is, or that holds something else.
+    """
+    refuse_name(name)
+    family = _family(folder, name)
+    try:
+        if hasattr(family, "look"):
+            family.look(name)
+        elif hasattr(family, "PRESETS") and name not in family.names():
+            raise NotFound(folder.removesuffix("s"), name, family.names())
+    except OSError as error:
+        raise InvalidInput(f"'{name}' cannot be read ({error.strerror}). Check the path and who may read it.") from None
 
 
 def load_dataset(name: str, cache: Path) -> Dataset:

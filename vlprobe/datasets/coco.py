@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from vlprobe import files
+from vlprobe.datasets import heads
 from vlprobe.datasets.checks import Loaded, checked, read_json
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item, Picture
@@ -13,6 +14,11 @@ PREFIX = "coco"
 def names() -> list[str]:
     """The form of a name; DIR stands for a folder."""
     return ["coco:DIR"]
+
+
+def look(name: str) -> None:
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    heads.look_at_json(_captions_file(files.place(name.removeprefix("coco:"))))
 
 
 def load(name: str, cache: Path) -> Loaded:

@@ -6,9 +6,11 @@ tag that results can be sliced by; it belongs to the image, so its rows must agr
 
 import csv
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 from vlprobe import files
+from vlprobe.datasets import heads
 from vlprobe.datasets.checks import Loaded, checked, read_text
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item, Picture
@@ -21,6 +23,12 @@ REQUIRED = ("image", "caption")
 def names() -> list[str]:
     """The form of a name; FILE stands for a path."""
     return ["csv:FILE"]
+
+
+def look(name: str) -> None:
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    file = files.place(name.removeprefix("csv:"))
+    _header(file, heads.head(file)[0])
 
 
 def load(name: str, cache: Path) -> Loaded:
@@ -49,19 +57,27 @@ def read_items(file: Path) -> list[Item]:
     return [Item(image, Picture(file.parent / image), tuple(captions[image]), tags[image]) for image in captions]
 
 
-def _rows(file: Path) -> list[tuple[int, dict[str, str]]]:
-    text = read_text(file)
+def _header(file: Path, text: str) -> tuple[Iterator[list[str]], list[str]]:
+    """What reads the rows of the table, and the names in the first, lower-cased. Raises InvalidInput."""
     first_line = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows: list[tuple[int, dict[str, str]]] = []
     try:
         header = [column.strip().lower() for column in next(reader, [])]
-        if not set(REQUIRED) <= set(header) or len(set(header)) < len(header) or "" in header:
-            raise InvalidInput(
-                f"'{file}' has the columns {', '.join(header)}. "
-                "Expected different names in the first line, 'image' and 'caption' among them."
-            )
+    except csv.Error as error:
+        raise InvalidInput(f"'{file}', line 1: {error}. Expected a CSV table; check the quotes.") from None
+    if not set(REQUIRED) <= set(header) or len(set(header)) < len(header) or "" in header:
+        raise InvalidInput(
+            f"'{file}' has the columns {', '.join(header)}. "
+            "Expected different names in the first line, 'image' and 'caption' among them."
+        )
+    return reader, header
+
+
+def _rows(file: Path) -> list[tuple[int, dict[str, str]]]:
+    reader, header = _header(file, read_text(file))
+    rows: list[tuple[int, dict[str, str]]] = []
+    try:
         for row in reader:
             if not row:
                 continue

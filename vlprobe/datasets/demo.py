@@ -32,6 +32,12 @@ def names() -> list[str]:
     return [PREFIX]
 
 
+def look(name: str) -> None:
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    if (name.partition(":")[2] or "test") not in SIZES:
+        raise NotFound("dataset", name, [PREFIX, *(f"{PREFIX}:{split}" for split in SIZES)])
+
+
 def load(name: str, cache: Path) -> DemoDataset:
     """The items, their pictures drawn into `cache/demo/` where they are not there yet (a few seconds, once).
 
@@ -39,9 +45,8 @@ def load(name: str, cache: Path) -> DemoDataset:
         NotFound: a split that is neither test nor val.
         InvalidInput: the cache folder cannot be written.
     """
+    look(name)
     split = name.partition(":")[2] or "test"
-    if split not in SIZES:
-        raise NotFound("dataset", name, [PREFIX, *(f"{PREFIX}:{split}" for split in SIZES)])
     folder = cache / "demo" / f"{split}-{VERSION}"
     prefix = "demo" if split == "test" else f"demo-{split}"
     named = hashlib.blake2b(digest_size=16)

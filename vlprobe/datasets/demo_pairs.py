@@ -27,6 +27,11 @@ def names() -> list[str]:
     return [PREFIX]
 
 
+def look(name: str) -> None:
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    split_in(name)
+
+
 def load(name: str, cache: Path) -> Loaded:
     """The pairs, their pictures drawn into `cache/demo/` where they are not there yet (about 20 seconds, once).
 

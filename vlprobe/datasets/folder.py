@@ -8,6 +8,7 @@ the table itself: csv:DIR/captions.csv.
 from pathlib import Path
 
 from vlprobe import files
+from vlprobe.datasets import heads
 from vlprobe.datasets.checks import Loaded, checked, read_json, read_text
 from vlprobe.datasets.csv import read_items
 from vlprobe.errors import InvalidInput
@@ -22,15 +23,18 @@ def names() -> list[str]:
     return ["folder:DIR"]
 
 
+def look(name: str) -> None:
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    folder = _folder(name)
+    for file in _lists(folder):
+        heads.look_at_records(file)
+
+
 def load(name: str, cache: Path) -> Loaded:
     """Images in the order of their names. Raises InvalidInput."""
-    folder = files.place(name.removeprefix("folder:"))
-    if not folder.is_dir():
-        raise InvalidInput(f"Folder '{folder}' does not exist. Expected folder:DIR with pictures and captions.")
+    folder = _folder(name)
     pictures = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
-    lists = [folder / file for file in ("captions.csv", "captions.json") if (folder / file).is_file()]
-    if len(lists) > 1:
-        raise InvalidInput(f"'{folder}' holds captions.csv and captions.json. Expected one of them; remove the other.")
+    lists = _lists(folder)
     if not lists:
         items = _from_texts(folder, pictures)
     elif lists[0].suffix == ".csv":
@@ -45,6 +49,22 @@ def load(name: str, cache: Path) -> Loaded:
             "Write them, or move those pictures out."
         )
     return checked(name, sorted(items, key=lambda item: item.id), cache)
+
+
+def _folder(name: str) -> Path:
+    """The folder of that name. Raises InvalidInput."""
+    folder = files.place(name.removeprefix("folder:"))
+    if not folder.is_dir():
+        raise InvalidInput(f"Folder '{folder}' does not exist. Expected folder:DIR with pictures and captions.")
+    return folder
+
+
+def _lists(folder: Path) -> list[Path]:
+    """The one file that holds all captions, if there is one. Raises InvalidInput where there are two."""
+    lists = [folder / file for file in ("captions.csv", "captions.json") if (folder / file).is_file()]
+    if len(lists) > 1:
+        raise InvalidInput(f"'{folder}' holds captions.csv and captions.json. Expected one of them; remove the other.")
+    return lists
 
 
 def _from_texts(folder: Path, pictures: list[Path]) -> list[Item]:

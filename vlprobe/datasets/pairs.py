@@ -29,7 +29,7 @@ from PIL import Image
 
 from vlprobe import pictures
 from vlprobe.access import refuse_outside
-from vlprobe.datasets import released
+from vlprobe.datasets import heads, released
 from vlprobe.datasets.checks import Loaded, clustered_by_picture
 from vlprobe.errors import InvalidInput
 from vlprobe.files import write_bytes
@@ -50,6 +50,11 @@ VALSE_TAGS = {"linguistic_phenomena": "phenomenon", "dataset": "dataset"}
 def names() -> list[str]:
     """The form of a name; FILE and IMAGEDIR stand for paths."""
     return ["pairs:FILE", "pairs:FILE@IMAGEDIR"]
+
+
+def look(name: str) -> None:
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    heads.look_at_records(released.source(name, [released.AVAILABLE, UNVALIDATED], [".json", ".jsonl"]).files[0])
 
 
 def load(name: str, cache: Path) -> Loaded:

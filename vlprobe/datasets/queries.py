@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from vlprobe.datasets import released
+from vlprobe.datasets import heads, released
 from vlprobe.datasets.checks import Loaded
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb.tokens import takes_an
@@ -64,6 +64,11 @@ PROMPTS_EXPECTED = 'lines such as {"caption": "a White male barber", "output_1":
 def names() -> list[str]:
     """The form of a name; FILE stands for a path."""
     return ["queries:FILE", "queries:FILE+p2", "queries:FILE+p3"]
+
+
+def look(name: str) -> None:
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    heads.look_at_records(released.source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"]).files[0])
 
 
 def load(name: str, cache: Path) -> Loaded:

@@ -10,7 +10,7 @@ Karpathy test split itself) has no altered ones. The pictures are those of COCO 
 
 from pathlib import Path
 
-from vlprobe.datasets import released
+from vlprobe.datasets import heads, released
 from vlprobe.datasets.checks import Loaded
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
@@ -23,6 +23,11 @@ EXPECTED = '{"image": "val2014/COCO_val2014_....jpg", "caption": [10 or 11 texts
 def names() -> list[str]:
     """The form of a name; FILE and IMAGEDIR stand for paths."""
     return ["rococo:FILE", "rococo:FILE@IMAGEDIR"]
+
+
+def look(name: str) -> None:
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    heads.look_at_records(released.source(name, [released.AVAILABLE], [".json"]).files[0])
 
 
 def load(name: str, cache: Path) -> Loaded:

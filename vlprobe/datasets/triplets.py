@@ -9,7 +9,7 @@ An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows th
 
 from pathlib import Path
 
-from vlprobe.datasets import released
+from vlprobe.datasets import heads, released
 from vlprobe.datasets.checks import Loaded
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
@@ -30,6 +30,11 @@ EXPECTED = (
 def names() -> list[str]:
     """The form of a name; FILE and IMAGEDIR stand for paths."""
     return ["triplets:FILE", "triplets:FILE@IMAGEDIR"]
+
+
+def look(name: str) -> None:
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    heads.look_at_records(released.source(name, [released.AVAILABLE], [".json", ".tsv"]).files[0])
 
 
 def load(name: str, cache: Path) -> Loaded:

@@ -28,12 +28,16 @@ def names() -> list[str]:
     return [f"{PREFIX}:{kind}" for kind in NOTES]
 
 
+def look(name: str) -> None:
+    """Raises NotFound where there is no control of that name."""
+    if name.partition(":")[2] not in NOTES:
+        raise NotFound("model", name, names())
+
+
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "ControlEncoder":
     """The control of that name; it needs no device and knows no precision. Raises NotFound."""
-    kind = name.partition(":")[2]
-    if kind not in NOTES:
-        raise NotFound("model", name, names())
-    return ControlEncoder(kind)
+    look(name)
+    return ControlEncoder(name.partition(":")[2])
 
 
 class ControlEncoder:

@@ -22,6 +22,11 @@ def names() -> list[str]:
     return [f"{PREFIX}:{name}" for name in _NAMES]
 
 
+def look(name: str) -> None:
+    """Raises NotFound or InvalidInput where there is no model of that name, or its checkpoint is none."""
+    _config(_path(name))
+
+
 def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEncoder:
     """The shipped model of that name or, as demo:NAME@CHECKPOINT, what it was fine-tuned to.
 

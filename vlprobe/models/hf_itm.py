@@ -31,6 +31,11 @@ def names() -> list[str]:
     ]
 
 
+def look(name: str) -> None:
+    """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
+    hub.look(name)
+
+
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "ItmHead":
     """The model of that name. Raises InvalidInput or MissingDependency."""
     hub.need(name, "transformers")

@@ -56,6 +56,19 @@ def find(name: str) -> Path:
 
     Raises InvalidInput, also where a file of it asks for code, kernels or files of another place.
     """
+    folder = look(name)
+    if folder is not None:
+        return folder
+    folder = _fetched(name, name.partition(":")[2])
+    check_folder(name, folder, confined=False)
+    return folder
+
+
+def look(name: str) -> Path | None:
+    """The folder that a name stands for, checked as `find` does; None for a repository of the hub.
+
+    Raises InvalidInput, also where it can be neither.
+    """
     prefix, _, what = name.partition(":")
     folder = files.place(what, confined=False)  # a name of the hub is no path
     if what and folder.is_dir():
@@ -66,9 +79,7 @@ def find(name: str) -> Path:
             f"'{name}': there is no folder '{what}'. "
             f"Expected {prefix}:FOLDER, as save_pretrained writes it, or {prefix}:OWNER/NAME from the hub."
         )
-    folder = _fetched(name, what)
-    check_folder(name, folder, confined=False)
-    return folder
+    return None
 
 
 def _fetched(name: str, repository: str) -> Path:

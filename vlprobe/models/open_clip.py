@@ -51,6 +51,15 @@ def names() -> list[str]:
     ]
 
 
+def look(name: str) -> None:
+    """Raises InvalidInput where a folder or a checkpoint that the name has is not there."""
+    what, _, checkpoint = name.removeprefix(f"{PREFIX}:").removeprefix("local-dir:").partition("@")
+    if name.startswith(f"{PREFIX}:local-dir:") and not (files.place(what) / "open_clip_config.json").is_file():
+        raise InvalidInput(f"'{what}' holds no open_clip_config.json. Expected a folder that OpenCLIP wrote.")
+    if checkpoint and not files.place(checkpoint).is_file():
+        raise InvalidInput(f"Checkpoint '{checkpoint}' does not exist. Expected a .safetensors or .pt file.")
+
+
 def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEncoder:
     """The model of that name (see the top of this file). Raises NotFound, InvalidInput or MissingDependency."""
     what = name.removeprefix(f"{PREFIX}:")

@@ -20,6 +20,11 @@ def names() -> list[str]:
     return ["st:sentence-transformers/all-MiniLM-L6-v2", "st:BAAI/bge-base-en-v1.5", "st:thenlper/gte-base"]
 
 
+def look(name: str) -> None:
+    """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
+    hub.look(name)
+
+
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder":
     """The model of that name. Raises InvalidInput or MissingDependency."""
     hub.need(name, "sentence_transformers")

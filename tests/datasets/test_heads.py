@@ -1,0 +1,129 @@
+"""What is wrong with a name is told before anything is loaded, and nothing is told of what is right."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.probes.test_common import PROBES, make
+from vlprobe import access, registry
+from vlprobe.datasets import heads
+from vlprobe.errors import InvalidInput, VlprobeError
+
+LONG = [{"caption": f"A picture of {number} \\ \u00e9\u4e00 words.", "id": number} for number in range(4)]
+
+
+def written(path: Path, content: bytes | str) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_a_dataset_that_loads_has_nothing_wrong_with_its_name(probe: str, tmp_path: Path):
+    name = make(probe, tmp_path / "data", 3)
+    registry.look("datasets", name)
+    assert registry.load_dataset(name, tmp_path / "cache").items
+
+
+@pytest.mark.parametrize("form", ["coco", "csv", "folder", "pairs", "triplets", "rococo", "queries"])
+def test_a_path_that_is_not_there_is_told(form: str, tmp_path: Path):
+    with pytest.raises(VlprobeError, match=r"does not exist|holds 0 captions files") as caught:
+        registry.look("datasets", f"{form}:{tmp_path / 'nope'}")
+    assert str(tmp_path / "nope") in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["coco", "pairs", "triplets", "rococo"])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("not JSON", "line 1, column 1"),
+        ('[{"a": 1,}' + " " * heads.BYTES, "line 1, column 10"),
+        (b"[\xff" + b" " * heads.BYTES, "not UTF-8"),
+        ("[" * (heads.BYTES + 1), "nested too deeply"),
+        ('{"a": 1', "line 1, column 8"),
+    ],
+)
+def test_a_file_that_begins_wrong_is_told(form: str, content: bytes | str, said: str, tmp_path: Path):
+    file = written(tmp_path / "a.json", content)
+    with pytest.raises(InvalidInput, match=said):
+        registry.look("datasets", f"{form}:{file}")
+
+
+def test_wherever_the_end_of_the_head_cuts_a_long_file_it_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    escaped = json.dumps([*LONG, True, None, -1.5e-3, "\u4e00"], indent=1)
+    file = written(tmp_path / "a.json", f"[{escaped}, {json.dumps(LONG[0], ensure_ascii=False)}]")
+    assert json.loads(file.read_bytes())
+    for size in range(1, file.stat().st_size):
+        monkeypatch.setattr(heads, "BYTES", size)
+        heads.look_at_json(file)
+
+
+def test_tables_and_lines_are_looked_at_by_their_first_line(tmp_path: Path):
+    with pytest.raises(InvalidInput, match="columns picture, caption"):
+        registry.look("datasets", f"csv:{written(tmp_path / 'a.csv', 'picture,caption')}")
+    with pytest.raises(InvalidInput, match="line 1, is not valid JSON"):
+        registry.look("datasets", f"pairs:{written(tmp_path / 'a.jsonl', '{no' + chr(10))}")
+    rows = "image,caption\n" + "a.png,a caption\n" * 10_000
+    registry.look("datasets", f"csv:{written(tmp_path / 'b.csv', rows)}")
+
+
+@pytest.mark.parametrize("name", ["demo:tset", "demo-pairs:x", "demo-triplets:x", "demoo", "nope:/etc"])
+def test_an_unknown_dataset_is_told_with_what_there_is(name: str):
+    with pytest.raises(VlprobeError, match=f"No dataset named '{name}'"):
+        registry.look("datasets", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("control:rondom", "Did you mean 'control:random'"),
+        ("demo:sofmax", "No model named"),
+        ("demo:softmax@/nope.safetensors", "nope.safetensors"),
+        ("openclip:ViT-B-32@/nope.pt", "'/nope.pt' does not exist"),
+        ("openclip:local-dir:/nope", "open_clip_config.json"),
+        ("hf:/nope", "no folder '/nope'"),
+        ("st:/nope", "no folder '/nope'"),
+        ("hf-itm:a b", "no folder 'a b'"),
+        ("lgip:clip", "No model named 'lgip:clip'"),
+        ("opnclip:x", "No model named"),
+    ],
+)
+def test_a_model_that_cannot_be_there_is_told_and_none_is_loaded(name: str, said: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(registry, "load_model", None)
+    with pytest.raises(VlprobeError, match=said):
+        registry.look("models", name)
+
+
+@pytest.mark.parametrize(
+    "name", ["control:random", "demo:weak", "openclip:ViT-B-32/openai", "hf:a/b", "lgip:siglip-base-224"]
+)
+def test_a_name_that_may_be_right_is_not_fetched(name: str):
+    registry.look("models", name)
+
+
+@pytest.mark.parametrize("folder", ["datasets", "models"])
+def test_a_look_reads_no_file_outside_of_the_folders_of_a_served_dashboard(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "root").mkdir()
+    monkeypatch.setenv(access.ROOTS, str(tmp_path / "root"))
+    written(tmp_path / "there.json", "{}")
+    forms = (
+        ["coco:", "csv:", "pairs:", "folder:"]
+        if folder == "datasets"
+        else ["demo:softmax@", "openclip:ViT-B-32@", "hf:"]
+    )
+    for form in forms:
+        said = set()
+        for file in ("there.json", "gone.json"):
+            with pytest.raises(InvalidInput, match="outside of the folders") as caught:
+                registry.look(folder, f"{form}{tmp_path / file}")
+            said.add(str(caught.value).replace(file, ""))
+        assert len(said) == 1
+
+
+def test_a_pipe_is_never_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "a.json")
+    with pytest.raises(InvalidInput, match="Not a regular file"):
+        registry.look("datasets", f"coco:{tmp_path / 'a.json'}")
