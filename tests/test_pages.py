@@ -267,20 +267,20 @@ def test_start_is_off_until_something_is_chosen(shown, filled: Store):
     assert at.button(key="start").disabled
 
 
-def test_start_makes_a_job_of_what_was_chosen(shown, filled: Store, monkeypatch):
+def test_start_makes_a_job_of_what_was_chosen(shown, filled: Store, tiny: str, monkeypatch):
     begun: list[Request] = []
     monkeypatch.setattr(jobs, "start", lambda request, store: begun.append(request) or "")
     at = shown(filled, "run")
     at.multiselect(key="run_models").set_value([RANDOM, CONSTANT])
     at.selectbox(key="run_lgip_rules").set_value("paper")
     at.number_input(key="run_limit").set_value(5)
-    at.text_input(key="run_own").set_value(" csv:mine.csv ")
+    at.text_input(key="run_own").set_value(f" {tiny} ")
     at.run()
     at.button(key="start").click().run()
     assert begun[0].models == (RANDOM, CONSTANT)
     assert begun[0].options["rules"] == "paper"
     assert begun[0].limit == 5
-    assert begun[0].dataset == "csv:mine.csv"
+    assert begun[0].dataset == tiny
 
 
 def test_a_job_that_cannot_start_is_one_line(shown, filled: Store, monkeypatch):

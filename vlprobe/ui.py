@@ -18,7 +18,8 @@ from vlprobe.ui_compare import compared, differences, in_words, margins
 from vlprobe.ui_export import report_button, shelf
 from vlprobe.ui_figures import depths, deviations, lexical, occlusion, severity, subsets, word_influence
 from vlprobe.ui_filters import filters
-from vlprobe.ui_jobs import demo_button, form, panel, past, probe_button, watched
+from vlprobe.ui_form import form
+from vlprobe.ui_jobs import demo_button, panel, past, probe_button, watched
 from vlprobe.ui_models import checks, erased, examined, passport, verdict
 from vlprobe.ui_paper import paper
 from vlprobe.ui_playground import playground

@@ -1,9 +1,7 @@
 """Starting a run, watching it, stopping it. A run is a process of its own: closing the page does not end it."""
 
-import re
 import shlex
 import time
-from collections.abc import Sequence
 
 import streamlit as st
 
@@ -24,20 +22,6 @@ STATES = {
     "failed": ("✘", "Failed"),
     "cancelled": ("■", "Cancelled"),
     "dead": ("✘", "Stopped"),
-}
-CHOICES = {"rules": ("strict", "paper"), "tag": ("rule", "marker")}  # options of probes that are one word of a few
-LABELS = {
-    "kinds": "Kinds of edit",
-    "rules": "Rule set",
-    "k_same": "Rewordings a caption, at most",
-    "k_diff": "Flips a caption, at most",
-    "tag": "Advanced rewordings are told by",
-    "approximate": "Candidates looked up, 0: all",
-    "normalise": "Released captions: lower-case both sides",
-}
-HELP = {
-    "rules": "Strict keeps captions grammatical and drops flips that stay true; paper does literally what LGIP prints.",
-    "tag": "The rule that made them, or the paper's test for marker words.",
 }
 
 
@@ -178,119 +162,6 @@ def _results_link(job: Job) -> None:
         asked = {"set": own["case_key"].iloc[0]}
         st.page_link("pages/overview.py", label="See the numbers", icon=":material/scatter_plot:", query_params=asked)
         st.page_link("pages/failures.py", label="See the failures", icon=":material/image:", query_params=asked)
-
-
-def form() -> None:
-    """What to run; where earlier runs cannot be read, that is said, and the rest of the page is there to mend them."""
-    try:
-        _form()
-    except VlprobeError as error:
-        st.error(plain(said(str(error))), icon=":material/error:")
-
-
-def _form() -> None:
-    """Models, dataset, probe and its options; then one button."""
-    if not changes("What was run before is on the other pages. Install vlprobe to run your own models and pictures."):
-        return
-    models = st.multiselect(
-        "Models",
-        _known("models"),
-        key="run_models",
-        accept_new_options=True,
-        placeholder="Choose, or type a name and press Enter",
-        help="Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a file.",
-    )
-    columns = st.columns(3)
-    probe = columns[0].selectbox("Probe", sorted(registry.names("probes"), key=_lgip_first), key="run_probe")
-    natural = registry.load_probe(probe).dataset
-    known = sorted(_known("datasets"), key=lambda name: name != natural)
-    chosen = columns[1].selectbox("Dataset", known, key=f"run_dataset_{probe}")
-    typed = ", ".join(f"`{name}`" for name in registry.names("datasets") if name not in known)
-    own = columns[2].text_input(
-        "Or pictures of your own",
-        key="run_own",
-        placeholder="coco:/path/to/folder",
-        help=f"Takes the place of the dataset. With the path of your file or folder: {typed}.",
-    )
-    dataset = own.strip() or chosen
-    defaults = registry.load_probe(probe).defaults
-    first = [name for name, default in defaults.items() if isinstance(default, list) or name == "rules"]
-    options = _options(probe, first, [1, 3] if len(first) == 2 else len(first))
-    with st.expander("Size, machine and details"):
-        sizes = st.columns(3)
-        limit = sizes[0].number_input(
-            "Only the first pictures", 0, None, 0, key="run_limit", help="0 takes all pictures of the dataset."
-        )
-        device = sizes[1].selectbox("Device", ["auto", "cpu", "cuda", "cuda:1", "mps"], key="run_device")
-        batch = sizes[2].number_input("Batch size", 1, 4096, 64, key="run_batch", help="Changes the speed only.")
-        options |= _options(probe, [name for name in defaults if name not in first], 3)
-    request = Request(
-        tuple(name.strip() for name in models),
-        dataset.strip(),
-        probe,
-        options,
-        limit=int(limit),
-        device=device,
-        batch_size=int(batch),
-    )
-    quiet(_work(request))
-    wanting = not models or any(value == [] for value in options.values())
-    st.button(
-        "Start",
-        type="primary",
-        icon=":material/play_arrow:",
-        key="start",
-        disabled=wanting,
-        help="Choose at least one model and one kind of edit." if wanting else None,
-        on_click=attempt,
-        args=(begin, request),
-    )
-
-
-def _lgip_first(name: str) -> tuple[bool, str]:
-    return name != "lgip", name
-
-
-def _options(probe: str, names: Sequence[str], widths: Sequence[int] | int) -> dict[str, object]:
-    """One field for each of these options of the probe; the kind of its default says which."""
-    found: dict[str, object] = {}
-    columns = st.columns(widths) if names else []
-    for place, name in enumerate(names):
-        default = registry.load_probe(probe).defaults[name]
-        column, key = columns[place % len(columns)], f"run_{probe}_{name}"
-        label = LABELS.get(name, name.replace("_", " ").capitalize())
-        if isinstance(default, list):
-            found[name] = column.multiselect(label, default, default, key=key)
-        elif isinstance(default, bool):
-            found[name] = column.toggle(label, default, key=key)
-        elif isinstance(default, int):
-            found[name] = int(column.number_input(label, min(default, 1), None, default, key=key))
-        elif name in CHOICES:
-            found[name] = column.selectbox(label, CHOICES[name], key=key, help=HELP[name])
-        else:
-            found[name] = column.text_input(label, str(default), key=key)
-    return found
-
-
-def _work(request: Request) -> str:
-    """What is known of the work before it begins: from earlier runs on the same dataset."""
-    stored = view("runs")
-    same = stored[(stored["dataset"] == request.dataset) & (stored["probe"] == request.probe)]
-    if same.empty:
-        return "Work: unknown until the dataset has been read; the first seconds of the run tell."
-    last = same.iloc[0]
-    share = min(request.limit / last["n_items"], 1.0) if request.limit else 1.0
-    told = f"Work: about {last['n_items'] * share:,.0f} pictures and {last['n_cases'] * share:,.0f} cases a model"
-    known = same.drop_duplicates("model").set_index("model")["seconds"]
-    timed = [f"{model} took {span(known[model])}" for model in request.models if model in known]
-    return f"{told}, judging by the last run on this dataset. {'; '.join(timed) + '.' if timed else ''}"
-
-
-def _known(folder: str) -> list[str]:
-    """Names that can be chosen as they are, the demo's and those of earlier runs first."""
-    earlier = view("runs")[folder.removesuffix("s")].tolist()
-    named = [name for name in registry.names(folder) if not re.search("[A-Z]{3}", name)]
-    return sorted(dict.fromkeys([*earlier, *named]), key=lambda name: not name.startswith("demo"))
 
 
 def past() -> None:
