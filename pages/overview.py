@@ -16,11 +16,11 @@ ui.headline_figure(asked, averaging, unit)
 
 st.header("The numbers")
 table = ui.view("estimates", asked.key, "all", averaging, unit)
-ui.headline(table, asked.metrics, unit, asked.models, asked.looks, ui.view("chances", asked.key))
+leaders, chances = ui.view("leaders", asked.key, averaging, unit), ui.view("chances", asked.key)
+ui.headline(table, asked.metrics, unit, asked.models, asked.looks, chances, leaders)
 ui.quiet(
-    "Bold: the best of these models. Below each value its 95 % interval, from resampling pictures, and n, the number "
-    f"of pictures it rests on. {ui.AGREED} Tied: cases in which right and wrong score the same; rates count them "
-    "as wrong."
+    f"{ui.BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of pictures it rests "
+    f"on. {ui.AGREED} Tied: cases in which right and wrong score the same; rates count them as wrong."
 )
 ui.notes(asked)
 ui.about(ui.view("facts", asked.key))

@@ -2,7 +2,6 @@
 
 import math
 
-import pandas as pd
 import pytest
 
 from tests.conftest import make_tiny
@@ -42,15 +41,8 @@ def test_a_metric_without_a_case_is_unknown_in_the_trade_off(store: Store, tmp_p
     assert views_tradeoff.trade_off_by_type(store, key, "positive_rate")["x"].isna().all()
 
 
-def test_the_front_holds_whom_nobody_beats():
-    points = pd.DataFrame({"x": [1, 2, 3, 1, 2], "y": [1, 3, 2, 1, 0.5]}, index=list("abcde"))
-    assert views_tradeoff.pareto(points, "x", "y").to_dict() == {
-        "a": True,
-        "b": True,
-        "c": False,
-        "d": True,
-        "e": False,
-    }
+def test_a_control_is_on_no_front(every_probe: Store, asked: str):
+    assert not views_tradeoff.trade_off(every_probe, asked, "positive_rate")["front"].any()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Mapping
 
+from vlprobe.registry import is_control
+
 # Okabe and Ito's colours, told apart by colour-blind people too, without those that vanish on white; and grey.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#B5679A", "#A67C00", "#3D9BD1")
 GREY = "#7A7A7A"
@@ -12,7 +14,6 @@ SYMBOLS = (
     *("pentagon", "triangle-left", "triangle-right"),
 )
 DASHES = ("solid", "dash", "dot", "dashdot")
-CONTROL = "control:"  # a name that begins so is that of a control
 Look = tuple[str, str]  # colour and symbol
 Looks = Mapping[str, Look]  # of each model
 SHIPPED: Looks = {  # models that many people have; no other model gets their looks
@@ -61,11 +62,6 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
             turned = [PAIRS[(start + step) % len(PAIRS)] for step in range(len(PAIRS))]
             looks[model] = next((pair for pair in turned if pair not in taken), turned[0])
     return dict(sorted(looks.items(), key=lambda pair: (is_control(pair[0]), pair[0])))
-
-
-def is_control(model: str) -> bool:
-    """Whether a model is one that knows nothing, and is there to compare with."""
-    return model.startswith(CONTROL)
 
 
 def dash(look: Look) -> str:

@@ -186,3 +186,12 @@ def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
             if check.passed is False
         )
     return lines
+
+
+def guessing(store: Store) -> set[tuple[str, str]]:
+    """Digests of models and datasets on which they failed a check of being better than chance."""
+    return {
+        (found.model_digest, found.dataset_digest)
+        for found in load(store)
+        if any(check.passed is False and check.name in doctor_checks.CHANCE for check in found.checks)
+    }

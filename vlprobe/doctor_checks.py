@@ -15,6 +15,7 @@ TRIED_ALONE = 8  # texts and pictures that are asked about once more, alone
 TOLERANCE = 1e-5  # how far an embedding may move with its batch in fp32: the length of the difference
 HALF_TOLERANCE = 2e-2  # the same in fp16 and bf16
 COLOR_TOLERANCE = 2e-3  # of mean and std; published figures are rounded
+CHANCE = ("matched_auc", "r1_forth", "r1_back")  # checks that a model does better than one that knows nothing
 NEIGHBOUR = "two red cats on a very small wooden boat in the harbour of a town by the sea on a rainy day in autumn"
 UNKNOWN_WEIGHTS = "Not judged: the name does not say whose published weights these are."
 NOT_FINITE = "Not judged: what it gives are not finite numbers."

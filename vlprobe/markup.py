@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from vlprobe import charts_looks
 from vlprobe.charts_looks import Look
+from vlprobe.registry import is_control
 
 SHAPES = dict(zip(charts_looks.SYMBOLS, "●◆■▲★✚⬢▼⬟◄►", strict=True))
 
@@ -60,8 +61,3 @@ def facts(known: dict[str, str]) -> str:
 def ordered(models: Iterable[str]) -> list[str]:
     """Models by name, controls last."""
     return sorted(models, key=lambda name: (is_control(name), name))
-
-
-def is_control(model: str) -> bool:
-    """Whether a model knows nothing on purpose: its scores say what chance gives."""
-    return model.startswith("control:")

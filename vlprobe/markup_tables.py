@@ -1,5 +1,6 @@
 """The tables of numbers as HTML: sizes that suit numbers with intervals, readable by screen readers."""
 
+import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,10 +9,15 @@ import pandas as pd
 
 from vlprobe import charts, views
 from vlprobe.charts import Looks
-from vlprobe.markup import breakable, is_control, mark, table, tag
+from vlprobe.markup import breakable, mark, table, tag
 from vlprobe.types import Metric
 from vlprobe.ui_words import MOVED
+from vlprobe.views_leaders import Leader
 
+BOLD = (
+    "Bold: better than every other model here by more than chance. Where models are tied or nothing is above chance, "
+    "nobody is in bold; a control, or a model that failed a check of being better than chance, never is."
+)
 ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
 
@@ -61,6 +67,7 @@ def headline(
     models: Sequence[str],
     looks: Looks,
     chances: Mapping[str, float],
+    leaders: Mapping[str, Leader],
 ) -> tuple[str, list[str]]:
     """A row a metric, a column a model: the value, its 95 % interval, n, and ties; and what nobody was asked.
 
@@ -71,6 +78,7 @@ def headline(
         models: Columns, in order.
         looks: What `charts.styles` returns.
         chances: What guessing gets on each metric.
+        leaders: What `views_leaders.leaders` returns; who leads is set in bold.
     """
     cells = {(row.model, row.metric): row for row in numbers.itertuples()}
     head = tag("th", "Metric", scope="col")
@@ -82,20 +90,41 @@ def headline(
             continue
         own = charts.unit_of(metric, unit)
         first = explained(metric, own, chances[name], folded=False)
-        best = _best(numbers[numbers["metric"] == name], metric)
+        best = leaders[name].models[0] if leaders[name].state == "leads" else ""
         tells = not set(metric.kinds) <= set(MOVED)
         row = "".join(_cell(cells.get((model, name)), own, model == best, tells) for model in models)
         rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{row}</tr>')
     return table("Headline numbers of each model", head, rows), unasked
 
 
-def _best(own: pd.DataFrame, metric: Metric) -> str:
-    known = own.dropna(subset=["value"])
-    known = known[~known["model"].map(is_control).astype(bool)]  # a constant has no invariance error, and no merit
-    if known["value"].nunique() < 2 or metric.direction == "none":
+def reading(word: str, leader: Leader, values: Mapping[str, float], metric: Metric, unit: str, chance: float) -> str:
+    """Who is best at one metric in a line, and the values below it; says why where nobody is named.
+
+    Args:
+        word: What the best model is called, such as "Steadiest".
+        leader: What `views_leaders.leaders` says of the metric.
+        values: Each model's value.
+        metric: Which one.
+        unit: "cosine" or "spread".
+        chance: What guessing gets.
+    """
+    if leader.state == "unknown":
         return ""
-    place = known["value"].idxmin() if metric.direction == "down" else known["value"].idxmax()
-    return str(known.loc[place, "model"])
+    own = charts.unit_of(metric, unit)
+    known = sorted(values[model] for model in leader.models)
+    ends = list(dict.fromkeys(charts.number(value, own) for value in (known[0], known[-1])))
+    names = ", ".join(leader.models)
+    line, small = {
+        "leads": (f"{html.escape(word)}: {tag('strong', names)}", ""),
+        "tied": (f"{html.escape(word)}: {tag('strong', 'these are tied')}: {html.escape(names)}", ""),
+        "alone": (f"{html.escape(word)}: nobody to compare {html.escape(names)} with", ""),
+        "chance": (
+            f"{html.escape(word)}: nobody, since {tag('strong', 'nothing is above chance')}",
+            f"; guessing gets {charts.number(chance, own)}",
+        ),
+    }[leader.state]
+    between = " to ".join(ends)
+    return f"<p>{line}<br>{tag('small', f'{metric.label.lower()} {between}{small}')}</p>"
 
 
 def _cell(found: object | None, unit: str, best: bool, tells: bool) -> str:

@@ -78,3 +78,8 @@ def load_probe(name: str) -> Probe:
         if hasattr(module, "PROBE") and module.PROBE.name == name:
             return module.PROBE
     raise NotFound("probe", name, names("probes"))
+
+
+def is_control(model: str) -> bool:
+    """Whether a model, by its name, knows nothing on purpose: its scores say what chance gives."""
+    return model.startswith("control:")

@@ -26,6 +26,7 @@ from vlprobe.types import Metric
 from vlprobe.ui_words import AGREED, MOVED, SENTENCES, named, order
 from vlprobe.views import Filter
 from vlprobe.views_compare import compare
+from vlprobe.views_leaders import leaders
 from vlprobe.views_paper import chances, paper_tables, remade
 from vlprobe.views_tradeoff import TRADE_OFFS, trade_off
 
@@ -83,16 +84,15 @@ def _models(runs: pd.DataFrame, looks: Looks) -> list[str]:
 
 def _numbers(store: Store, key: str, models: list[str], metrics: dict[str, Metric], looks: Looks) -> list[str]:
     shown, unasked = markup_tables.headline(
-        views.estimates(store, key), metrics, "cosine", models, looks, chances(store, key)
+        views.estimates(store, key), metrics, "cosine", models, looks, chances(store, key), leaders(store, key)
     )
     parts = [
         tag("h2", "The numbers"),
         shown,
         _quiet(
-            "Bold: the best of these models. Below each value its 95 % interval, from resampling pictures, and n, the "
-            f"number of pictures it rests on. {AGREED} Tied: cases in which right and wrong score the same; rates "
-            "count them as wrong. Where a metric has two means, this is the one in which every caption counts "
-            "once (macro)."
+            f"{markup_tables.BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of "
+            f"pictures it rests on. {AGREED} Tied: cases in which right and wrong score the same; rates count them as "
+            "wrong. Where a metric has two means, this is the one in which every caption counts once (macro)."
         ),
     ]
     if unasked:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from vlprobe import __version__, report_selection
 from vlprobe.errors import VlprobeError
+from vlprobe.markup_tables import BOLD
 from vlprobe.types import Metric
 from vlprobe.ui_access import admit
 from vlprobe.ui_cards import cards, summary
@@ -35,6 +36,7 @@ from vlprobe.ui_words import AGREED, HEADLINES, SENTENCES, by_words, named, orde
 
 __all__ = [
     "AGREED",
+    "BOLD",
     "about",
     "by_subtype",
     "cards",

@@ -26,6 +26,7 @@ from vlprobe import (
     views,
     views_compare,
     views_figures,
+    views_leaders,
     views_paper,
     views_repair,
     views_tradeoff,
@@ -40,7 +41,7 @@ from vlprobe.types import Metric
 from vlprobe.views import Filter
 
 # Where `view` looks for a name.
-VIEWS = (views, views_paper, views_tradeoff, views_compare, views_figures, views_repair)
+VIEWS = (views, views_leaders, views_paper, views_tradeoff, views_compare, views_figures, views_repair)
 
 
 # The same objects for all who ask; Streamlit's own cache would pack and unpack them for each of them.

@@ -1,6 +1,5 @@
 """Tables as HTML: sizes that suit numbers with intervals, readable by screen readers, narrow screens scroll."""
 
-import html
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -11,6 +10,7 @@ from vlprobe.charts import Looks
 from vlprobe.markup import breakable, mark, tag
 from vlprobe.types import Metric
 from vlprobe.ui_state import quiet
+from vlprobe.views_leaders import Leader
 
 
 def headline(
@@ -20,9 +20,10 @@ def headline(
     models: Sequence[str],
     looks: Looks,
     chances: Mapping[str, float],
+    leaders: Mapping[str, Leader],
 ) -> None:
     """The table of `markup_tables.headline`, and below it what nobody was asked."""
-    shown, unasked = markup_tables.headline(table, metrics, unit, models, looks, chances)
+    shown, unasked = markup_tables.headline(table, metrics, unit, models, looks, chances, leaders)
     st.html(shown)
     if unasked:
         quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}.")
@@ -64,21 +65,30 @@ def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:
     st.html(markup.table(name, head, rows, css))
 
 
-def reading(points: pd.DataFrame, down: Metric, up: Metric, unit: str) -> None:
-    """What the trade-off says, as a sentence or two."""
+def reading(
+    points: pd.DataFrame,
+    down: Metric,
+    up: Metric,
+    unit: str,
+    leaders: Mapping[str, Leader],
+    chances: Mapping[str, float],
+) -> None:
+    """What the trade-off says, as a sentence or two; nobody is named where the order may be chance."""
     known = points.dropna(subset=["x", "y"])
     if len(known) < 2:
         return
-    steady, alert = known.loc[known["x"].idxmin()], known.loc[known["y"].idxmax()]
-    best_x = charts.number(steady["x"], charts.unit_of(down, unit))
-    best_y = charts.number(alert["y"], charts.unit_of(up, unit))
-    lines = [("Steadiest", steady["model"], f"{down.label.lower()} {best_x}")]
-    lines += [("Most alert", alert["model"], f"{up.label.lower()} {best_y}")]
-    found = "".join(
-        f"<p>{html.escape(word)}: {tag('strong', model)}<br><small>{html.escape(told)}</small></p>"
-        for word, model, told in lines
-    )
-    st.html(f'<div class="vp-reading">{found}</div>')
+    lines = [
+        markup_tables.reading(
+            word,
+            leaders[metric.name],
+            points.set_index("model")[axis].to_dict(),
+            metric,
+            unit,
+            chances[metric.name],
+        )
+        for word, metric, axis in (("Steadiest", down, "x"), ("Most alert", up, "y"))
+    ]
+    st.html(f'<div class="vp-reading">{"".join(lines)}</div>')
 
 
 def explain(metric: Metric) -> None:

@@ -4,7 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import charts, charts_tradeoff
-from vlprobe.markup import breakable, is_control, mark
+from vlprobe.markup import breakable, mark
+from vlprobe.registry import is_control
 from vlprobe.ui_charts import ARMS, chart, headlines, links
 from vlprobe.ui_state import Questions, choose, plain, quiet, view
 from vlprobe.ui_tables import reading
@@ -14,7 +15,8 @@ from vlprobe.views_tradeoff import COMBINED, TRADE_OFFS, TYPES, printed, printed
 HOW_TO_READ = (
     "How to read it: left is steadier, up is more alert, so the top left corner is ideal. The arms are 95 % intervals: "
     "where they overlap, the order may be chance. The dashed line joins the models that no other model beats on both "
-    "counts. On the dotted line a model only guesses. A click on a mark opens what fools that model."
+    "counts: each is ahead of every other on one of them by more than the arms; controls and models that may be "
+    "guessing are left out. On the dotted line a model only guesses. A click on a mark opens what fools that model."
 )
 PRINTED = {"hidden": "Hidden", "shown": "Shown"}
 FAR = 3.0  # printed values so many times larger would squeeze one's own into a corner
@@ -45,7 +47,8 @@ def trade_off(asked: Questions, averaging: str, unit: str) -> tuple[str, bool]:
         alt = "A mark a model: invariance error against sensitivity. The table has the numbers."
         _opens(chart(figure, "trade_off", alt, chosen=True), asked)
     with right:
-        reading(points, asked.metrics[down], asked.metrics[up], unit)
+        leaders = view("leaders", asked.key, averaging, unit)
+        reading(points, asked.metrics[down], asked.metrics[up], unit, leaders, view("chances", asked.key))
         links(asked)
         quiet(HOW_TO_READ)
         if hollow is not None:

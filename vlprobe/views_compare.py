@@ -43,7 +43,12 @@ class Outcomes:
 
 
 def compare(
-    store: Store, case_key: str, models: tuple[str, ...], averaging: str = "macro", unit: str = "cosine"
+    store: Store,
+    case_key: str,
+    models: tuple[str, ...],
+    averaging: str = "macro",
+    unit: str = "cosine",
+    only: tuple[str, ...] = (),
 ) -> pd.DataFrame:
     """Every metric of each model against the first of them, over the items that both answered alike.
 
@@ -58,6 +63,7 @@ def compare(
         averaging: "macro" or "micro"; metrics that know only the other are given in that one.
         unit: "cosine", or "spread": each model's cosines divided by its own spread, which counts as known exactly; in
             spreads of 0 nothing is known.
+        only: Metrics that are compared; without any, all.
 
     Returns:
         A row a metric and model: metric, averaging, baseline, model, base (the baseline's value on these items), value
@@ -75,6 +81,8 @@ def compare(
     measures, counts = _measures(store, own, by), _counts(store, own, known, n_items)
     rows, pairs, more = [], [], []
     for name, metric in known.items():
+        if only and name not in only:
+            continue
         scaled = unit == "spread" and metric.unit == "cosine"
         scale = own["spread"].replace(0, np.nan) if scaled else dict.fromkeys(models, 1.0)
         whole = measures[own.loc[models[0], "key"], name]

@@ -5,23 +5,14 @@ import pandas as pd
 from vlprobe import views
 from vlprobe.errors import NotFound
 from vlprobe.store import Store
-from vlprobe.views_paper import SCALE
+from vlprobe.views_leaders import credible, front
+from vlprobe.views_paper import SCALE, chances
 
 TRADE_OFFS = {"lgip": ("invariance_error", ("positive_rate", "sensitivity_gap"))}  # low is good, high is good
 TYPES = ("color", "number", "object")  # of flips
 COMBINED = "combined"  # a flip of a reworded caption
 OF_COMBINED = {"positive_rate": "combined_positive_rate", "sensitivity_gap": "combined_gap"}
 PRINTED_BY_TYPE = {"positive_rate": 6, "sensitivity_gap": 7}  # tables of the paper
-
-
-def pareto(points: pd.DataFrame, down: str, up: str) -> pd.Series:
-    """Which models no other model beats on both: lower on `down` and higher on `up`. Ties stay on the front."""
-    keep = []
-    for _, own in points.iterrows():
-        better = (points[down] <= own[down]) & (points[up] >= own[up])
-        strictly = (points[down] < own[down]) | (points[up] > own[up])
-        keep.append(not (better & strictly).any())
-    return pd.Series(keep, index=points.index, dtype=bool)
 
 
 def trade_off(store: Store, case_key: str, up: str, averaging: str = "macro", unit: str = "cosine") -> pd.DataFrame:
@@ -35,15 +26,14 @@ def trade_off(store: Store, case_key: str, up: str, averaging: str = "macro", un
         unit: "cosine" or "spread".
 
     Returns:
-        model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (no other model beats it on both), by model.
+        model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (as `views_leaders.front`), by model.
     """
     down, ups = TRADE_OFFS[views.runs_of(store, case_key)["probe"].iloc[0]]
     if up not in ups:
         raise NotFound("trade-off metric", up, ups)
     table = views.estimates(store, case_key, "all", averaging, unit)
     points = _sides(table[table["metric"] == down], table[table["metric"] == up])
-    front = pareto(points.dropna(subset=["x", "y"]), "x", "y")
-    return points.assign(front=front.reindex(points.index, fill_value=False))
+    return points.assign(front=front(points, credible(store, case_key), chances(store, case_key)[up]))
 
 
 def printed_trade_off(up: str) -> pd.DataFrame:
