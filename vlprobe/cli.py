@@ -146,16 +146,19 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **gi
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
 def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str, how: str) -> None:
-    """Show what is stored; with the KEY of a run, the numbers of every model over the same questions."""
+    """Show what is stored; with the KEY of a run, the numbers of every model over the same questions.
+
+    A run of an older version is marked as such, and stands beside runs of that version only.
+    """
     from vlprobe import views
 
     store = _store(ctx)
     if key is None:
         print_folded(views.runs(store), ("options", "note"), how)
     else:
-        case_key = store.find(key)["case_key"]
-        print_table(views.estimates(store, case_key, by, averaging, unit), how)
-        print_notes(views.runs_of(store, case_key))
+        manifest = store.find(key)
+        print_table(views.estimates(store, manifest["case_key"], by, averaging, unit, manifest["key"]), how)
+        print_notes(views.runs_of(store, manifest["case_key"], manifest["key"]))
 
 
 @main.command()

@@ -64,6 +64,8 @@ def print_notes(runs: "pd.DataFrame") -> None:
     Args:
         runs: What `views.runs` or `views.runs_of` returns.
     """
+    for row in runs[runs["older"] != ""].itertuples():
+        click.echo(f"{printable(row.model)} was asked by an {row.older}; nothing newer is compared with it.", err=True)
     cut = False
     for row in runs[runs["note"] != ""].itertuples():
         line = folded(row.note, NOTE)

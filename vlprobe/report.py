@@ -95,6 +95,7 @@ def _numbers(store: Store, key: str, models: list[str], metrics: dict[str, Metri
             "wrong. Where a metric has two means, this is the one in which every caption counts once (macro)."
         ),
     ]
+    parts += map(_quiet, views.version_notes(store, key))
     if unasked:
         parts.append(_quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}."))
     return parts

@@ -251,8 +251,10 @@ def watched_job() -> None:
 
 def notes(asked: Questions) -> None:
     """What to know before believing a model's numbers, such as that it was never trained."""
-    stored = view("runs")
-    own = stored[(stored["case_key"] == asked.key) & (stored["note"] != "")].drop_duplicates("model")
+    if versions := view("version_notes", asked.key):
+        st.warning("\n".join(f"- {plain(note)}" for note in versions), icon=":material/history:")
+    stored = view("runs_of", asked.key)
+    own = stored[stored["note"] != ""]
     if len(own):
         lines = [f"- {plain(row.model)}: {plain(row.note)}" for row in own.itertuples()]
         st.info("\n".join(lines), icon=":material/info:")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vlprobe import annotations, doctor, registry, views_filter, views_rows
+from vlprobe import annotations, doctor, registry, views_filter, views_rows, views_versions
 from vlprobe import published as tables
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.files import REPAIR
@@ -22,7 +22,7 @@ from vlprobe.views_filter import Filter
 
 RUN_COLUMNS = [
     *("key", "case_key", "model", "dataset", "probe", "limit", "seed", "options"),
-    *("n_items", "n_cases", "spread", "seconds", "finished", "note"),
+    *("n_items", "n_cases", "spread", "seconds", "finished", "older", "note"),
 ]
 QUESTION_COLUMNS = ("run", "item", "kind", "subtype", "rule", "strength_bin")  # of answers, or the same for all of them
 
@@ -38,8 +38,15 @@ def kinds(probe: str) -> dict[str, str]:
 
 
 def runs(store: Store) -> pd.DataFrame:
-    """Stored runs, newest first: key, question set, model, dataset, probe, options, sizes, spread, time."""
-    manifests = store.runs()
+    """Stored runs, newest first: key, question set, model, dataset, probe, options, sizes, spread, time.
+
+    `older` says in what a run is of an older version than today's code; nothing compares it with runs of today's.
+    """
+    return _listed(store, store.runs())
+
+
+def _listed(store: Store, manifests: Sequence[dict]) -> pd.DataFrame:
+    """Manifests, oldest first, as `runs` has them."""
     warnings = doctor.warnings(store)
     rows = [
         {
@@ -48,6 +55,7 @@ def runs(store: Store) -> pd.DataFrame:
             **{name: manifest["run"][name] for name in ("model", "dataset", "probe", "limit", "seed")},
             "options": _describe(manifest["run"]),
             **{name: manifest[name] for name in ("n_items", "n_cases", "spread", "seconds", "finished")},
+            "older": views_versions.older(manifest["run"]),
             "note": "; ".join(filter(None, [manifest["note"], *warnings.get(_digests(manifest), ())])),
         }
         for manifest in reversed(manifests)
@@ -69,17 +77,23 @@ def models(store: Store) -> dict[str, str]:
 
 
 def question_sets(store: Store) -> pd.DataFrame:
-    """What models were asked, newest first: case key, a label, dataset, probe, models and sizes."""
-    stored = runs(store)
+    """What models were asked, newest first: case key, a label, dataset, probe, models and sizes.
+
+    The models are those of `runs_of`: the label says so where their answers are of an older version.
+    """
+    by_key: dict[str, list[dict]] = {}
+    for manifest in store.runs():
+        by_key.setdefault(manifest["case_key"], []).append(manifest)
     rows = []
-    for key, own in stored.groupby("case_key", sort=False):
-        first = own.iloc[0]
-        label = f"{first['dataset']} · {first['probe']} · {first['n_items']:,} pictures{first['options']}"
+    for key in sorted(by_key, key=lambda key: (by_key[key][-1]["finished"], by_key[key][-1]["key"]), reverse=True):
+        own = views_versions.alike(by_key[key])
+        first, run = own[-1], own[-1]["run"]
+        label = f"{run['dataset']} · {run['probe']} · {first['n_items']:,} pictures{_describe(run)}"
+        label += f" · {views_versions.OLDER}" if views_versions.older(run) else ""
         sizes = {"n_items": first["n_items"], "n_cases": first["n_cases"]}
-        names = list(dict.fromkeys(own["model"]))
+        names = list(dict.fromkeys(manifest["run"]["model"] for manifest in reversed(own)))
         rows.append(
-            {"case_key": key, "label": label, "dataset": first["dataset"], "probe": first["probe"], "models": names}
-            | sizes
+            {"case_key": key, "label": label, "dataset": run["dataset"], "probe": run["probe"], "models": names} | sizes
         )
     return pd.DataFrame(rows, columns=["case_key", "label", "dataset", "probe", "models", "n_items", "n_cases"])
 
@@ -94,24 +108,58 @@ def _describe(run: dict) -> str:
     return "".join(f" · {text}" for text in changed)
 
 
-def runs_of(store: Store, case_key: str) -> pd.DataFrame:
-    """The newest run of each model name over one question set."""
+def runs_of(store: Store, case_key: str, like: str = "") -> pd.DataFrame:
+    """The newest run of each model name over one question set, all of one version: see `views_versions.alike`."""
+    own = _listed(store, views_versions.alike(_asked_of(store, case_key), like))
+    return own.drop_duplicates("model")
+
+
+def _asked_of(store: Store, case_key: str) -> list[dict]:
+    """The manifests of all runs over one question set, oldest first. Raises NotFound where there is none."""
     store.cases(case_key)  # refuses what is no key
-    stored = runs(store)
-    own = stored[stored["case_key"] == case_key].drop_duplicates("model")
-    if own.empty:
+    found = [manifest for manifest in store.runs() if manifest["case_key"] == case_key]
+    if not found:
         raise NotFound("question set", case_key, question_sets(store)["case_key"], "Run the probe first.")
-    return own
+    return found
 
 
-def _keys(store: Store, case_key: str) -> dict[str, str]:
-    """The key of the newest run of each model over one question set."""
-    found = {one["run"]["model"]: one["key"] for one in store.runs() if one["case_key"] == case_key}
-    return found or runs_of(store, case_key).set_index("model")["key"].to_dict()  # says that there is none
+def older_runs(store: Store, case_key: str) -> pd.DataFrame:
+    """Runs over one question set that `runs_of` leaves out because they are of another version, as `runs` has them."""
+    every = _asked_of(store, case_key)
+    together = {manifest["key"] for manifest in views_versions.alike(every)}
+    return _listed(store, [manifest for manifest in every if manifest["key"] not in together])
+
+
+def version_notes(store: Store, case_key: str) -> list[str]:
+    """Sentences on versions: that what is shown is of an older one, and which runs are not shown beside it."""
+    shown = runs_of(store, case_key)
+    notes = [
+        f"{row.model} was asked by an {row.older}. Ask it again for the numbers of today."
+        for row in shown[shown["older"] != ""].itertuples()
+    ]
+    for row in older_runs(store, case_key).drop_duplicates("model").itertuples():
+        why = row.older or "a newer version"
+        notes.append(
+            f"Run {row.key} of {row.model} is not beside these ({why}). It is shown by: vlprobe show {row.key}"
+        )
+    return notes
+
+
+def _keys(store: Store, case_key: str, model: str = "") -> dict[str, str]:
+    """The key of the newest run of each model over one question set, all of one version.
+
+    That is the one in which runs are shown, or where it lacks this model, the newest that has it.
+    """
+    every = _asked_of(store, case_key)
+    own = views_versions.alike(every)
+    if model not in {manifest["run"]["model"] for manifest in own}:
+        of_model = [manifest["key"] for manifest in every if manifest["run"]["model"] == model]
+        own = views_versions.alike(every, of_model[-1]) if of_model else own
+    return {manifest["run"]["model"]: manifest["key"] for manifest in own}
 
 
 def estimates(
-    store: Store, case_key: str, by: str = "all", averaging: str = "macro", unit: str = "cosine"
+    store: Store, case_key: str, by: str = "all", averaging: str = "macro", unit: str = "cosine", like: str = ""
 ) -> pd.DataFrame:
     """Means and intervals of every model over one question set, as a whole or in slices.
 
@@ -122,13 +170,14 @@ def estimates(
         averaging: "macro" (mean of each caption's mean) or "micro" (all pairs pooled); metrics that know only the other
             are given in that one.
         unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable between models.
+        like: The key of a run, for runs of its version; else as of `runs_of`.
 
     Returns:
         model, metric, averaging, slice, value, low, high, n_items, n_cases, ties; intervals at 95 %.
     """
-    own = runs_of(store, case_key)
+    own = runs_of(store, case_key, like)
     known = metrics(own["probe"].iloc[0])
-    if by != "all" and by not in (parts := slices(store, case_key)):
+    if by != "all" and by not in (parts := slices(store, case_key, like)):
         raise NotFound("way to break down", by, ["all", *parts])
     with store.cursor() as cursor:
         table = cursor.execute(
@@ -138,6 +187,7 @@ def estimates(
         ).df()
     only = {name: metric.averaging[0] for name, metric in known.items() if averaging not in metric.averaging}
     table = table[table["averaging"] == table["metric"].map(only).fillna(averaging)]
+    table = table[table["metric"].isin(known)]  # a run of an older version may have others
     table = table.merge(own[["key", "model", "spread"]], on="key")
     if unit == "spread":
         cosine = table["metric"].map(lambda name: known[name].unit == "cosine")
@@ -159,9 +209,9 @@ def averaging_matters(store: Store, case_key: str) -> bool:
     return bool(((both["value_x"] - both["value_y"]).abs() > 1e-9).any())
 
 
-def slices(store: Store, case_key: str) -> list[str]:
-    """What the estimates of a question set can be broken down by."""
-    own = runs_of(store, case_key)
+def slices(store: Store, case_key: str, like: str = "") -> list[str]:
+    """What the estimates of a question set can be broken down by; `like` as of `estimates`."""
+    own = runs_of(store, case_key, like)
     with store.cursor() as cursor:
         files = store.files(own["key"].tolist()[:1], "estimates")
         rows = cursor.execute('SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'', [files]).fetchall()
@@ -223,7 +273,7 @@ def failures(store: Store, case_key: str, chosen: Filter, page: int = 1, size: i
         case, margin, scores, id, item, kind, subtype, rule, source, target, images, texts, roles, tags; and the total.
         Ties count as failures.
     """
-    own = _keys(store, case_key)
+    own = _keys(store, case_key, chosen.model)
     cases, margin, other = _asked(store, case_key, own, chosen)
     passing = views_filter.answered(chosen, margin, other)
     margin, other = margin[passing], other[passing] if chosen.paired else None
@@ -253,7 +303,7 @@ def numbered(store: Store, case_key: str, case_id: str) -> int | None:
 
 def outcomes(store: Store, case_key: str, chosen: Filter) -> dict[str, int]:
     """How many cases pass a filter with each outcome, whatever outcome it names; ties are among the fooled, too."""
-    _, margin, other = _asked(store, case_key, _keys(store, case_key), chosen)
+    _, margin, other = _asked(store, case_key, _keys(store, case_key, chosen.model), chosen)
     margin = margin[views_filter.answered(replace(chosen, outcome="all"), margin, other)]
     return {name: int(np.count_nonzero(has(margin))) for name, has in views_filter.OUTCOMES.items()}
 
@@ -267,7 +317,7 @@ def answers(store: Store, case_key: str, cases: Sequence[int], models: Sequence[
         cases: Numbers of cases.
         models: Those that are asked for; without any, all.
     """
-    own = _keys(store, case_key)
+    own = _keys(store, case_key, models[0] if models else "")
     tables = [_answered(store, own[model], cases).assign(model=model) for model in models or own]
     return pd.concat(tables, ignore_index=True).sort_values(["case", "model"], ignore_index=True)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from rapidfuzz.distance import Levenshtein
 
-from vlprobe import estimate, registry, views, views_rows, views_tradeoff
+from vlprobe import estimate, registry, views, views_rows, views_tradeoff, views_versions
 from vlprobe.metrics import triplets
 from vlprobe.perturb.mix import LAMBDAS
 from vlprobe.store import Store
@@ -48,10 +48,12 @@ def severity(store: Store, case_key: str, metric: str) -> pd.DataFrame:
         model, slice, value, low, high, n_items, n_cases; the models of the question set, and each slice once: its own
         first, then those of the newest question set.
     """
+    shown = views.runs_of(store, case_key)
     own = _pinned(_run(store, case_key))
-    like = [case_key] + [run["case_key"] for run in reversed(store.runs()) if _pinned(run["run"]) == own]
-    models = set(views.runs_of(store, case_key)["model"])
-    tables = [views.estimates(store, key, "subtype") for key in dict.fromkeys(like)]
+    like = {run["case_key"]: run["key"] for run in store.runs() if _pinned(run["run"]) == own}
+    like = {case_key: shown["key"].iloc[0]} | dict(reversed(like.items()))
+    models = set(shown["model"])
+    tables = [views.estimates(store, key, "subtype", like=run) for key, run in like.items()]
     found = pd.concat(tables, ignore_index=True).dropna(subset=["value"])
     found = found[(found["metric"] == metric) & found["model"].isin(models)]
     return found.drop_duplicates(["model", "slice"], ignore_index=True)[_ESTIMATE]
@@ -63,10 +65,10 @@ def _run(store: Store, case_key: str) -> dict:
 
 
 def _pinned(run: Mapping) -> tuple:
-    """All that a question set rests on but what was altered."""
+    """All that a question set rests on but what was altered, and the versions of its metrics."""
     options = {name: value for name, value in run["options"].items() if name not in LISTS}
     names = ("dataset_digest", "probe", "probe_version", "seed", "limit")
-    return *(run[name] for name in names), sorted(options.items(), key=str)
+    return *(run[name] for name in names), sorted(options.items(), key=str), views_versions.version(run)
 
 
 def printed_severity(edit: str, metric: str) -> pd.DataFrame:
