@@ -21,6 +21,7 @@ from vlprobe.ui_state import attempt, plain, quiet, view
 from vlprobe.ui_verify import said
 
 COLUMNS = 3
+WIDE = 2  # columns of lists, which hold several values in a row
 IN_FRONT = ("choice", "list")  # types of options of a probe that are not folded away
 CLUSTER = ("executor", "ray_address")  # settings that mean something only where Ray is installed
 EVERYWHERE = ("auto", "cpu")  # devices that need no look
@@ -52,7 +53,7 @@ def _form() -> None:
     dataset = _dataset(probe, columns[1:])
     described = registry.load_probe(probe).options
     front = [option for option in described if option.type in IN_FRONT]
-    fields = _fields(front, f"run_{probe}")
+    fields = _fields(front, f"run_{probe}", WIDE)
     with st.expander("Size, machine and details"):
         fields |= _fields([option for option in described if option not in front], f"run_{probe}")
         has_ray = importlib.util.find_spec("ray") is not None
@@ -99,12 +100,14 @@ def _lgip_first(name: str) -> tuple[bool, str]:
     return name != "lgip", name
 
 
-def _fields(options: Sequence[Option], prefix: str) -> dict[str, object]:
-    """A field for each of these options; what is in them by name."""
-    columns = st.columns(COLUMNS) if options else []
+def _fields(options: Sequence[Option], prefix: str, width: int = COLUMNS) -> dict[str, object]:
+    """A field for each of these options, so many in a row; what is in them by name."""
     return {
-        option.name: _field(columns[place % COLUMNS], option, f"{prefix}_{option.name}")
-        for place, option in enumerate(options)
+        option.name: _field(column, option, f"{prefix}_{option.name}")
+        for start in range(0, len(options), width)
+        for option, column in zip(
+            options[start : start + width], st.columns(width, vertical_alignment="bottom"), strict=False
+        )
     }
 
 

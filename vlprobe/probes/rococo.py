@@ -88,7 +88,7 @@ class Rococo(Probe):
         Option(
             name="normalise",
             default=True,
-            label="Released captions: lower-case both sides",
+            label="Even out released captions",
             help="Released files spell altered captions differently from originals: both are compared without case "
             "and marks.",
         ),
