@@ -37,6 +37,7 @@ LONGEST = [  # begun first, so that no process is left with one of them at the e
     "hostile/test_hostile_links.py",
     "models/test_st.py",
     "test_pages.py",
+    "test_pages_run.py",
     "test_pages_probes.py",
     "test_pages_compare.py",
     "test_cli.py",
