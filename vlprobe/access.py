@@ -94,6 +94,15 @@ def refuse_outside(path: Path) -> None:
         )
 
 
+def refuse_typed(path: Path) -> None:
+    """Raises InvalidInput where a file that somebody named may not be read: outside of the roots, or any where nothing
+    may be changed and no roots are given."""
+    if ROOTS in os.environ:
+        refuse_outside(path)
+    elif read_only() and _exists(path):
+        raise InvalidInput(f"'{path}' is a file, and this dashboard is read-only. Choose data that are listed.")
+
+
 def refuse_name(name: str) -> None:
     """Raises InvalidInput where the name of a dataset or a model has a path in it that may not be read.
 

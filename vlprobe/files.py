@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import filelock
 
-from vlprobe.access import refuse_outside, refuse_writing
+from vlprobe.access import refuse_typed, refuse_writing
 from vlprobe.errors import InvalidInput
 
 REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
@@ -24,7 +24,7 @@ def place(text: str, confined: bool = True) -> Path:
 
     Args:
         text: What was typed.
-        confined: Whether it must lie under the roots of the dashboard, with all links followed.
+        confined: Whether the limits of a dashboard hold: it must lie under the roots, with all links followed.
 
     Raises:
         InvalidInput: no file can be there, or it may not be read.
@@ -32,7 +32,7 @@ def place(text: str, confined: bool = True) -> Path:
     try:
         path = Path(text).expanduser()
         if confined:
-            refuse_outside(path)
+            refuse_typed(path)
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # whoever reads it says so
             os.stat(path)
     except (OSError, ValueError, RuntimeError) as error:

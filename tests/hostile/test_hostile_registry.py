@@ -66,6 +66,9 @@ PATHS = {
     "a link to a folder": "ROOT/open/link",
     "a file behind a link": "ROOT/open/link/captions.csv",
     "a link to a file": "ROOT/open/link.safetensors",
+    "a link in the working folder": "link",
+    "a link to a file there": "link.safetensors",
+    "a file behind a link there": "link/captions.csv",
     "a home": "~",
 }
 # What each option of a probe names: a file, a dataset, models; nothing that is opened
