@@ -76,13 +76,12 @@ def compare(
         raise InvalidInput(f"Unit '{unit}' is not known. Expected cosine or spread.")
     own = _runs(store, case_key, models)
     known = {name: metric for name, metric in metrics(own["probe"].iloc[0]).items() if name not in NOT_OF_MODELS}
-    by = {name: averaging if averaging in one.averaging else one.averaging[0] for name, one in known.items()}
+    chosen_metrics = {name: one for name, one in known.items() if not only or name in only}
+    by = {name: averaging if averaging in one.averaging else one.averaging[0] for name, one in chosen_metrics.items()}
     n_items = store.run(own["key"].iloc[0]).manifest()["n_units"]
-    measures, counts = _measures(store, own, by), _counts(store, own, known, n_items)
+    measures, counts = _measures(store, own, by), _counts(store, own, known, tuple(chosen_metrics), n_items)
     rows, pairs, more = [], [], []
-    for name, metric in known.items():
-        if only and name not in only:
-            continue
+    for name, metric in chosen_metrics.items():
         scaled = unit == "spread" and metric.unit == "cosine"
         scale = own["spread"].replace(0, np.nan) if scaled else dict.fromkeys(models, 1.0)
         whole = measures[own.loc[models[0], "key"], name]
@@ -132,17 +131,17 @@ def _measures(store: Store, own: pd.DataFrame, by: dict[str, str]) -> dict[tuple
 
 
 def _counts(
-    store: Store, own: pd.DataFrame, known: dict[str, Metric], n_items: int
+    store: Store, own: pd.DataFrame, known: dict[str, Metric], chosen_metrics: tuple[str, ...], n_items: int
 ) -> dict[tuple[str, str], np.ndarray]:
     """How many cases of each item a run answered that a metric judges, shape (n_items,), by run and metric.
 
     A metric that weighs cases does not tell an answer of weight 0 from none, so another of its kinds is asked.
     """
     plain = {metric.kinds: name for name, metric in reversed(known.items()) if metric.weight is None}
-    by = {name: name if metric.weight is None else plain[metric.kinds] for name, metric in known.items()}
+    by = {name: name if known[name].weight is None else plain[known[name].kinds] for name in chosen_metrics}
     pooled = _measures(store, own, dict.fromkeys(by.values(), "micro"))
     dense = {key: np.bincount(one.item, one.weight, n_items) for key, one in pooled.items()}
-    return {(run, name): dense[run, by[name]] for run in own["key"] for name in known}
+    return {(run, name): dense[run, by[name]] for run in own["key"] for name in chosen_metrics}
 
 
 def _cut(measure: Measure, alike: np.ndarray, scale: float) -> Measure:
