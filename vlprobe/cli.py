@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe import __version__
-from vlprobe.cli_out import FORMATS, Bar, print_folded, print_notes, print_table
+from vlprobe.cli_out import FORMATS, Bar, print_folded, print_notes, print_table, text_output
 from vlprobe.cli_report import report
 from vlprobe.cli_serve import dashboard
 from vlprobe.cli_train import train, train_demo
@@ -210,7 +210,7 @@ def perturb(ctx: click.Context, dataset: str, rules: str, seed: int, limit: int,
     from vlprobe.perturb import lgip, lgip_format
 
     items = registry.load_dataset(dataset, _store(ctx).root).items
-    with click.open_file(str(output) if output else "-", "w", encoding="utf-8") as handle:
+    with text_output(output) as handle:
         for item in items[:limit] if limit else items:
             made = lgip.edits(item.captions, item.id, rules=rules, seed=seed)
             if how == "lgip":

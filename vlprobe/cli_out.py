@@ -1,12 +1,14 @@
 """What a command prints: tables on stdout, how far it is on stderr."""
 
+import contextlib
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 import click
 
-from vlprobe.errors import printable
+from vlprobe.errors import InvalidInput, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +17,22 @@ FORMATS = click.Choice(["table", "csv", "json"])
 FOLDED = 48  # characters of a cell that may be pages long
 NOTE = 200  # characters of a note that has a line of its own
 WHOLE = "vlprobe show --format json"
+
+
+@contextlib.contextmanager
+def text_output(path: Path | None) -> Iterator[IO[str]]:
+    """A handle to write text to: stdout, or the file. Raises InvalidInput where the file cannot be written."""
+    if path is None:
+        with click.open_file("-", "w", encoding="utf-8") as handle:
+            yield handle
+        return
+    try:
+        with path.open("w", encoding="utf-8") as handle:
+            yield handle
+    except OSError as error:
+        raise InvalidInput(
+            f"Cannot write '{path}' ({error.strerror}). Expected a file in a folder that exists and takes new files."
+        ) from None
 
 
 def print_table(table: "pd.DataFrame", how: str) -> None:

@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
 import uuid
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import filelock
 from vlprobe.access import refuse_typed, refuse_writing
 from vlprobe.errors import InvalidInput
 
+SURROGATE = re.compile("[\ud800-\udfff]")  # in a path: a byte that is not UTF-8
 REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
 
 
@@ -39,6 +41,17 @@ def place(text: str, confined: bool = True) -> Path:
         reason = getattr(error, "strerror", None) or error
         raise InvalidInput(f"'{text}' is no path that can be read ({reason}). Check the name.") from None
     return path
+
+
+def utf8(path: Path, kind: str) -> None:
+    """Raises InvalidInput where the whole path is not UTF-8: neither JSON nor Parquet could hold it.
+
+    Args:
+        path: Any path; a relative one is judged with the working folder before it.
+        kind: What it is the path of, for the message.
+    """
+    if SURROGATE.search(os.fspath(path.absolute())):
+        raise InvalidInput(f"The path of {kind}, '{path.absolute()}', is not UTF-8. Rename that file or folder.")
 
 
 def regular(path: Path) -> None:

@@ -12,6 +12,7 @@ import pkgutil
 from pathlib import Path
 from types import ModuleType
 
+from vlprobe import files
 from vlprobe.access import refuse_name
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.types import Dataset, DualEncoder, Probe
@@ -49,6 +50,7 @@ def look(folder: str, name: str) -> None:
         NotFound: no such family, or nothing of that name in it.
         InvalidInput: a path that may not be read, where nothing is, or that holds something else.
     """
+    _refuse_bytes(name)
     refuse_name(name)
     family = _family(folder, name)
     try:
@@ -60,14 +62,22 @@ def look(folder: str, name: str) -> None:
         raise InvalidInput(f"'{name}' cannot be read ({error.strerror}). Check the path and who may read it.") from None
 
 
+def _refuse_bytes(name: str) -> None:
+    """Raises InvalidInput where the name has bytes that are not UTF-8: results are kept under it, as text."""
+    if files.SURROGATE.search(name):
+        raise InvalidInput(f"'{name}' is not UTF-8, and results are kept under that name. Rename the file or folder.")
+
+
 def load_dataset(name: str, cache: Path) -> Dataset:
     """The dataset of that name, read and checked. Raises NotFound or InvalidInput."""
+    _refuse_bytes(name)
     refuse_name(name)
     return _family("datasets", name).load(name, cache)
 
 
 def load_model(name: str, device: str = "auto", precision: str = "fp32") -> DualEncoder:
     """The model of that name, its weights loaded and frozen. Raises NotFound or InvalidInput."""
+    _refuse_bytes(name)
     refuse_name(name)
     return _family("models", name).load(name, device=device, precision=precision)
 

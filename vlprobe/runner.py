@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from vlprobe import cluster, doctor, files, registry, scoring
+from vlprobe.access import refuse_writing
+from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen
 from vlprobe.options import Option, parsed
 from vlprobe.runner_answers import answer
@@ -140,13 +142,13 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
         The manifest of each model's run, in the order of the request. What is finished stays when a later model fails.
     """
     progress = progress or Progress()
-    store.writable()
     parsed(SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run")
     with cluster.joined(request.ray_address) if request.executor == "ray" else contextlib.nullcontext():
         return _execute(request, store, progress)
 
 
 def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
+    unwritable = _unwritable(store)
     executor = EXECUTORS[request.executor]
     device = request.device if request.executor == "local" else "cpu"  # the workers on a cluster choose their own
     probe = registry.load_probe(request.probe)
@@ -163,6 +165,11 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
         model = registry.load_model(name, device, request.precision)
         scoring.refuse_unfit(model, probe)
         run = plan(model, dataset, probe, options, request)
+        if unwritable:
+            if not store.run(run.key).complete:
+                raise unwritable
+            manifests.append(store.run(run.key).manifest())
+            continue
         busy = functools.partial(progress.update, f"{run.model} on {run.dataset}: another process is at it", 0, 1)
         with files.turn(store.cases(run.case_key).folder / ".lock", busy):
             ask(run, dataset, items, probe, store, progress, request.workers)
@@ -176,6 +183,21 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
             doctor.examine(model, dataset, store.root, progress.update)
         manifests.append(store.run(run.key).manifest())
     return manifests
+
+
+def _unwritable(store: Store) -> InvalidInput | None:
+    """Why nothing can be written to the store, which may still hold every run that is asked for; None where it can be.
+
+    Raises InvalidInput where it holds no run at all: better now than after a model was loaded.
+    """
+    refuse_writing()
+    try:
+        store.writable()
+    except InvalidInput as error:
+        if not any(store.root.glob("runs/*/manifest.json")):
+            raise
+        return error
+    return None
 
 
 def _found(item: Item) -> Item:

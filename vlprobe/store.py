@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from vlprobe import remote
+from vlprobe import files, remote
 from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.files import REPAIR
@@ -42,7 +42,10 @@ class Store:
 
     def __init__(self, root: Path | str = DEFAULT) -> None:
         try:
-            self.root = remote.mirror(root).root if remote.is_url(root) else Path(root).resolve()
+            self.root = remote.mirror(root).root if remote.is_url(root) else Path(root).expanduser().resolve()
+            files.utf8(self.root, "the cache")
+        except FileNotFoundError:  # of os.getcwd
+            raise InvalidInput(f"'{root}' is relative to a working folder that is gone. Change to another.") from None
         except (OSError, ValueError, RuntimeError) as error:  # NUL, a link to itself
             raise InvalidInput(f"'{root}' can be no folder ({error}). Choose another with --cache.") from None
         there = remote.of(self.root)
@@ -94,7 +97,8 @@ class Store:
         found = []
         for path in (self.root / "runs").glob("*/manifest.json"):
             manifest = Entry(path.parent).manifest()
-            if manifest["schema"] == SCHEMA and "run" in manifest:
+            is_copy = manifest.get("key") != path.parent.name  # made by a file manager: `vlprobe verify` tells of it
+            if manifest["schema"] == SCHEMA and "run" in manifest and not is_copy:
                 found.append(manifest)
         return sorted(found, key=lambda manifest: (manifest["finished"], manifest["key"]))
 

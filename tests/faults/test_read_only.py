@@ -86,6 +86,15 @@ def test_the_pages_of_failures_and_of_runs_answer(sealed, monkeypatch):
         assert not shown(sealed[1], page).error
 
 
+def test_a_run_that_is_stored_is_answered_and_leaves_the_store_as_it_was(sealed):
+    tiny, store = sealed
+    before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*")}
+    done = command(store, "run", "--model", "control:random", "--dataset", tiny, "--format", "csv")
+    assert done.exit_code == 0, done.output
+    assert store.runs()[0]["key"] in done.stdout
+    assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*")} == before
+
+
 @pytest.mark.parametrize("what", ["run", "start", "annotate", "resume", "doctor", "repair"])
 def test_what_would_write_says_so_in_one_line(sealed, what):
     tiny, store = sealed

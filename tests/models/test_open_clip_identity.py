@@ -166,3 +166,29 @@ def test_the_model_is_frozen_and_keeps_no_gradients():
     model = family.load("openclip:test-tiny", "cpu")
     assert not model._model.training
     assert not any(parameter.requires_grad for parameter in model._model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value", "reason"),
+    [
+        ("preprocess_cfg", "interpolation", "nearest", "interpolation 'nearest'"),
+        ("preprocess_cfg", "interpolation", ["bicubic"], "interpolation"),
+        ("preprocess_cfg", "interpolation", 3, "interpolation 3"),
+        ("preprocess_cfg", "resize_mode", "stretch", "resize_mode 'stretch'"),
+        ("preprocess_cfg", "mode", "CMYK", "mode 'CMYK'"),
+        ("text_cfg", "clean", "shout", "Invalid clean function"),
+        ("text_cfg", "clean", ["lower"], "clean"),
+        ("text_cfg", "clean", None, "clean"),
+    ],
+)
+def test_an_odd_way_to_see_pictures_or_to_clean_texts_is_one_line(folder: Path, part: str, key: str, value, reason):
+    config = folder / "open_clip_config.json"
+    described = json.loads(config.read_text())
+    if part == "text_cfg":
+        described["model_cfg"]["text_cfg"]["tokenizer_kwargs"] = {key: value}
+    else:
+        described["preprocess_cfg"][key] = value
+    config.write_text(json.dumps(described))
+    with pytest.raises(InvalidInput, match=reason) as refused:
+        family.load(f"openclip:local-dir:{folder}", "cpu")
+    assert "\n" not in str(refused.value)

@@ -3,7 +3,6 @@ line; nothing is dropped in silence."""
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from vlprobe.types import Item
 LONGEST = 20_000  # letters of a caption: far more than any model reads
 TAGS = 100  # of a dataset
 RESERVED = ("picture", "setting")  # what the digest calls an item's cluster and its setting
-SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +57,10 @@ def checked(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str] 
                     f"Expected at most {LONGEST:,}; shorten it."
                 )
         for text in (item.id, item.cluster, *item.captions, *item.foils, *item.tags, *item.tags.values()):
-            if not text.isascii() and SURROGATE.search(text):
+            half = None if text.isascii() else files.SURROGATE.search(text)
+            if half:
                 raise InvalidInput(
-                    f"Item '{item.id}' of '{name}' holds half of a character (as in '{SURROGATE.search(text)[0]}'). "
+                    f"Item '{item.id}' of '{name}' holds half of a character (as in '{half[0]}'). "
                     "Write the whole character."
                 )
     tags = {tag for item in items for tag in item.tags}
@@ -70,6 +69,8 @@ def checked(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str] 
             f"'{name}' has {len(tags):,} tags. Expected at most {TAGS}: results are cut by each; leave columns out."
         )
     images = _image_files(items)
+    for file in images:
+        files.utf8(file, f"a picture of '{name}'")
     missing = [file for file in images if not _is_file(file)]
     if missing:
         raise InvalidInput(

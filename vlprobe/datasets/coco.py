@@ -26,9 +26,9 @@ def load(name: str, cache: Path) -> Loaded:
     captions = _captions_file(files.place(name.removeprefix("coco:")))
     content = read_json(captions)
     try:
-        images = sorted(content["images"], key=lambda image: image["id"])
+        images = sorted(content["images"], key=_by_id)
         written: dict[int, list[str]] = {image["id"]: [] for image in images}
-        for annotation in sorted(content["annotations"], key=lambda annotation: annotation["id"]):
+        for annotation in sorted(content["annotations"], key=_by_id):
             written[annotation["image_id"]].append(annotation["caption"].strip())
         folder = _image_folder(captions, [image["file_name"] for image in images])
         items = [
@@ -51,6 +51,13 @@ def load(name: str, cache: Path) -> Loaded:
             f"'{captions}' is not laid out as a captions file of COCO ({error}). Expected images and annotations."
         ) from None
     return checked(name, items, cache)
+
+
+def _by_id(row: dict) -> int:
+    """What images and annotations are sorted by. Raises TypeError where an id is no whole number."""
+    if isinstance(row["id"], bool) or not isinstance(row["id"], int):
+        raise TypeError(f"an id is {row['id']!r} and no whole number")
+    return row["id"]
 
 
 def _captions_file(place: Path) -> Path:

@@ -33,8 +33,13 @@ def look(name: str) -> None:
 def load(name: str, cache: Path) -> Loaded:
     """Images in the order of their names. Raises InvalidInput."""
     folder = _folder(name)
-    pictures = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
-    lists = _lists(folder)
+    try:
+        pictures = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
+        lists = _lists(folder)
+    except OSError as error:
+        raise InvalidInput(
+            f"Folder '{folder}' cannot be read ({error.strerror}). Ask its owner for read permission."
+        ) from None
     if not lists:
         items = _from_texts(folder, pictures)
     elif lists[0].suffix == ".csv":

@@ -228,8 +228,9 @@ def facts(model: "torch.nn.Module", tokenizer: object, processor: object | None)
             for key in ("mean", "std")
             if said.get(f"image_{key}") is not None
         }
+        filters = {resampling.value: resampling.name.lower() for resampling in Image.Resampling}
         if said.get("resample") is not None:
-            found["interpolation"] = Image.Resampling(said["resample"]).name.lower()
+            found["interpolation"] = filters.get(said["resample"], f"unknown ({said['resample']})")
         if size and {"height", "width"} <= set(size):
             found["size"] = f"{size['height']} x {size['width']}"
             found["resizing"] = "shortest" if said.get("do_center_crop") else "squash"

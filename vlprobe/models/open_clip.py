@@ -161,7 +161,7 @@ def _assemble(
     if weights:
         load_weights(name, model, weights, confined=not published)
     digest = model_digest(model, config, tokenizer, precision)
-    return OpenClipEncoder(name, model, _transform(model), tokenizer, digest, device, precision, note)
+    return OpenClipEncoder(name, model, _transform(name, model), tokenizer, digest, device, precision, note)
 
 
 def _tag_config(architecture: str, tag: str) -> dict:
@@ -214,10 +214,18 @@ def _build(name: str, source: str, **options: object) -> "torch.nn.Module":
         logging.disable(was_disabled)
 
 
-def _transform(model: "torch.nn.Module") -> Callable:
+def _transform(name: str, model: "torch.nn.Module") -> Callable:
     from open_clip.transform import PreprocessCfg, image_transform_v2
 
-    return image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
+    config = model.visual.preprocess_cfg
+    try:
+        return image_transform_v2(PreprocessCfg(**config), is_train=False)
+    except (*MISFITS, AssertionError):
+        values = ", ".join(f"{key} {config.get(key)!r}" for key in ("mode", "interpolation", "resize_mode", "size"))
+        raise InvalidInput(
+            f"OpenCLIP cannot prepare pictures as the config of '{name}' says ({values}). "
+            "Expected mode RGB, interpolation bicubic, bilinear or random, resize_mode shortest, longest or squash."
+        ) from None
 
 
 def _tokenizer(name: str, source: str, config: dict) -> Callable:
@@ -239,7 +247,7 @@ def _tokenizer(name: str, source: str, config: dict) -> Callable:
             return open_clip.get_tokenizer(source, **arguments)
     except ImportError as error:
         raise MissingDependency(f"The tokenizer of '{name}'", error.name or "transformers") from None
-    except MISFITS as error:
+    except (*MISFITS, AssertionError) as error:  # AssertionError: an unknown `clean` or `reduction_mask`
         reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
         raise InvalidInput(f"OpenCLIP cannot build the tokenizer of '{name}' ({reason}). Check its config.") from None
     except OSError:

@@ -80,9 +80,11 @@ class Lgip(Probe):
         """Adds the digest of a file of edits."""
         if not options["edits"]:
             return options
-        path = files.place(str(options["edits"])).resolve()
-        refuse_outside(path)
+        path = files.place(str(options["edits"]))
         try:
+            path = path.resolve()
+            refuse_outside(path)
+            files.utf8(path, "the edits")
             return {**options, "edits": str(path), "edits_digest": pictures.digest(files.read(path))}
         except OSError as error:
             raise InvalidInput(

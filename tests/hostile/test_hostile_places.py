@@ -1,0 +1,170 @@
+"""Places that are odd: one line that says what is wrong, or the work is done; never a traceback."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+from tests.conftest import make_tiny
+from vlprobe import registry, runner, verify, views
+from vlprobe.cli import main
+from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.runner import Request, execute
+from vlprobe.store import Store
+
+BYTE = os.fsdecode(b"\xff")  # what no UTF-8 holds, as Python writes it
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def refused(*arguments: str) -> str:
+    """The one line of a command that is refused."""
+    result = call(*arguments)
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 1
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    return line
+
+
+def red(folder: Path, name: str = "a") -> str:
+    """A folder with one picture and its caption, as a dataset."""
+    folder.mkdir(exist_ok=True)
+    Image.new("RGB", (8, 8), "red").save(folder / f"{name}.png")
+    (folder / f"{name}.txt").write_text("A red dog sits on a couch.")
+    return f"folder:{folder}"
+
+
+def request(dataset: str) -> Request:
+    return Request(("control:random",), dataset, "lgip", examine=False)
+
+
+def test_a_file_name_that_is_not_utf8_is_refused_in_one_line(tmp_path):
+    assert "half of a character" in refused("check", red(tmp_path / "data", f"a{BYTE}"))
+
+
+def test_a_dataset_in_a_folder_whose_name_is_not_utf8_is_refused_in_one_line(tmp_path, monkeypatch):
+    dataset = red(tmp_path / f"data{BYTE}")
+    assert "is not UTF-8" in refused(
+        "--cache", str(tmp_path / "c"), "run", "--model", "control:random", "--dataset", dataset
+    )
+    monkeypatch.chdir(tmp_path / f"data{BYTE}")
+    Path("rows.csv").write_text("image,caption\na.png,A red dog\n")
+    assert "The path of a picture" in refused("--cache", str(tmp_path / "c"), "check", "csv:rows.csv")
+
+
+@pytest.mark.parametrize("half", ["\\udcff", "\\ud800"])
+def test_half_a_character_in_a_path_in_json_is_refused_in_one_line(tmp_path, half):
+    red(tmp_path / "data")
+    (tmp_path / "data" / "captions.json").write_text(f'{{"a{half}.png": ["A red dog"]}}')
+    with pytest.raises(InvalidInput):
+        registry.load_dataset(f"coco:{tmp_path / 'data' / 'captions.json'}", tmp_path)
+    with pytest.raises(InvalidInput, match=r"have no captions|half of a character|not UTF-8"):
+        registry.load_dataset(f"folder:{tmp_path / 'data'}", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--cache", f"c{BYTE}", "show"),
+        ("run", "--model", f"hf:m{BYTE}"),
+        ("run", "--model", "control:random", "--option", f"edits=e{BYTE}"),
+        ("show", f"k{BYTE}"),
+        ("check", f"csv:rows{BYTE}.csv"),
+    ],
+)
+def test_bytes_on_the_command_line_are_refused_in_one_line(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"e{BYTE}").write_text("")
+    assert "\n" not in refused(*arguments)
+
+
+def test_a_tilde_before_the_cache_is_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Store("~/c").root == tmp_path / "c"
+    with pytest.raises(VlprobeError):
+        Store("~nobody-of-this-name/c")
+
+
+def test_a_working_folder_that_is_gone_is_told_in_one_line(tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = f"import os; os.rmdir({str(gone)!r}); from vlprobe.cli import main; main()"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    for arguments in (["show"], ["run", "--model", "control:random"], ["check", "csv:rows.csv"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], cwd=gone, env=environment, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+        assert "working folder that is gone" in done.stderr
+        gone.mkdir()
+
+
+def test_perturb_into_a_missing_folder_is_told_in_one_line(tiny, tmp_path):
+    assert "Expected a file in a folder that exists" in refused("perturb", tiny, "--output", str(tmp_path / "no" / "x"))
+
+
+@pytest.mark.parametrize("unreadable", ["iterdir", "is_file"])
+def test_a_folder_that_may_not_be_read_is_told_in_one_line(tmp_path, monkeypatch, unreadable):
+    dataset = red(tmp_path / "data")
+
+    def denied(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, unreadable, denied)
+    with pytest.raises(InvalidInput, match=r"cannot be read \(Permission denied\)"):
+        registry.load_dataset(dataset, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["{key} (copy)", "copy of {key}", "{key}copy"])
+def test_a_copy_of_a_run_folder_is_no_second_run_and_is_told_by_verify(tiny, store, name):
+    (manifest,) = execute(request(tiny), store)
+    folder = store.root / "runs"
+    copy = folder / name.format(key=manifest["key"])
+    shutil.copytree(folder / manifest["key"], copy)
+    assert [run["key"] for run in store.runs()] == [manifest["key"]]
+    assert len(views.runs(store)) == 1
+    (damage,) = verify.damages(store)
+    assert damage.path == copy / "manifest.json"
+
+
+def coco(folder: Path, ids: list[object]) -> str:
+    folder.mkdir()
+    Image.new("RGB", (8, 8), "red").save(folder / "x.png")
+    images = [{"id": key, "file_name": "x.png", "width": 8, "height": 8} for key in ids]
+    rows = [{"id": f"c{key}", "image_id": key, "caption": f"A red dog, {key}"} for key in ids]
+    (folder / "captions_x.json").write_text(json.dumps({"images": images, "annotations": rows}))
+    return f"coco:{folder / 'captions_x.json'}"
+
+
+@pytest.mark.parametrize("keys", [["b", "a"], ["b", 7], [None], [1.5], [True]])
+def test_ids_of_coco_that_are_no_whole_numbers_are_refused_in_one_line(tmp_path, keys):
+    with pytest.raises(InvalidInput, match=r"is not laid out as a captions file .*and no whole number"):
+        registry.load_dataset(coco(tmp_path / "a", keys), tmp_path)
+
+
+def test_a_cache_that_cannot_be_written_answers_the_runs_that_it_holds(tmp_path, store, monkeypatch):
+    dataset = make_tiny(tmp_path / "data")
+    (made,) = execute(request(dataset), store)
+
+    def full(folder: object) -> None:
+        raise InvalidInput("Cannot write to the cache.")
+
+    def untouched(*arguments: object, **more: object) -> None:
+        raise AssertionError("a read-only cache is written to")
+
+    monkeypatch.setattr(Store, "writable", full)
+    for name in ("turn", "write_bytes"):
+        monkeypatch.setattr(runner.files, name, untouched)
+    assert execute(request(dataset), store) == [made]
+    with pytest.raises(InvalidInput, match="Cannot write to the cache"):
+        execute(Request(("control:constant",), dataset, "lgip", examine=False), store)
+    with pytest.raises(InvalidInput, match="Cannot write to the cache"):
+        execute(request(dataset), Store(tmp_path / "empty"))
