@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from vlprobe import markup_tables, registry, views
+from vlprobe import registry, views
 from vlprobe.judge import Judge
 from vlprobe.metrics import pairwise
 from vlprobe.runner import Request, execute
@@ -83,13 +83,6 @@ def test_the_invariance_error_of_a_run_is_equation_2_over_all_paraphrases(tmp_pa
     assert found["demo:softmax", "invariance_error"] == pytest.approx(equation_2, abs=1e-6)
     assert pooled["demo:softmax", "erased_share"] == pytest.approx(np.mean(erased))
     assert (found["control:constant", "invariance_error"], found["control:constant", "erased_share"]) == (0, 1)
-
-
-def test_a_constant_control_is_not_set_in_bold_for_an_invariance_error_of_nothing():
-    numbers = pd.DataFrame({"model": ["control:constant", "one", "two"], "value": [0.0, 0.02, 0.03]})
-    metric = next(metric for metric in pairwise.METRICS if metric.name == "invariance_error")
-    assert markup_tables._best(numbers, metric) == "one"
-    assert markup_tables._best(numbers[:2], metric) == ""
 
 
 def test_macro_and_micro_gaps_differ_as_by_hand():
