@@ -106,9 +106,9 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(monkeypat
     text = manifest.read_text()
     manifest.write_text(text.replace('"n_cases": ', '"n_cases": 1'))
     at = open_page(monkeypatch, copied, "breakdown")
-    assert "is damaged" in at.error[0].value
-    assert "press 'Check what is stored'" in at.error[0].value
-    assert "verify" not in at.error[0].value
+    assert "is damaged" in at.warning[0].value
+    assert "press 'Check what is stored'" in at.warning[0].value
+    assert "verify" not in at.warning[0].value
     assert [link.proto.label for link in at.get("page_link")] == ["Check what is stored, and make it anew"]
     at = checked(monkeypatch, copied)
     assert "Answers of control:random to" in words(at)  # its key proves what run it was
@@ -238,5 +238,5 @@ def test_a_read_only_dashboard_offers_neither(monkeypatch, copied):
     harm(run_of(copied, "control:random") / "manifest.json", "truncated")
     assert not open_page(monkeypatch, copied, "run").button
     at = open_page(monkeypatch, copied, "breakdown")
-    assert "is damaged" in at.error[0].value
+    assert "is damaged" in at.warning[0].value
     assert not at.get("page_link")

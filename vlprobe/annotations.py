@@ -50,7 +50,12 @@ class Annotations:
 def read(store: Store, case_key: str) -> Annotations:
     """What was said of a question set's cases. A last line that is still being written does not count yet."""
     path = _path(store, case_key)
-    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except FileNotFoundError:
+        lines = []
+    except OSError as error:
+        raise InvalidInput(files.unreadable(path, error)) from None
     latest: dict[int, Annotation] = {}
     damaged = []
     for place, line in enumerate(lines, 1):

@@ -21,6 +21,8 @@ def read(store: Store) -> dict[str, str]:
         return {}
     try:
         found = {str(name): str(query) for name, query in files.parse_json(path.read_text("utf-8")).items()}
+    except OSError as error:
+        raise InvalidInput(files.unreadable(path, error)) from None
     except (ValueError, AttributeError):
         raise InvalidInput(f"'{path}' is damaged, so no saved view can be listed. Repair or delete it.") from None
     return dict(sorted(found.items(), key=lambda pair: pair[0].lower()))

@@ -159,6 +159,8 @@ def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str
         manifest = store.find(key)
         print_table(views.estimates(store, manifest["case_key"], by, averaging, unit, manifest["key"]), how)
         print_notes(views.runs_of(store, manifest["case_key"], manifest["key"]))
+    for line in views.unread(store):
+        click.echo(f"Left out: {line}", err=True)
 
 
 @main.command()

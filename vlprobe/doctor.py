@@ -6,6 +6,7 @@ cache/models/<model digest>-<dataset digest>.json
 import datetime
 import hashlib
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +19,8 @@ from vlprobe.doctor_checks import Check
 from vlprobe.doctor_erased import Erased, erased
 from vlprobe.doctor_passport import Model
 from vlprobe.errors import InvalidInput
-from vlprobe.files import parse_json, write_json
+from vlprobe.files import parse_json, present, unreadable, write_json
+from vlprobe.files import read as read_regular
 from vlprobe.store import REPAIR, Store
 from vlprobe.types import Dataset, Item
 
@@ -138,17 +140,36 @@ def plain_edits(items: Sequence[Item]) -> pa.Table:
 
 def load(store: Store, digest: str = "*") -> list[Examination]:
     """The stored examinations of the model with this digest, or of all models, latest first."""
-    found = []
-    for path in (store.root / "models").glob(f"{digest}-*.json"):
-        if own := read(path):
-            found.append(own)
-    return sorted(found, key=lambda one: (one.finished, one.dataset), reverse=True)
+    return _stored(store, digest)[0]
+
+
+def unread(store: Store) -> list[str]:
+    """One line for each stored examination that cannot be read, or is not what was written."""
+    try:
+        os.listdir(store.root / "models")
+    except PermissionError as error:
+        return [unreadable(store.root / "models", error)]
+    except OSError:  # nothing was examined yet
+        return []
+    return _stored(store, "*")[1]
+
+
+def _stored(store: Store, digest: str) -> tuple[list[Examination], list[str]]:
+    examinations, lines = [], []
+    for path in sorted((store.root / "models").glob(f"{digest}-*.json")):
+        try:
+            if own := read(path):
+                examinations.append(own)
+        except InvalidInput as error:
+            if present(path):  # it was not removed meanwhile
+                lines.append(str(error))
+    return sorted(examinations, key=lambda one: (one.finished, one.dataset), reverse=True), lines
 
 
 def read(path: Path) -> Examination | None:
     """The examination in a file; None where it was stored in another form. Raises InvalidInput."""
     try:
-        content = parse_json(path.read_bytes().decode())
+        content = parse_json(read_regular(path).decode())
         if content.pop("schema") != SCHEMA:
             return None
         content["passport"] = dict(content["passport"])
@@ -157,6 +178,8 @@ def read(path: Path) -> Examination | None:
         found = Examination(**content)
         _refuse_types(found)
         return found
+    except OSError as error:
+        raise InvalidInput(unreadable(path, error)) from None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise InvalidInput(f"'{path}' is damaged. {REPAIR}") from None
 

@@ -70,6 +70,17 @@ def read(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def present(path: Path) -> bool:
+    """Whether something of that name is there, also where nobody but its owner may look at it."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def unreadable(path: Path, error: OSError) -> str:
     """One line about a stored file that cannot be opened, and who can do what about it."""
     remedy = REPAIR

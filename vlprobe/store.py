@@ -25,7 +25,7 @@ from pathlib import Path
 from vlprobe import files, remote
 from vlprobe.access import refuse_writing
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.files import REPAIR
+from vlprobe.files import REPAIR, present, unreadable
 from vlprobe.store_entry import SCHEMA, Entry
 from vlprobe.store_mirror import MirroredEntry, mirror
 
@@ -92,15 +92,33 @@ class Store:
         return MirroredEntry(folder, self.mirror) if self.mirror else Entry(folder)
 
     def runs(self) -> list[dict]:
-        """Manifests of all complete runs, oldest first; each has `key`."""
+        """Manifests of all complete runs that can be read, oldest first; each has `key`."""
+        return self.read_runs()[0]
+
+    def read_runs(self) -> tuple[list[dict], dict[str, str]]:
+        """Manifests of all complete runs, oldest first, and of those that cannot be read one line each by their key."""
         self._look()
-        found = []
-        for path in (self.root / "runs").glob("*/manifest.json"):
-            manifest = Entry(path.parent).manifest()
-            is_copy = manifest.get("key") != path.parent.name  # made by a file manager: `vlprobe verify` tells of it
+        manifests, unread = [], {}
+        try:
+            keys = os.listdir(self.root / "runs")
+        except OSError as error:
+            keys = []
+            if not isinstance(error, FileNotFoundError):
+                unread[""] = unreadable(self.root / "runs", error)
+        for key in keys:
+            path = self.root / "runs" / key / "manifest.json"
+            if not present(path):  # it grows
+                continue
+            try:
+                manifest = Entry(path.parent).manifest()
+            except InvalidInput as error:
+                if present(path):  # it was not removed meanwhile
+                    unread[key] = str(error)
+                continue
+            is_copy = manifest.get("key") != key  # made by a file manager: `vlprobe verify` tells of it
             if manifest["schema"] == SCHEMA and "run" in manifest and not is_copy:
-                found.append(manifest)
-        return sorted(found, key=lambda manifest: (manifest["finished"], manifest["key"]))
+                manifests.append(manifest)
+        return sorted(manifests, key=lambda manifest: (manifest["finished"], manifest["key"])), unread
 
     @property
     def unreached(self) -> str:
@@ -120,13 +138,16 @@ class Store:
 
     def find(self, key: str) -> dict:
         """The manifest of the run whose key begins with these digits. Raises NotFound."""
-        runs = {manifest["key"]: manifest for manifest in self.runs()}
+        manifests, unread = self.read_runs()
+        runs = {manifest["key"]: manifest for manifest in manifests}
         matching = [full for full in runs if key and full.startswith(key)]
         if len(matching) > 1:
             raise InvalidInput(
                 f"'{key}' begins the keys of {len(matching)} runs. Type more of it: {', '.join(matching)}."
             )
         if not matching:
+            for line in (line for own, line in unread.items() if key and own.startswith(key)):
+                raise InvalidInput(line)
             raise NotFound("stored run", key, runs, "`vlprobe show` lists them.")
         return runs[matching[0]]
 
@@ -134,7 +155,7 @@ class Store:
         """Changes whenever a run is completed or removed, or a model examined: what cached tables depend on."""
         self._look()
         stamps = [
-            f"{path.relative_to(self.root)}:{path.stat().st_mtime_ns}"
+            f"{path.relative_to(self.root)}:{_stamp(path)}"
             for pattern in ("runs/*/manifest.json", "models/*.json")
             for path in sorted(self.root.glob(pattern))
         ]
@@ -163,6 +184,15 @@ class Store:
             raise InvalidInput(f"A stored result cannot be read ({error}). {REPAIR}") from None
         finally:
             cursor.close()
+
+
+def _stamp(path: Path) -> str:
+    """Changes whenever a file is written anew, or who may read it changes."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        return str(error.errno)
+    return f"{status.st_mtime_ns}:{status.st_ctime_ns}"
 
 
 @functools.lru_cache(maxsize=8)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vlprobe.errors import InvalidInput
-from vlprobe.files import REPAIR, parse_json, sha256, write_json, writing
+from vlprobe.files import REPAIR, parse_json, present, sha256, unreadable, write_json, writing
 
 SCHEMA = 2
 GROUP_ROWS = 8192  # of a row group: what is read to show one row of it; with fewer, reading all of them is slower
@@ -135,7 +135,7 @@ def whole(path: Path) -> None:
         status = path.stat()
         _compared(path, status.st_size, status.st_mtime_ns)
     except OSError as error:
-        raise InvalidInput(f"'{path}' cannot be read ({error.strerror}). {REPAIR}") from None
+        raise InvalidInput(unreadable(path, error)) from None
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -157,7 +157,7 @@ class Entry:
     @property
     def complete(self) -> bool:
         """Whether everything that belongs to this key has been written, in the form that is read today."""
-        return (self.folder / "manifest.json").exists() and self.manifest()["schema"] == SCHEMA
+        return present(self.folder / "manifest.json") and self.manifest()["schema"] == SCHEMA
 
     def manifest(self) -> dict:
         """What was written and how it came about. Raises InvalidInput where it is not what was written."""
@@ -166,6 +166,8 @@ class Entry:
             found = parsed(path.read_bytes())
         except FileNotFoundError:
             raise InvalidInput(f"Nothing is stored in '{self.folder}'. `vlprobe show` lists what is.") from None
+        except OSError as error:
+            raise InvalidInput(unreadable(path, error)) from None
         if found is None:
             raise InvalidInput(f"'{path}' is damaged. {REPAIR}")
         return found

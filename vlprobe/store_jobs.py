@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
-from vlprobe.files import parse_json, read, unreadable
+from vlprobe.files import parse_json, present, read, unreadable
 
 ID = re.compile("[0-9a-f]{1,40}")
 ENDED = ("done", "failed", "cancelled", "dead")
@@ -89,13 +89,7 @@ def folders(root: Path) -> list[Path]:
 
 def is_job(folder: Path) -> bool:
     """Whether what was asked is written down there, readable or not."""
-    try:
-        os.lstat(folder / "request.json")
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:  # nobody but its owner may look into the folder
-        return True
-    return True
+    return present(folder / "request.json")
 
 
 def request(folder: Path) -> dict:

@@ -31,7 +31,7 @@ from vlprobe.ui_tables import about, explain, headline, slices
 from vlprobe.ui_tour import tour
 from vlprobe.ui_tradeoff import headline_figure, strength, trade_off, types, wordings
 from vlprobe.ui_training import training_form, trainings
-from vlprobe.ui_verify import said, stored, way_out
+from vlprobe.ui_verify import left_out, said, stored, way_out
 from vlprobe.ui_words import AGREED, HEADLINES, SENTENCES, by_words, named, order
 
 __all__ = [
@@ -136,6 +136,7 @@ def main() -> None:
         with glance():
             if unreached := store().unreached:
                 st.warning(f"Shown is what this machine has. {plain(unreached)}", icon=":material/cloud_off:")
+            left_out()
             with arrival():
                 page.run()
     except VlprobeError as error:

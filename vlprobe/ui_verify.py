@@ -11,13 +11,13 @@ from pathlib import Path
 import streamlit as st
 
 from vlprobe import access, jobs, registry, verify
-from vlprobe.errors import VlprobeError
+from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.files import REPAIR, parse_json, turn
 from vlprobe.markup import breakable, tag
 from vlprobe.runner import Request
 from vlprobe.store import Store
 from vlprobe.types import Run
-from vlprobe.ui_state import attempt, plain, quiet, store
+from vlprobe.ui_state import attempt, plain, quiet, store, view
 from vlprobe.ui_tables import show
 from vlprobe.verify import Damage
 
@@ -27,12 +27,14 @@ HEAD = ("What", "File", "What is wrong", "What happens to it")
 COMMAND = r"Run `vlprobe verify --repair`, then [^.]+\."  # as errors say it, for a terminal
 PRESS = "On the Run page, press 'Check what is stored', then 'Make it anew'."
 ROWS = 50
+UNREAD = 3  # lines above a page about what cannot be read
 OTHERS = {  # what is no run: in plain words, and what becomes of it
     "embeddings": ("Embeddings, kept to save time", "Goes, and is made by the next run that needs it"),
     "models": ("What a model's examination found", "Goes, and the model is examined by its next run"),
     "jobs": ("What is known of a job", "Goes; what it had finished stays"),
     "annotations": ("Tags and notes", "Stays: nobody but you can write it again"),
 }
+RESULTS = ("Questions or answers",)
 NEVER_FINISHED = ("A file that was never finished", "Goes")
 
 
@@ -69,6 +71,20 @@ def stored() -> None:
         st.success(f"{looked.at}: everything that is stored is as it was written.", icon=":material/check_circle:")
         return
     _list(looked)
+
+
+def left_out() -> None:
+    """Above a page: what is stored and cannot be read, a line each. The rest is shown."""
+    try:
+        lines = view("unread")
+    except VlprobeError:  # nothing can be told of what is stored, and the page says so itself
+        return
+    for line in lines[:UNREAD]:
+        st.warning(plain(said(line)), icon=":material/warning:")
+    if len(lines) > UNREAD:
+        quiet(f"And {len(lines) - UNREAD:,} more. `vlprobe verify` lists all of them.")
+    for line in [line for line in lines if REPAIR in line][:1]:
+        way_out(InvalidInput(line))
 
 
 def way_out(error: VlprobeError) -> None:
@@ -242,8 +258,10 @@ def _in_words(damage: Damage, known: Known) -> tuple[str, str]:
     kind = _place(damage)[0]
     if damage.path.name.endswith(".tmp") or not kind:
         return NEVER_FINISHED
-    if kind in OTHERS:
+    if kind in OTHERS and (damage.drop or kind == "annotations"):
         return OTHERS[kind]
+    if not damage.drop:
+        return OTHERS.get(kind, RESULTS)[0], "Stays: ask whoever wrote it to let you read it"
     runs = _runs_of(damage, known)
     if not runs:
         what = "Answers of a model" if kind == "runs" else "Questions"

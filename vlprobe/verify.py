@@ -6,6 +6,7 @@ again once it is gone; what is damaged there goes in both places.
 
 import contextlib
 import functools
+import os
 import re
 import shutil
 import tempfile
@@ -78,10 +79,47 @@ def damages(
         among = {one.name if isinstance(one, Object) else one for damage in again for one in damage.drop}
         among |= {one.parent for one in among if isinstance(one, Path)}  # of a job one file may go
         looks = [(look, path) for look, path in looks if path in among]
+    found += [] if again is not None else _closed_folders(store.root)
     for done, (look, path) in enumerate(looks):
         progress("Reading what is stored", done, len(looks))
-        found += look(path)
+        found += (isinstance(path, Path) and _closed(path)) or look(path)
     return found
+
+
+def _closed_folders(root: Path) -> Iterator[Damage]:
+    """Folders whose content is not looked at, because nobody but their owner may list it."""
+    folders = [root / kind for kind in ("cases", "runs", "embeddings", "models", "jobs", "annotations")]
+    for folder in [*folders, *sorted(root.glob("embeddings/*/")), *sorted(root.glob("embeddings/*/*/"))]:
+        try:
+            os.listdir(folder)
+        except PermissionError as error:
+            yield _stays(folder, error)
+        except OSError:  # it is not there
+            continue
+
+
+def _closed(path: Path) -> list[Damage]:
+    """What nobody but its owner may read, of a file or of those in a folder: it is not damaged, and it stays."""
+    closed = []
+    try:
+        entries = [one for one in path.iterdir() if not one.name.startswith(".")] if path.is_dir() else [path]
+    except PermissionError as error:
+        return [_stays(path, error)]
+    lines = [one.with_suffix(".json") for one in entries if path.parent.name == "parts"]
+    for file in sorted([*entries, *lines]):
+        try:
+            os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))  # a pipe is not waited for
+        except PermissionError as error:
+            closed.append(_stays(file, error))
+        except OSError:  # whoever looks at it says so
+            continue
+    return closed
+
+
+def _stays(path: Path, error: OSError) -> Damage:
+    return Damage(
+        path, f"it cannot be read ({error.strerror}); whoever wrote it can let others read it, so it stays", ()
+    )
 
 
 def repair(found: list[Damage]) -> None:
@@ -113,7 +151,7 @@ def _empty(folder: Path) -> None:
 
 
 def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
-    if not (folder / "manifest.json").exists():  # it grows, or was stopped: its parts are looked at one by one
+    if not files.present(folder / "manifest.json"):  # it grows, or was stopped: its parts are looked at one by one
         return
     try:
         manifest = Entry(folder).manifest()
@@ -179,7 +217,11 @@ def _job(folder: Path) -> Iterator[Damage]:
 
 
 def _said(store: Store, path: Path) -> Iterator[Damage]:
-    for place in annotations.read(store, path.stem).damaged:
+    try:
+        damaged = annotations.read(store, path.stem).damaged
+    except InvalidInput:
+        damaged = (path.name,)
+    for place in damaged:
         yield Damage(path, f"{place}, cannot be read; what people said cannot be made anew, so it stays", ())
 
 

@@ -63,6 +63,11 @@ def _listed(store: Store, manifests: Sequence[dict]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=RUN_COLUMNS)
 
 
+def unread(store: Store) -> list[str]:
+    """One line for each stored run or examination that cannot be read: what other views leave out."""
+    return [*store.read_runs()[1].values(), *doctor.unread(store)]
+
+
 def _digests(manifest: Mapping[str, Mapping]) -> tuple[str, str]:
     """Of a run's model and dataset: what examinations are joined by."""
     return manifest["run"]["model_digest"], manifest["run"]["dataset_digest"]
@@ -119,6 +124,8 @@ def _asked_of(store: Store, case_key: str) -> list[dict]:
     store.cases(case_key)  # refuses what is no key
     found = [manifest for manifest in store.runs() if manifest["case_key"] == case_key]
     if not found:
+        for line in store.read_runs()[1].values():  # its runs may be among these
+            raise InvalidInput(line)
         raise NotFound("question set", case_key, question_sets(store)["case_key"], "Run the probe first.")
     return found
 

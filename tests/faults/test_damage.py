@@ -174,8 +174,8 @@ def test_a_run_under_a_name_that_is_not_its_own_is_named(copied):
 def test_a_damaged_examination_is_named(made, copied):
     path = next(copied.root.glob("models/*.json"))
     path.write_text("{}")
-    with pytest.raises(InvalidInput, match="vlprobe verify --repair"):
-        views.runs(copied)
+    assert "vlprobe verify --repair" in views.unread(copied)[0]
+    assert len(views.runs(copied)) == 1
     assert verify(copied, "--repair")[0] == 0
     assert "Check" not in views.runs(copied)["note"][0]
     execute(request(made[0]), copied)

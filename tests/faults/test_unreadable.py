@@ -1,0 +1,198 @@
+"""What somebody else wrote and nobody else may read: one line names it, the rest is shown, and it is never removed."""
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from streamlit import config
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import make_tiny
+from tests.test_pages import open_page
+from vlprobe import doctor, jobs, views
+from vlprobe.cli import main
+from vlprobe.errors import InvalidInput
+from vlprobe.runner import Request, execute
+from vlprobe.store import Store
+
+NOBODY = 65534
+MODELS = ("control:random", "control:constant")
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Store]:
+    """A cache of two examined runs in a folder that everybody can reach, whoever runs the tests."""
+    root = Path(tempfile.mkdtemp(prefix="vlprobe-"))
+    root.chmod(0o755)
+    tiny, store = make_tiny(root / "tiny"), Store(root / "cache")
+    execute(Request(MODELS, tiny, "lgip", limit=1), store)
+    jobs.write(Request(MODELS, tiny, "lgip"), store)
+    for path in (root, *root.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    yield store
+    shutil.rmtree(root)
+
+
+@contextlib.contextmanager
+def somebody() -> Iterator[None]:
+    """Root may read everything, so as root the block runs as another user."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamlit looks for secrets in the home of whoever runs the tests, which `somebody` may not enter."""
+    read = config.get_option
+    monkeypatch.setattr(config, "get_option", lambda key: [] if key == "secrets.files" else read(key))
+
+
+@contextlib.contextmanager
+def closed(path: Path) -> Iterator[None]:
+    """A file or a folder that nobody but its owner, and here not even they, may read."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    path.chmod(0)
+    try:
+        with somebody():
+            yield
+    finally:
+        path.chmod(mode)
+
+
+@contextlib.contextmanager
+def made_folder(path: Path) -> Iterator[None]:
+    """A folder in the place of a file."""
+    aside = path.with_name("aside")
+    path.rename(aside)
+    path.mkdir()
+    try:
+        yield
+    finally:
+        path.rmdir()
+        aside.rename(path)
+
+
+def stopped(at: AppTest) -> list[str]:
+    """Why a page broke off; other errors on it are of its own, such as a check that a model failed."""
+    return [one.value for one in at.error if one.icon == ":material/error:"]
+
+
+def command(store: Store, *given: str) -> Result:
+    return CliRunner().invoke(main, ["--cache", str(store.root), *given], catch_exceptions=False)
+
+
+def run_folder(store: Store, model: str) -> Path:
+    return store.root / "runs" / next(one["key"] for one in store.runs() if one["run"]["model"] == model)
+
+
+@pytest.mark.parametrize(
+    ("unreadable", "name"), [(closed, "manifest.json"), (made_folder, "manifest.json"), (closed, "")]
+)
+def test_a_run_that_cannot_be_read_is_named_and_the_others_are_shown(shared, homeless, monkeypatch, unreadable, name):
+    folder = run_folder(shared, "control:random")
+    path = folder / name if name else folder
+    with unreadable(path):
+        shown = command(shared, "show")
+        assert shown.exit_code == 0
+        assert "control:constant" in shown.stdout and "control:random" not in shown.stdout
+        assert [str(path) in line for line in shown.stderr.splitlines() if "Left out" in line] == [True]
+        found = command(shared, "show", folder.name)
+        assert (found.exit_code, found.stderr.count("\n")) == (1, 1)
+        assert "cannot be read" in found.stderr
+        for page in ("overview", "failures", "compare", "models", "run"):
+            at = open_page(monkeypatch, shared, page)
+            assert [one for one in at.warning if folder.name in one.value and "cannot be read" in one.value], page
+            assert not stopped(at), page
+    assert len(shared.runs()) == 2
+
+
+@pytest.mark.parametrize("unreadable", [closed, made_folder])
+def test_an_unreadable_examination_is_named_and_the_others_are_shown(shared, homeless, monkeypatch, unreadable):
+    path = next(shared.root.glob("models/*.json"))
+    with unreadable(path):
+        shown = command(shared, "show")
+        assert all(model in shown.stdout for model in MODELS)
+        assert [path.name in line for line in shown.stderr.splitlines() if "Left out" in line] == [True]
+        assert len(doctor.load(shared)) == 1
+        at = open_page(monkeypatch, shared, "models")
+        assert [one for one in at.warning if path.stem[:8] in one.value]
+        assert not stopped(at)
+    assert len(doctor.load(shared)) == 2
+
+
+@pytest.mark.parametrize(
+    "content", ["{}", "[]", "null", "5", '{"schema": 1}', '{"schema": 1, "passport": 5, "checks": [], "erased": []}']
+)
+def test_an_examination_with_wrong_fields_stops_no_page(shared, monkeypatch, content):
+    path = next(shared.root.glob("models/*.json"))
+    sound = path.read_bytes()
+    path.write_text(content)
+    try:
+        at = open_page(monkeypatch, shared, "models")
+        assert not stopped(at)
+        assert "vlprobe verify" in views.unread(shared)[0]
+        assert [one for one in at.warning if "is damaged" in one.value]
+        assert len(views.runs(shared)) == 2
+    finally:
+        path.write_bytes(sound)
+
+
+PLACES = [
+    *("runs/*/manifest.json", "runs/*/scores.parquet", "cases/*/manifest.json", "models/*.json", "jobs/*/request.json"),
+    *("embeddings/*/texts/*.npy", "runs/*", "jobs/*", "runs", "models", "embeddings/*"),
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_repair_removes_nothing_that_only_its_owner_can_read(shared, place):
+    path = next(path for path in sorted(shared.root.glob(place)) if not path.name.startswith("."))
+    files = sorted(one for one in shared.root.rglob("*") if one.is_file())
+    os.chmod(shared.root, 0o777)
+    with closed(path):
+        looked = command(shared, "verify")
+        mended = command(shared, "verify", "--repair")
+    os.chmod(shared.root, 0o755)
+    assert looked.exit_code == mended.exit_code == 1
+    assert looked.stdout.splitlines() == [
+        f"{path}: it cannot be read (Permission denied); whoever wrote it can let others read it, so it stays"
+    ]
+    assert files == sorted(one for one in shared.root.rglob("*") if one.is_file())
+    assert command(shared, "verify").exit_code == 0
+
+
+@pytest.mark.parametrize("place", ["runs/*/manifest.json", "runs/*/scores.parquet", "models/*.json"])
+def test_repair_removes_a_folder_in_the_place_of_a_file(shared, tmp_path, place):
+    shutil.copytree(shared.root, tmp_path / "cache")
+    store = Store(tmp_path / "cache")
+    path = next(store.root.glob(place))
+    path.unlink()
+    path.mkdir()
+    assert [str(path) in line for line in command(store, "verify", "--repair").stdout.splitlines()] == [True]
+    assert not path.exists()
+    assert command(store, "verify").exit_code == 0
+
+
+def test_jobs_of_others_are_named_and_the_rest_are_listed(shared):
+    mine = jobs.write(Request(("control:random",), "demo", "lgip"), shared)
+    for path in (shared.root / "jobs" / mine).iterdir():
+        path.chmod(0o644)
+    other = next(job.id for job in jobs.jobs(shared) if job.id != mine)
+    with closed(shared.root / "jobs" / other):
+        listed = command(shared, "jobs")
+        assert mine in listed.stdout and other not in listed.stdout
+        assert f"{other}/request.json' cannot be read (Permission denied)" in listed.stderr
+        with pytest.raises(InvalidInput, match="cannot be read"):
+            jobs.read(shared, other)
+    shutil.rmtree(shared.root / "jobs" / mine)
