@@ -330,7 +330,8 @@ def test_a_file_system_that_cannot_create_only_is_looked_at_first(memory, on, mo
 
 def test_the_dashboard_is_served_with_the_mirror_and_its_place(memory, on, monkeypatch, tmp_path):
     seen = {}
-    monkeypatch.setattr("subprocess.call", lambda command, cwd, env: seen.update(env) or 0)
+    monkeypatch.chdir(os.getcwd())  # the dashboard goes where its settings are
+    monkeypatch.setattr("os.execve", lambda program, command, env: seen.update(env))
     monkeypatch.setenv(MIRROR, os.path.relpath(tmp_path / "mirrors"))
     with pytest.raises(SystemExit):
         main(["--cache", memory, "dashboard", "--root", str(tmp_path)])
