@@ -72,7 +72,7 @@ def fill(root: Path, cases: int) -> str:
         taken = {}
         for name in table.column_names:
             column = table[name].combine_chunks()
-            if name in ("id", "item", "group"):  # names of their own for every repetition
+            if name in ("id", "item", "cluster", "group"):  # names of their own for every repetition
                 words = column.dictionary_encode()
                 numbered = [
                     f"{word}#{time_}" for time_ in range(again[-1] + 1) for word in words.dictionary.to_pylist()
