@@ -1,5 +1,5 @@
 """The dashboard: `streamlit run app.py`."""
 
-from vlprobe import ui
+from vlprobe.dashboard import frame
 
-ui.main()
+frame.main()

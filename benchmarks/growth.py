@@ -27,9 +27,9 @@ def make(folder: Path, n: int) -> str:
     """Writes the dataset of n pictures; returns its name."""
     import io
 
-    from vlprobe.demo.captions import captions
-    from vlprobe.demo.renderer import render
-    from vlprobe.demo.scene import distinct
+    from vlprobe.datasets.world.captions import captions
+    from vlprobe.datasets.world.renderer import render
+    from vlprobe.datasets.world.scene import distinct
 
     scenes = distinct("test", min(n, SCENES))
     shown, written = [], [captions(scene, 5) for scene in scenes]
@@ -54,8 +54,9 @@ def make(folder: Path, n: int) -> str:
 def child(arguments: argparse.Namespace) -> None:
     """One size, in this process; prints what it took as JSON."""
     from vlprobe import registry
-    from vlprobe.runner import Request, execute
-    from vlprobe.store import Store
+    from vlprobe.runs.request import Request
+    from vlprobe.runs.run import execute
+    from vlprobe.storage.store import Store
 
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         dataset = make(Path(folder) / "data", arguments.child)

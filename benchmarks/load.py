@@ -36,7 +36,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from vlprobe import views
-from vlprobe.store import Store
+from vlprobe.storage.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 SORTS = ("worst", "closest", "best", "dataset")
@@ -127,11 +127,11 @@ class Session:
 def questions(store: Store) -> list[tuple[str, str, Counts]]:
     """Question set, model and the counts that its page must show, for every run of flips or comparisons."""
     found = []
-    for asked in views.question_sets(store).itertuples():
-        first = next(iter(views.kinds(asked.probe)))
+    for asked in views.runs.question_sets(store).itertuples():
+        first = next(iter(views.runs.kinds(asked.probe)))
         if first in ("paraphrase", "ranking"):
             continue
-        for model, run in views.runs_of(store, asked.case_key).set_index("model")["key"].items():
+        for model, run in views.runs.runs_of(store, asked.case_key).set_index("model")["key"].items():
             table = pq.read_table(store.files([run], "scores")[0], columns=["kind", "subtype", "margin"]).to_pandas()
             table = table[table["kind"] == first]
             counts = {"": counted(table["margin"])}

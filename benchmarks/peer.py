@@ -54,9 +54,9 @@ def install(venv: Path) -> Path:
 
 def pictures(folder: Path) -> list[tuple[str, list[str]]]:
     """Puts the pictures into the folder; returns their names, each with five captions."""
-    from vlprobe.demo.captions import captions
-    from vlprobe.demo.renderer import render
-    from vlprobe.demo.scene import distinct
+    from vlprobe.datasets.world.captions import captions
+    from vlprobe.datasets.world.renderer import render
+    from vlprobe.datasets.world.scene import distinct
 
     if (COCO / "annotations").is_dir():
         content = json.loads((COCO / "annotations" / "captions_val2017.json").read_bytes())
@@ -186,10 +186,13 @@ def ours(work: Path) -> None:
     """The same three questions asked of vlprobe; prints the numbers as JSON."""
     import numpy as np
 
-    from vlprobe import registry, runner, runner_parts
-    from vlprobe.embeddings import Encoder
-    from vlprobe.gallery import Gallery
-    from vlprobe.store import Store
+    from vlprobe import registry
+    from vlprobe.runs import executor
+    from vlprobe.runs import request as runs_request
+    from vlprobe.runs import run as runs_run
+    from vlprobe.scoring.encoder import Encoder
+    from vlprobe.scoring.gallery import Gallery
+    from vlprobe.storage.store import Store
 
     store = Store(work / "cache")
     names, laps = datasets(work), {"start": time.perf_counter()}
@@ -215,11 +218,11 @@ def ours(work: Path) -> None:
     probe = registry.load_probe("eqben")
     for kind in ("foils", "pairs"):
         data = registry.load_dataset(names[kind], store.root)
-        request = runner.Request((model.name,), data.name, probe.name)
-        run = runner.plan(model, data, probe, probe.defaults, request)
-        runner.ask(run, data, data.items, probe, store, runner.Progress())
-        with runner_parts.LocalExecutor(run, data.items, probe, model, request, store, runner.Progress()) as by:
-            runner.answer(by)
+        request = runs_request.Request((model.name,), data.name, probe.name)
+        run = runs_run.plan(model, data, probe, probe.defaults, request)
+        runs_run.ask(run, data, data.items, probe, store, runs_request.Progress())
+        with executor.LocalExecutor(run, data.items, probe, model, request, store, runs_request.Progress()) as by:
+            runs_run.answer(by)
         found = store.run(run.key).table("estimates").to_pandas()
         found = found[(found["by"] == "all") & (found["averaging"] == "macro")].set_index("metric")["value"]
         if kind == "foils":

@@ -33,18 +33,19 @@ def captions(count: int) -> Iterator[str]:
 
 def core(count: int) -> list[float]:
     """Milliseconds for each new caption, without a page."""
-    from vlprobe import play, registry
+    from vlprobe import registry
     from vlprobe.perturb.influence import word_spans
+    from vlprobe.runs import playground
 
-    players = [play.Player(registry.load_model(name)) for name in MODELS]
-    picture = play.canvas(play.shelf("demo", Path())[12].open())
+    players = [playground.Player(registry.load_model(name)) for name in MODELS]
+    picture = playground.canvas(playground.shelf("demo", Path())[12].open())
     spent = []
     for caption in captions(count):
         begun = time.perf_counter()
-        edits, _ = play.edits(caption, players=players)
-        play.score(players, picture, caption, [edited.text for edited in edits])
-        play.influences(players[:1], caption, word_spans(caption))
-        play.parts_that_matter(players[0], picture, caption)
+        edits, _ = playground.edits(caption, players=players)
+        playground.score(players, picture, caption, [edited.text for edited in edits])
+        playground.influences(players[:1], caption, word_spans(caption))
+        playground.parts_that_matter(players[0], picture, caption)
         spent.append(1000 * (time.perf_counter() - begun))
     return spent[1:]  # the first loads what is loaded once, and encodes the picture
 

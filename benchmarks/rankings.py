@@ -29,8 +29,8 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"  # thre
 import numpy as np
 from scipy import stats
 
-from vlprobe.gallery import Gallery
 from vlprobe.metrics import ranking
+from vlprobe.scoring.gallery import Gallery
 
 VERSIONS = 3
 ROUND = 20  # queries

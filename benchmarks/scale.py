@@ -17,9 +17,11 @@ from pathlib import Path
 import ray
 import torch
 
-from vlprobe import cluster, runner_answers, runner_questions
-from vlprobe.runner import Progress, Request, execute
-from vlprobe.store import Store
+from vlprobe.runs import answers, ray_pool
+from vlprobe.runs import questions as runs_questions
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
 
 
 class Clock(Progress):
@@ -39,7 +41,7 @@ def measured(request: Request, store: Store) -> tuple[float, float, float, dict[
     for folder in ("runs", "embeddings"):
         shutil.rmtree(store.root / folder, ignore_errors=True)
     cases = store.cases(next((store.root / "cases").iterdir()).name)
-    sizes = {last - first for first, last in runner_questions.parts(cases, runner_answers.PART_CASES)}
+    sizes = {last - first for first, last in runs_questions.parts(cases, answers.PART_CASES)}
     clock = Clock(f"{request.models[0]} on {request.dataset}", sizes)
     started = time.perf_counter()
     manifest = execute(request, store, clock)[0]
@@ -59,7 +61,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1)
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    runner_answers.PART_CASES = asked.part
+    answers.PART_CASES = asked.part
     own = {"dataset": "demo", "probe": asked.probe, "limit": asked.items, "examine": False, "workers": 1}
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
@@ -88,6 +90,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    for name, value in cluster.QUIET.items():
+    for name, value in ray_pool.QUIET.items():
         os.environ.setdefault(name, value)
     main()

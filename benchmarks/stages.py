@@ -57,18 +57,12 @@ def main() -> None:
 
     import torch
 
-    from vlprobe import (
-        embeddings,
-        embeddings_kept,
-        pictures,
-        registry,
-        runner,
-        runner_answers,
-        runner_chunks,
-        runner_parts,
-        runner_questions,
-    )
-    from vlprobe.store import Entry, Store
+    from vlprobe import registry
+    from vlprobe.runs import answers, case_workers, executor, questions
+    from vlprobe.runs import request as runs_request
+    from vlprobe.runs import run as runs_run
+    from vlprobe.scoring import encoder, pictures, vectors
+    from vlprobe.storage.store import Entry, Store
 
     if asked.threads:
         torch.set_num_threads(asked.threads)
@@ -80,7 +74,7 @@ def main() -> None:
         registry.load_model = lambda *_: model
         timed(registry, "load_dataset", "read the dataset")
         timed(pictures, "read", "read pictures")
-        timed(embeddings.Encoder, "_pixels", "decode and preprocess")
+        timed(encoder.Encoder, "_pixels", "decode and preprocess")
         for name, stage in (
             ("encode_images", "encode images"),
             ("tokenize", "tokenize"),
@@ -90,17 +84,17 @@ def main() -> None:
         ):
             if hasattr(model, name):
                 timed(model, name, stage)
-        timed(runner_chunks, "_made", "make edits")
-        timed(runner_questions.check, "check", "check the data")
-        timed(runner_parts, "similarity_spread", "score")
-        timed(embeddings.Encoder, "images", "pictures")
-        timed(embeddings.Encoder, "texts", "texts")
-        timed(embeddings_kept.Vectors, "get", "keep embeddings")
-        timed(embeddings_kept.Vectors, "put", "keep embeddings")
-        timed(embeddings_kept.Vectors, "close", "keep embeddings")
-        timed(runner_answers.Judge, "add", "judge")
-        timed(runner_answers.Judge, "estimates", "judge")
-        timed(runner_answers.Judge, "sums", "judge")
+        timed(case_workers, "_made", "make edits")
+        timed(questions.check, "check", "check the data")
+        timed(executor, "similarity_spread", "score")
+        timed(encoder.Encoder, "images", "pictures")
+        timed(encoder.Encoder, "texts", "texts")
+        timed(vectors.Vectors, "get", "keep embeddings")
+        timed(vectors.Vectors, "put", "keep embeddings")
+        timed(vectors.Vectors, "close", "keep embeddings")
+        timed(answers.Judge, "add", "judge")
+        timed(answers.Judge, "estimates", "judge")
+        timed(answers.Judge, "sums", "judge")
         timed(Entry, "write", "write")
         timed(Entry, "write_part", "write")
         timed(Entry, "finish", "write")
@@ -114,7 +108,7 @@ def main() -> None:
             return box.score
 
         type(probe).scorer = scored
-        request = runner.Request(
+        request = runs_request.Request(
             models=(asked.model,),
             dataset=asked.dataset,
             probe=asked.probe,
@@ -126,7 +120,7 @@ def main() -> None:
             examine=False,
         )
         started = time.perf_counter()
-        manifest = runner.execute(request, store)[0]
+        manifest = runs_run.execute(request, store)[0]
         whole = time.perf_counter() - started
     print(f"{asked.model}, {asked.probe}: {manifest['n_items']:,} items, {manifest['n_cases']:,} cases")
     print(f"whole run {whole:.1f} s, {manifest['n_cases'] / whole:,.0f} cases/s")

@@ -43,11 +43,12 @@ def fill(root: Path, cases: int) -> str:
     import numpy as np
     import pyarrow as pa
 
-    from vlprobe.demo.captions import captions
-    from vlprobe.demo.renderer import render
-    from vlprobe.demo.scene import distinct
-    from vlprobe.runner import Request, execute
-    from vlprobe.store import Store
+    from vlprobe.datasets.world.captions import captions
+    from vlprobe.datasets.world.renderer import render
+    from vlprobe.datasets.world.scene import distinct
+    from vlprobe.runs.request import Request
+    from vlprobe.runs.run import execute
+    from vlprobe.storage.store import Store
     from vlprobe.types import Run
 
     data = root / "data"
@@ -131,12 +132,12 @@ def clock(task: Callable[[], object]) -> float:
 def tables(root: Path, key: str) -> None:
     """The views, each a first time and then seven times."""
     from vlprobe import views
-    from vlprobe.store import Store
-    from vlprobe.views import Filter
+    from vlprobe.storage.store import Store
+    from vlprobe.views.filter import Filter
 
     store = Store(root)
     color = Filter("made-up:3", "flip", "color")
-    shown = views.failures(store, key, color, 2, 24)[0]["case"].tolist()
+    shown = views.cases.failures(store, key, color, 2, 24)[0]["case"].tolist()
     keys = [manifest["key"] for manifest in store.runs()]
 
     def aggregate() -> None:
@@ -148,17 +149,17 @@ def tables(root: Path, key: str) -> None:
 
     pages = itertools.count(1, 50)
     tasks = {
-        "a new page": lambda: views.failures(store, key, color, next(pages), 24),
-        "page again": lambda: views.failures(store, key, color, 1, 24),
-        "page, any flip": lambda: views.failures(store, key, Filter("made-up:4"), 1, 24),
-        "page, words": lambda: views.failures(store, key, replace(color, contains="dog"), 1, 24),
-        "outcomes": lambda: views.outcomes(store, key, color),
+        "a new page": lambda: views.cases.failures(store, key, color, next(pages), 24),
+        "page again": lambda: views.cases.failures(store, key, color, 1, 24),
+        "page, any flip": lambda: views.cases.failures(store, key, Filter("made-up:4"), 1, 24),
+        "page, words": lambda: views.cases.failures(store, key, replace(color, contains="dog"), 1, 24),
+        "outcomes": lambda: views.cases.outcomes(store, key, color),
         "aggregate": aggregate,
-        "estimates": lambda: views.estimates(store, key),
-        "estimates by subtype": lambda: views.estimates(store, key, "subtype"),
-        "answers": lambda: views.answers(store, key, shown),
-        "choices": lambda: views.choices(store, key),
-        "runs": lambda: views.question_sets(store),
+        "estimates": lambda: views.estimates.estimates(store, key),
+        "estimates by subtype": lambda: views.estimates.estimates(store, key, "subtype"),
+        "answers": lambda: views.cases.answers(store, key, shown),
+        "choices": lambda: views.estimates.choices(store, key),
+        "runs": lambda: views.runs.question_sets(store),
     }
     print(f"{'':22}{'first ms':>10}{'median ms':>11}{'goal':>7}")
     for name, task in tasks.items():

@@ -16,8 +16,8 @@ import torch
 
 from vlprobe import registry
 from vlprobe.datasets import demo_pairs
-from vlprobe.demo.captions import captions
-from vlprobe.demo.scene import draw
+from vlprobe.datasets.world.captions import captions
+from vlprobe.datasets.world.scene import draw
 from vlprobe.training import alter, objective
 from vlprobe.training.batches import Batches
 from vlprobe.training.learner import Learner

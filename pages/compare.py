@@ -2,28 +2,29 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe import views
+from vlprobe.dashboard import cards, compare, frame, state, tables
 
-ui.enter()
+frame.enter()
 st.title("Compare")
 st.markdown(
     "Models that answered the same questions, side by side: each against a baseline, picture by picture, with how far "
     "apart they are and whether that may be chance."
 )
-asked = ui.questions()
-models = ui.compared(asked)
+asked = state.questions()
+models = compare.compared(asked)
 with st.container(horizontal=True):
-    unit = ui.unit(asked)
-    averaging = ui.averaging(asked)
-table = ui.view("compare", asked.key, models, averaging, unit)
-ui.in_words(asked, table, unit)
+    unit = frame.unit(asked)
+    averaging = frame.averaging(asked)
+table = state.view(views.compare.compare, asked.key, models, averaging, unit)
+compare.in_words(asked, table, unit)
 
 st.header("The numbers")
-ui.differences(asked, table, unit)
+compare.differences(asked, table, unit)
 
 st.header("Case by case")
-chosen = ui.margins(asked, models)
-ui.cards(asked, chosen)
-ui.notes(asked)
-ui.about(ui.view("facts", asked.key))
-ui.download(table, "compare")
+chosen = compare.margins(asked, models)
+cards.cards(asked, chosen)
+frame.notes(asked)
+tables.about(state.view(views.runs.facts, asked.key))
+frame.download(table, "compare")

@@ -2,15 +2,16 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe import views
+from vlprobe.dashboard import cards, export, filters, frame, state, tables
 
-ui.enter()
+frame.enter()
 st.title("Failures")
 st.markdown("Every case in which a model was asked to choose: the picture, the captions, and what each model said.")
-asked = ui.questions()
-ui.shelf(asked)
-chosen = ui.filters(asked)
-ui.summary(asked, chosen)
-ui.cards(asked, chosen)
-ui.notes(asked)
-ui.about(ui.view("facts", asked.key))
+asked = state.questions()
+export.shelf(asked)
+chosen = filters.filters(asked)
+cards.summary(asked, chosen)
+cards.cards(asked, chosen)
+frame.notes(asked)
+tables.about(state.view(views.runs.facts, asked.key))

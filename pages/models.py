@@ -2,23 +2,23 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe.dashboard import frame, models, state
 
-ui.enter()
+frame.enter()
 st.title("Models")
 st.markdown(
     "A number says something about a model only if the model was loaded as it was trained. Here is what each model is, "
     "and how it did in checks that every healthy model passes."
 )
-found = ui.examined()
-ui.verdict(found)
+found = models.examined()
+models.verdict(found)
 st.header("Checks")
-ui.checks(found)
+models.checks(found)
 st.header("Edits that never reach it")
-ui.quiet(
+state.quiet(
     "A tokenizer may undo an edit, such as a change of case, before the model sees it. Such edits are counted here and "
     "are no sign that the model is steady."
 )
-ui.erased(found)
+models.erased(found)
 st.header("Passport")
-ui.passport(found)
+models.passport(found)

@@ -2,31 +2,36 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe import views
+from vlprobe.dashboard import export, frame, papers, state, tables, tradeoff
+from vlprobe.render import words
 
-ui.enter()
+frame.enter()
 st.title("Overview")
-ui.first_start()
-asked = ui.questions()
-ui.sentence(asked)
+frame.first_start()
+asked = state.questions()
+frame.sentence(asked)
 with st.container(horizontal=True):
-    unit = ui.unit(asked)
-    averaging = ui.averaging(asked)
-ui.headline_figure(asked, averaging, unit)
+    unit = frame.unit(asked)
+    averaging = frame.averaging(asked)
+tradeoff.headline_figure(asked, averaging, unit)
 
 st.header("The numbers")
-table = ui.view("estimates", asked.key, "all", averaging, unit)
-leaders, chances = ui.view("leaders", asked.key, averaging, unit), ui.view("chances", asked.key)
-ui.headline(table, asked.metrics, unit, asked.models, asked.looks, chances, leaders)
-ui.quiet(
-    f"{ui.BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of pictures it rests "
-    f"on. {ui.AGREED} Tied: cases in which right and wrong score the same; rates count them as wrong."
+table = state.view(views.estimates.estimates, asked.key, "all", averaging, unit)
+leaders, chances = (
+    state.view(views.leaders.leaders, asked.key, averaging, unit),
+    state.view(views.papers.chances, asked.key),
 )
-ui.notes(asked)
-ui.about(ui.view("facts", asked.key))
+tables.headline(table, asked.metrics, unit, asked.models, asked.looks, chances, leaders)
+state.quiet(
+    f"{frame.BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of pictures it "
+    f"rests on. {words.AGREED} Tied: cases in which right and wrong score the same; rates count them as wrong."
+)
+frame.notes(asked)
+tables.about(state.view(views.runs.facts, asked.key))
 with st.container(horizontal=True):
-    ui.download(table, "overview")
-    ui.report_button(asked)
+    frame.download(table, "overview")
+    export.report_button(asked)
 if asked.probe == "lgip":
     st.header("Beside the paper")
-    ui.paper(asked)
+    papers.paper(asked)

@@ -2,22 +2,23 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe import views
+from vlprobe.dashboard import figures, frame, papers, state, tables
 
-ui.enter()
+frame.enter()
 st.title("Pairs")
-asked = ui.begin("eqben")
-table = ui.paper(asked)
+asked = frame.begin("eqben")
+table = papers.paper(asked)
 
 st.header("Which differences are seen")
-ui.subsets(asked)
+figures.subsets(asked)
 
 st.header("Does the score change evenly")
 st.markdown(
     "When picture and caption both change, the score should change by as much one way as the other. The deviation "
     "is how much it does not."
 )
-ui.deviations(asked, ui.unit(asked))
-ui.notes(asked)
-ui.about(ui.view("facts", asked.key))
-ui.download(ui.view("remade", asked.key, table.number), "pairs")
+figures.deviations(asked, frame.unit(asked))
+frame.notes(asked)
+tables.about(state.view(views.runs.facts, asked.key))
+frame.download(state.view(views.papers.remade, asked.key, table.number), "pairs")

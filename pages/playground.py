@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe.dashboard import frame, playground
 
-ui.enter()
+frame.enter()
 st.title("Playground")
 st.markdown(
     "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in every way it knows, and each "
     "model says how well the picture fits: live, while you type."
 )
-ui.playground()
+playground.playground()

@@ -2,24 +2,25 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe import views
+from vlprobe.dashboard import chart_panels, figures, frame, papers, state, tables
 
-ui.enter()
+frame.enter()
 st.title("Rankings")
-asked = ui.begin("prsm")
-table = ui.paper(asked)
+asked = frame.begin("prsm")
+table = papers.paper(asked)
 
 st.header("Which rewordings move the ranking")
 places = st.columns(2, gap="medium")
 for place, name in zip(places, ("prsm_local_10", "prsm_local_100"), strict=True):
     with place:
-        ui.by_subtype(asked, asked.metrics[name])
-ui.quiet(
+        chart_panels.by_subtype(asked, asked.metrics[name])
+state.quiet(
     "Share of the first pictures that two wordings of a query have in common. Arms are 95 % intervals; on the dotted "
     "line the pictures are drawn by lot from the gallery."
 )
 st.header("How deep do the rankings agree")
-ui.depths(asked)
-ui.notes(asked)
-ui.about(ui.view("facts", asked.key))
-ui.download(ui.view("remade", asked.key, table.number), "rankings")
+figures.depths(asked)
+frame.notes(asked)
+tables.about(state.view(views.runs.facts, asked.key))
+frame.download(state.view(views.papers.remade, asked.key, table.number), "rankings")

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe.dashboard import frame, repair, training
 
-ui.enter()
+frame.enter()
 st.title("Repair")
 st.markdown(
     "The papers propose losses that should teach a model what their probes find missing. Do they, and at what cost? "
@@ -12,15 +12,15 @@ st.markdown(
     "fine-tuned just as long without the loss: **only the difference to the control says what the loss did.**"
 )
 st.header("Before, control and after")
-models = ui.repaired()
-ui.changed(models)
-ui.seeds(models)
+models = repair.repaired()
+repair.changed(models)
+repair.seeds(models)
 
 st.header("Fine-tune a model")
 st.markdown(
     "The small demo models learn in minutes on a processor. Train the plain control once for each length, with the "
     "same steps, rate, seed and pictures; for models of your own there is `vlprobe train`."
 )
-ui.training_form()
+training.training_form()
 st.header("Trainings")
-ui.trainings(ui.probe_tuned)
+training.trainings(repair.probe_tuned)

@@ -2,31 +2,32 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe import views
+from vlprobe.dashboard import chart_panels, figures, frame, papers, state, tables
 
-ui.enter()
+frame.enter()
 st.title("Retrieval")
-asked = ui.begin("rococo")
-table = ui.paper(asked)
+asked = frame.begin("rococo")
+table = papers.paper(asked)
 
 st.header("Which alterations do most harm")
 kind = table.columns[0].metric.partition("_")[0]
 places = st.columns(2, gap="medium")
 for place, name in zip(places, ("drop_rate", "rsms"), strict=True):
     with place:
-        ui.by_subtype(asked, asked.metrics[f"{kind}_{name}"])
-ui.quiet(
+        chart_panels.by_subtype(asked, asked.metrics[f"{kind}_{name}"])
+state.quiet(
     "Drop rate: the share of what was found first in the clean gallery that is no longer. Altered on top (RSMS): how "
     "often something altered comes first. Arms are 95 % intervals."
 )
 st.header("How strong must an alteration be")
-ui.severity(asked)
+figures.severity(asked)
 
 st.header("Which words decide")
-ui.word_influence(asked)
+figures.word_influence(asked)
 
 st.header("Which parts of a picture decide")
-ui.occlusion(asked)
-ui.notes(asked)
-ui.about(ui.view("facts", asked.key))
-ui.download(ui.view("remade", asked.key, table.number), "retrieval")
+figures.occlusion(asked)
+frame.notes(asked)
+tables.about(state.view(views.runs.facts, asked.key))
+frame.download(state.view(views.papers.remade, asked.key, table.number), "retrieval")

@@ -2,17 +2,17 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe.dashboard import form, frame, jobs, verify
 
-ui.enter()
+frame.enter()
 st.title("Run")
 st.markdown(
     "Choose models and pictures with captions. The captions are edited, each model scores the original and the edit "
     "against the picture, and the other pages show where it is fooled. A run goes on when you close this page; what is "
     "finished is kept, and is never computed twice."
 )
-ui.watched_job()
-ui.form()
+frame.watched_job()
+form.form()
 st.header("Earlier jobs")
-ui.past()
-ui.stored()
+jobs.past()
+verify.stored()

@@ -2,26 +2,27 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe import views
+from vlprobe.dashboard import frame, state, tables, tradeoff
 
-ui.enter()
+frame.enter()
 st.title("Trade-off")
-asked = ui.begin("lgip")
+asked = frame.begin("lgip")
 with st.container(horizontal=True):
-    unit = ui.unit(asked)
-    averaging = ui.averaging(asked)
-up, printed = ui.trade_off(asked, averaging, unit)
+    unit = frame.unit(asked)
+    averaging = frame.averaging(asked)
+up, printed = tradeoff.trade_off(asked, averaging, unit)
 
 st.header("By type of edit")
-ui.types(asked, up, averaging, unit, printed)
+tradeoff.types(asked, up, averaging, unit, printed)
 
 left, right = st.columns(2, gap="medium")
 with left:
     st.header("Weak and strong flips")
-    ui.strength(asked, up, averaging, unit, printed)
+    tradeoff.strength(asked, up, averaging, unit, printed)
 with right:
     st.header("Simple and advanced rewordings")
-    ui.wordings(asked, averaging, unit, printed)
-ui.notes(asked)
-ui.about(ui.view("facts", asked.key))
-ui.download(ui.view("trade_off_by_type", asked.key, up, averaging, unit), "tradeoff")
+    tradeoff.wordings(asked, averaging, unit, printed)
+frame.notes(asked)
+tables.about(state.view(views.runs.facts, asked.key))
+frame.download(state.view(views.tradeoff.trade_off_by_type, asked.key, up, averaging, unit), "tradeoff")

@@ -2,16 +2,17 @@
 
 import streamlit as st
 
-from vlprobe import ui
+from vlprobe import views
+from vlprobe.dashboard import chart_panels, figures, frame, papers, state, tables
 
-ui.enter()
+frame.enter()
 st.title("Triplets")
-asked = ui.begin("visla")
-table = ui.paper(asked)
+asked = frame.begin("visla")
+table = papers.paper(asked)
 
 st.header("Meaning or looks")
-ui.triplets(asked)
-ui.lexical(asked)
-ui.notes(asked)
-ui.about(ui.view("facts", asked.key))
-ui.download(ui.view("remade", asked.key, table.number), "triplets")
+chart_panels.triplets(asked)
+figures.lexical(asked)
+frame.notes(asked)
+tables.about(state.view(views.runs.facts, asked.key))
+frame.download(state.view(views.papers.remade, asked.key, table.number), "triplets")

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image, ImageDraw
 from streamlit.components.v2 import manifest_scanner
 
-from vlprobe.store import Store
+from vlprobe.storage.store import Store
 from vlprobe.types import Run
 
 HERE = Path(__file__).resolve().parent
@@ -31,21 +31,21 @@ CAPTIONS = [
 LONGEST = [  # begun first, so that no process is left with one of them at the end
     "browser/test_dashboard.py",
     "faults/test_scenes.py",
-    "cluster/test_ray.py",
-    "remote/test_remote_s3.py",
-    "remote/test_remote_store.py",
+    "runs/test_ray.py",
+    "storage/remote/test_remote_s3.py",
+    "storage/remote/test_remote_store.py",
     "hostile/test_hostile_links.py",
     "models/test_st.py",
-    "test_pages.py",
-    "test_pages_run.py",
-    "test_pages_probes.py",
-    "test_pages_compare.py",
-    "test_cli.py",
-    "test_runner.py",
-    "test_views_paper.py",
-    "demo/test_measure.py",
+    "dashboard/test_pages.py",
+    "dashboard/test_pages_run.py",
+    "dashboard/test_pages_probes.py",
+    "dashboard/test_pages_compare.py",
+    "cli/test_main.py",
+    "runs/test_run.py",
+    "views/test_papers.py",
+    "training/test_measure.py",
     "perturb/test_substitution.py",
-    "test_jobs.py",
+    "runs/test_jobs.py",
 ]
 
 
@@ -101,7 +101,8 @@ def facts(key: str, when: str = "2026-01-01", note: str = "") -> dict:
 def every_probe(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A store in which both controls have answered a few questions of every probe."""
     from tests.probes.test_common import PROBES, make
-    from vlprobe.runner import Request, execute
+    from vlprobe.runs.request import Request
+    from vlprobe.runs.run import execute
 
     folder = tmp_path_factory.mktemp("every_probe")
     store = Store(folder / "cache")
@@ -118,7 +119,8 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
     import numpy as np
     import pyarrow as pa
 
-    from vlprobe.runner import Request, execute
+    from vlprobe.runs.request import Request
+    from vlprobe.runs.run import execute
 
     folder = tmp_path_factory.mktemp("compared")
     store = Store(folder / "cache")

@@ -15,21 +15,17 @@ import pytest
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
-from vlprobe import (
-    annotations,
-    bookmarks,
-    jobs,
-    pictures,
-    registry,
-    runner,
-    runner_answers,
-    verify,
-    views,
-)
-from vlprobe.cli import main
+from vlprobe import registry, views
+from vlprobe.cli.main import main
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe.runs import answers as runs_answers
+from vlprobe.runs import jobs, verify
+from vlprobe.runs import run as runs_run
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring import pictures
+from vlprobe.storage import annotations, bookmarks
+from vlprobe.storage.store import Store
 from vlprobe.types import Picture, Run
 
 FOLDER = Path(__file__).resolve().parent / "old_cache"
@@ -138,8 +134,10 @@ def test_the_worst_cases_are_the_same_and_their_pictures_are_found(old, key):
     assert stored and differing(rows, stored, ["id"]) == []
     assert [row["id"] for row in rows] == [row["id"] for row in stored]
     case_key = stored_run(key)["case_key"]
-    kind = next(iter(views.kinds(stored_run(key)["probe"])))
-    table, total = views.failures(old, case_key, views.Filter(stored_run(key)["model"], kind, outcome="all"), size=1000)
+    kind = next(iter(views.runs.kinds(stored_run(key)["probe"])))
+    table, total = views.cases.failures(
+        old, case_key, views.filter.Filter(stored_run(key)["model"], kind, outcome="all"), size=1000
+    )
     assert total == len(table) >= len(rows)
     for names in table["images"]:
         for name in names:
@@ -151,8 +149,10 @@ def test_saved_views_are_there_and_name_question_sets_and_models_that_are_there(
     assert known == EXPECTED["bookmarks"] and len(known) == 3
     for query in map(parse_qs, known.values()):
         if "set" in query:
-            table, total = views.failures(
-                old, query["set"][0], views.Filter(query["model"][0], query["kind"][0], outcome="all", sort="best")
+            table, total = views.cases.failures(
+                old,
+                query["set"][0],
+                views.filter.Filter(query["model"][0], query["kind"][0], outcome="all", sort="best"),
             )
             assert total and table["margin"].is_monotonic_decreasing
 
@@ -165,12 +165,12 @@ def test_tags_and_notes_are_on_the_cases_that_they_were_written_on(old):
         assert [(one.case, one.id, list(one.tags), one.note) for one in found.said] == [
             (one["case"], one["id"], one["tags"], one["note"]) for one in stored
         ]
-        assert views.questions(old, case_key, [one.case for one in found.said])["id"].tolist() == [
+        assert views.cases.questions(old, case_key, [one.case for one in found.said])["id"].tolist() == [
             one["id"] for one in stored
         ]
-        model = views.runs_of(old, case_key)["model"].iloc[0]
-        tagged = views.Filter(model, kind="", outcome="all", tagged="größe")
-        assert views.failures(old, case_key, tagged)[1] == sum("größe" in one["tags"] for one in stored) == 1
+        model = views.runs.runs_of(old, case_key)["model"].iloc[0]
+        tagged = views.filter.Filter(model, kind="", outcome="all", tagged="größe")
+        assert views.cases.failures(old, case_key, tagged)[1] == sum("größe" in one["tags"] for one in stored) == 1
 
 
 def test_a_later_run_takes_the_kept_embeddings_and_encodes_no_picture_again(old, monkeypatch):
@@ -185,7 +185,7 @@ def test_a_later_run_takes_the_kept_embeddings_and_encodes_no_picture_again(old,
 
 
 def test_the_examination_of_a_model_is_there(old):
-    examination = views.examinations(old)[0]
+    examination = views.runs.examinations(old)[0]
     assert dict(examination.passport)["name"] == "demo:softmax"
     outcomes = {check.name: check.passed for check in examination.checks}
     assert outcomes["finite"] and outcomes["text_batch"] and len(outcomes) == 8
@@ -209,8 +209,8 @@ def test_a_stopped_run_goes_on_without_asking_its_finished_parts_again(old, monk
     run = Run(**STOPPED["run"] | {"metrics": tuple(STOPPED["run"]["metrics"])})
     assert run.key == STOPPED["key"] and sorted(old.run(run.key).parts()) == STOPPED["parts"]
     # The versions of then, whatever they are today: what is tested is how parts are stored and found.
-    monkeypatch.setattr(runner, "plan", lambda *_: run)
-    monkeypatch.setattr(runner_answers, "PART_CASES", STOPPED["part_cases"])
+    monkeypatch.setattr(runs_run, "plan", lambda *_: run)
+    monkeypatch.setattr(runs_answers, "PART_CASES", STOPPED["part_cases"])
     scored = Scorers(run.probe, monkeypatch)
     request = Request(**STOPPED["request"] | {"models": tuple(STOPPED["request"]["models"])})
     manifest = execute(request, old)[0]
@@ -226,7 +226,7 @@ def test_a_stopped_run_goes_on_without_asking_its_finished_parts_again(old, monk
 
 
 def test_a_job_that_was_not_begun_ends_with_the_run_of_today_and_changes_no_older_one(old, monkeypatch):
-    monkeypatch.setattr(runner_answers, "PART_CASES", STOPPED["part_cases"])
+    monkeypatch.setattr(runs_answers, "PART_CASES", STOPPED["part_cases"])
     before = {path: content for path, content in entries(old).items() if STOPPED["key"] not in path}
     scored = Scorers(STOPPED["run"]["probe"], monkeypatch)
     assert jobs.work(old.address, JOBS["not_begun"]) == 0
@@ -243,7 +243,7 @@ def test_a_job_that_was_not_begun_ends_with_the_run_of_today_and_changes_no_olde
 
 @pytest.mark.parametrize("page", ["overview", "failures"])
 def test_a_page_shows_an_old_question_set_by_a_saved_view(old, monkeypatch, page):
-    monkeypatch.setattr("vlprobe.store.DEFAULT", old.root)
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", old.root)
     query = parse_qs(EXPECTED["bookmarks"]["lgip: best first"])
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for name, values in query.items():
@@ -254,7 +254,9 @@ def test_a_page_shows_an_old_question_set_by_a_saved_view(old, monkeypatch, page
     shown = " ".join(element.proto.body for element in app.get("html"))
     if page == "failures":
         opened = [button.key for button in app.button if button.label == "Details"]
-        table, _ = views.failures(old, query["set"][0], views.Filter(query["model"][0], outcome="all", sort="best"))
+        table, _ = views.cases.failures(
+            old, query["set"][0], views.filter.Filter(query["model"][0], outcome="all", sort="best")
+        )
         assert opened == [f"open_{case}" for case in table["case"]][: len(opened)] != []
         assert len(app.get("image")) >= len(opened)
         assert "missing or damaged" not in shown

@@ -1,5 +1,5 @@
 """`python -m vlprobe` is the command `vlprobe`."""
 
-from vlprobe.cli import main
+from vlprobe.cli.main import main
 
 main()

@@ -12,16 +12,16 @@ import pkgutil
 from pathlib import Path
 from types import ModuleType
 
-from vlprobe import files
-from vlprobe.access import refuse_name
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.storage import files
+from vlprobe.storage.access import refuse_name
 from vlprobe.types import Dataset, DualEncoder, Probe
 
 
 @functools.cache
 def _modules(folder: str) -> tuple[ModuleType, ...]:
     package = importlib.import_module(f"vlprobe.{folder}")
-    found = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    found = sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
     return tuple(importlib.import_module(f"vlprobe.{folder}.{name}") for name in found)
 
 

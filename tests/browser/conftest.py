@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from vlprobe import jobs
-from vlprobe.store import Store
+from vlprobe.runs import jobs
+from vlprobe.storage.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FLAGS = [

@@ -14,9 +14,11 @@ import pytest
 from tests.browser.conftest import idle, visit
 from tests.conftest import make_tiny
 from tests.probes.test_common import make
-from vlprobe import report, report_case, views
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe import views
+from vlprobe.render.report import case, report
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
 
 pytestmark = pytest.mark.browser
 
@@ -121,10 +123,12 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, folder: Path, 
     area = re.search("area=([^&]*)", page.evaluate("() => decodeURIComponent(location.search)"))[1]
     corners = tuple(tuple(map(float, pair.split(","))) for pair in area.split(";"))
     store = Store(folder / "cache")
-    asked = views.question_sets(store).iloc[0]
-    both = views.Filter("demo:sigmoid", "flip", outcome="all", other="demo:softmax", within=corners)
-    assert inside == views.outcomes(store, asked["case_key"], both)["all"]
-    assert 0 < inside < views.outcomes(store, asked["case_key"], views.Filter("demo:sigmoid", "flip"))["all"]
+    asked = views.runs.question_sets(store).iloc[0]
+    both = views.filter.Filter("demo:sigmoid", "flip", outcome="all", other="demo:softmax", within=corners)
+    assert inside == views.cases.outcomes(store, asked["case_key"], both)["all"]
+    assert (
+        0 < inside < views.cases.outcomes(store, asked["case_key"], views.filter.Filter("demo:sigmoid", "flip"))["all"]
+    )
     assert page.locator(".st-key-cards .vp-card").count() > 0
 
 
@@ -147,9 +151,9 @@ def test_the_cases_that_are_shown_are_downloaded(page, url: str, folder: Path, r
     with open(waiting.value.path(), newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     store = Store(folder / "cache")
-    asked = views.question_sets(store).iloc[0]
-    chosen = views.Filter("demo:weak", "flip", subtype="number")
-    assert len(rows) == views.outcomes(store, asked["case_key"], chosen)["fooled"] > 0
+    asked = views.runs.question_sets(store).iloc[0]
+    chosen = views.filter.Filter("demo:weak", "flip", subtype="number")
+    assert len(rows) == views.cases.outcomes(store, asked["case_key"], chosen)["fooled"] > 0
     assert {row["subtype"] for row in rows} == {"number"}
 
 
@@ -232,8 +236,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         writer.writeheader()
         writer.writerows({**row, "caption": NASTY} for row in rows[:3])
     execute(Request(("control:constant", "control:random"), f"csv:{path}", "lgip"), there := Store(folder / "cache"))
-    key = views.question_sets(there)["case_key"].iloc[0]
-    made = {"report": report.report(there, key), "case": report_case.case_page(there, key, "control:random", 0)}
+    key = views.runs.question_sets(there)["case_key"].iloc[0]
+    made = {"report": report.report(there, key), "case": case.case_page(there, key, "control:random", 0)}
     # What a mistake of ours would let through, the page itself forbids.
     made["spoilt"] = made["case"].replace("</main>", f"{NASTY}</main>")
     for name, text in made.items():

@@ -4,7 +4,7 @@ import pytest
 from PIL import Image
 
 from vlprobe.datasets import demo
-from vlprobe.demo.scene import draw
+from vlprobe.datasets.world.scene import draw
 from vlprobe.errors import InvalidInput, NotFound
 
 

@@ -2,8 +2,8 @@ import pytest
 from PIL import Image
 
 from vlprobe.datasets import demo, demo_pairs
-from vlprobe.demo.contrasts import KINDS, contrasts
-from vlprobe.demo.renderer import render
+from vlprobe.datasets.world.contrasts import KINDS, contrasts
+from vlprobe.datasets.world.renderer import render
 from vlprobe.errors import InvalidInput, NotFound
 
 

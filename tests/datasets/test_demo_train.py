@@ -4,8 +4,8 @@ import pytest
 
 from vlprobe import registry
 from vlprobe.datasets import demo_train
-from vlprobe.demo.contrasts import KINDS
-from vlprobe.demo.scene import draw, split_of
+from vlprobe.datasets.world.contrasts import KINDS
+from vlprobe.datasets.world.scene import draw, split_of
 from vlprobe.errors import NotFound
 
 

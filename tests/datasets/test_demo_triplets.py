@@ -5,9 +5,9 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from vlprobe.datasets import demo, demo_pairs, demo_triplets
-from vlprobe.demo.renderer import render
+from vlprobe.datasets.world.renderer import render
 from vlprobe.errors import NotFound
-from vlprobe.pictures import open_picture
+from vlprobe.scoring.pictures import open_picture
 
 
 @pytest.fixture

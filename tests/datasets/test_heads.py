@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.probes.test_common import PROBES, make
-from vlprobe import access, registry
+from vlprobe import registry
 from vlprobe.datasets import heads
 from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.storage import access
 
 LONG = [{"caption": f"A picture of {number} \\ \u00e9\u4e00 words.", "id": number} for number in range(4)]
 

@@ -7,7 +7,7 @@ from PIL import Image
 
 from vlprobe.datasets import pairs
 from vlprobe.errors import InvalidInput
-from vlprobe.pictures import open_picture
+from vlprobe.scoring.pictures import open_picture
 
 
 def picture(file: Path, color: str = "red") -> None:

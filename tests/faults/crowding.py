@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.faults import forks
-from vlprobe.store import Store
+from vlprobe.storage.store import Store
 
 PAIRS = (("control:random", "control:constant"), ("control:constant", "control:random"))
 
@@ -32,11 +32,11 @@ def _read(cache: Path, out: Path) -> None:
     with out.open("w") as handle:
         while True:
             last = out.with_suffix(".stop").exists()
-            stored = views.runs(store)
+            stored = views.runs.runs(store)
             for key in stored["case_key"].unique():
-                views.estimates(store, key)
-                for model in views.runs_of(store, key)["model"]:
-                    views.failures(store, key, views.Filter(model=model, kind="", outcome="all"))
+                views.estimates.estimates(store, key)
+                for model in views.runs.runs_of(store, key)["model"]:
+                    views.cases.failures(store, key, views.filter.Filter(model=model, kind="", outcome="all"))
             handle.write(f"{len(stored)}\n")
             if last:
                 return

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.faults import forks
 from vlprobe.errors import InvalidInput
-from vlprobe.runner import Request
+from vlprobe.runs.request import Request
 
 
 def full() -> None:

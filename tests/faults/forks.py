@@ -13,9 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.probes.test_common import make
-from vlprobe import estimate, registry, runner_answers
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe import registry
+from vlprobe.metrics import estimate
+from vlprobe.runs import answers
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
 
 ITEMS = 2
 TIMES = ("finished", "seconds", "sha256")  # the last is the manifest's own checksum, times included
@@ -24,8 +27,8 @@ TIMES = ("finished", "seconds", "sha256")  # the last is the manifest's own chec
 def quick(probe: str) -> None:
     """Small parts, one metric and few resamples, so that a run is short; in every process alike."""
     for module, name, value in (
-        (runner_answers, "PART_CASES", 1),
-        (runner_answers, "JUDGED_CASES", 2),
+        (answers, "PART_CASES", 1),
+        (answers, "JUDGED_CASES", 2),
         (estimate, "RESAMPLES", 20),
     ):
         assert hasattr(module, name)

@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from tests.faults import forks
-from vlprobe.runner import Request
+from vlprobe.runs.request import Request
 
 SEED = 20261121
 

@@ -12,11 +12,13 @@ from click.testing import CliRunner
 
 from tests.conftest import make_tiny
 from tests.faults import forks
-from vlprobe import runner_answers, runner_questions, views
-from vlprobe.cli import main
+from vlprobe import views
+from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe.runs import answers, questions
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
 
 
 def verify(store: Store, *options: str) -> tuple[int, list[str]]:
@@ -102,11 +104,11 @@ def test_questions_or_answers_alone_are_made_anew(made, copied, kind):
 @pytest.mark.parametrize("place", ["runs/*/scores.parquet", "runs/*/manifest.json", "cases/*/cases.parquet"])
 def test_a_page_never_shows_a_damaged_number_but_one_line(copied, place):
     manifest = copied.runs()[0]
-    chosen = views.Filter(model="control:random", contains="a", outcome="all")
-    assert views.failures(copied, manifest["case_key"], chosen)[1]
+    chosen = views.filter.Filter(model="control:random", contains="a", outcome="all")
+    assert views.cases.failures(copied, manifest["case_key"], chosen)[1]
     harm(next(copied.root.glob(place)), "flipped")
     with pytest.raises(InvalidInput, match="vlprobe verify --repair") as caught:
-        views.failures(copied, manifest["case_key"], chosen)
+        views.cases.failures(copied, manifest["case_key"], chosen)
     assert "\n" not in str(caught.value)
 
 
@@ -114,7 +116,7 @@ def test_a_table_that_is_gone_is_said_so(copied):
     manifest = copied.runs()[0]
     next(copied.root.glob("runs/*/estimates.parquet")).unlink()
     with pytest.raises(InvalidInput, match=r"estimates\.parquet' cannot be read \(No such file"):
-        views.estimates(copied, manifest["case_key"])
+        views.estimates.estimates(copied, manifest["case_key"])
     assert "it is gone" in verify(copied)[1][0]
 
 
@@ -126,12 +128,12 @@ def test_a_damaged_embedding_gives_no_score(made, copied):
 
 @pytest.mark.parametrize("how", ["truncated", "flipped"])
 def test_a_damaged_part_is_named_in_the_log_and_made_anew(made, copied, monkeypatch, caplog, how):
-    monkeypatch.setattr(runner_answers, "PART_CASES", 16)
+    monkeypatch.setattr(answers, "PART_CASES", 16)
     manifest = copied.runs()[0]
     entry = copied.run(manifest["key"])
     scores = entry.table("scores")
     (entry.folder / "manifest.json").unlink()
-    first = runner_questions.parts(copied.cases(manifest["case_key"]), 16)[0]
+    first = questions.parts(copied.cases(manifest["case_key"]), 16)[0]
     given = scores.drop_columns(["run", "case", "item", "kind", "subtype", "rule", "strength_bin"])
     entry.write_part("{:09d}-{:09d}".format(*first), given.slice(*first))
     part = next(entry.folder.glob("parts/*.parquet"))
@@ -174,9 +176,9 @@ def test_a_run_under_a_name_that_is_not_its_own_is_named(copied):
 def test_a_damaged_examination_is_named(made, copied):
     path = next(copied.root.glob("models/*.json"))
     path.write_text("{}")
-    assert "vlprobe verify --repair" in views.unread(copied)[0]
-    assert len(views.runs(copied)) == 1
+    assert "vlprobe verify --repair" in views.runs.unread(copied)[0]
+    assert len(views.runs.runs(copied)) == 1
     assert verify(copied, "--repair")[0] == 0
-    assert "Check" not in views.runs(copied)["note"][0]
+    assert "Check" not in views.runs.runs(copied)["note"][0]
     execute(request(made[0]), copied)
     assert list(copied.root.glob("models/*.json")) == [path]

@@ -18,10 +18,11 @@ import psutil
 import pytest
 
 from tests.faults import forks
-from vlprobe import jobs
 from vlprobe.errors import InvalidInput
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +101,7 @@ def test_a_process_that_got_the_number_of_a_dead_job_is_not_the_job(store):
     with process("another") as pid:
         (folder / "process.json").write_text(json.dumps({"pid": pid}))
         assert jobs.read(store, "abc").state == "dead"
-    with process("vlprobe.jobs", "abc") as pid:
+    with process("vlprobe.runs.jobs", "abc") as pid:
         (folder / "process.json").write_text(json.dumps({"pid": pid}))
         assert jobs.read(store, "abc").state == "running"
 
@@ -109,7 +110,7 @@ def test_a_process_that_got_the_number_of_a_dead_job_is_not_the_job(store):
 def test_a_clock_that_is_set_anew_kills_no_job_and_raises_none(store, monkeypatch, shift):
     live, gone = write(store, "a1"), write(store, "b2")
     now = time.time()
-    with process("vlprobe.jobs", "a1") as pid:
+    with process("vlprobe.runs.jobs", "a1") as pid:
         (live / "process.json").write_text(json.dumps({"pid": pid}))
         monkeypatch.setattr(time, "time", lambda: now + shift)
         assert jobs.read(store, "a1").state == "running"
@@ -129,7 +130,7 @@ def test_a_job_goes_on_telling_how_far_it_is_when_the_clock_is_set_back(store, m
 
 
 def test_jobs_have_one_order_and_one_queue_even_if_the_clock_goes_back_or_stands_still(store):
-    with process("vlprobe.jobs", "a", "b", "c", "d") as pid:
+    with process("vlprobe.runs.jobs", "a", "b", "c", "d") as pid:
         for job_id, queued in (("a", 5.0), ("b", 3.0), ("c", 3.0), ("d", 4.0)):
             folder = write(store, job_id, "queued", queued=queued, created=queued)
             (folder / "process.json").write_text(json.dumps({"pid": pid}))
@@ -139,7 +140,7 @@ def test_jobs_have_one_order_and_one_queue_even_if_the_clock_goes_back_or_stands
 
 
 def test_a_running_job_comes_before_any_that_waits_and_an_ended_or_dead_one_before_none(store):
-    with process("vlprobe.jobs", "a", "b") as pid:
+    with process("vlprobe.runs.jobs", "a", "b") as pid:
         for job_id, state, queued in (
             ("a", "queued", 1.0),
             ("b", "running", 2.0),
@@ -175,7 +176,7 @@ def repaired(store: Store) -> list[str]:
     """What `vlprobe verify --repair` names; afterwards it names nothing any more."""
     from click.testing import CliRunner
 
-    from vlprobe.cli import main
+    from vlprobe.cli.main import main
 
     command = ["--cache", str(store.root), "verify"]
     done = CliRunner().invoke(main, [*command, "--repair"], catch_exceptions=False)
@@ -220,7 +221,7 @@ def test_a_job_whose_process_is_not_told_counts_as_stopped_and_is_mended(store, 
     folder = write(store, "abc")
     waiting = write(store, "def", "queued", queued=5.0)
     (folder / "process.json").write_text(text, "latin-1")
-    with process("vlprobe.jobs", "def") as pid:
+    with process("vlprobe.runs.jobs", "def") as pid:
         (waiting / "process.json").write_text(json.dumps({"pid": pid}))
         assert jobs.read(store, "abc").state == "dead"
         assert "process.json" in jobs.read(store, "abc").error
@@ -290,7 +291,7 @@ def test_of_two_people_who_resume_at_once_one_does(store, monkeypatch):
         except InvalidInput as error:
             said.append(str(error))
 
-    with process("vlprobe.jobs", "abc") as pid:
+    with process("vlprobe.runs.jobs", "abc") as pid:
         both = [threading.Thread(target=press) for _ in range(2)]
         for one in both:
             one.start()

@@ -9,9 +9,9 @@ import torch
 from PIL import Image
 
 from vlprobe import registry
-from vlprobe.demo.words import vocabulary
-from vlprobe.embeddings import Encoder
+from vlprobe.datasets.world.words import vocabulary
 from vlprobe.errors import InvalidInput
+from vlprobe.scoring.encoder import Encoder
 from vlprobe.types import Picture
 
 CPU = "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate"

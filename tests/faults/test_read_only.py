@@ -11,12 +11,16 @@ import pytest
 from click.testing import CliRunner
 
 from tests.conftest import make_tiny
-from tests.test_pages import open_page
-from vlprobe import annotations, doctor, jobs, views
-from vlprobe.cli import main
+from tests.dashboard.test_pages import open_page
+from vlprobe import views
+from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe.models.doctor import examine
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import annotations
+from vlprobe.storage.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +62,10 @@ def test_nothing_can_be_written_there(sealed):
 def test_every_number_and_case_can_be_looked_at(sealed):
     _, store = sealed
     key = store.runs()[0]["case_key"]
-    assert len(views.runs(store)) == 1
-    assert len(views.estimates(store, key)) > 0
-    assert views.failures(store, key, views.Filter(model="control:random", outcome="all"))[1] > 0
-    assert doctor.load(store)
+    assert len(views.runs.runs(store)) == 1
+    assert len(views.estimates.estimates(store, key)) > 0
+    assert views.cases.failures(store, key, views.filter.Filter(model="control:random", outcome="all"))[1] > 0
+    assert examine.load(store)
     assert jobs.jobs(store) == []
     assert annotations.read(store, key).said == ()
 

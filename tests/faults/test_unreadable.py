@@ -14,12 +14,15 @@ from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
-from tests.test_pages import open_page
-from vlprobe import doctor, jobs, views
-from vlprobe.cli import main
+from tests.dashboard.test_pages import open_page
+from vlprobe import views
+from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe.models.doctor import examine
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
 
 NOBODY = 65534
 MODELS = ("control:random", "control:constant")
@@ -125,11 +128,11 @@ def test_an_unreadable_examination_is_named_and_the_others_are_shown(shared, hom
         shown = command(shared, "show")
         assert all(model in shown.stdout for model in MODELS)
         assert [path.name in line for line in shown.stderr.splitlines() if "Left out" in line] == [True]
-        assert len(doctor.load(shared)) == 1
+        assert len(examine.load(shared)) == 1
         at = open_page(monkeypatch, shared, "models")
         assert [one for one in at.warning if path.stem[:8] in one.value]
         assert not stopped(at)
-    assert len(doctor.load(shared)) == 2
+    assert len(examine.load(shared)) == 2
 
 
 @pytest.mark.parametrize(
@@ -142,9 +145,9 @@ def test_an_examination_with_wrong_fields_stops_no_page(shared, monkeypatch, con
     try:
         at = open_page(monkeypatch, shared, "models")
         assert not stopped(at)
-        assert "vlprobe verify" in views.unread(shared)[0]
+        assert "vlprobe verify" in views.runs.unread(shared)[0]
         assert [one for one in at.warning if "is damaged" in one.value]
-        assert len(views.runs(shared)) == 2
+        assert len(views.runs.runs(shared)) == 2
     finally:
         path.write_bytes(sound)
 

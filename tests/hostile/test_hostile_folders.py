@@ -13,9 +13,10 @@ import pytest
 
 from tests.conftest import make_tiny
 from tests.training.conftest import CONFIG as TINY_CLIP
-from vlprobe import access, registry
+from vlprobe import registry
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models import folder_policy
+from vlprobe.storage import access
 from vlprobe.training.request import TrainRequest
 from vlprobe.training.trainer import train
 
@@ -288,7 +289,7 @@ def test_a_demo_checkpoint_whose_settings_ask_for_more_is_refused_in_one_line(wh
     """Its settings are in the metadata of the file."""
     from safetensors.torch import load_file, save_file
 
-    from vlprobe.demo.checkpoints import FOLDER, config_of
+    from vlprobe.models.demo_weights import FOLDER, config_of
 
     folder, said = plant("hf", "config.json", AUTO_MAP), DEMO[what]
     if isinstance(said, str):

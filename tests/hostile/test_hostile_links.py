@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.dashboard.test_pages import open_page, words
 from tests.hostile.test_hostile_pictures import REFUSED, SHOWN, SVG, plain, saved
 from tests.hostile.test_hostile_words import Page
-from tests.test_pages import open_page, words
-from vlprobe import registry, ui_playground
+from vlprobe import registry
+from vlprobe.dashboard import playground
 from vlprobe.errors import InvalidInput
-from vlprobe.store import Store
+from vlprobe.storage.store import Store
 
 PAGES = {  # each with the parameters that it reads, beside those of all pages
     "models": ("model",),
@@ -91,7 +92,7 @@ def harmless(at: AppTest) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_a_link_made_to_break_a_page_opens_it(every_probe: Store, monkeypatch: pytest.MonkeyPatch, page: str):
     """Every hostile value once and every parameter at least twice, as many in a link as there are parameters."""
-    monkeypatch.setattr(ui_playground, "MODELS", ("control:random",))  # which loads sooner
+    monkeypatch.setattr(playground, "MODELS", ("control:random",))  # which loads sooner
     names = [*PAGES[page], *ALL_PAGES]
     values = [*TEXTS.values(), *NUMBERS.values()]
     at = open_page(monkeypatch, every_probe, page)

@@ -10,10 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from tests.conftest import make_tiny
-from vlprobe import annotations, bookmarks, jobs, registry, runner, views
-from vlprobe.cli import main
+from vlprobe import registry, views
+from vlprobe.cli.main import main
 from vlprobe.errors import VlprobeError
-from vlprobe.store import Store
+from vlprobe.runs import jobs, run
+from vlprobe.runs import request as runs_request
+from vlprobe.storage import annotations, bookmarks
+from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 
 KEYS = {
@@ -43,12 +46,12 @@ ASKED = {
     "a job's log": lambda store, key: jobs.log(store, key),
     "find a run": lambda store, key: store.find(key),
     "a run": lambda store, key: store.run(key).manifest(),
-    "facts": lambda store, key: views.facts(store, key),
-    "choices": lambda store, key: views.choices(store, key),
-    "runs of": lambda store, key: views.runs_of(store, key),
-    "estimates": lambda store, key: views.estimates(store, key),
-    "failures": lambda store, key: views.failures(store, key, views.Filter(model="x")),
-    "questions": lambda store, key: views.questions(store, key, [0]),
+    "facts": lambda store, key: views.runs.facts(store, key),
+    "choices": lambda store, key: views.estimates.choices(store, key),
+    "runs of": lambda store, key: views.runs.runs_of(store, key),
+    "estimates": lambda store, key: views.estimates.estimates(store, key),
+    "failures": lambda store, key: views.cases.failures(store, key, views.filter.Filter(model="x")),
+    "questions": lambda store, key: views.cases.questions(store, key, [0]),
     "a saved view's removal": lambda store, key: bookmarks.remove(store, key),
 }
 
@@ -58,7 +61,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store]:
     """A dataset and a store with one run on it."""
     folder = tmp_path_factory.mktemp("asked")
     tiny, store = make_tiny(folder / "tiny"), Store(folder / "cache")
-    runner.execute(runner.Request(("control:random",), tiny, "lgip", limit=2, examine=False), store)
+    run.execute(runs_request.Request(("control:random",), tiny, "lgip", limit=2, examine=False), store)
     return tiny, store
 
 
@@ -293,9 +296,11 @@ def test_a_file_of_edits_that_is_none_is_refused_in_one_line(asked, tmp_path: Pa
     tiny, store = asked
     text = EDITS[what]
     (tmp_path / "edits.jsonl").write_bytes(text if isinstance(text, bytes) else text.encode())
-    request = runner.Request(("control:random",), tiny, "lgip", {"edits": str(tmp_path / "edits.jsonl")}, examine=False)
+    request = runs_request.Request(
+        ("control:random",), tiny, "lgip", {"edits": str(tmp_path / "edits.jsonl")}, examine=False
+    )
     with pytest.raises(VlprobeError) as caught:
-        runner.execute(request, store)
+        run.execute(request, store)
     assert str(caught.value).isprintable()
 
 

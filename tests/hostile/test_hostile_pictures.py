@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from vlprobe import pictures
 from vlprobe.errors import InvalidInput
+from vlprobe.scoring import pictures
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # of EXIF that it cannot read
 RED, BLUE = (200, 10, 30), (10, 30, 200)

@@ -12,11 +12,14 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from tests.conftest import make_tiny
-from vlprobe import registry, runner, verify, views
-from vlprobe.cli import main
+from vlprobe import registry, views
+from vlprobe.cli.main import main
 from vlprobe.errors import InvalidInput, VlprobeError
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe.runs import run as runs_run
+from vlprobe.runs import verify
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
 
 BYTE = os.fsdecode(b"\xff")  # what no UTF-8 holds, as Python writes it
 
@@ -130,7 +133,7 @@ def test_a_copy_of_a_run_folder_is_no_second_run_and_is_told_by_verify(tiny, sto
     copy = folder / name.format(key=manifest["key"])
     shutil.copytree(folder / manifest["key"], copy)
     assert [run["key"] for run in store.runs()] == [manifest["key"]]
-    assert len(views.runs(store)) == 1
+    assert len(views.runs.runs(store)) == 1
     (damage,) = verify.damages(store)
     assert damage.path == copy / "manifest.json"
 
@@ -162,7 +165,7 @@ def test_a_cache_that_cannot_be_written_answers_the_runs_that_it_holds(tmp_path,
 
     monkeypatch.setattr(Store, "writable", full)
     for name in ("turn", "write_bytes"):
-        monkeypatch.setattr(runner.files, name, untouched)
+        monkeypatch.setattr(runs_run.files, name, untouched)
     assert execute(request(dataset), store) == [made]
     with pytest.raises(InvalidInput, match="Cannot write to the cache"):
         execute(Request(("control:constant",), dataset, "lgip", examine=False), store)

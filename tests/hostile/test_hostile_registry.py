@@ -14,15 +14,18 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import make_tiny
+from tests.dashboard.test_pages import open_page
 from tests.hostile.test_hostile_links import ALL_PAGES, PAGES
-from tests.test_pages import open_page
-from vlprobe import access, jobs, registry
+from vlprobe import registry
+from vlprobe.dashboard.state import RESULTS
 from vlprobe.errors import InvalidInput, VlprobeError
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import access
+from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
 from vlprobe.training.trainer import train
-from vlprobe.ui_state import RESULTS
 
 # What can follow the colon and names a file at PATH; TABLE and FOLDER may be read. Nothing: the family opens no file.
 TABLES = ("PATH", "TABLE@PATH", "PATH@FOLDER")
@@ -131,8 +134,8 @@ def root(tmp_path: Path, auditing: None, monkeypatch: pytest.MonkeyPatch) -> Ite
 
     At the end nothing in these two was opened, and nothing of them was listed.
     """
-    from vlprobe.demo.checkpoints import FOLDER
     from vlprobe.models import demo
+    from vlprobe.models.demo_weights import FOLDER
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     weights = (FOLDER / "weak.safetensors").read_bytes()

@@ -14,13 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from tests.test_pages import open_page
-from vlprobe import annotations, registry, report, report_case, report_selection, runner, views
-from vlprobe.cli import main
+from tests.dashboard.test_pages import open_page
+from vlprobe import registry, views
+from vlprobe.cli.main import main
 from vlprobe.datasets import csv as csv_dataset
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb import lgip, lgip_format, substitution
-from vlprobe.store import Store
+from vlprobe.render.report import case, report, selection
+from vlprobe.runs import request, run
+from vlprobe.storage import annotations
+from vlprobe.storage.store import Store
 
 WORDS = [
     "<script>vpevil()</script>",
@@ -55,8 +58,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
     with (folder / "<i>.csv").open("w", newline="") as handle:
         csv.writer(handle).writerows([["image", "caption", "<u>tag="], *rows])
     store = Store(folder / "cache")
-    manifest = runner.execute(
-        runner.Request(("control:random", "control:constant"), f"csv:{folder}/<i>.csv", "lgip"), store
+    manifest = run.execute(
+        request.Request(("control:random", "control:constant"), f"csv:{folder}/<i>.csv", "lgip"), store
     )
     for number, words in enumerate(WORDS[:12]):
         note = annotations.Annotation(number, str(number), (re.sub("[^!-~]", "", words)[:30],), words)
@@ -111,17 +114,17 @@ def test_a_report_runs_nothing_that_was_written_by_others(filled):
 
 
 def test_a_case_sent_to_somebody_runs_nothing(filled):
-    for number in range(0, views.failures(filled, key_of(filled), every())[1], 9):
-        page = Page(report_case.case_page(filled, key_of(filled), "control:random", number, "control:constant"))
+    for number in range(0, views.cases.failures(filled, key_of(filled), every())[1], 9):
+        page = Page(case.case_page(filled, key_of(filled), "control:random", number, "control:constant"))
         assert page.running == []
 
 
-def every(**changes) -> views.Filter:
-    return views.Filter(**{"model": "control:random", "kind": "", "outcome": "all", "sort": "dataset"} | changes)
+def every(**changes) -> views.filter.Filter:
+    return views.filter.Filter(**{"model": "control:random", "kind": "", "outcome": "all", "sort": "dataset"} | changes)
 
 
 def test_a_spreadsheet_runs_no_cell_of_an_export(filled):
-    text = report_selection.as_csv(filled, key_of(filled), every())
+    text = selection.as_csv(filled, key_of(filled), every())
     cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
     assert any("vpevil" in cell for cell in cells)
     assert any(cell.startswith("'=vpevil") for cell in cells)
@@ -136,7 +139,7 @@ def test_a_spreadsheet_runs_no_cell_of_an_export(filled):
 )
 def test_no_cell_is_a_formula_wherever_a_spreadsheet_divides_cells(words: str, divider: str):
     buffer = io.StringIO()
-    csv.writer(buffer).writerow([report_selection.defused(words), "1"])
+    csv.writer(buffer).writerow([selection.defused(words), "1"])
     cells = [cell.strip(' "') for line in buffer.getvalue().splitlines() for cell in line.split(divider)]
     assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@")]
 
@@ -156,13 +159,13 @@ def test_the_command_line_prints_words_that_no_spreadsheet_and_no_terminal_obeys
 
 
 def test_every_caption_comes_out_as_it_went_in(filled):
-    table = views.failures(filled, key_of(filled), every(), 1, 10_000)[0]
+    table = views.cases.failures(filled, key_of(filled), every(), 1, 10_000)[0]
     originals = {texts[0] for texts in table["texts"]}
     assert {f"A red dog on a bench {words}" for words in WORDS} <= originals
     for words in WORDS:
-        found = views.failures(filled, key_of(filled), every(contains=words), 1, 10_000)[0]
+        found = views.cases.failures(filled, key_of(filled), every(contains=words), 1, 10_000)[0]
         assert {texts[0] for texts in found["texts"]} == {f"A red dog on a bench {words}"}
-        tagged = views.failures(filled, key_of(filled), every(tag=f"<u>tag=={words}"), 1, 1)
+        tagged = views.cases.failures(filled, key_of(filled), every(tag=f"<u>tag=={words}"), 1, 1)
         assert tagged[1] == 0 or "vpevil" in tagged[0]["texts"].iloc[0][0]
 
 
@@ -255,6 +258,8 @@ def test_any_table_is_a_dataset_or_one_line(tmp_path_factory, rows: str):
 def test_any_filter_lists_cases_or_says_why_not(filled, **chosen: str):
     for own in (chosen, chosen | {"outcome": "all", "sort": "worst"}):
         try:
-            assert views.failures(filled, key_of(filled), views.Filter(model="control:random", **own))[1] >= 0
+            assert (
+                views.cases.failures(filled, key_of(filled), views.filter.Filter(model="control:random", **own))[1] >= 0
+            )
         except VlprobeError as error:
             assert str(error).isprintable()

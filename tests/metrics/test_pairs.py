@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vlprobe.judge import Judge
 from vlprobe.metrics import pairs
+from vlprobe.metrics.judge import Judge
 
 
 def samples(matrix) -> pd.DataFrame:

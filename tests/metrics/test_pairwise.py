@@ -9,9 +9,10 @@ import pytest
 from PIL import Image
 
 from vlprobe import registry, views
-from vlprobe.judge import Judge
 from vlprobe.metrics import pairwise
-from vlprobe.runner import Request, execute
+from vlprobe.metrics.judge import Judge
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 
 
 def rows(*cases) -> pd.DataFrame:
@@ -77,8 +78,10 @@ def test_the_invariance_error_of_a_run_is_equation_2_over_all_paraphrases(tmp_pa
         moved[case.group].append(abs(image @ original - image @ reworded))
         erased.append(np.abs(original - reworded).max() < 1e-7)
     assert 0 < sum(erased) < len(erased)
-    found = views.estimates(store, manifests[0]["case_key"]).set_index(["model", "metric"])["value"]
-    pooled = views.estimates(store, manifests[0]["case_key"], averaging="micro").set_index(["model", "metric"])["value"]
+    found = views.estimates.estimates(store, manifests[0]["case_key"]).set_index(["model", "metric"])["value"]
+    pooled = views.estimates.estimates(store, manifests[0]["case_key"], averaging="micro").set_index(
+        ["model", "metric"]
+    )["value"]
     equation_2 = np.mean([np.mean(one) for one in moved.values()])
     assert found["demo:softmax", "invariance_error"] == pytest.approx(equation_2, abs=1e-6)
     assert pooled["demo:softmax", "erased_share"] == pytest.approx(np.mean(erased))

@@ -5,11 +5,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.test_scoring import PairsOnly
-from vlprobe import registry, runner_chunks, scoring
-from vlprobe.embeddings import Encoder
-from vlprobe.judge import Judge
+from tests.scoring.test_cases import PairsOnly
+from vlprobe import registry
 from vlprobe.metrics import triplets
+from vlprobe.metrics.judge import Judge
+from vlprobe.runs import case_workers
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring.encoder import Encoder
 from vlprobe.types import Item, Run
 
 BY_NAME = {metric.name: metric.value for metric in triplets.METRICS}
@@ -48,9 +50,9 @@ def test_a_bag_of_words_is_judged_although_the_model_embeds_no_texts(tmp_path):
     items = [Item(str(number), None, (one, two), foils=(three,)) for number, (one, two, three) in enumerate(texts)]
     probe = registry.load_probe("visla")
     run = Run("pairs", "d", "made", "e", "visla", probe.version, ())
-    (cases, _), *_ = runner_chunks.chunks(items, probe, run, 1)
+    (cases, _), *_ = case_workers.chunks(items, probe, run, 1)
     scores = probe.scorer(Encoder(PairsOnly()), run, items, None, tmp_path)(pa.Table.from_batches([cases]))
-    rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**scoring.columns(scores))
+    rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**scoring_cases.columns(scores))
     judge = Judge(probe.metrics, 2, [])
     judge.add(rows.assign(item_code=[0, 1], group_code=[0, 1]))
     found = judge.estimates().query("by == 'all' and averaging == 'macro'").set_index("metric")

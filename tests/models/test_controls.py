@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlprobe.embeddings import Encoder
 from vlprobe.errors import NotFound
 from vlprobe.models import controls
+from vlprobe.scoring.encoder import Encoder
 
 
 def pictures(count: int) -> list[Image.Image]:

@@ -6,12 +6,12 @@ import open_clip
 import pytest
 import torch
 
-from vlprobe.demo.captions import TEMPLATES, captions
-from vlprobe.demo.checkpoints import FOLDER, load_checkpoint, token_ids
-from vlprobe.demo.renderer import render
-from vlprobe.demo.scene import distinct
+from vlprobe.datasets.world.captions import TEMPLATES, captions
+from vlprobe.datasets.world.renderer import render
+from vlprobe.datasets.world.scene import distinct
 from vlprobe.errors import NotFound
 from vlprobe.models import demo
+from vlprobe.models.demo_weights import FOLDER, load_checkpoint, token_ids
 from vlprobe.registry import load_model
 
 TEXTS = ["A red dog.", "Two blue cats to the left of a single green bus on a city street.", "two", ""]

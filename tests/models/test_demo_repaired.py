@@ -8,12 +8,12 @@ from dataclasses import fields
 import pytest
 
 from vlprobe import registry
-from vlprobe.cli_train import train
-from vlprobe.demo.captions import captions
-from vlprobe.demo.checkpoints import FOLDER, load_checkpoint
-from vlprobe.demo.measure import measure
-from vlprobe.demo.renderer import render
-from vlprobe.demo.scene import distinct
+from vlprobe.cli.train import train
+from vlprobe.datasets.world.captions import captions
+from vlprobe.datasets.world.renderer import render
+from vlprobe.datasets.world.scene import distinct
+from vlprobe.models.demo_weights import FOLDER, load_checkpoint
+from vlprobe.training.measure import measure
 from vlprobe.training.request import TrainRequest
 
 REPAIRED = ("plain", "eqsim", "scvc")

@@ -9,11 +9,12 @@ from PIL import Image
 
 from tests.probes.test_common import make
 from vlprobe import registry, views
-from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
 from vlprobe.models import hf_gen
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.storage.store import Store
 
 tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
 import torch  # noqa: E402
@@ -112,7 +113,7 @@ def test_a_model_that_follows_the_order_of_captions_is_right_in_one_order_and_wr
     monkeypatch.setattr(registry, "load_model", lambda *names: model)
     store = Store(tmp_path / "cache")
     manifest = execute(Request((model.name,), make("eqben", tmp_path / "data", 3), "eqben", device="cpu"), store)[0]
-    found = views.estimates(store, manifest["case_key"]).set_index("metric")["value"]
+    found = views.estimates.estimates(store, manifest["case_key"]).set_index("metric")["value"]
     assert (found["matched_12"], found["matched_21"], found["matched_both"]) == (1, 0, 0)
     assert found["group_score"] == 0  # all probabilities tie
     lefts, rights, ones, twos = zip(*asked, strict=True)
@@ -133,7 +134,7 @@ def test_a_run_over_foils_counts_what_is_accepted_and_rejected(made, tmp_path):
     true, false = Encoder(model).pairs(
         [Picture(tmp_path / "a.png")], ["a cat", "a dog"], np.array([0, 0]), np.array([0, 1])
     )
-    found = views.estimates(store, manifest["case_key"]).set_index("metric")["value"]
+    found = views.estimates.estimates(store, manifest["case_key"]).set_index("metric")["value"]
     assert found["caption_accepted"] == float(true > 0.5) and found["foil_rejected"] == float(false < 0.5)
     assert np.isnan(found["matched_both"])
 

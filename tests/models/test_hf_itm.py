@@ -8,11 +8,15 @@ import pyarrow as pa
 import pytest
 
 from tests.conftest import make_tiny
-from vlprobe import embeddings, gallery, registry, scoring
-from vlprobe.embeddings import Encoder
+from vlprobe import registry
 from vlprobe.errors import InvalidInput
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring import encoder as scoring_encoder
+from vlprobe.scoring import gallery
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 
 tiny_hf = pytest.importorskip("tests.models.tiny_hf", reason="needs requirements-models.txt")
@@ -176,7 +180,7 @@ def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there
         }
     )
     encoder = Encoder(model)
-    found = scoring.case_scorer(encoder, lambda rows: rows["score_0"].to_numpy())(cases)
+    found = scoring_cases.case_scorer(encoder, lambda rows: rows["score_0"].to_numpy())(cases)
     expected = encoder.pairs(photos, ["a cat", "a dog"], np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
     np.testing.assert_allclose(found["scores"][0].as_py(), expected, atol=1e-6)
     cosine = found["text_scores"][0].as_py()[0]
@@ -196,10 +200,10 @@ def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(made, ph
         for two in range(5)
         if one != two
     ]
-    assert embeddings.similarity_spread(encoder, photos, captions) == pytest.approx(np.std(apart), abs=1e-6)
-    monkeypatch.setattr(embeddings, "SPREAD_PAIRS", 7)
-    sampled = embeddings.similarity_spread(encoder, photos, captions)
-    assert sampled == embeddings.similarity_spread(encoder, photos, captions) and 0 < sampled != np.std(apart)
+    assert scoring_encoder.similarity_spread(encoder, photos, captions) == pytest.approx(np.std(apart), abs=1e-6)
+    monkeypatch.setattr(scoring_encoder, "SPREAD_PAIRS", 7)
+    sampled = scoring_encoder.similarity_spread(encoder, photos, captions)
+    assert sampled == scoring_encoder.similarity_spread(encoder, photos, captions) and 0 < sampled != np.std(apart)
 
 
 @pytest.mark.parametrize("probe", ["rococo", "prsm"])
@@ -213,7 +217,7 @@ def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(p
     rows = store.run(manifest["key"]).table("scores").to_pylist()
     cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
     encoder = Encoder(model)
-    assert scoring.score_type(model, registry.load_probe(probe)) == "logit + cosine"
+    assert scoring_cases.score_type(model, registry.load_probe(probe)) == "logit + cosine"
     if probe == "prsm":
         assert len(rows) == len(cases) and not any(np.isnan(row["margin"]) for row in rows)
         return

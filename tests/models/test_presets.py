@@ -3,7 +3,7 @@
 import open_clip
 import pytest
 
-from vlprobe import published, registry
+from vlprobe import registry, views
 from vlprobe.errors import NotFound
 from vlprobe.models import controls, eqben, hf, lgip, rococo_clip, visla
 from vlprobe.models import open_clip as openclip
@@ -14,7 +14,7 @@ PAPERS = {"lgip": (lgip, 9), "eqben": (eqben, 2), "rococo": (rococo_clip, 3), "v
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_preset_is_listed_and_printed_in_its_paper(paper):
     module, count = PAPERS[paper]
-    table = published.load().query("paper == @paper")
+    table = views.published.load().query("paper == @paper")
     assert len(module.PRESETS) == count
     assert set(module.names()) <= set(registry.names("models"))
     for preset in module.PRESETS.values():

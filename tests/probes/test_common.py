@@ -10,8 +10,9 @@ from PIL import Image
 from tests.conftest import make_tiny
 from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
-from vlprobe.runner import Request, execute
-from vlprobe.store import Store
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
 
 PROBES = registry.names("probes")
 
@@ -56,7 +57,7 @@ def make(probe: str, folder: Path, n: int = 240) -> str:
 def test_controls_get_the_chance_that_is_declared_and_a_constant_never_wins(probe, tmp_path):
     dataset, store = make(probe, tmp_path / "data"), Store(tmp_path / "cache")
     manifest = execute(Request(("control:random", "control:constant"), dataset, probe), store)[0]
-    found = views.estimates(store, manifest["case_key"]).set_index(["model", "metric"])
+    found = views.estimates.estimates(store, manifest["case_key"]).set_index(["model", "metric"])
     for metric in registry.load_probe(probe).metrics:
         blind = found.loc[("control:random", metric.name)]
         if probe in ("eqben", "visla") and not math.isnan(metric.chance + blind["value"]):

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlprobe import pictures, registry, views
+from vlprobe import registry, views
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import mix
-from vlprobe.runner import Request, execute
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring import pictures
 from vlprobe.types import Picture
 
 OPTIONS = {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}
@@ -20,7 +22,7 @@ def run(dataset, store, **options):
     manifest = execute(Request(("control:random",), dataset, "rococo", OPTIONS | options), store)[0]
     cases = store.cases(manifest["case_key"]).table("cases").to_pandas()
     scores = store.run(manifest["key"]).table("scores").to_pandas()
-    found = views.estimates(store, manifest["case_key"], averaging="micro").set_index("metric")["value"]
+    found = views.estimates.estimates(store, manifest["case_key"], averaging="micro").set_index("metric")["value"]
     return cases.merge(scores, on=["case", "kind", "subtype", "rule", "item"]), found
 
 

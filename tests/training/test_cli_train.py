@@ -3,7 +3,7 @@ import json
 import click
 from click.testing import CliRunner
 
-from vlprobe import cli
+from vlprobe.cli import main
 
 
 def words(straight) -> list[str]:
@@ -14,7 +14,7 @@ def words(straight) -> list[str]:
 
 
 def test_the_command_prints_what_was_held_out_before_and_after_and_the_name_to_probe(straight):
-    result = CliRunner().invoke(cli.main, words(straight))
+    result = CliRunner().invoke(main.main, words(straight))
     assert result.exit_code == 0, result.output
     rows = {row["part"]: row for row in json.loads(result.stdout)}
     for name, after in straight.card["held_out"]["after"].items():
@@ -24,7 +24,7 @@ def test_the_command_prints_what_was_held_out_before_and_after_and_the_name_to_p
 
 
 def test_what_cannot_be_trained_is_one_line(straight):
-    result = CliRunner().invoke(cli.main, [*words(straight), "--dataset", "demo"])
+    result = CliRunner().invoke(main.main, [*words(straight), "--dataset", "demo"])
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1].startswith("Error: 'demo' is no data to train on")
 
@@ -34,7 +34,7 @@ def test_every_part_of_the_request_is_an_option():
 
     from vlprobe.training.request import TrainRequest
 
-    command = cli.main.commands["train"]
+    command = main.main.commands["train"]
     assert isinstance(command, click.Command)
     assert {field.name for field in fields(TrainRequest)} == {param.name for param in command.params} - {"how"}
     for param in command.params:

@@ -7,12 +7,12 @@ from open_clip.transform import PreprocessCfg, image_transform_v2
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from vlprobe.demo.checkpoints import CONTEXT, build, config, token_ids, tokenizer
-from vlprobe.demo.lessons import batches, draw_lessons
-from vlprobe.demo.renderer import render
-from vlprobe.demo.scene import draw
+from vlprobe.datasets.world.renderer import render
+from vlprobe.datasets.world.scene import draw
 from vlprobe.errors import InvalidInput
+from vlprobe.models.demo_weights import CONTEXT, build, config, token_ids, tokenizer
 from vlprobe.training import scratch as training
+from vlprobe.training.lessons import batches, draw_lessons
 
 
 @pytest.fixture(scope="module")

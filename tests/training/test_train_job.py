@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from vlprobe import jobs
-from vlprobe.store import Store
+from vlprobe.runs import jobs
+from vlprobe.storage.store import Store
 from vlprobe.training import trainer
 
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from vlprobe import access, registry
+from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.storage import access
 from vlprobe.training import trainer
 from vlprobe.training.learner import Learner
 from vlprobe.training.trainer import train

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vlprobe import files, pictures
-from vlprobe.access import refuse_outside
 from vlprobe.errors import InvalidInput
+from vlprobe.scoring import pictures
+from vlprobe.storage import files
+from vlprobe.storage.access import refuse_outside
 from vlprobe.types import Item
 
 LONGEST = 20_000  # letters of a caption: far more than any model reads

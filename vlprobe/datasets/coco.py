@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from vlprobe import files
 from vlprobe.datasets import heads
 from vlprobe.datasets.checks import Loaded, checked, read_json
 from vlprobe.errors import InvalidInput
+from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
 PREFIX = "coco"

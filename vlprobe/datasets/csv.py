@@ -9,10 +9,10 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from vlprobe import files
 from vlprobe.datasets import heads
 from vlprobe.datasets.checks import Loaded, checked, read_text
 from vlprobe.errors import InvalidInput
+from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
 PREFIX = "csv"

@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlprobe.demo.captions import captions
-from vlprobe.demo.renderer import VERSION, render
-from vlprobe.demo.scene import Scene, distinct
+from vlprobe.datasets.world.captions import captions
+from vlprobe.datasets.world.renderer import VERSION, render
+from vlprobe.datasets.world.scene import Scene, distinct
 from vlprobe.errors import NotFound
-from vlprobe.files import write_bytes
+from vlprobe.storage.files import write_bytes
 from vlprobe.types import Item, Picture
 
 PREFIX = "demo"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from vlprobe.datasets import demo
 from vlprobe.datasets.checks import Loaded, checked
-from vlprobe.demo.contrasts import KINDS, Contrast, contrasts
-from vlprobe.demo.renderer import VERSION
-from vlprobe.demo.scene import Scene
+from vlprobe.datasets.world.contrasts import KINDS, Contrast, contrasts
+from vlprobe.datasets.world.renderer import VERSION
+from vlprobe.datasets.world.scene import Scene
 from vlprobe.errors import NotFound
 from vlprobe.types import Item, Picture
 

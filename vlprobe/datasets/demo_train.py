@@ -11,9 +11,9 @@ from pathlib import Path
 
 from vlprobe.datasets import demo_pairs
 from vlprobe.datasets.checks import Loaded, checked
-from vlprobe.demo.captions import captions
-from vlprobe.demo.contrasts import KINDS, contrasts
-from vlprobe.demo.scene import draw
+from vlprobe.datasets.world.captions import captions
+from vlprobe.datasets.world.contrasts import KINDS, contrasts
+from vlprobe.datasets.world.scene import draw
 from vlprobe.errors import NotFound
 from vlprobe.types import Item
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from vlprobe.datasets.checks import Loaded, checked
 from vlprobe.datasets.demo_pairs import item_id, picture, picture_folder, split_in, tags
-from vlprobe.demo.contrasts import Contrast, contrasts
-from vlprobe.demo.scene import stream
-from vlprobe.demo.wording import converse, reworded
+from vlprobe.datasets.world.contrasts import Contrast, contrasts
+from vlprobe.datasets.world.scene import stream
+from vlprobe.datasets.world.wording import converse, reworded
 from vlprobe.types import Item
 
 PREFIX = "demo-triplets"

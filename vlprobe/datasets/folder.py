@@ -7,11 +7,11 @@ the table itself: csv:DIR/captions.csv.
 
 from pathlib import Path
 
-from vlprobe import files
 from vlprobe.datasets import heads
 from vlprobe.datasets.checks import Loaded, checked, read_json, read_text
 from vlprobe.datasets.csv import read_items
 from vlprobe.errors import InvalidInput
+from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
 PREFIX = "folder"

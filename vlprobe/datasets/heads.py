@@ -4,10 +4,10 @@ import codecs
 import json
 from pathlib import Path
 
-from vlprobe import files
-from vlprobe.access import refuse_outside
 from vlprobe.datasets.checks import read_json, read_text
 from vlprobe.errors import InvalidInput
+from vlprobe.storage import files
+from vlprobe.storage.access import refuse_outside
 
 BYTES = 65_536  # that are read
 ESCAPE = 12  # letters of the longest thing that the end of the head may cut: two escapes

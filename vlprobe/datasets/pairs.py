@@ -27,12 +27,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from vlprobe import pictures
-from vlprobe.access import refuse_outside
 from vlprobe.datasets import heads, released
 from vlprobe.datasets.checks import Loaded, clustered_by_picture
 from vlprobe.errors import InvalidInput
-from vlprobe.files import write_bytes
+from vlprobe.scoring import pictures
+from vlprobe.storage.access import refuse_outside
+from vlprobe.storage.files import write_bytes
 from vlprobe.types import Item, Picture
 
 PREFIX = "pairs"

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vlprobe import files
 from vlprobe.datasets.checks import Loaded, checked, read_json, read_text
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
 AVAILABLE = "available"  # the option that leaves out rows whose picture is not there

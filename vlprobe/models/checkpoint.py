@@ -6,8 +6,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vlprobe.access import refuse_outside
 from vlprobe.errors import InvalidInput
+from vlprobe.storage.access import refuse_outside
 
 if TYPE_CHECKING:
     import torch

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.files import place, regular
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_settings
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
+from vlprobe.storage.files import place, regular
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +32,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
 
     Raises NotFound or InvalidInput.
     """
-    from vlprobe.demo.checkpoints import load_checkpoint
+    from vlprobe.models.demo_weights import load_checkpoint
 
     path, device = _path(name), pick_device(device)
     config = _config(path)
@@ -50,22 +50,22 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
 
 def save_tuned(name: str, model: "torch.nn.Module", path: Path, described: dict) -> None:
     """Writes what the model of that name was fine-tuned to: `demo:NAME@PATH`."""
-    from vlprobe.demo.checkpoints import save_whole
+    from vlprobe.models.demo_weights import save_whole
 
     save_whole(path, model, _config(_path(name)), described)
 
 
 def export_local_dir(name: str, folder: Path) -> None:
     """Writes OpenCLIP's folder layout: `openclip:local-dir:FOLDER` and plain OpenCLIP load it. Raises NotFound."""
-    from vlprobe.demo import checkpoints
+    from vlprobe.models import demo_weights
 
-    checkpoints.export_local_dir(_path(name), folder)
+    demo_weights.export_local_dir(_path(name), folder)
 
 
 def _config(path: Path) -> dict:
     from safetensors import SafetensorError
 
-    from vlprobe.demo.checkpoints import config_of
+    from vlprobe.models.demo_weights import config_of
 
     try:
         regular(path)  # a pipe would be waited for
@@ -77,7 +77,7 @@ def _config(path: Path) -> dict:
 
 
 def _path(name: str) -> Path:
-    from vlprobe.demo.checkpoints import FOLDER
+    from vlprobe.models.demo_weights import FOLDER
 
     short, _, checkpoint = name.partition(":")[2].partition("@")
     if short not in _NAMES:

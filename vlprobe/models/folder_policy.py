@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from vlprobe import files
-from vlprobe.access import refuse_outside
 from vlprobe.errors import InvalidInput
+from vlprobe.storage import files
+from vlprobe.storage.access import refuse_outside
 
 DEPTH = 2  # levels of subfolders that any loader reads: modules of sentence-transformers, tokenizers of processors
 MOST_FILES = 10_000  # of a folder; a model has some dozens

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from vlprobe import files
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_folder
+from vlprobe.storage import files
 
 if TYPE_CHECKING:
     import torch

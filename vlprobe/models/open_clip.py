@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vlprobe import files
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
-from vlprobe.files import write_bytes
 from vlprobe.models import hub
 from vlprobe.models.checkpoint import load_weights
 from vlprobe.models.folder_policy import check_folder
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
+from vlprobe.storage import files
+from vlprobe.storage.files import write_bytes
 
 if TYPE_CHECKING:
     import torch

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import pictures, scoring
-from vlprobe.embeddings import Encoder
 from vlprobe.metrics import pairs
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring import pictures
+from vlprobe.scoring.encoder import Encoder
 from vlprobe.types import Case, Edit, Item, Picture, Probe, Reader, Run
 
 
@@ -53,11 +54,13 @@ class EqBen(Probe):
         images = (item.image, item.other)
         return [Case(item.id, item.id, item.id, images, texts, ("original", "different"), edit)], {}
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> scoring_cases.Scorer:
         """The smallest of the differences that should be positive; what a generative model says of both orders."""
-        scoring.refuse_unfit(encoder.model, self)
-        score = scoring.case_scorer(encoder, _margins)
-        probability = scoring.score_type(encoder.model, self) == "probability"
+        scoring_cases.refuse_unfit(encoder.model, self)
+        score = scoring_cases.case_scorer(encoder, _margins)
+        probability = scoring_cases.score_type(encoder.model, self) == "probability"
 
         def scored(cases: pa.Table) -> pa.Table:
             table = score(cases).append_column("probability", pa.array(np.full(len(cases), probability)))

@@ -12,14 +12,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vlprobe import files, pictures, scoring
-from vlprobe.access import refuse_outside
-from vlprobe.embeddings import Encoder
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import pairwise
-from vlprobe.options import Option
 from vlprobe.perturb import lgip, lgip_format
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring import pictures
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.storage import files
+from vlprobe.storage.access import refuse_outside
 from vlprobe.types import Case, Item, Probe, Reader, Run
+from vlprobe.types.options import Option
 
 
 class Lgip(Probe):
@@ -107,10 +109,12 @@ class Lgip(Probe):
                 found.append(Case(f"{group}/{position}", item.id, group, (item.image,), texts, roles, edit))
         return found, made.dropped
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> scoring_cases.Scorer:
         """Similarity of the original minus that of the edit; for a paraphrase, minus how far it moved."""
-        scoring.refuse_unfit(encoder.model, self)
-        return scoring.case_scorer(encoder, _margins)
+        scoring_cases.refuse_unfit(encoder.model, self)
+        return scoring_cases.case_scorer(encoder, _margins)
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """The quartiles of the strengths of all flips, as this model sees them."""

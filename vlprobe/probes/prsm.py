@@ -15,15 +15,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import gallery_faiss, registry, scoring
-from vlprobe.embeddings import Encoder
+from vlprobe import registry
 from vlprobe.errors import InvalidInput
-from vlprobe.gallery import Gallery
-from vlprobe.gallery_faiss import Nearest
 from vlprobe.metrics import ranking
-from vlprobe.options import Option
 from vlprobe.perturb import lgip
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring import nearest
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.nearest import Nearest
 from vlprobe.types import Case, Edit, Item, Picture, Probe, Reader, Run
+from vlprobe.types.options import Option
 
 PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-of")
 SHOWN = 5  # pictures of each version's ranking that are kept to look at
@@ -51,17 +53,17 @@ class Prsm(Probe):
             label="Grouped by the tag",
             help="Each query ranks the pictures with its own value of this tag alone; empty: all pictures.",
         ),
-        gallery_faiss.APPROXIMATE,
+        nearest.APPROXIMATE,
     )
     metrics = ranking.METRICS
 
     def refuse(self, options: Mapping[str, object]) -> None:
         """An approximate search needs faiss."""
-        gallery_faiss.pinned(options)
+        nearest.pinned(options)
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digest of the gallery, and to an approximate search the depths at which its recall is measured."""
-        options = gallery_faiss.pinned(options)
+        options = nearest.pinned(options)
         if "approximate" in options:
             options["recall_depths"] = [1, *ranking.OVERLAPS]
         name = str(options["gallery"])
@@ -83,13 +85,15 @@ class Prsm(Probe):
             )
         return made, dropped
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> scoring_cases.Scorer:
         """Measures of each query's rankings; the margin is how far the top overlap stays below 1.
 
         That of the first 100, or of 10 where the gallery has or an approximate search looks up fewer than that; in a
         gallery too small for these it is how far the rank correlation does.
         """
-        scoring.refuse_unfit(encoder.model, self)
+        scoring_cases.refuse_unfit(encoder.model, self)
         name, group = str(run.options["gallery"]), str(run.options["group"])
         shown = registry.load_dataset(name, cache).items if name else items
         candidates = [item for item in shown if item.image]
@@ -108,7 +112,7 @@ class Prsm(Probe):
         def made(numbers: np.ndarray) -> Gallery | Nearest:
             shown = [pictures[number] for number in numbers]
             whole = Gallery.of(lambda part: encoder.images(shown[part]), len(shown), encoder.image_dim, encoder.memory)
-            return gallery_faiss.searched(whole, k, encoder)
+            return nearest.searched(whole, k, encoder)
 
         groups = np.array([item.tags.get(group, "") if group else "" for item in candidates])
         own = {item.id: item.tags.get(group, "") if group else "" for item in items}
@@ -134,9 +138,9 @@ class Prsm(Probe):
                     found[row] = measured | {"gallery_size": len(numbers)}
                     tops[row] = json.dumps([[shown[place].name for place in version] for version in best])
                 if k:
-                    measured = gallery_faiss.sampled([names[row] for row in rows], run.seed, n_cases)
-                    depths = run.options.get("recall_depths", gallery_faiss.DEPTHS)
-                    recall_names = gallery_faiss.columns(k, apart=False, depths=depths)
+                    measured = nearest.sampled([names[row] for row in rows], run.seed, n_cases)
+                    depths = run.options.get("recall_depths", nearest.DEPTHS)
+                    recall_names = nearest.columns(k, apart=False, depths=depths)
                     recalls = _looked_up(encoder, gallery, [texts[row] for row in rows], measured, recall_names)
                     for row, own_recalls in zip(rows, recalls, strict=True):
                         found[row] |= own_recalls
@@ -158,7 +162,7 @@ class Prsm(Probe):
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """How much of what should be found an approximate search found."""
-        return gallery_faiss.survey(blocks)
+        return nearest.survey(blocks)
 
 
 def _kept(gallery_size: int, k: int) -> str:
@@ -178,7 +182,7 @@ def _rankings(
     with ThreadPoolExecutor(encoder.workers) as pool:
         for block in _blocks(queries, gallery.block):
             texts = [text for versions in block for text in versions]
-            match = scoring.matcher(encoder, shown, texts, asked="texts")
+            match = scoring_cases.matcher(encoder, shown, texts, asked="texts")
             values = np.concatenate([part for _, part in gallery.similarities(encoder.texts(texts), match)])
             ends = np.cumsum([len(versions) for versions in block])
             own = np.split(values, ends[:-1])
@@ -191,7 +195,7 @@ def _nearest(
     encoder: Encoder, gallery: Nearest, shown: Sequence[Picture], queries: Sequence[Sequence[str]]
 ) -> Iterator[tuple[dict[str, float], list[list[int]]]]:
     """As `_rankings`, of what an approximate search finds; one candidate more, to see what ties at the end."""
-    for block in _blocks(queries, gallery_faiss.BLOCK):
+    for block in _blocks(queries, nearest.BLOCK):
         rows, values = gallery.search(encoder.texts([text for versions in block for text in versions]), gallery.k + 1)
         ends = np.cumsum([len(versions) for versions in block])[:-1]
         for own in zip(np.split(rows, ends), np.split(values, ends), strict=True):
@@ -210,7 +214,7 @@ def _looked_up(
     """Of each query what is stored beside its measures; recall is the mean over its versions."""
     sizes = [len(versions) for versions in queries]
     asked = encoder.texts([text for row in np.flatnonzero(measured) for text in queries[row]])
-    columns = gallery_faiss.looked_up(gallery, asked, np.repeat(measured, sizes), names)
+    columns = nearest.looked_up(gallery, asked, np.repeat(measured, sizes), names)
     parts = {name: np.split(column, np.cumsum(sizes)[:-1]) for name, column in columns.items()}
     return [{name: own[row].mean() for name, own in parts.items()} for row in range(len(queries))]
 

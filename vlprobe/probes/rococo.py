@@ -19,15 +19,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe import gallery_faiss, pictures, registry, scoring
-from vlprobe.embeddings import Encoder
+from vlprobe import registry
 from vlprobe.errors import InvalidInput
-from vlprobe.gallery import Found, Gallery, Match, retrieve
-from vlprobe.gallery_faiss import Nearest
 from vlprobe.metrics import retrieval
-from vlprobe.options import Option
 from vlprobe.perturb import influence, mix, substitution
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring import nearest, pictures
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.gallery import Found, Gallery, Match, retrieve
+from vlprobe.scoring.nearest import Nearest
 from vlprobe.types import Case, DualEncoder, Edit, Item, Picture, Probe, Reader, Run
+from vlprobe.types.options import Option
 
 RELEASED = "released"
 VOTED = ("delete:low-ei", "delete:high-ei")  # policies that make nothing without the encoders' vote
@@ -92,7 +94,7 @@ class Rococo(Probe):
             help="Released files spell altered captions differently from originals: both are compared without case "
             "and marks.",
         ),
-        gallery_faiss.APPROXIMATE,
+        nearest.APPROXIMATE,
     )
     metrics = retrieval.METRICS
     partners: Mapping[int, Mapping[str, Path]] = {}  # by seed and item id: the picture that one is mixed with
@@ -110,7 +112,7 @@ class Rococo(Probe):
         _refuse_synonyms("pictures", {strength: (kind, float(lam)) for strength, kind, lam in strengths})
         # Where policies name the number of words, 1 is what a policy without a number means.
         _refuse_synonyms("policies", {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in options["policies"]})
-        gallery_faiss.pinned(options)
+        nearest.pinned(options)
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digests of the encoders that vote; leaves out what an exact search has no use for.
@@ -118,7 +120,7 @@ class Rococo(Probe):
         Raises:
             InvalidInput: Too few candidates are to be looked up.
         """
-        options = gallery_faiss.pinned(options)
+        options = nearest.pinned(options)
         names = options["influence"]
         return {**options, "influence_digest": [_voter(name).digest for name in names]} if names else options
 
@@ -175,9 +177,11 @@ class Rococo(Probe):
                     found.add((strength, number))
         return found
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> scoring_cases.Scorer:
         """Ranks in both galleries; the margin is the right candidate's similarity minus the best altered one's."""
-        scoring.refuse_unfit(encoder.model, self)
+        scoring_cases.refuse_unfit(encoder.model, self)
         shown = [item for item in items if item.image]
         code = {item.id: number for number, item in enumerate(shown)}
         k = int(run.options.get("approximate", 0))
@@ -188,7 +192,7 @@ class Rococo(Probe):
         def score(part: pa.Table) -> pa.Table:
             rows = part.select(["id", "kind", "subtype", "rule", "item"]).to_pandas()
             found = pd.DataFrame(index=rows.index, columns=list(_COLUMNS))
-            names = gallery_faiss.columns(k, apart=True) if k else ()
+            names = nearest.columns(k, apart=True) if k else ()
             told = pd.DataFrame(index=rows.index, columns=names, dtype=np.float64)
             for (kind, subtype, rule), own in rows.groupby(["kind", "subtype", "rule"], sort=False):
                 query_item = own["item"].map(code).to_numpy()
@@ -201,9 +205,9 @@ class Rococo(Probe):
                     found.loc[own.index, column] = getattr(ranked.found, column)
                 found.loc[own.index, "top"] = [ranked.name_of(number) for number in ranked.found.which_altered]
                 if k:
-                    measured = gallery_faiss.sampled(own["id"], run.seed, n_cases)
+                    measured = nearest.sampled(own["id"], run.seed, n_cases)
                     asked = ranked.queries[measured]
-                    own_told = gallery_faiss.looked_up(ranked.gallery, asked, measured, names, ranked.altered)
+                    own_told = nearest.looked_up(ranked.gallery, asked, measured, names, ranked.altered)
                     for name, column in own_told.items():
                         told.loc[own.index, name] = column
             pairs = np.stack([found["best_own"].astype(np.float32), found["best_altered"].astype(np.float32)], axis=1)
@@ -234,7 +238,7 @@ class Rococo(Probe):
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """How much of what should be found an approximate search found."""
-        return gallery_faiss.survey(blocks)
+        return nearest.survey(blocks)
 
 
 _COUNTED = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_rank", "top_tied")
@@ -282,10 +286,10 @@ class _TextGalleries:
                 self.encoder.dim,
                 self.encoder.memory,
             )
-            gallery = gallery_faiss.searched(gallery, self.k, self.encoder)
+            gallery = nearest.searched(gallery, self.k, self.encoder)
             self.built[policy] = gallery, np.array(rows["owner"]), altered, texts
         gallery, owner, altered, texts = self.built[policy]
-        match = scoring.matcher(self.encoder, queries, texts, asked="images")
+        match = scoring_cases.matcher(self.encoder, queries, texts, asked="images")
         vectors = self.encoder.images(queries)
         found = _retrieved(vectors, query_item, gallery, owner, altered, match)
         return _Searched(found, rows["text"].__getitem__, gallery, vectors, altered)
@@ -307,11 +311,11 @@ class _PictureGalleries:
                 self.encoder.image_dim,
                 self.encoder.memory,
             )
-            self.built[rule] = gallery_faiss.searched(gallery, self.k, self.encoder), everything
+            self.built[rule] = nearest.searched(gallery, self.k, self.encoder), everything
         gallery, everything = self.built[rule]
         owner = np.concatenate([np.arange(len(self.items)), self.changed[rule]])
         altered = np.arange(len(owner)) >= len(self.items)
-        match = scoring.matcher(self.encoder, everything, queries, asked="texts")
+        match = scoring_cases.matcher(self.encoder, everything, queries, asked="texts")
         vectors = self.encoder.texts(queries, keep=True)
         found = _retrieved(vectors, query_item, gallery, owner, altered, match)
         return _Searched(found, lambda number: everything[number].name, gallery, vectors, altered)
@@ -326,7 +330,7 @@ def _retrieved(
     match: Match | None,
 ) -> Found:
     if isinstance(gallery, Nearest):
-        return gallery_faiss.retrieve(queries, query_item, gallery, owner, altered)
+        return nearest.retrieve(queries, query_item, gallery, owner, altered)
     return retrieve(queries, query_item, gallery, owner, altered, match)
 
 

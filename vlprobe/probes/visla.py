@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from rapidfuzz.distance import Levenshtein
 
-from vlprobe import scoring
-from vlprobe.embeddings import Encoder
 from vlprobe.metrics import triplets
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring.encoder import Encoder
 from vlprobe.types import Case, Edit, Item, Probe, Reader, Role, Run
 
 WORD = re.compile(r"\w+")
@@ -50,9 +50,11 @@ class Visla(Probe):
             made.append(_case(item, "i2t", subset, images, texts, roles))
         return made, {}
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> scoring.Scorer:
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> scoring_cases.Scorer:
         """The smaller of the two differences that should be positive; also how many words the texts share."""
-        score = scoring.case_scorer(encoder, _margins)
+        score = scoring_cases.case_scorer(encoder, _margins)
 
         def scored(cases):
             table = score(cases)

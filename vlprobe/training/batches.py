@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vlprobe import pictures
 from vlprobe.errors import InvalidInput
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.perturb import lgip
 from vlprobe.perturb.draws import draw
 from vlprobe.perturb.influence import word_spans
+from vlprobe.scoring import pictures
 from vlprobe.training import alter
 from vlprobe.types import Item, Picture
 

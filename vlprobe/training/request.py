@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlprobe.files import place
+from vlprobe.storage.files import place
 
 
 @dataclass(frozen=True)

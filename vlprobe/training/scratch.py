@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vlprobe.demo.checkpoints import LOSSES, build, config, save, token_ids
-from vlprobe.demo.lessons import Lessons, batches, draw_lessons
 from vlprobe.errors import InvalidInput
+from vlprobe.models.demo_weights import LOSSES, build, config, save, token_ids
 from vlprobe.training.learner import HIGHEST_SCALE, keep_scale, optimizer, schedule
+from vlprobe.training.lessons import Lessons, batches, draw_lessons
 
 if TYPE_CHECKING:
     import torch

@@ -23,13 +23,14 @@ from pathlib import Path
 
 import numpy as np
 
-from vlprobe import access, registry
+from vlprobe import registry
 from vlprobe.errors import InvalidInput
-from vlprobe.files import read, turn, write_bytes, write_json
 from vlprobe.models import demo, open_clip
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.frozen import PRECISIONS
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
+from vlprobe.storage import access
+from vlprobe.storage.files import read, turn, write_bytes, write_json
 from vlprobe.training import alter, objective
 from vlprobe.training.batches import Batches, rows, split
 from vlprobe.training.learner import Learner

@@ -1,0 +1,183 @@
+"""The command line: data on stdout, one line for an error, the same command again answers at once."""
+
+import io
+import json
+
+import duckdb
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from vlprobe.cli import main
+
+
+def call(cache, *words: str, code: int = 0):
+    result = CliRunner().invoke(main.main, ["--cache", str(cache), *words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def ran(tiny, tmp_path):
+    """A cache with one run of each control, and the table that the command printed."""
+    cache = tmp_path / "cache"
+    words = ["run", "--model", "control:random", "--model", "control:constant", "--dataset", tiny, "--format", "csv"]
+    return cache, pd.read_csv(io.StringIO(call(cache, *words).stdout)), words
+
+
+def test_a_run_prints_the_numbers_of_each_model(ran):
+    _, table, _ = ran
+    assert set(table["model"]) == {"control:random", "control:constant"}
+    constant = table[(table["model"] == "control:constant") & (table["metric"] == "positive_rate")].iloc[0]
+    assert (constant["value"], constant["ties"]) == (0, constant["n_cases"])
+
+
+def test_the_same_command_again_prints_the_same(ran):
+    cache, table, words = ran
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(call(cache, *words).stdout)), table)
+
+
+def test_progress_goes_to_stderr_and_data_to_stdout(tiny, tmp_path):
+    result = call(tmp_path, "run", "--model", "control:random", "--dataset", tiny, "--format", "json")
+    assert json.loads(result.stdout)[0]["metric"] == "invariance_error"
+    assert "control:random on" in result.stderr
+
+
+def test_show_lists_runs_and_breaks_one_down(ran):
+    cache, table, _ = ran
+    runs = json.loads(call(cache, "show", "--format", "json").stdout)
+    assert {run["key"] for run in runs} == set(table["key"])
+    by = pd.read_csv(io.StringIO(call(cache, "show", runs[0]["key"][:6], "--by", "subtype", "--format", "csv").stdout))
+    assert set(by["slice"]) >= {"color", "number", "object", "simple"}
+
+
+def test_long_notes_are_folded_to_a_line_that_says_where_all_of_them_is(ran):
+    cache, _, _ = ran
+    whole = {run["model"]: run["note"] for run in json.loads(call(cache, "show", "--format", "json").stdout)}
+    note = whole["control:constant"]
+    assert note.count("Check '") >= 3 and len(note) > 500
+    table = call(cache, "show")
+    assert max(map(len, table.stdout.splitlines())) < 400
+    assert "…" in table.stdout
+    assert table.stderr.splitlines()[-1].endswith("vlprobe show --format json")
+    run = table.stdout.splitlines()[1].split()[0]
+    for command in (("show", run), ("run", "--model", "control:constant", "--dataset", _dataset(cache))):
+        lines = call(cache, *command).stderr.splitlines()
+        told = next(line for line in lines if line.startswith("Note on control:constant: "))
+        assert told.removeprefix("Note on control:constant: ").removesuffix("…") == note[: len(told) - 27]
+        assert len(told) < 240
+        assert "To read these notes whole: vlprobe show --format json" in lines
+
+
+def _dataset(cache) -> str:
+    return json.loads(call(cache, "show", "--format", "json").stdout)[0]["dataset"]
+
+
+def test_spread_units_divide_cosines_and_leave_rates_alone(ran):
+    cache, table, _ = ran
+    key = table[table["model"] == "control:random"]["key"].iloc[0]
+    spread = {run["key"]: run["spread"] for run in json.loads(call(cache, "show", "--format", "json").stdout)}[key]
+    in_spread = pd.read_csv(io.StringIO(call(cache, "show", key, "--unit", "spread", "--format", "csv").stdout))
+    one, other = (t[t["key"] == key].set_index("metric")["value"] for t in (table, in_spread))
+    assert other["sensitivity_gap"] == pytest.approx(one["sensitivity_gap"] / spread, rel=1e-6)
+    assert other["positive_rate"] == pytest.approx(one["positive_rate"])
+
+
+def test_failures_are_listed_worst_first_and_page_by_page(ran):
+    cache, table, _ = ran
+    key = table[table["model"] == "control:random"]["key"].iloc[0]
+    pages = [
+        pd.read_csv(
+            io.StringIO(call(cache, "failures", key, "--size", "3", "--page", str(n), "--format", "csv").stdout)
+        )
+        for n in (1, 2)
+    ]
+    margins = pd.concat(pages)["margin"]
+    assert margins.is_monotonic_increasing
+    assert (margins <= 0).all()
+    assert not set(pages[0]["id"]) & set(pages[1]["id"])
+
+
+def test_perturb_writes_lgips_json_lines_without_a_model(tiny, tmp_path):
+    lines = call(tmp_path, "perturb", tiny).stdout.splitlines()
+    assert len(lines) == 6
+    first = json.loads(lines[0])
+    assert first["orig_captions"][0] == "A red dog is sitting on a bench."
+    assert set(first["same_caps"]) == {"0", "1"}
+    out = tmp_path / "out.jsonl"
+    call(tmp_path, "perturb", tiny, "--limit", "2", "--output", str(out))
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_export_writes_one_file_that_duckdb_opens(ran, tmp_path):
+    cache, _, _ = ran
+    out = tmp_path / "all.duckdb"
+    call(cache, "export", str(out))
+    with duckdb.connect(str(out), read_only=True) as connection:
+        query = 'SELECT count(DISTINCT run), count(*) FROM scores JOIN cases USING ("case")'
+        runs, scores = connection.execute(query).fetchall()[0]
+        assert runs == 2
+        assert connection.execute("SELECT count(*) FROM scores").fetchall() == [(scores,)]
+    assert "exists" in call(cache, "export", str(out), code=1).stderr
+
+
+@pytest.mark.parametrize("what", ["models", "datasets", "probes", "metrics"])
+def test_list_names_what_there_is(tmp_path, what):
+    listed = json.loads(call(tmp_path, "list", what, "--format", "json").stdout)
+    assert listed
+    expected = {"models": "demo:softmax", "datasets": "demo", "probes": "lgip", "metrics": "positive_rate"}[what]
+    assert expected in [next(iter(row.values())) for row in listed]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "--model", "demo:softmaxx", "--dataset", "TINY"), "Did you mean 'demo:softmax'"),
+        (("run", "--model", "control:random", "--dataset", "csv:/no/such/file.csv"), "does not exist"),
+        (("run", "--model", "control:random", "--dataset", "TINY", "--option", "rules=papre"), "'papre'"),
+        (("show", "ffff"), "No stored run named 'ffff'"),
+        (("failures", "ffff"), "No stored run named 'ffff'"),
+        (("jobs", "--cancel", "nope"), "No job named 'nope'"),
+        (("export", "x.duckdb"), "Nothing is stored yet"),
+    ],
+)
+def test_an_error_is_one_line_and_exit_code_one(tiny, tmp_path, words, said):
+    result = call(tmp_path, *(tiny if word == "TINY" else word for word in words), code=1)
+    lines = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    assert len(lines) == 1
+    assert said in lines[0]
+    assert "Traceback" not in result.output
+
+
+def test_every_command_says_what_it_does():
+    for name, command in main.main.commands.items():
+        assert command.help, name
+        assert CliRunner().invoke(main.main, [name, "--help"]).exit_code == 0
+
+
+def test_results_of_several_probes_go_into_one_file_and_have_their_own_failures(ran, tiny, tmp_path):
+    cache, _, _ = ran
+    words = ["--model", "control:random", "--dataset", tiny, "--no-doctor"]
+    call(cache, "run", "--probe", "rococo", *words, "--option", "pictures=mix:0.9", "--option", "picture_seeds=1")
+    call(cache, "run", "--probe", "prsm", *words)
+    out = tmp_path / "several.duckdb"
+    call(cache, "export", str(out))
+    with duckdb.connect(str(out), read_only=True) as connection:
+        assert connection.execute("SELECT count(DISTINCT probe) FROM runs").fetchall() == [(3,)]
+        assert connection.execute("SELECT count(rank) > 0 FROM scores").fetchall() == [(True,)]
+    for run in json.loads(call(cache, "show", "--format", "json").stdout):
+        listed = call(cache, "failures", run["key"], "--outcome", "all", "--format", "csv").stdout
+        assert len(listed.splitlines()) > 1, run["probe"]
+
+
+def test_a_slice_a_tag_and_a_short_key_that_mean_nothing_are_said_so(ran):
+    cache, table, _ = ran
+    key = table["key"].iloc[0]
+    assert "nonsense" in call(cache, "show", key, "--by", "nonsense", code=1).stderr
+    assert "broken" in call(cache, "failures", key, "--tag", "broken", code=1).stderr
+
+
+def test_an_option_named_twice_is_refused_and_not_taken_by_its_last_value(tiny, tmp_path):
+    twice = ("--option", "policies=danger", "--option", "policies=rand-voca")
+    found = call(tmp_path, "run", "--model", "control:random", "--dataset", tiny, "--probe", "rococo", *twice, code=2)
+    assert "'policies' is named more than once. Name it once; a comma separates the values of a list" in found.stderr

@@ -1,0 +1,187 @@
+"""A dashboard that is really served: what reaches it before a sign-in, and how it ends."""
+
+import contextlib
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.web.server.starlette.starlette_app_utils import create_signed_value, generate_xsrf_token_string
+from websockets.sync.client import ClientConnection, connect
+
+ROOT = Path(__file__).resolve().parents[2]
+COOKIE_SECRET = secrets.token_hex()
+PROVIDER = f"""
+[auth]
+redirect_uri = "http://localhost:8501/oauth2callback"
+cookie_secret = "{COOKIE_SECRET}"
+client_id = "vlprobe"
+client_secret = "none"
+server_metadata_url = "https://localhost/.well-known/openid-configuration"
+"""
+
+
+@dataclass
+class Served:
+    """A dashboard, and the address that it answers at."""
+
+    process: subprocess.Popen
+    port: int
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def wait(self) -> "Served":
+        deadline = time.monotonic() + 60
+        while True:
+            assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=5):
+                return self
+            time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return unused.getsockname()[1]
+
+
+@contextlib.contextmanager
+def serving(folder: Path, *options: str) -> Iterator[Served]:
+    """A dashboard of its own, with a new home and an empty cache; only what was started here is ended."""
+    port, log = free_port(), folder / "log.txt"
+    command = [sys.executable, "-m", "vlprobe", "--cache", str(folder / "cache"), "dashboard", "--port", str(port)]
+    environment = os.environ | {"HOME": str(folder), "STREAMLIT_SERVER_HEADLESS": "true", "OMP_NUM_THREADS": "1"}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, *options], cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        yield Served(process, port, log)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A dashboard that lets one person in, and knows a provider."""
+    folder = tmp_path_factory.mktemp("guarded")
+    (folder / ".streamlit").mkdir()
+    (folder / ".streamlit" / "secrets.toml").write_text(PROVIDER)
+    with serving(folder, "--sign-in", "ada@example.org") as served:
+        yield served.wait()
+
+
+@dataclass
+class Visitor:
+    """A browser's session: its id, and what it sends with each request."""
+
+    session: str
+    headers: dict[str, str]
+
+
+@contextlib.contextmanager
+def visiting(served: Served, email: str = "") -> Iterator[Visitor]:
+    """Somebody whose first page has been drawn; with an address, signed in as the provider would have done it."""
+    token = generate_xsrf_token_string()
+    cookies = [f"_streamlit_xsrf={token}"]
+    if email:
+        claims = {"email": email, "email_verified": True, "is_logged_in": True, "origin": served.url}
+        value = create_signed_value(COOKIE_SECRET, "_streamlit_user", json.dumps(claims)).decode()
+        cookies.append(f"_streamlit_user={value}")
+    headers = {"Cookie": "; ".join(cookies), "X-Xsrftoken": token}
+    with connect(
+        f"ws://127.0.0.1:{served.port}/_stcore/stream",
+        origin=served.url,
+        subprotocols=["streamlit", token],
+        additional_headers=headers,
+        max_size=None,
+    ) as socket_:
+        yield Visitor(drawn(socket_), headers)
+
+
+def drawn(connection: ClientConnection) -> str:
+    """Asks for the first page; returns the session's id once it is there."""
+    asked = BackMsg()
+    asked.rerun_script.query_string = ""
+    connection.send(asked.SerializeToString())
+    session = ""
+    while True:
+        message = ForwardMsg.FromString(connection.recv(timeout=60))
+        if message.WhichOneof("type") == "new_session":
+            session = message.new_session.initialize.session_id
+        elif message.WhichOneof("type") == "script_finished":
+            return session
+
+
+def upload(served: Served, visitor: Visitor, session: str = "") -> int:
+    """The status with which the server answers a small file."""
+    boundary = uuid.uuid4().hex
+    body = (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.png"\r\n\r\nx\r\n--{boundary}--\r\n'
+    )
+    request = urllib.request.Request(
+        f"{served.url}/_stcore/upload_file/{session or visitor.session}/{uuid.uuid4()}",
+        body.encode(),
+        visitor.headers | {"Content-Type": f"multipart/form-data; boundary={boundary}"},
+        method="PUT",
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@pytest.mark.parametrize(("email", "status"), [("", 403), ("eve@example.net", 403), ("ada@example.org", 204)])
+def test_who_was_not_let_in_uploads_nothing(guarded, email, status):
+    with visiting(guarded, email) as visitor:
+        assert upload(guarded, visitor) == status
+
+
+def test_a_session_that_nobody_has_is_no_way_to_upload(guarded):
+    with visiting(guarded) as visitor:
+        assert upload(guarded, visitor, str(uuid.uuid4())) == 403
+        assert upload(guarded, visitor, "a/../b") == 403
+
+
+def test_without_a_sign_in_everybody_who_reaches_the_dashboard_uploads_and_a_signal_ends_it(tmp_path):
+    with serving(tmp_path) as served:
+        served.wait()
+        with visiting(served) as visitor:
+            assert upload(served, visitor) == 204
+        ended(served, signal.SIGTERM)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_the_guarded_dashboard_or_leaves_no_server_on_its_port(tmp_path, number):
+    with serving(tmp_path, "--sign-in", "*") as served:
+        served.wait()
+        ended(served, number)
+        assert "Traceback" not in served.log.read_text()
+
+
+def ended(served: Served, number: signal.Signals) -> None:
+    """Signals the process that was started; it ends, and its port is free again."""
+    served.process.send_signal(number)
+    served.process.wait(timeout=30)
+    with socket.socket() as again:
+        again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        again.bind(("127.0.0.1", served.port))

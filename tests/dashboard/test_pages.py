@@ -1,0 +1,354 @@
+"""Every page, without a browser: what it shows equals what the views say, and nothing that is data becomes Markdown."""
+
+import functools
+import html
+import re
+import time
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from tests.conftest import make_tiny
+from vlprobe import views
+from vlprobe.dashboard import cards as dashboard_cards
+from vlprobe.render import charts, numbers
+from vlprobe.render.html import cards, cases
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+PROBES = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}
+PAGES = ["overview", "run", "failures", "compare", "breakdown", *PROBES]
+RANDOM, CONSTANT = "control:random", "control:constant"
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("pages")
+    store = Store(folder / "cache")
+    execute(Request((RANDOM, CONSTANT), make_tiny(folder / "tiny"), "lgip"), store)
+    return store
+
+
+def open_page(monkeypatch: pytest.MonkeyPatch, store: Store, name: str = "overview", **query: str) -> AppTest:
+    """Opens a page on a store, with these parameters in the URL."""
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", store.root)
+    monkeypatch.chdir(ROOT)
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for key, value in query.items():
+        at.query_params[key] = value
+    at.switch_page(f"pages/{name}.py").run()
+    assert not at.exception, at.exception[0].message
+    return at
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch):
+    return functools.partial(open_page, monkeypatch)
+
+
+def bodies(at: AppTest) -> str:
+    """The page's HTML, without its style."""
+    return " ".join(element.proto.body for element in at.get("html") if "<style>" not in element.proto.body)
+
+
+def words(at: AppTest) -> str:
+    """What the page's HTML says, without its elements."""
+    return html.unescape(re.sub(r"<[^>]+>", "", bodies(at)))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
+    at = shown(store).switch_page(f"pages/{page}.py").run()
+    assert not at.exception
+    assert not at.error
+    if page == "overview":
+        assert [button.label for button in at.button] == ["Run the demo"]
+    elif page == "run":
+        assert "None yet" in words(at)
+    elif page in PROBES:
+        assert [button.label for button in at.button] == ["Run it on the demo data"]
+        assert at.code[0].value.endswith(f"--probe {PROBES[page]}")
+    else:
+        assert "Nothing has been run yet" in at.info[0].value
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_answers_with_results(shown, filled: Store, page: str):
+    at = shown(filled).switch_page(f"pages/{page}.py").run()
+    assert not at.exception
+    assert not at.error
+    assert at.title[0].value == page.capitalize()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_link_to_a_page_on_a_fresh_server_gets_the_frame(monkeypatch, filled: Store, page: str):
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", filled.root)
+    at = AppTest.from_file(str(ROOT / "pages" / f"{page}.py"), default_timeout=60)
+    monkeypatch.setattr("vlprobe.dashboard.frame.main", lambda: entered.append(page))
+    entered: list[str] = []
+    at.run()
+    assert not at.exception
+    assert entered == [page]
+    assert not at.title
+
+
+def test_the_overview_answers_under_its_own_name_too_with_what_the_link_says(monkeypatch, filled: Store):
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", filled.root)
+    monkeypatch.chdir(ROOT)
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    pages: list[str] = []
+    navigation = st.navigation
+    monkeypatch.setattr(
+        st, "navigation", lambda every, **how: pages.extend(p.url_path for p in every) or navigation(every, **how)
+    )
+    at._page_hash = calc_hash("overview")  # Streamlit's name for the page at /overview
+    at.query_params["average"] = "micro"
+    at.run()
+    assert not at.exception
+    assert {"", "overview"} <= set(pages)
+    assert at.title[0].value == "Overview"
+    assert at.query_params["average"] == "micro"
+    assert "The numbers" in [header.value for header in at.header]
+
+
+@pytest.mark.parametrize(("average", "unit"), [("macro", "cosine"), ("micro", "spread")])
+def test_the_overview_shows_the_numbers_of_the_views(shown, filled: Store, average: str, unit: str):
+    at = shown(filled, "overview", average=average, unit=unit)
+    key = views.runs.question_sets(filled)["case_key"].iloc[0]
+    text = words(at)
+    for row in views.estimates.estimates(filled, key, "all", average, unit).itertuples():
+        own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
+        assert numbers.number(row.value, own) + numbers.interval(row.low, row.high, own) + f"n = {row.n_items}" in text
+
+
+def test_notes_of_untrained_models_are_shown(shown, filled: Store):
+    at = shown(filled, "overview")
+    assert "draws each embedding by lot" in at.info[0].value
+
+
+def test_a_changed_picker_goes_into_the_url_and_paging_begins_again(shown, filled: Store):
+    at = shown(filled, "failures", kind="combined", outcome="all", page="2")
+    at.selectbox(key="kind").set_value("paraphrase").run()
+    assert at.query_params["kind"] == "paraphrase"
+    assert "page" not in at.query_params
+    at.selectbox(key="kind").set_value("flip").run()
+    assert "kind" not in at.query_params
+
+
+def test_a_link_reopens_exactly_that_view(shown, filled: Store):
+    query = {"model": RANDOM, "kind": "combined", "type": "color", "outcome": "all", "sort": "best", "page": "2"}
+    at = shown(filled, "failures", **query)
+    key = views.runs.question_sets(filled)["case_key"].iloc[0]
+    chosen = views.filter.Filter(RANDOM, "combined", "color", outcome="all", sort="best")
+    expected, total = views.cases.failures(filled, key, chosen, 2, dashboard_cards.SIZE)
+    assert total > dashboard_cards.SIZE
+    assert [button.key for button in at.button if button.label == "Details"] == [f"open_{n}" for n in expected["case"]]
+    text = words(at)
+    for texts in expected["texts"]:
+        assert texts[0] in text
+        assert texts[1] in text
+
+
+def test_nonsense_in_the_url_falls_back_to_what_there_is(shown, filled: Store):
+    at = shown(filled, "failures", model="no", kind="<b>", page="-3", outcome="x", sort="y", set="../..", case="z")
+    assert not at.error
+    assert at.selectbox(key="model").value == CONSTANT  # the first by name
+    assert any(button.label == "Details" for button in at.button)
+
+
+def test_a_link_to_results_that_are_not_here_says_so_before_anything_else(shown, filled: Store):
+    at = shown(filled, "failures", set="zzz", model="no*pe", kind="xx", sort="up")
+    told = at.warning[0].value
+    assert told == (
+        r"This link is about results that are not here: question set “zzz”, model “no\*pe”, kind of question “xx”. "
+        "What follows is about what is here."
+    )
+    place = [element.type for element in at.main]
+    assert place.index("warning") < place.index("title")
+    assert "kind" not in at.query_params
+    assert len(shown(filled, "failures", model="x" * 5000).warning[0].value) < 300
+    assert at.query_params["model"] == CONSTANT
+    at.selectbox(key="kind").set_value("combined").run()  # what is picked here and now is here
+    assert not at.warning
+
+
+def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(shown, filled: Store):
+    key = views.runs.question_sets(filled)["case_key"].iloc[0]
+    at = shown(filled, "failures", set=key, model=RANDOM, kind="flip", type="color", other=CONSTANT)
+    assert not at.warning
+    at.selectbox(key="kind").set_value("paraphrase").run()  # which has no such type
+    assert not at.warning
+    at.selectbox(key="model").set_value(CONSTANT).run()  # nobody is beside oneself
+    assert not at.warning
+    at.selectbox(key="sort").set_value("best").run()
+    assert not at.warning
+
+
+def test_the_outcome_counts_are_those_of_the_view(shown, filled: Store):
+    at = shown(filled, "failures", model=RANDOM)
+    key = views.runs.question_sets(filled)["case_key"].iloc[0]
+    counts = views.cases.outcomes(filled, key, views.filter.Filter(RANDOM))
+    options = at.get_by_key("outcome").options if hasattr(at, "get_by_key") else []
+    assert [f"{name.capitalize()} {count:,}" for name, count in counts.items()] == list(options)
+    assert f"**{counts['fooled']}** times of **{counts['all']}**" in at.markdown[-1].value
+
+
+def test_details_open_from_the_url_and_name_the_command(shown, filled: Store):
+    key = views.runs.question_sets(filled)["case_key"].iloc[0]
+    first = views.cases.failures(filled, key, views.filter.Filter(RANDOM))[0].iloc[1]
+    at = shown(filled, "failures", model=RANDOM, case=first["id"])
+    assert first["rule"] in words(at)
+    commands = [code.value for code in at.code if code.value.startswith("vlprobe failures")]
+    assert len(commands) == 1
+    run = views.runs.runs(filled).query("model == @RANDOM")["key"].iloc[0]
+    assert run[:8] in commands[0]
+
+
+def test_no_case_left_says_so(shown, filled: Store):
+    at = shown(filled, "failures", words="zebra crossing in space")
+    assert "No case passes" in at.info[0].value
+
+
+def test_a_missing_picture_is_a_line_and_not_an_error(shown, tmp_path: Path):
+    store = Store(tmp_path / "cache")
+    execute(Request((CONSTANT,), make_tiny(tmp_path / "gone"), "lgip", limit=1), store)
+    for path in (tmp_path / "gone").glob("*.png"):
+        path.unlink()
+    at = shown(store, "failures")
+    assert not at.error
+    assert "0.png is missing or damaged" in words(at)
+
+
+@pytest.mark.parametrize("averaging", ["macro", "micro"])
+@pytest.mark.parametrize("by", ["subtype", "rule", "strength_bin", "tag:thing"])
+def test_the_breakdown_shows_the_numbers_of_the_views(shown, filled: Store, by: str, averaging: str):
+    at = shown(filled, "breakdown", metric="positive_rate", by=by, average=averaging)
+    key = views.runs.question_sets(filled)["case_key"].iloc[0]
+    table = views.estimates.estimates(filled, key, by, averaging).query("metric == 'positive_rate'")
+    assert len(table)
+    text = words(at)
+    for row in table.itertuples():
+        cells = numbers.number(row.value, "rate") + (numbers.interval(row.low, row.high, "rate") or "-")
+        assert row.model + cells + f"{row.n_items}{row.n_cases}{row.ties}" in text
+
+
+def test_a_slice_that_a_model_lacks_is_a_dash_with_n_0():
+    at = AppTest.from_function(_one_slice_missing).run()
+    assert not at.exception
+    assert "b--000" in words(at)
+
+
+def _one_slice_missing():
+    import pandas as pd
+
+    from vlprobe import views
+    from vlprobe.dashboard import tables
+
+    table = pd.DataFrame(
+        [("a", "color", 0.5, 0.4, 0.6, 3, 9, 0)],
+        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases", "ties"],
+    )
+    metric = views.runs.metrics("lgip")["positive_rate"]
+    tables.slices(table, metric, "cosine", {"color": "Colour"}, ["a", "b"], charts.styles.styles(["a", "b"]), "Type")
+
+
+def test_a_bad_job_in_the_url_is_one_line(shown, filled: Store):
+    at = shown(filled, "run", job="nonsense")
+    assert "No job named" in at.error[0].value
+    assert at.button(key="start")
+
+
+def test_start_is_off_until_something_is_chosen(shown, filled: Store):
+    at = shown(filled, "run")
+    assert at.button(key="start").disabled
+    at.multiselect(key="run_models").set_value([RANDOM]).run()
+    assert not at.button(key="start").disabled
+    at.multiselect(key="run_lgip_kinds").set_value([]).run()
+    assert at.button(key="start").disabled
+
+
+def test_start_makes_a_job_of_what_was_chosen(shown, filled: Store, tiny: str, monkeypatch):
+    begun: list[Request] = []
+    monkeypatch.setattr(jobs, "start", lambda request, store: begun.append(request) or "")
+    at = shown(filled, "run")
+    at.multiselect(key="run_models").set_value([RANDOM, CONSTANT])
+    at.selectbox(key="run_lgip_rules").set_value("paper")
+    at.number_input(key="run_limit").set_value(5)
+    at.text_input(key="run_own").set_value(f" {tiny} ")
+    at.run()
+    at.button(key="start").click().run()
+    assert begun[0].models == (RANDOM, CONSTANT)
+    assert begun[0].options["rules"] == "paper"
+    assert begun[0].limit == 5
+    assert begun[0].dataset == tiny
+
+
+def test_a_job_that_cannot_start_is_one_line(shown, filled: Store, monkeypatch):
+    from vlprobe.errors import InvalidInput
+
+    def refuse(request, store):
+        raise InvalidInput("Cannot write *here*.")
+
+    monkeypatch.setattr(jobs, "start", refuse)
+    at = shown(filled, "run")
+    at.multiselect(key="run_models").set_value([RANDOM]).run()
+    at.button(key="start").click().run()
+    assert at.error[0].value == r"Cannot write \*here\*."
+    assert not at.exception
+
+
+def test_a_finished_job_links_to_its_results_and_a_failed_one_can_go_on(shown, tmp_path: Path):
+    store = Store(tmp_path / "cache")
+    job_id = jobs.start(Request((CONSTANT,), make_tiny(tmp_path / "tiny"), "lgip", device="cpu"), store)
+    bad = jobs.start(Request((CONSTANT,), "csv:/nowhere.csv", "lgip", device="cpu"), store)
+    deadline = time.monotonic() + 60
+    while not all(jobs.read(store, one).ended for one in (job_id, bad)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    at = shown(store, "run", job=job_id)
+    assert "Done" in words(at)
+    assert [link.proto.label for link in at.get("page_link")] == ["See the numbers", "See the failures"]
+    at = shown(store, "run", job=bad)
+    assert "nowhere.csv" in at.error[0].value
+    assert any(button.label == "Resume" for button in at.button)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown_before", "shown_after"),
+    [
+        ("A red dog.", "A blue dog.", "A <del>red</del> dog.", "A <ins>blue</ins> dog."),
+        ("A dog runs.", "In this image, a dog runs.", "A dog runs.", "<ins>In this image,</ins> a dog runs."),
+        ("<b> & $5", "<i> & $5", "&lt;<del>b</del>&gt; &amp; $5", "&lt;<ins>i</ins>&gt; &amp; $5"),
+        ("same", "same", "same", "same"),
+        ("two dogs run", "a dog runs", "<del>two dogs run</del>", "<ins>a dog runs</ins>"),
+    ],
+)
+def test_changed_words_are_marked_and_everything_is_escaped(before, after, shown_before, shown_after):
+    found = cases.diff(before, after)
+    plain = [re.sub(r"</?(del|ins)>", "", side) for side in found]
+    assert plain == [html.escape(before), html.escape(after)]
+    if "two" not in before:
+        assert found == (shown_before, shown_after)
+
+
+@pytest.mark.parametrize(
+    ("kind", "margin", "word"),
+    [("flip", -0.1, "Fooled"), ("flip", 0.0, "Tied"), ("flip", 0.1, "Held"), ("paraphrase", -0.2, "Moved")],
+)
+def test_a_verdict_is_a_word_and_not_a_colour_alone(kind: str, margin: float, word: str):
+    assert word in cards.verdict(kind, margin)
+
+
+def test_what_was_left_out_stands_beside_the_numbers(shown, filled: Store):
+    at = shown(filled, "overview")
+    key = views.runs.question_sets(filled)["case_key"].iloc[0]
+    dropped = views.runs.facts(filled, key)["dropped"]
+    assert dropped
+    text = words(at)
+    for reason, count in dropped.items():
+        assert f"{reason}{count:,}" in text

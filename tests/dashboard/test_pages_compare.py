@@ -1,0 +1,353 @@
+"""The Compare page, without a browser: words, numbers, the scatter and the cases that it leads to."""
+
+import html
+import json
+import math
+import re
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import make_tiny
+from tests.dashboard.test_pages import bodies, open_page, words
+from tests.views.test_compare import (
+    MODELS,
+    filled,  # noqa: F401 (fixtures)
+    key,  # noqa: F401 (fixtures)
+    partial_answers,  # noqa: F401 (fixtures)
+)
+from vlprobe import views
+from vlprobe.dashboard import cards
+from vlprobe.dashboard import compare as dashboard_compare
+from vlprobe.render import charts, numbers
+from vlprobe.render.html import compare, elements
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+AREA = ((-0.1, -0.1), (0.3, -0.1), (0.3, 0.05), (-0.1, 0.05))
+IN_URL = ";".join(f"{x:.5f},{y:.5f}" for x, y in AREA)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, filled: Store):  # noqa: F811
+    return partial(open_page, monkeypatch, filled, "compare")
+
+
+def figure(at: AppTest) -> dict:
+    return json.loads(at.get("plotly_chart")[0].proto.spec)
+
+
+def shown_cases(at: AppTest) -> list[str]:
+    return [button.key for button in at.button if button.label == "Details"]
+
+
+def expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[str]:  # noqa: F811
+    table, _ = views.cases.failures(store, key, chosen, 1, cards.SIZE)
+    return [f"open_{case}" for case in table["case"]]
+
+
+def mark(at: AppTest, box: list | None = None, lasso: list | None = None) -> AppTest:
+    """What dragging over the scatter does."""
+    element = at.get("plotly_chart")[0]
+    states = at._tree.get_widget_states()
+    widget = states.widgets.add()
+    widget.id = element.proto.id
+    drawn = {"points": [], "point_indices": [], "box": box or [], "lasso": lasso or []}
+    widget.string_value = json.dumps({"selection": drawn})
+    return at._run(states)
+
+
+def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
+    store = Store(tmp_path / "cache")
+    execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1, examine=False), store)
+    at = open_page(monkeypatch, store, "compare")
+    assert "takes two" in at.info[0].value
+    assert [link.proto.label for link in at.get("page_link")] == ["Ask another model"]
+    assert not at.get("plotly_chart")
+
+
+def test_the_table_has_the_numbers_of_the_view(shown, filled: Store, key: str):  # noqa: F811
+    average, unit = "micro", "spread"
+    at = shown(average=average, unit=unit)
+    assert not at.error
+    text = words(at)
+    for row in views.compare.compare(filled, key, MODELS, average, unit).itertuples():
+        own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
+        size = f"{charts.compare.signed(row.difference, own)} ({charts.compare.between(row.low, row.high, own)})"
+        told = f"{numbers.number(row.value, own)} {compare.WORDS[row.verdict]}{size}"
+        assert told + charts.compare.chance(row.p_holm) in text
+
+
+def test_every_number_says_its_unit_direction_chance_meaning_and_source(shown, filled: Store):  # noqa: F811
+    for text in (words(shown()), words(open_overview(shown, filled))):
+        for metric in views.runs.metrics("lgip").values():
+            assert html.unescape(f"{metric.help} Source: {metric.source}.") in text
+        assert "Positive ratein % · ↑ higher is better · guessing gets 50 %" in text
+
+
+def open_overview(shown: partial, store: Store) -> AppTest:
+    return shown.func(*shown.args[:1], store, "overview")
+
+
+def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(monkeypatch, partial_answers: Store):  # noqa: F811
+    text = words(open_page(monkeypatch, partial_answers, "compare", base="partial", **{"with": MODELS[0]}))
+    assert f"Left out against {MODELS[0]} up to 3." in text
+    assert "n = 3, 3 left out; baseline there" in text
+    assert "n = 4" in text  # of the baseline, which answered half of a picture too
+    assert "may leave out 0 where these are tied" in text
+    whole = words(open_page(monkeypatch, partial_answers, "compare", base=MODELS[0], **{"with": "partial"}))
+    assert "n = 6" in whole
+
+
+def test_the_url_says_who_is_compared_with_whom(shown, filled: Store, key: str):  # noqa: F811
+    at = shown(base=MODELS[2], **{"with": MODELS[0]}, area=IN_URL)
+    assert at.selectbox(key="base").value == MODELS[2]
+    assert at.multiselect(key="with").value == [MODELS[0]]
+    looks = charts.styles.styles(views.runs.models(filled))
+    shapes = [elements.SHAPES[looks[name][1]] for name in (MODELS[0], MODELS[2])]
+    assert f"{shapes[0]} {MODELS[0]} against {shapes[1]} {MODELS[2]}" in words(at)
+    assert f"{MODELS[1]} against" not in words(at)
+    at.multiselect(key="with").set_value([MODELS[0], MODELS[1]]).run()
+    assert at.query_params["with"] == "|".join(MODELS[:2])
+    assert at.query_params["area"] == IN_URL
+    at.selectbox(key="other").set_value(MODELS[1]).run()
+    title = figure(at)["layout"]["yaxis"]["title"]["text"]
+    assert MODELS[1] in title
+
+
+def test_nonsense_in_the_url_falls_back_to_what_there_is(shown):
+    at = shown(base="x", **{"with": "y|z"}, area="nan,1;2,3;4,5", bucket="?", kind="!", tool=":", other="-", sort="up")
+    assert not at.error
+    assert at.selectbox(key="base").value == MODELS[0]
+    assert at.multiselect(key="with").value == list(MODELS[1:])
+    assert "shapes" not in figure(at)["layout"]
+
+
+def test_a_model_keeps_its_mark_when_another_is_stored_and_in_a_copy_that_cannot_be_written(
+    monkeypatch,
+    tmp_path: Path,
+    filled: Store,  # noqa: F811
+    key: str,  # noqa: F811
+):
+    run = views.runs.runs_of(filled, key).set_index("model")["key"][MODELS[0]]
+    fewer = Store(shutil.copytree(filled.root, tmp_path / "cache"))
+    shutil.rmtree(fewer.root / "runs" / run)
+    marked = r'color:(#\w+)">(.)</span> (dealt:<wbr>2|control:<wbr>random)'
+    looks = set(re.findall(marked, bodies(open_page(monkeypatch, fewer, "overview"))))
+    assert len(looks) == 2
+    shutil.copytree(filled.root / "runs" / run, fewer.root / "runs" / run)
+    for path in (fewer.root, *fewer.root.rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o222)
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    assert set(re.findall(marked, bodies(open_page(monkeypatch, fewer, "overview")))) == looks
+    assert {color for color, _, name in looks if name.startswith("control")} == {charts.styles.GREY}
+
+
+def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(shown):
+    at = shown(base=MODELS[1])
+    assert at.multiselect(key="with").value == [MODELS[0], MODELS[2]]
+    at.multiselect(key="with").set_value([]).run()
+    assert not at.exception
+    assert at.multiselect(key="with").value == []
+    assert at.query_params["with"] == ""
+    assert "Choose one to 3 models in the list above" in at.info[0].value
+    assert not at.get("plotly_chart")
+    at.multiselect(key="with").set_value([MODELS[2]]).run()
+    assert f"{MODELS[2]} against" in words(at)
+    assert MODELS[0] not in words(at)
+
+
+def test_a_new_baseline_leaves_no_empty_list(shown):
+    at = shown(base=MODELS[1], **{"with": MODELS[0]})
+    at.selectbox(key="base").set_value(MODELS[0]).run()
+    assert at.multiselect(key="with").value == list(MODELS[1:])
+    assert not at.warning
+
+
+def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(shown):
+    at = shown(base="gone", **{"with": f"{MODELS[2]}|also*gone"})
+    told = at.warning[0].value
+    assert told.startswith("This link is about results that are not here: ")
+    assert "baseline “gone”" in told
+    assert r"compared with it “also\*gone”" in told
+    assert at.multiselect(key="with").value == [MODELS[2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        *[(IN_URL, 4), ("", 0), ("1,2;3,4", 0), ("1,2;3,4;5,inf", 0), ("1,2;3,4;5", 0), ("a,b;c,d;e,f", 0)],
+        *[(";".join(["1,2"] * 42), 0), (";".join(["1,2"] * 41), 41)],
+    ],
+)
+def test_corners_are_read_from_a_url_or_not_at_all(text: str, count: int):
+    assert len(dashboard_compare.corners(text)) == count
+
+
+def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
+    at = shown()
+    counts = views.compare.who_is_fooled(filled, key, *MODELS[:2], "flip").counts
+    traces = {trace["name"]: trace["x"] for trace in figure(at)["data"]}
+    points, total = views.compare.scatter(filled, key, *MODELS[:2], "flip")
+    assert list(traces) == ["both held", "both fooled", f"only {MODELS[0]} fooled", f"only {MODELS[1]} fooled"]
+    sentence = next(text.value for text in at.markdown if "cases fool only" in text.value)
+    assert f"**{counts['only_first']}** cases fool only" in sentence
+    assert f"**{counts['only_second']}** only" in sentence
+    assert f"{counts['both_fooled']} both and {counts['both_held']} neither" in sentence
+    assert "exchanged as a whole" in sentence  # a picture has several cases
+    assert len(points) == total
+    assert f"Drawn: {len(points)}" not in words(at)
+
+
+def test_only_a_share_of_many_cases_is_drawn_and_it_says_so(shown, monkeypatch):
+    monkeypatch.setattr(views.compare, "scatter", partial(views.compare.scatter, most=20))
+    at = shown(kind="combined")
+    assert "Drawn: 20 of" in words(at)
+
+
+def test_a_marked_box_fills_the_gallery_with_every_case_inside(shown, filled: Store, key: str):  # noqa: F811
+    at = mark(shown(), box=[{"xref": "x", "yref": "y", "x": [-0.1, 0.3], "y": [-0.1, 0.05]}])
+    assert at.query_params["area"] == IN_URL
+    chosen = views.filter.Filter(MODELS[0], "flip", outcome="all", sort="difference", other=MODELS[1], within=AREA)
+    counts = views.compare.buckets(filled, key, chosen)
+    assert 0 < counts["all"] < views.compare.scatter(filled, key, *MODELS[:2], "flip")[1]
+    assert f"{counts['all']} of" in words(at)
+    assert shown_cases(at) == expected_cases(filled, key, chosen)
+    assert figure(at)["layout"]["shapes"][0]["path"].startswith("M -0.1,-0.1 L 0.3,-0.1")
+    at.button(key="unmark").click().run()
+    assert "area" not in at.query_params
+    assert "shapes" not in figure(at)["layout"]
+
+
+def test_a_lasso_is_thinned_until_a_link_can_bear_it(shown):
+    turns = [2 * math.pi * step / 300 for step in range(300)]
+    lasso = {"x": [0.3 * math.cos(turn) for turn in turns], "y": [0.3 * math.sin(turn) for turn in turns]}
+    at = mark(shown(tool="lasso", page="2", bucket="both_fooled"), lasso=[lasso])
+    corners = dashboard_compare.corners(at.query_params["area"])
+    assert 30 <= len(corners) <= dashboard_compare.CORNERS
+    assert all(math.hypot(*corner) == pytest.approx(0.3, abs=1e-4) for corner in corners)
+    assert not {"page", "bucket"} & set(at.query_params)
+    assert figure(at)["layout"]["dragmode"] == "lasso"
+
+
+def test_a_link_to_a_bucket_shows_the_cases_of_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
+    at = shown(bucket="only_second", area=IN_URL)
+    turned = tuple((y, x) for x, y in AREA)
+    chosen = views.filter.Filter(
+        MODELS[1], "flip", sort="difference", other=MODELS[0], other_outcome="held", within=turned, outcome="fooled"
+    )
+    assert expected_cases(filled, key, chosen)
+    assert shown_cases(at) == expected_cases(filled, key, chosen)
+
+
+@pytest.mark.parametrize(
+    ("probe", "kind"),
+    [("lgip", "paraphrase"), ("visla", "t2t"), ("prsm", "ranking")],
+)
+def test_the_page_answers_for_every_probe(monkeypatch, every_probe: Store, probe: str, kind: str):
+    keys = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
+    at = open_page(monkeypatch, every_probe, "compare", set=keys[probe], kind=kind)
+    assert not at.error
+    assert "nan" not in words(at)
+    there = {element.key for element in at.get("button_group")}
+    assert ("bucket" in there) == (kind not in ("paraphrase", "ranking"))
+
+
+def row(metric: str, base: float, value: float, low: float, high: float, p: float, verdict: str) -> dict:
+    given = {"metric": metric, "averaging": "macro", "baseline": "<b>a", "model": "m&n", "base": base, "value": value}
+    return given | {
+        **{"difference": value - base, "low": low, "high": high},
+        **{"p": p, "p_holm": p, "verdict": verdict, "n_items": 9},
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            row("positive_rate", 0.845, 0.883, 0.021, 0.055, 0.0001, "better"),
+            "m&n is better than <b>a at Positive rate: 88.3 % against 84.5 %, a difference of 3.8 points "
+            "(95 % interval 2.1 to 5.5).",
+        ),
+        (
+            row("invariance_error", 0.01, 0.015, 0.004, 0.006, 0.01, "worse"),
+            "<b>a is better than m&n at Invariance error: 0.0100 against 0.0150, a difference of 0.0050 "
+            "(95 % interval 0.0040 to 0.0060).",
+        ),
+        (
+            row("positive_rate", 0.9, 0.8, -0.15, -0.05, 0.01, "worse"),
+            "<b>a is better than m&n at Positive rate: 90.0 % against 80.0 %, a difference of 10.0 points "
+            "(95 % interval 5.0 to 15.0).",
+        ),
+        (
+            row("positive_rate", 0.9, 0.89, -0.03, 0.01, 0.62, "tied"),
+            "At Positive rate these are tied: 89.0 % against 90.0 %. A difference of 1.0 points may be chance "
+            "(p = .62).",
+        ),
+    ],
+)
+def test_a_sentence_names_the_better_one_first_and_escapes_names(given: dict, told: str):
+    metrics, looks = views.runs.metrics("lgip"), charts.styles.styles(["<b>a", "m&n"])
+    table = pd.DataFrame([given])
+    body = compare.in_words(table, metrics, "cosine", looks, [given["metric"]])
+    assert "<b>a" not in body
+    at = AppTest.from_function(_said, args=(body,)).run()
+    assert told in words(at)
+    word = {"tied": "tied at 1"}.get(given["verdict"], f"{given['verdict']} at 1")
+    assert f"Of 1 numbers, m&n is {word}." in html.unescape(body)
+
+
+@given(st.floats(0, 1, exclude_max=False))
+@example(0.04996)
+@example(0.0499999999)
+@example(0.05)
+@example(0.0996)
+def test_a_printed_p_is_never_on_the_other_side_of_the_level_of_significance(p: float):
+    text = charts.compare.chance(p)
+    sign, value = re.fullmatch(r"p ([=<]) (1|\.\d+)", text).groups()
+    assert (float(value) < 0.05 or (sign, value) == ("<", ".05")) == (p < 0.05)
+    assert float(value) == pytest.approx(p, abs=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("only_first", "only_second", "p", "told"),
+    [
+        (9, 2, 0.01, r"**m\_one is fooled more often than two, by more than chance explains**"),
+        (2, 9, 0.01, r"**two is fooled more often than m\_one, by more than chance explains**"),
+        (2, 9, 0.05, "**These are tied: a split as uneven may be chance**"),
+        (5, 5, 1.0, "**These are tied: a split as uneven may be chance**"),
+    ],
+)
+def test_who_is_fooled_more_often_is_told_against_the_other_model(only_first: int, only_second: int, p: float, told):
+    counts = {"both_fooled": 1, "only_first": only_first, "only_second": only_second, "both_held": 80}
+    sentence = dashboard_compare._fooled(views.compare.Outcomes(counts, 0, 0, 0, p, True), "m_one", "two")
+    assert told in sentence
+    assert "than by chance" not in sentence
+
+
+def _said(body: str):
+    import streamlit as st
+
+    st.html(body)
+
+
+def test_ties_lie_with_the_fooled():
+    points = pd.DataFrame(
+        {"case": range(4), "margin": [0.0, 0.1, 0.0, 0.1], "other_margin": [0.1, 0.0, 0.0, 0.1]}
+        | {"subtype": "color", "source": ["<red>", "", "", ""], "target": ["blue", "", "", ""]}
+    )
+    drawn = charts.compare.margins(points, "a", "b", charts.styles.styles(["a", "b"]), {"color": "Colour"})
+    assert {trace.name: len(trace.x) for trace in drawn.data} == {
+        **{"both held": 1, "both fooled": 1, "only a fooled": 1, "only b fooled": 1}
+    }
+    assert drawn.data[2].text[0] == "Colour: &lt;red&gt; → blue"
+    assert drawn.data[2].marker.symbol != drawn.data[3].marker.symbol
+    moved = charts.compare.margins(points, "a", "b", charts.styles.styles(["a", "b"]), {}, moved=True)
+    assert [len(trace.x) for trace in moved.data] == [4]

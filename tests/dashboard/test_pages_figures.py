@@ -1,0 +1,129 @@
+"""The papers' figures on their pages, on a small store that holds all five probes."""
+
+import os
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.dashboard.test_pages import bodies, open_page
+from vlprobe import registry, views
+from vlprobe.dashboard import figures as dashboard_figures
+from vlprobe.dashboard.card import changed
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import influence, substitution
+from vlprobe.runs import jobs
+from vlprobe.storage import access
+from vlprobe.storage.store import Store
+from vlprobe.types import Picture
+
+RANDOM, CONSTANT = "control:random", "control:constant"
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
+    return partial(open_page, monkeypatch, every_probe)
+
+
+@pytest.fixture
+def key(every_probe: Store) -> dict[str, str]:
+    return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
+
+
+def drawn(at) -> set[str]:
+    return {element.key for element in at.get("plotly_chart")}
+
+
+@pytest.mark.parametrize(
+    ("page", "probe", "figures"),
+    [
+        ("pairs", "eqben", {"subsets", "deviations"}),
+        ("triplets", "visla", {"triplets", "distances", "lures"}),
+    ],
+)
+def test_a_page_draws_its_paper_s_figures(shown, key, page: str, probe: str, figures: set[str]):
+    at = shown(page, set=key[probe])
+    assert not at.error and not at.exception
+    assert figures <= drawn(at)
+
+
+def test_a_gallery_too_small_for_an_overlap_is_said(shown, key):
+    at = shown("rankings", set=key["prsm"])
+    assert not at.exception
+    assert not any(name.startswith("depth") for name in drawn(at)) and "too small for an overlap" in bodies(at)
+
+
+def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legend(shown, key):
+    at = shown("retrieval", set=key["rococo"], reader=RANDOM, looker=RANDOM)
+    text = bodies(at)
+    assert not at.error and not at.exception and "severity" in drawn(at)
+    assert text.count('class="vp-words"') == dashboard_figures.CAPTIONS
+    numbers = [float(number) for number in re.findall(r'vp-word".*?<small>([\d.]+)</small>', text)]
+    assert len(numbers) > 2 * dashboard_figures.CAPTIONS and max(numbers) > 0
+    assert "Noun that does least" in text and "does most" in text
+    titles = [element.value for element in at.markdown]
+    assert "**The right picture**" in titles and "**What came first instead**" in titles
+    assert text.count("Strongest in row") == 2
+
+
+def test_the_missing_strengths_are_asked_as_a_job_that_differs_in_nothing_else(shown, key, monkeypatch):
+    asked = []
+    monkeypatch.setattr(jobs, "start", lambda request, store: asked.append(request) or "0")
+    at = shown("retrieval", set=key["rococo"], edit="mix")
+    assert "Stored of this alteration: 10 %. Not asked yet: 20 %, 30 %, 40 %" in bodies(at)
+    at.button(key="ask_severity").click().run()
+    (request,) = asked
+    assert request.options["pictures"] == ["mix:0.8", "mix:0.7", "mix:0.6"] and request.options["policies"] == []
+    assert request.options["picture_seeds"] == [1] and set(request.models) == {RANDOM, CONSTANT}
+
+
+def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_offers_no_run(shown, key, monkeypatch):
+    def missing(name: str):
+        raise InvalidInput(f"The weights of {name} are gone.")
+
+    monkeypatch.setattr(dashboard_figures, "loaded", missing)
+    monkeypatch.setattr(access, "read_only", lambda: True)
+    at = shown("retrieval", set=key["rococo"], edit="danger", measure="rsms", reader=RANDOM, looker=RANDOM)
+    assert not at.exception
+    assert bodies(at).count(f"The weights of {RANDOM} are gone.") == 2 and "vp-word" not in bodies(at)
+    assert "ask_severity" not in {button.key for button in at.button}
+
+
+def test_the_deviation_of_one_subset_names_its_group_scores(shown, every_probe, key):
+    table = views.estimates.estimates(every_probe, key["eqben"], "subtype").query("metric == 'group_score'")
+    own = table[table["model"] == RANDOM].iloc[0]
+    at = shown("pairs", set=key["eqben"], subset=own["slice"])
+    assert f"{RANDOM} {100 * own['value']:.1f} %" in bodies(at)
+
+
+def test_the_noun_that_does_least_is_the_one_whose_loss_moves_the_caption_least():
+    captions = ("A red dog on a bench near a fire hydrant.", "Nothing at all.")
+    model = registry.load_model(RANDOM)
+    scores, least = dashboard_figures._influences(RANDOM, captions)
+
+    def moved(caption: str, start: int, end: int) -> float:
+        rows = model.encode_texts(model.tokenize([caption, influence.without(caption, start, end)]))
+        return 1 - float(rows[0] @ rows[1])
+
+    assert scores[0] == {
+        start: pytest.approx(moved(captions[0], start, end), abs=1e-6)
+        for start, end in influence.word_spans(captions[0])
+    }
+    nouns = {
+        captions[0][n.start : n.end]: moved(captions[0], n.start, n.end) for n in substitution.sources(captions[0])
+    }
+    assert len(nouns) > 1 and least == [min(nouns, key=nouns.get), ""]
+
+
+def test_parts_of_a_file_that_changed_are_looked_at_again(tmp_path):
+    path = tmp_path / "picture.png"
+    Image.new("RGB", (40, 40), "red").save(path)
+    name = Picture(path).name
+    before = dashboard_figures._occlusion(RANDOM, name, changed(Picture.named(name)))
+    noise = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(path)
+    os.utime(path, ns=(1, 1))
+    after = dashboard_figures._occlusion(RANDOM, name, changed(Picture.named(name)))
+    assert not np.allclose(before, after)

@@ -1,0 +1,246 @@
+"""The Playground without a browser: what it says equals what `play` says, and an upload leaves no trace."""
+
+import io
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from tests.dashboard.test_pages import open_page, words
+from vlprobe import registry
+from vlprobe.dashboard import loaded
+from vlprobe.render import charts
+from vlprobe.render.html import playground
+from vlprobe.render.numbers import number
+from vlprobe.runs import playground as runs_playground
+from vlprobe.runs.playground import Player
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+CAPTION = "Two red dogs on a bench"
+CONTROLS = ["control:random", "control:constant"]
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, store: Store):
+    def show(**query) -> AppTest:
+        return open_page(monkeypatch, store, "playground", **{"models": CONTROLS, **query})
+
+    return show
+
+
+def red_picture() -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (30, 20), "red").save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def stored(store: Store) -> list[Path]:
+    return [path for path in store.root.rglob("*") if path.is_file()]
+
+
+def test_it_starts_with_a_picture_a_caption_and_the_verdicts_of_the_demo_models(shown, store: Store):
+    at = shown(models=[])
+    assert not at.error
+    assert at.text_input(key="caption").value == "Four purple cats floating above four green boats."
+    text = words(at)
+    for name in ("demo:softmax", "demo:sigmoid", "demo:weak"):
+        assert f"{name} · " in text
+    assert "not fooled by any of 19 wrong captions" in text
+    assert not stored(store)
+
+
+def test_every_edit_of_what_is_typed_is_shown_with_its_scores(shown):
+    at = shown()
+    at.text_input(key="caption").set_value(f"  {CAPTION} ").run()
+    players = [Player(registry.load_model(name)) for name in CONTROLS]
+    edits, _ = runs_playground.edits(CAPTION, players=players)
+    canvas = runs_playground.canvas(
+        next(one for one in runs_playground.shelf("demo", Path()) if one.id == "demo-00012").open()
+    )
+    assert len(edits) > 15
+    text = words(at)
+    table = next(element.proto.body for element in at.get("html") if "vp-play" in element.proto.body)
+    for answer in runs_playground.score(players, canvas, CAPTION, [one.text for one in edits]):
+        for edited, score in zip(edits, answer.scores, strict=True):
+            assert playground.changed(CAPTION, edited.text) in table
+            assert number(float(score), "cosine") in text
+
+
+def test_a_tie_fools(shown):
+    text = words(shown(caption=CAPTION, models=["control:constant"], show="fools"))
+    wrong = sum(one.wrong for one in runs_playground.edits(CAPTION)[0])
+    assert f"fooled by {wrong} of {wrong} wrong captions" in text
+    assert text.count("fools: a tie") >= wrong
+
+
+def answer(scores: list[float], true: float = 0.5) -> runs_playground.Answer:
+    none, row = np.zeros(len(scores), bool), np.array(scores, np.float32)
+    return runs_playground.Answer("half", true, row, np.zeros(len(scores)), none, none, True)
+
+
+@pytest.mark.parametrize(
+    ("scores", "true", "told"),
+    [
+        ([0.1, math.nan, math.nan], 0.5, "✓ not fooled by any of 1 wrong captions, unknown for 2"),
+        ([0.6, 0.1, math.nan], 0.5, "✗ fooled by 1 of 2 wrong captions, unknown for 1"),
+        ([0.1, 0.1, 0.1], math.nan, "- unknown for all of 3 wrong captions"),
+    ],
+)
+def test_what_is_unknown_is_not_held(scores: list[float], true: float, told: str):
+    edits = [one for one in runs_playground.edits(CAPTION)[0] if one.wrong][:3]
+    looks = charts.styles.styles(["half"])
+    assert told in playground.glance(edits, [answer(scores, true)], looks)
+    body = playground.table(CAPTION, edits, [answer(scores, true)], looks)
+    unknown = 3 if math.isnan(true) else sum(map(math.isnan, scores))
+    assert body.count('<td data-model="half">-</td>') == unknown
+
+
+def test_a_mixed_picture_beside_one_without_a_score_is_no_verdict():
+    scores = {"half": np.array([[math.nan, 0.1], [0.2, 0.1], [0.1, 0.3]]), "texts": None}
+    body = playground.mixed(("a", "b"), scores, charts.styles.styles(["half", "texts"]))
+    assert "your picture: -" in body
+    assert "fools" not in body
+    assert body.count("sees no pictures") == 2
+
+
+def test_a_picture_of_a_few_pixels_costs_one_line_and_no_more(shown):
+    at = shown()
+    buffer = io.BytesIO()
+    Image.new("RGB", (2, 2), "red").save(buffer, "PNG")
+    at.file_uploader(key="play_file").set_value(("two.png", buffer.getvalue(), "image/png")).run()
+    at.text_input(key="caption").set_value("A red wall.").run()
+    assert not at.error
+    assert "A picture of 2 x 2 pixels has no 4 x 4 cells" in words(at)
+    assert {"Mix in another picture", "Keep it"} <= {header.value for header in at.header}
+
+
+def test_what_a_model_makes_of_an_upload_is_the_sessions_own(shown):
+    at = shown(models=["control:random"])
+    common = loaded.loaded("control:random")
+    at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
+    at.text_input(key="caption").set_value("A red wall.").run()
+    assert "not fooled" in words(at) or "fooled by" in words(at)
+    assert not common._images._kept
+    assert at.session_state["play_players"]["control:random"]._images._kept
+
+
+def test_a_link_reopens_caption_picture_and_models(shown):
+    at = shown(caption=CAPTION, item="demo-00003", models=["demo:weak"], k="2", word="any", draw="7", lam="40")
+    assert at.text_input(key="caption").value == CAPTION
+    assert at.selectbox(key="item").value == "demo-00003"
+    assert at.multiselect(key="play_models").value == ["demo:weak"]
+    assert at.slider(key="lam").value == 40
+    text = words(at)
+    for edited in runs_playground.edits(CAPTION, seed=7, k=2)[0]:
+        if edited.group == "substitution":
+            for word in edited.edit.target.split(", "):
+                assert word in text
+
+
+def test_another_picture_brings_its_own_caption(shown):
+    at = shown(caption=CAPTION)
+    at.selectbox(key="item").set_value("demo-00001").run()
+    assert at.text_input(key="caption").value.startswith("A red dog is flanked")
+    assert at.query_params["item"] == "demo-00001"
+
+
+def test_an_upload_leaves_no_trace_until_it_is_kept(shown, store: Store, tmp_path: Path):
+    at = shown()
+    at.file_uploader(key="play_file").set_value(("../red.png", red_picture(), "image/png")).run()
+    assert at.text_input(key="caption").value == ""
+    assert "Type what the picture shows" in at.info[0].value
+    at.text_input(key="caption").set_value("A red wall.").run()
+    assert "wrong captions" in words(at)
+    assert not stored(store)
+    at.text_input(key="play_name").set_value("../Walls").run()
+    at.button(key="play_keep").click().run()
+    folder = store.root / "kept" / "walls"
+    assert sorted(path.suffix for path in folder.iterdir()) == [".png", ".txt"]
+    assert any(code.value.endswith(f"--dataset folder:{folder.resolve()}") for code in at.code)
+    (item,) = registry.load_dataset(f"folder:{folder}", tmp_path).items
+    assert item.captions == ("A red wall.",)
+
+
+@pytest.mark.parametrize("before", [None, red_picture()], ids=["a picture of the shelf", "an upload"])
+def test_a_file_that_is_no_picture_is_one_line_above_all_and_no_answer_about_another_picture_stays(shown, before):
+    at = shown(caption=CAPTION)
+    if before:
+        at.file_uploader(key="play_file").set_value(("red.png", before, "image/png")).run()
+        at.text_input(key="caption").set_value(CAPTION).run()
+    assert "wrong captions" in words(at) and at.get("image")
+    at.file_uploader(key="play_file").set_value(("*notes*.png", b"nothing", "image/png")).run()
+    assert at.error[0].value.startswith(r"'\*notes\*.png' is not an image")
+    assert not at.exception
+    types = [element.type for element in at.main]
+    assert types.index("error") < types.index("column")
+    assert "wrong captions" not in words(at)
+    assert not at.get("image")
+    at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
+    at.text_input(key="caption").set_value("A red wall.").run()
+    assert not at.error
+    assert "wrong captions" in words(at) and at.get("image")
+
+
+def test_a_link_loads_no_model_that_is_not_at_hand(shown, monkeypatch: pytest.MonkeyPatch):
+    asked = []
+    load = registry.load_model
+    monkeypatch.setattr(registry, "load_model", lambda name: asked.append(name) or load("control:random"))
+    at = shown(caption=CAPTION, models=["openclip:ViT-B-32:openai"])
+    assert asked == []
+    assert "Choose a model" in at.info[0].value
+    at.button(key="load_openclip:ViT-B-32:openai").click().run()
+    assert asked == ["openclip:ViT-B-32:openai"]
+    assert "wrong captions" in words(at)
+
+
+def test_a_model_that_is_not_known_is_one_line(shown):
+    at = shown(caption=CAPTION, models=["control:rendom", "control:constant"])
+    assert "No model named 'control:rendom'" in at.error[0].value.replace("\\", "")
+    assert "control:constant · " in words(at)
+
+
+def test_a_read_only_dashboard_takes_no_upload_and_keeps_nothing(shown, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    at = shown(caption=CAPTION, models=["openclip:ViT-B-32:openai", *CONTROLS])
+    assert not at.get("file_uploader")
+    assert not [button for button in at.button if button.key in ("play_keep", "load_openclip:ViT-B-32:openai")]
+    assert "wrong captions" in words(at)
+
+
+def test_captions_are_data(shown):
+    at = shown(caption="A <b>red</b> dog & $5 *here*")
+    bodies = " ".join(element.proto.body for element in at.get("html"))
+    assert "<b>red" not in bodies
+    assert "&lt;" in bodies
+
+
+def test_pictures_of_a_dataset_that_was_run_can_be_picked_and_no_others(
+    monkeypatch: pytest.MonkeyPatch, store: Store, tiny: str
+):
+    execute(Request(("control:constant",), tiny, "lgip"), store)
+    query = {"models": CONTROLS, "from": tiny, "item": "3.png"}
+    at = open_page(monkeypatch, store, "playground", **query)
+    assert at.text_input(key="caption").value == "A black cat sitting on a table."
+    at = open_page(monkeypatch, store, "playground", **{**query, "from": "folder:/etc"})
+    assert at.selectbox(key="item").value == "demo-00012"
+    assert not at.error
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown_as"),
+    [
+        ("A red dog.", "A blue dog.", "A <del>red</del> <ins>blue</ins> dog."),
+        ("A red dog.", "A dog.", "A <del>red</del> dog."),
+        ("A dog runs.", "In this image, a dog runs.", "<ins>In this image,</ins> a dog runs."),
+        ("A dog (brown).", "Dog (brown).", "<del>A</del> Dog (brown)."),
+        ("One dog runs", "Two dogs run", "<del>One dog runs</del> <ins>Two dogs run</ins>"),
+        ("a <b> & dog", "a <b> & cat", "a &lt;b&gt; &amp; <del>dog</del> <ins>cat</ins>"),
+    ],
+)
+def test_changed_words_stand_side_by_side(before: str, after: str, shown_as: str):
+    assert playground.changed(before, after) == shown_as

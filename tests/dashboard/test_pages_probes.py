@@ -1,0 +1,188 @@
+"""What the pages show of each probe's cases and papers, on a small store that holds all five."""
+
+import html
+import json
+import math
+import re
+from functools import partial
+
+import pytest
+
+from tests.dashboard.test_pages import PROBES, bodies, open_page, words
+from vlprobe import registry, views
+from vlprobe.dashboard import cards
+from vlprobe.render import numbers
+from vlprobe.render import words as render_words
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.storage.store import Store
+
+RANDOM, CONSTANT = "control:random", "control:constant"
+KINDS = [
+    ("lgip", "flip"),
+    ("lgip", "combined"),
+    ("lgip", "paraphrase"),
+    ("rococo", "i2t"),
+    ("rococo", "t2i"),
+    ("eqben", "pair"),
+    ("visla", "t2t"),
+    ("visla", "i2t"),
+    ("prsm", "ranking"),
+]
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
+    return partial(open_page, monkeypatch, every_probe)
+
+
+@pytest.fixture
+def key(every_probe: Store) -> dict[str, str]:
+    return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
+
+
+@pytest.mark.parametrize("probe", registry.names("probes"))
+@pytest.mark.parametrize("page", ["overview", "breakdown"])
+def test_a_page_answers_for_every_probe(shown, key, page: str, probe: str):
+    at = shown(page, set=key[probe])
+    assert not at.error
+    if page == "overview":
+        assert render_words.SENTENCES[probe] in [element.value for element in at.markdown]
+
+
+@pytest.mark.parametrize("probe", registry.names("probes"))
+def test_the_overview_has_every_number_that_is_known_and_names_what_is_not(shown, every_probe, key, probe: str):
+    at = shown("overview", set=key[probe])
+    text = words(at)
+    known = views.runs.metrics(probe)
+    table = views.estimates.estimates(every_probe, key[probe])
+    for row in table.dropna(subset=["value"]).itertuples():
+        unit = numbers.unit_of(known[row.metric], "cosine")
+        assert (
+            numbers.number(row.value, unit) + numbers.interval(row.low, row.high, unit) + f"n = {row.n_items}" in text
+        )
+    for name in set(known) - set(table.loc[table["n_items"] > 0, "metric"]):
+        assert known[name].label in text
+
+
+@pytest.mark.parametrize(
+    ("probe", "unit", "average"), [("lgip", True, True), ("eqben", True, False), ("visla", False, False)]
+)
+def test_switches_are_there_only_where_they_change_something(shown, key, probe: str, unit: bool, average: bool):
+    at = shown("overview", set=key[probe])
+    there = {element.key for element in at.get("button_group")}
+    assert ("unit" in there, "average" in there) == (unit, average)
+
+
+@pytest.mark.parametrize("page", PROBES)
+def test_a_paper_s_table_has_the_runs_and_the_printed_rows(shown, every_probe, key, page: str):
+    at = shown(page)
+    assert not at.error
+    assert at.selectbox(key="set").value == key[PROBES[page]]
+    table = views.papers.TABLES[PROBES[page]][0]
+    text = words(at)
+    for cell in views.papers.remade(every_probe, key[PROBES[page]], table.number).itertuples():
+        if not math.isnan(cell.value):
+            assert numbers.number(cell.value, "rate").removesuffix(" %") in text
+        assert html.unescape(cell.model) in text
+        assert cell.note in text
+    assert text.index("Your runs") < text.index("Published")
+
+
+def test_the_overview_of_lgip_has_table_2_and_hollow_marks_when_asked(shown, key):
+    at = shown("overview", set=key["lgip"], printed="shown")
+    figure = json.loads(next(chart for chart in at.get("plotly_chart")).proto.spec)
+    hollow = [trace for trace in figure["data"] if trace.get("name") == "published"]
+    assert len(hollow) == 1
+    assert "CLIP ViT-B/16 (OpenAI)" in words(at)
+    figure = json.loads(shown("overview", set=key["lgip"], printed="hidden").get("plotly_chart")[0].proto.spec)
+    assert not [trace for trace in figure["data"] if trace.get("name") == "published"]
+
+
+@pytest.mark.parametrize("page", PROBES)
+def test_one_press_asks_the_demo_models_this_probe_s_questions(monkeypatch, store: Store, page: str):
+    begun: list[Request] = []
+    monkeypatch.setattr(jobs, "start", lambda request, store: begun.append(request) or "")
+    at = open_page(monkeypatch, store, page)
+    at.button(key="demo").click().run()
+    assert begun[0].probe == PROBES[page]
+    assert begun[0].dataset == registry.load_probe(PROBES[page]).dataset
+    assert all(name.startswith("demo:") for name in begun[0].models)
+
+
+@pytest.mark.parametrize(("probe", "kind"), KINDS)
+def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(shown, every_probe, key, probe: str, kind: str):
+    chosen = views.filter.Filter(RANDOM, kind, outcome="all")
+    expected, _ = views.cases.failures(every_probe, key[probe], chosen, 1, cards.SIZE)
+    asked = {"set": key[probe], "kind": kind, "model": RANDOM, "outcome": "all"}
+    at = shown("failures", **asked, case=expected["id"].iloc[0])
+    assert not at.error
+    there = dict.fromkeys(views.estimates.choices(every_probe, key[probe])["kind"])
+    assert at.selectbox(key="kind").label == "Kind of question"
+    assert set(at.selectbox(key="kind").options) == {registry.load_probe(probe).kinds[kind] for kind in there}
+    assert [b.key for b in at.button if b.label == "Details"] == [f"open_{number}" for number in expected["case"]]
+    assert registry.load_probe(probe).kinds[kind] in words(at)
+    assert expected["texts"].iloc[0][0] in words(at)
+
+
+@pytest.mark.parametrize(("probe", "kind"), KINDS)
+def test_ties_and_what_is_unknown_have_cards_too(shown, key, probe: str, kind: str):
+    at = shown("failures", set=key[probe], kind=kind, model=CONSTANT, outcome="all")
+    assert not at.error
+    assert "nan" not in words(at)
+
+
+def test_a_pair_shows_its_matrix_and_which_comparisons_hold(shown, every_probe, key):
+    at = shown("failures", set=key["eqben"], kind="pair", model=RANDOM, outcome="all", sort="dataset")
+    found, _ = views.cases.failures(
+        every_probe, key["eqben"], views.filter.Filter(RANDOM, "pair", outcome="all", sort="dataset")
+    )
+    tables = re.findall(r'<table class="vp-scores vp-matrix">.*?</table>', bodies(at))
+    assert len(tables) == len(found)
+    for table, scores in zip(tables, found["scores"], strict=True):
+        s11, s12, s21, s22 = scores
+        assert re.findall(r">(-?\d\.\d{3})<", table) == [f"{score:.3f}" for score in scores]
+        held = [s11 > s12, s22 > s21, s11 > s21, s22 > s12]
+        assert re.findall("(held|failed)</td>", table) == ["held" if one else "failed" for one in held]
+
+
+def test_a_search_shows_the_rank_and_what_came_first(shown, every_probe, key):
+    for kind in ("i2t", "t2i"):
+        at = shown("failures", set=key["rococo"], kind=kind, model=RANDOM, outcome="all")
+        found, _ = views.cases.failures(every_probe, key["rococo"], views.filter.Filter(RANDOM, kind, outcome="all"))
+        said = views.cases.answers(every_probe, key["rococo"], found["case"].tolist()).query("model == @RANDOM")
+        text = words(at)
+        assert text.count("Ranked 1st, should not win") == said["top_altered"].sum() > 0
+        for answer in said.itertuples():
+            assert f"ank {answer.rank}" in text
+            if kind == "i2t":
+                assert answer.top in text
+
+
+def test_triplets_show_three_cosines(shown, every_probe, key):
+    at = shown("failures", set=key["visla"], kind="t2t", model=RANDOM, outcome="all")
+    found, _ = views.cases.failures(every_probe, key["visla"], views.filter.Filter(RANDOM, "t2t", outcome="all"))
+    said = views.cases.answers(every_probe, key["visla"], found["case"].tolist()).query("model == @RANDOM")
+    text = words(at)
+    for answer in said.itertuples():
+        one, two, three = answer.text_scores
+        assert f"P1, P2{one:.3f}" in text
+        assert f"{two:.3f}" in text
+        assert f"{three:.3f}" in text
+
+
+def test_rankings_move_and_nobody_is_fooled_by_them(shown, key):
+    at = shown("failures", set=key["prsm"], kind="ranking", model=RANDOM)
+    assert "Fooled" not in words(at)
+    assert "Moved by" in words(at)
+    strips = re.findall(r'<div class="vp-strip">(.*?)</div>', bodies(at))
+    assert strips
+    assert all(strip.count("data:image/jpeg;base64,") == 5 for strip in strips)
+    assert "outcome" not in {element.key for element in at.get("button_group")}
+
+
+def test_picking_a_probe_s_page_offers_its_question_sets_only(shown, every_probe, key):
+    at = shown("pairs", set=key["lgip"])
+    assert at.selectbox(key="set").options == [
+        views.runs.question_sets(every_probe).set_index("probe").loc["eqben", "label"]
+    ]

@@ -1,0 +1,286 @@
+"""The Repair page, without a browser: what moved, what a press asks, and a training from its start to its end."""
+
+import base64
+import json
+import re
+import time
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.dashboard.test_pages import open_page, words
+from tests.views.test_compare import (
+    MODELS,
+    filled,  # noqa: F401 (fixture)
+)
+from vlprobe import views
+from vlprobe.dashboard import repair as dashboard_repair
+from vlprobe.dashboard import training as dashboard_training
+from vlprobe.render import charts, numbers
+from vlprobe.render.html import repair
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.storage import access
+from vlprobe.storage.store import Store
+from vlprobe.training.request import TrainRequest
+
+PICKED = dict(zip(("before", "control", "after"), MODELS, strict=True))
+LOG = [
+    {"step": 0, "held_out": {"clip": 2.0, "eqsim": 0.5, "flip": 0.25}},
+    {"step": 1, "loss": 1.75, "clip": 1.5, "eqsim": 0.25, "rate": 1e-5, "seconds": 0.5},
+    {"step": 2, "loss": 1.5, "clip": 1.25, "eqsim": 0.25, "rate": 1e-5, "seconds": 1.0},
+    {"step": 2, "held_out": {"clip": 1.0, "eqsim": 0.375, "flip": 0.3}},
+]
+
+
+@pytest.fixture(autouse=True)
+def nothing_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages whose defaults are what a test itself has put there."""
+    monkeypatch.setattr(dashboard_repair, "FIRST", {"before": "demo:softmax", "control": "", "after": ""})
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list:
+    """The requests of jobs that were started, none of which runs."""
+    started: list = []
+    monkeypatch.setattr(jobs, "start", lambda request, _: started.append(request) or "")
+    return started
+
+
+def left(store: Store, request: jobs.Asked, state: str) -> str:
+    """A job as its process leaves it on disk."""
+    job_id = f"{len(jobs.jobs(store)) + 1:x}"
+    folder, now = store.root / "jobs" / job_id, time.time()
+    folder.mkdir(parents=True)
+    (folder / "request.json").write_text(json.dumps(asdict(request) | {"created": now}))
+    status = {"state": state, "label": "Training demo:softmax", "done": 2, "total": 4, "started": now, "updated": now}
+    (folder / "status.json").write_text(json.dumps(status))
+    (folder / "log.txt").write_text("")
+    return job_id
+
+
+def training(store: Store, state: str, loss: str = "clip+eqsim") -> tuple[str, TrainRequest]:
+    """The job of a training, with its log and its weights."""
+    output = str(store.root / "trained" / "t.safetensors")
+    request = TrainRequest("demo:softmax", ("demo-train",), output, loss, 4, device="cpu")
+    request.path.parent.mkdir(parents=True)
+    request.path.with_suffix(".jsonl").write_text("\n".join(map(json.dumps, LOG)))
+    request.path.touch()
+    return left(store, request, state), request
+
+
+def labels(at: AppTest) -> list[str]:
+    return [button.label for button in at.button]
+
+
+def test_with_nothing_stored_it_says_what_it_takes_and_how_to_begin(monkeypatch, store: Store):
+    at = open_page(monkeypatch, store, "repair")
+    assert not at.error
+    assert "three models" in at.info[0].value
+    assert labels(at) == ["Start the fine-tuning"]
+    assert "Nothing was fine-tuned here yet" in words(at)
+    assert not at.get("plotly_chart")
+
+
+def test_shipped_models_are_picked_and_can_be_asked_at_a_press(monkeypatch, store: Store, begun: list):
+    shipped = {"before": "demo:softmax", "control": "demo:weak", "after": "demo:sigmoid"}
+    monkeypatch.setattr(dashboard_repair, "FIRST", shipped)
+    at = open_page(monkeypatch, store, "repair")
+    assert {name: at.query_params[name] for name in shipped} == shipped
+    assert "unknown until the first of them runs" in words(at)
+    at.button(key="ask_missing").click().run()
+    assert [(one.probe, one.models) for one in begun] == [
+        (name, tuple(shipped.values())) for name in dashboard_repair.PROBES
+    ]
+
+
+def test_a_control_that_was_trained_otherwise_is_told(monkeypatch, store: Store):
+    training(store, "done")
+    output = str(store.root / "trained" / "c.safetensors")
+    control = TrainRequest("demo:softmax", ("demo-train",), output, "clip", 8, device="cpu")
+    left(store, control, "done")
+    control.path.touch()
+    for request in (control, jobs.jobs(store)[-1].request):
+        request.path.with_suffix(".json").write_text(json.dumps(asdict(request)))
+    at = open_page(monkeypatch, store, "repair")
+    assert at.selectbox(key="control").value == control.tuned
+    assert "steps: 8 in the control, 4 after" in at.warning[0].value.replace("\\", "")
+
+
+def test_the_table_and_the_words_have_the_numbers_of_the_views(monkeypatch, filled: Store, begun: list):  # noqa: F811
+    at = open_page(monkeypatch, filled, "repair", **PICKED)
+    assert not at.error
+    text, known = words(at), views.runs.metrics("lgip")
+    assert "nan" not in text
+    moves = views.repair.repair_moves(filled, *MODELS, dashboard_repair.NUMBERS)
+    assert len(moves) == 6
+    for row in moves.itertuples():
+        unit = numbers.unit_of(known[row.metric], "spread")
+        size, around = charts.compare.signed(row.difference, unit), charts.compare.between(row.low, row.high, unit)
+        assert f"{size} {row.verdict}{around} · {charts.compare.chance(row.p_holm)}" in text
+    for row in views.repair.repair_levels(filled, MODELS, dashboard_repair.NUMBERS).itertuples():
+        unit = numbers.unit_of(known[row.metric], "spread")
+        assert numbers.number(row.value, unit) + numbers.interval(row.low, row.high, unit) in text
+    assert [one.key for one in at.get("plotly_chart")] == [
+        *("repair_rates", "repair_sensitivity_gap", "repair_invariance_error")
+    ]
+    at.button(key="ask_missing").click().run()
+    assert [(one.probe, one.models) for one in begun] == [
+        (probe, MODELS) for probe in ("rococo", "eqben", "visla", "prsm")
+    ]
+
+
+def test_what_is_being_asked_is_shown_and_not_asked_again(monkeypatch, store: Store):
+    picked = {"before": "demo:softmax", "control": "demo:sigmoid", "after": "demo:weak"}
+    for probe in ("lgip", "prsm"):
+        left(store, Request(tuple(picked.values()), "demo", probe), "queued")
+    monkeypatch.setattr(jobs, "_gone", lambda _: "")
+    at = open_page(monkeypatch, store, "repair", **picked)
+    assert not at.error
+    assert "Waiting demo:softmax, demo:sigmoid, demo:weak on demo · lgip" in words(at)
+    assert "1 more such job waits for its end" in words(at)
+    assert "ask_missing" not in [button.key for button in at.button]
+    monkeypatch.setattr(jobs, "_gone", lambda _: "Its process was killed.")
+    at.run()
+    assert "ask_missing" in [button.key for button in at.button]
+
+
+def test_start_asks_for_the_training_that_was_chosen(monkeypatch, store: Store, begun: list):
+    at = open_page(monkeypatch, store, "repair")
+    at.radio(key="train_kind").set_value("scvc")
+    at.selectbox(key="train_start").set_value("demo:sigmoid")
+    at.selectbox(key="train_data").set_value("demo-train|demo-train:pairs")
+    at.number_input(key="train_strength").set_value(2.0)
+    at.number_input(key="train_steps").set_value(30)
+    at.number_input(key="train_seed").set_value(7)
+    at.run()
+    assert "sigmoid+0.1*sc+0.4*vc" in words(at)
+    at.button(key="train_begin").click().run()
+    assert not at.error
+    request = begun[0]
+    assert (request.model, request.loss) == ("demo:sigmoid", "sigmoid+0.1*sc+0.4*vc")
+    assert request.datasets == ("demo-train", "demo-train:pairs")
+    assert (request.steps, request.seed, request.rate) == (30, 7, 3e-4)
+    assert request.path.parent == store.root / "trained"
+    assert request.path.name.startswith("sigmoid-scvc-30-seed7-")
+
+
+def test_the_same_choices_name_the_same_file_and_others_another(monkeypatch, store: Store):
+    monkeypatch.setattr(dashboard_training, "store", lambda: store)
+    given = ("demo:softmax", "demo-train", "eqsim", 1.0, 240, 1e-4, 0)
+    first = dashboard_training._request(*given)
+    assert dashboard_training._request(*given) == first
+    others = [
+        dashboard_training._request(*given[:3], 0.5, *given[4:]),
+        dashboard_training._request(*given[:5], 3e-4, 0),
+    ]
+    assert len({one.output for one in (first, *others)}) == 3
+    assert dashboard_training._request(*given[:2], "plain", 5.0, *given[4:]).loss == "clip"
+
+
+def test_a_finished_training_has_its_losses_its_name_and_can_be_probed(monkeypatch, store: Store, begun: list):
+    _, request = training(store, "done")
+    at = open_page(monkeypatch, store, "repair")
+    assert not at.error
+    text = words(at)
+    assert at.selectbox(key="after").value == request.tuned  # the newest that is no control
+    assert request.tuned in [code.value for code in at.code]
+    assert "eqsim 0.500 → 0.375" in text  # in the list
+    assert "0.50000.3750" in text  # among what is held out
+    assert "not trained0.25000.3000" in text
+    drawn = json.loads(at.get("plotly_chart")[0].proto.spec)["data"]
+    y = [np.frombuffer(base64.b64decode(line["y"]["bdata"])).tolist() for line in drawn]
+    assert y == [[1.5, 1.25], [2.0, 1.0], [0.25, 0.25], [0.5, 0.375]]
+    at.button(key="train_probe").click().run()
+    assert [one.probe for one in begun] == list(dashboard_repair.PROBES)
+    assert all(request.tuned in one.models and "demo:softmax" in one.models for one in begun)
+    assert at.query_params["after"] == request.tuned
+
+
+def test_other_seeds_are_trainings_that_differ_by_the_seed_alone(monkeypatch, store: Store):
+    monkeypatch.setattr(dashboard_training, "store", lambda: store)
+    made = {}
+    for loss in ("clip", "clip+eqsim"):
+        for seed, steps in ((0, 4), (1, 4), (2, 4), (1, 8)):
+            output = str(store.root / f"{loss}-{seed}-{steps}.safetensors")
+            request = TrainRequest("demo:softmax", ("demo-train",), output, loss, steps, seed=seed)
+            made[loss, seed, steps] = request.tuned
+            left(store, request, "failed" if (loss, seed) == ("clip", 2) else "done")
+    asked = (made["clip", 0, 4], made["clip+eqsim", 0, 4])
+    assert dashboard_training.other_seeds(*asked) == [(made["clip", 1, 4], made["clip+eqsim", 1, 4])]
+    assert dashboard_training.other_seeds("demo:plain", asked[1]) == []
+
+
+def test_shipped_seeds_stand_beside_the_picked_one(monkeypatch, filled: Store, begun: list):  # noqa: F811
+    monkeypatch.setattr(dashboard_repair, "_other_seeds", lambda _: [(MODELS[0], MODELS[2])])
+    at = open_page(monkeypatch, filled, "repair", **PICKED)
+    table = views.repair.repair_seeds(filled, (MODELS[1:], (MODELS[0], MODELS[2])), dashboard_repair.NUMBERS)
+    for row in table.itertuples():
+        unit = numbers.unit_of(views.runs.metrics("lgip")[row.metric], "spread")
+        told = [charts.compare.signed(one, unit) for one in (*row.differences, row.mean)]
+        assert "".join(told) in words(at)
+    monkeypatch.setattr(dashboard_repair, "_other_seeds", lambda _: [("demo:weak", "demo:sigmoid")])
+    at.run().button(key="ask_seeds").click().run()
+    assert [(one.probe, one.models) for one in begun] == [("lgip", ("demo:weak", "demo:sigmoid"))]
+
+
+def test_gained_lost_and_unmoved_are_told_apart():
+    rows = [("positive_rate", "better", 0.1), ("sensitivity_gap", "worse", -0.2), ("invariance_error", "tied", 0.0)]
+    moves = pd.DataFrame(
+        [("lgip", name, "loss", 0.5, 0.5 + by, by, by - 0.05, by + 0.05, word) for name, word, by in rows],
+        columns=["probe", "metric", "step", "base", "value", "difference", "low", "high", "verdict"],
+    )
+    text = re.sub("<[^>]+>", "", repair.in_words(moves, {"lgip": views.runs.metrics("lgip")}))
+    assert "Gained (1): Positive rate 50.0 % → 60.0 % (+10.0 points, 5.0 to 15.0)." in text
+    assert "Lost (1): Sensitivity gap 0.500 → 0.300 (-0.200, -0.250 to -0.150 spreads)." in text
+    assert "Moved no more than by chance (1): Invariance error." in text
+
+
+def test_a_plain_training_is_the_control(monkeypatch, store: Store, begun: list):
+    _, request = training(store, "done", loss="clip")
+    at = open_page(monkeypatch, store, "repair")
+    assert at.selectbox(key="control").value == request.tuned
+    at.button(key="train_probe").click().run()
+    assert at.query_params["control"] == request.tuned
+
+
+def test_a_running_training_says_how_fast_it_is_and_can_be_cancelled(monkeypatch, store: Store):
+    job_id, _ = training(store, "running")
+    monkeypatch.setattr(jobs, "_gone", lambda _: "")
+    at = open_page(monkeypatch, store, "repair")
+    assert "2 of 4 steps · 0.5 s a step · about 1 s left" in words(at)
+    at.button(key="train_cancel").click().run()
+    assert (store.root / "jobs" / job_id / "cancel").exists()
+    assert "Stopping at the next step" in labels(at)
+    monkeypatch.setattr(jobs, "_gone", lambda _: "Its process was killed.")
+    at.run()
+    assert "Resume" in labels(at)
+    assert "killed" in at.error[0].value
+
+
+def test_panel_and_table_tell_one_state_of_a_training_that_begins_after_the_page_was_drawn(monkeypatch, store: Store):
+    job_id, _ = training(store, "queued")
+    monkeypatch.setattr(jobs, "_gone", lambda _: "")
+    status = store.root / "jobs" / job_id / "status.json"
+
+    def drawn_later(draw, run_every: float | None = None):
+        if run_every:
+            status.write_text(status.read_text().replace("queued", "running"))
+        return draw
+
+    monkeypatch.setattr(dashboard_training.st, "fragment", drawn_later)
+    at = open_page(monkeypatch, store, "repair")
+    assert re.findall("Running|Waiting", words(at)) == ["Running", "Running"]
+
+
+def test_a_read_only_dashboard_starts_nothing(monkeypatch, store: Store):
+    training(store, "done")
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    at = open_page(monkeypatch, store, "repair", control="demo:weak", after="demo:sigmoid")
+    assert not at.error
+    assert not at.button
+    assert "read-only demo" in words(at)
+    assert len(at.get("plotly_chart")) == 1

@@ -1,0 +1,232 @@
+"""The Run page's form, without a browser: every option of every probe reaches the job, what is wrong is told first."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import make_tiny
+from tests.dashboard.test_pages import open_page, words
+from tests.probes.test_common import PROBES, make
+from vlprobe import registry
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import SETTINGS
+from vlprobe.storage import access
+from vlprobe.storage.store import Store
+from vlprobe.types.options import Option
+
+CONTROLS = ("control:random", "control:constant")
+TYPED = {  # beyond what is listed; the others take a listed value that is not the default
+    "policies": "danger:3",
+    "pictures": "mix:0.85",
+    "picture_seeds": "7",
+    "influence": "demo:weak",
+    "group": "thing",
+    "gallery": "demo",
+    "edits": "{folder}/edits.jsonl",
+    "ray_address": "auto",
+    "device": "cpu",
+}
+
+
+@pytest.fixture
+def unspawned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs are written down and not begun."""
+    monkeypatch.setattr(jobs, "_spawn", lambda store, job_id: None)
+
+
+def fill(at: AppTest, option: Option, key: str, folder: Path) -> object:
+    """Sets a field to what is not its default; returns what the request should then hold."""
+    typed = TYPED.get(option.name, "").format(folder=folder)
+    if option.type == "flag":
+        at.toggle(key=key).set_value(not option.default)
+        return not option.default
+    if option.type == "number":
+        value = max(option.least or 0, 10) + 1
+        at.number_input(key=key).set_value(value)
+        return value
+    if option.type == "list":
+        listed = option.choices[-1:]
+        at.multiselect(key=key).set_value([*([typed] if typed else []), *map(str, listed)])
+        return [*listed, *([type((*listed, "")[0])(typed)] if typed else [])]  # what is listed comes first
+    value = typed or next(choice for choice in option.choices if choice != option.default)
+    if option.choices or option.name == "gallery":
+        at.selectbox(key=key).set_value(value)
+    else:
+        at.text_input(key=key).set_value(value)
+    return value
+
+
+def requests(store: Store) -> list[Request]:
+    return [job.request for job in jobs.jobs(store)]
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_start_is_on_for_every_probe_as_it_stands(monkeypatch, store: Store, unspawned: None, probe: str):
+    at = open_page(monkeypatch, store, "run")
+    at.selectbox(key="run_probe").set_value(probe).run()
+    at.multiselect(key="run_models").set_value(["control:random"]).run()
+    assert not at.error
+    at.button(key="start").click().run()
+    assert requests(store) == [
+        Request(("control:random",), registry.load_probe(probe).dataset, probe, registry.load_probe(probe).defaults)
+    ]
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
+    monkeypatch, store: Store, unspawned: None, probe: str, tmp_path: Path
+):
+    if missing := [package for package in ("faiss", "ray") if importlib.util.find_spec(package) is None]:
+        pytest.skip(f"needs {missing[0]} of requirements-ray.txt")
+    (tmp_path / "edits.jsonl").write_text("{}\n")
+    name = make(probe, tmp_path / "data", 3)
+    at = open_page(monkeypatch, store, "run")
+    at.selectbox(key="run_probe").set_value(probe).run()
+    at.multiselect(key="run_models").set_value(list(CONTROLS))
+    at.text_input(key="run_own").set_value(f" {name} ")
+    options = registry.load_probe(probe).options
+    expected = {option.name: fill(at, option, f"run_{probe}_{option.name}", tmp_path) for option in options}
+    settings = {option.name: fill(at, option, f"run_{option.name}", tmp_path) for option in SETTINGS}
+    at.run()
+    assert not at.error, at.error[0].value
+    at.button(key="start").click().run()
+    assert not at.exception
+    assert requests(store) == [Request(CONTROLS, name, probe, expected, **settings)]
+    assert not {key for key, value in registry.load_probe(probe).defaults.items() if value == expected[key]}
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_a_job_begun_by_the_form_runs_to_its_end(
+    monkeypatch, store: Store, unspawned: None, probe: str, tmp_path: Path
+):
+    at = open_page(monkeypatch, store, "run")
+    at.selectbox(key="run_probe").set_value(probe).run()
+    at.multiselect(key="run_models").set_value(list(CONTROLS))
+    at.text_input(key="run_own").set_value(make(probe, tmp_path / "data", 4))
+    at.selectbox(key="run_device").set_value("cpu")
+    at.toggle(key="run_examine").set_value(False)
+    at.number_input(key="run_workers").set_value(1)
+    if probe == "rococo":
+        at.multiselect(key="run_rococo_policies").set_value(["danger:2"])
+        at.multiselect(key="run_rococo_pictures").set_value(["patch:0.75"])
+        at.multiselect(key="run_rococo_picture_seeds").set_value(["5"])
+    at.run()
+    at.button(key="start").click().run()
+    (job,) = jobs.jobs(store)
+    assert jobs.work(store.address, job.id) == 0
+    job = jobs.read(store, job.id)
+    assert job.state == "done"
+    assert [store.run(key).manifest()["run"]["model"] for key in job.keys] == list(CONTROLS)
+    at.run()
+    assert "Done" in words(at)
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ("coco:/nope", r"'/nope' does not exist"),
+        ("csv:{folder}/wrong.csv", "has the columns picture, caption"),
+        ("pairs:{folder}/wrong.json", "is not valid JSON"),
+        ("cocoo:/nope", "No dataset named"),
+    ],
+)
+def test_a_wrong_dataset_is_told_at_the_form_and_starts_nothing(
+    monkeypatch, store: Store, unspawned: None, own: str, said: str, tmp_path: Path
+):
+    (tmp_path / "wrong.csv").write_text("picture,caption\n")
+    (tmp_path / "wrong.json").write_text("{no")
+    at = open_page(monkeypatch, store, "run")
+    at.multiselect(key="run_models").set_value(["control:random"])
+    at.text_input(key="run_own").set_value(own.format(folder=tmp_path)).run()
+    assert len(at.error) == 1 and said in at.error[0].value.replace("\\", "")
+    assert at.button(key="start").disabled
+    at.text_input(key="run_own").set_value(make_tiny(tmp_path / "tiny")).run()
+    assert not at.error and not at.button(key="start").disabled
+
+
+def test_a_dataset_that_goes_before_the_press_starts_nothing(
+    monkeypatch, store: Store, unspawned: None, tmp_path: Path
+):
+    at = open_page(monkeypatch, store, "run")
+    at.multiselect(key="run_models").set_value(["control:random"])
+    at.text_input(key="run_own").set_value(make_tiny(tmp_path / "tiny")).run()
+    (tmp_path / "tiny" / "captions.csv").unlink()
+    at.button(key="start").click().run()
+    assert "does not exist" in at.error[0].value
+    assert requests(store) == []
+
+
+@pytest.mark.parametrize(
+    ("probe", "field", "value", "said"),
+    [
+        ("lgip", "run_models", ["control:rondom"], "Did you mean 'control:random'"),
+        ("lgip", "run_models", ["openclip:ViT-B-32@/nope.pt"], "'/nope.pt' does not exist"),
+        ("lgip", "run_lgip_kinds", [], "'kinds' has no value"),
+        ("rococo", "run_rococo_policies", ["danger:9"], "'danger:9'. Expected NAME"),
+        ("rococo", "run_rococo_policies", ["danger", "danger:1"], "Name it once"),
+        ("rococo", "run_rococo_policies", ["delete:low-ei"], "needs EI scores"),
+        ("rococo", "run_rococo_pictures", ["mix:2"], "0 < LAM < 1"),
+        ("rococo", "run_rococo_picture_seeds", ["one"], "Expected whole numbers"),
+        ("rococo", "run_rococo_influence", ["st:/nope"], "there is no folder '/nope'"),
+        ("lgip", "run_lgip_edits", "/nope.jsonl", "'/nope.jsonl' does not exist"),
+        ("prsm", "run_prsm_approximate", 3, "Expected 0 (exact), or 10"),
+    ],
+)
+def test_a_value_that_means_nothing_is_told_in_one_line(
+    monkeypatch, store: Store, probe: str, field: str, value, said: str
+):
+    at = open_page(monkeypatch, store, "run")
+    at.selectbox(key="run_probe").set_value(probe).run()
+    at.multiselect(key="run_models").set_value(["control:random"])
+    kind = at.multiselect if isinstance(value, list) else at.number_input if isinstance(value, int) else at.text_input
+    kind(key=field).set_value(value).run()
+    assert len(at.error) == 1 and said in at.error[0].value.replace("\\", "")
+    assert at.button(key="start").disabled
+
+
+def test_a_device_that_is_not_here_starts_nothing(monkeypatch, store: Store, unspawned: None):
+    at = open_page(monkeypatch, store, "run")
+    at.multiselect(key="run_models").set_value(["control:random"])
+    at.selectbox(key="run_device").options.append("cuda:99")  # typed: the test's own selectbox knows what is listed
+    at.selectbox(key="run_device").set_value("cuda:99").run()
+    at.selectbox(key="run_device").options.append("cuda:99")
+    at.button(key="start").click().run()
+    assert "Device 'cuda:99' is not available here" in at.error[0].value.replace("\\", "")
+    assert requests(store) == []
+
+
+def test_the_order_in_which_values_are_picked_makes_no_other_run(monkeypatch, store: Store, unspawned: None):
+    at = open_page(monkeypatch, store, "run")
+    at.multiselect(key="run_models").set_value(["control:random"])
+    at.multiselect(key="run_lgip_kinds").set_value(["combined", "paraphrase", "flip"]).run()
+    at.button(key="start").click().run()
+    assert requests(store)[0].options == registry.load_probe("lgip").defaults
+
+
+def test_without_ray_nothing_is_asked_about_a_cluster(monkeypatch, store: Store):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *given: None if name == "ray" else find(name, *given))
+    at = open_page(monkeypatch, store, "run")
+    assert not [
+        field.key for field in [*at.selectbox, *at.text_input] if field.key in ("run_executor", "run_ray_address")
+    ]
+    assert [field.key for field in at.number_input if field.key == "run_seed"]
+
+
+def test_a_served_dashboard_says_the_same_of_what_is_there_and_of_what_is_not(
+    monkeypatch, store: Store, tmp_path: Path
+):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "aaaa.csv").write_text("image,caption\n")
+    monkeypatch.setenv(access.ROOTS, str(tmp_path / "root"))
+    at = open_page(monkeypatch, store, "run")
+    at.multiselect(key="run_models").set_value(["control:random"])
+    told = set()
+    for name in ("aaaa", "bbbb"):
+        at.text_input(key="run_own").set_value(f"csv:{tmp_path / name}.csv").run()
+        told.add(at.error[0].value.replace(name, ""))
+        assert at.button(key="start").disabled
+    assert len(told) == 1 and "outside of the folders" in told.pop()

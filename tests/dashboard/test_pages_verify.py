@@ -1,0 +1,246 @@
+"""What is stored, checked on the page: damage is named in plain words, and a press makes it anew."""
+
+import html
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import make_tiny
+from tests.dashboard.test_pages import bodies, open_page, words
+from tests.faults import forks
+from tests.faults.test_damage import harm
+from vlprobe.dashboard import verify
+from vlprobe.errors import InvalidInput
+from vlprobe.runs import jobs
+from vlprobe.runs import verify as runs_verify
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import access
+from vlprobe.storage.files import write_json
+from vlprobe.storage.objects import MIRROR
+from vlprobe.storage.store import Store
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Request, Store]:
+    folder = tmp_path_factory.mktemp("verified")
+    store = Store(folder / "cache")
+    asked = Request(
+        ("control:random", "control:constant"), make_tiny(folder / "<tiny>"), "lgip", {"k_same": 2}, limit=2
+    )
+    execute(asked, store)
+    return asked, store
+
+
+@pytest.fixture
+def copied(made: tuple[Request, Store], store: Store) -> Store:
+    shutil.copytree(made[1].root, store.root)
+    return store
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """What would be started, each told only; a child process would take seconds."""
+    asked: list[Request] = []
+    monkeypatch.setattr(jobs, "write", lambda request, store: asked.append(request) or f"ab{len(asked)}")
+    monkeypatch.setattr(jobs, "resume", lambda store, job_id: None)
+    return asked
+
+
+def checked(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
+    at = open_page(monkeypatch, store, "run")
+    at.button(key="check_stored").click().run()
+    assert not at.exception
+    return at
+
+
+def run_of(store: Store, model: str) -> Path:
+    return next(store.run(one["key"]).folder for one in store.runs() if one["run"]["model"] == model)
+
+
+def test_what_is_whole_is_said_so(monkeypatch, made):
+    at = checked(monkeypatch, made[1])
+    assert re.fullmatch(r"\d\d \w+, \d\d:\d\d: everything that is stored is as it was written\.", at.success[0].value)
+    assert not [button for button in at.button if button.key == "mend_stored"]
+
+
+def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(monkeypatch, made, copied, started):
+    asked, whole = made
+    damaged = run_of(copied, "control:constant") / "scores.parquet"
+    harm(damaged, "flipped")
+    harm(next(copied.root.glob("embeddings/*/texts/*.npy")), "truncated")
+    at = checked(monkeypatch, copied)
+    assert at.warning[0].value.endswith(": 2 stored files are damaged.")
+    assert 'data-title="What happens to it"' in bodies(at)  # a narrow screen has no head above its cells
+    told = words(at)
+    assert f"Answers of control:constant to {asked.dataset} · lgip" in told
+    assert "scores.parquet" in told
+    assert "<tiny>" not in "".join(element.proto.body for element in at.get("html"))
+    assert "1 run starts again" in told
+    at.button(key="mend_stored").click().run()
+    assert not at.exception
+    assert [(one.models, one.dataset, one.options["k_same"], one.limit) for one in started] == [
+        (("control:constant",), asked.dataset, 2, 2)
+    ]
+    assert not damaged.exists()
+    assert "2 files removed" in at.success[0].value
+    assert runs_verify.damages(copied) == []
+    execute(started[0], copied)
+    execute(asked, copied)
+    assert forks.results(copied.root) == forks.results(whole.root)
+
+
+def test_questions_that_are_damaged_are_asked_again_of_all_who_were_asked_in_one_job(
+    monkeypatch, made, copied, started
+):
+    harm(next(copied.root.glob("cases/*/cases.parquet")), "truncated")
+    at = checked(monkeypatch, copied)
+    assert f"Questions of {made[0].dataset} · lgip" in words(at)
+    at.button(key="mend_stored").click().run()
+    assert [sorted(one.models) for one in started] == [["control:constant", "control:random"]]
+
+
+def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(monkeypatch, made, copied, started):
+    manifest = run_of(copied, "control:random") / "manifest.json"
+    text = manifest.read_text()
+    manifest.write_text(text.replace('"n_cases": ', '"n_cases": 1'))
+    at = open_page(monkeypatch, copied, "breakdown")
+    assert "is damaged" in at.warning[0].value
+    assert "press 'Check what is stored'" in at.warning[0].value
+    assert "verify" not in at.warning[0].value
+    assert [link.proto.label for link in at.get("page_link")] == ["Check what is stored, and make it anew"]
+    at = checked(monkeypatch, copied)
+    assert "Answers of control:random to" in words(at)  # its key proves what run it was
+    at.button(key="mend_stored").click().run()
+    assert [one.models for one in started] == [("control:random",)]
+    manifest.write_text("{")
+    at = checked(monkeypatch, copied)
+    assert "which run it was cannot be told" in words(at)
+    at.button(key="mend_stored").click().run()
+    assert len(started) == 1
+    assert not at.error
+
+
+def test_what_was_made_anew_since_the_look_is_left_alone(monkeypatch, copied, started):
+    damaged = run_of(copied, "control:random") / "sums.parquet"
+    kept = damaged.read_bytes()
+    harm(damaged, "truncated")
+    at = checked(monkeypatch, copied)
+    damaged.write_bytes(kept)
+    at.button(key="mend_stored").click().run()
+    assert damaged.read_bytes() == kept
+    assert started == []
+
+
+def test_a_second_press_leaves_what_the_first_one_s_job_has_done(monkeypatch, copied, started):
+    run = run_of(copied, "control:random")
+    (run / "scores.parquet").unlink()
+    first, second = checked(monkeypatch, copied), checked(monkeypatch, copied)
+    first.button(key="mend_stored").click().run()
+    copied.run(run.name).write_part("0-1", pa.table({"x": [1]}))
+    second.button(key="mend_stored").click().run()
+    assert (run / "parts" / "0-1.parquet").exists()
+    assert len(started) == 1
+    assert "Nothing was removed" in second.success[0].value
+
+
+def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(monkeypatch, tmp_path, made, started):
+    monkeypatch.setenv(MIRROR, str(tmp_path / "mirror"))
+    store = Store(f"memory://{tmp_path.name}")
+    asked = replace(made[0], models=("control:random",))
+    execute(asked, store)
+    remote = store.mirror.remote
+    remote.remove([name for name in remote.names("runs") if "scores" in name])
+    found = tuple(runs_verify.damages(store))
+    assert [damage.why for damage in found] == ["it is gone"]
+    runs_verify.repair(list(found))
+    execute(asked, store)
+    whole = remote.names("index")
+    monkeypatch.setattr(verify, "store", lambda: store)
+
+    def press(found: tuple) -> None:
+        from vlprobe.dashboard import verify
+
+        verify._mend(found)
+
+    at = AppTest.from_function(press, args=(found,)).run()
+    assert not at.exception
+    assert "Nothing was removed" in at.session_state[verify.MENDED]
+    assert remote.names("index") == whole
+    assert started == []
+
+
+def test_runs_that_a_job_may_be_at_are_left_alone(monkeypatch, made, copied):
+    run = run_of(copied, "control:random")
+    (run / "scores.parquet").unlink()
+    at = checked(monkeypatch, copied)
+    job_id = jobs.write(made[0], copied)
+    write_json(copied.root / "jobs" / job_id / "status.json", {"state": "queued"})
+    at.button(key="mend_stored").click().run()
+    assert (run / "manifest.json").exists()
+    assert [job.id for job in jobs.jobs(copied)] == [job_id]
+    assert "1 left alone while a job asks the same questions" in at.success[0].value
+
+
+def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(monkeypatch, made, copied):
+    execute(replace(made[0], models=("control:random",), limit=1), copied)
+    for path in copied.root.glob("runs/*/scores.parquet"):
+        path.unlink()
+    at = checked(monkeypatch, copied)
+
+    def refuse(store: Store, job_id: str) -> None:
+        raise InvalidInput(f"Job '{job_id}' cannot be started (no memory).")
+
+    monkeypatch.setattr(jobs, "resume", refuse)
+    at.button(key="mend_stored").click().run()
+    known = {job.id: job for job in jobs.jobs(copied)}
+    assert sorted(job.request.limit for job in known.values()) == [1, 2]
+    for job_id in known:
+        assert f"vlprobe --cache {copied.root} jobs --resume {job_id}" in at.error[0].value.replace("\\", "")
+    assert at.query_params["job"] in known
+    assert "being made anew" not in at.success[0].value
+
+
+def test_nothing_goes_where_no_job_can_be_written(monkeypatch, copied):
+    run = run_of(copied, "control:random")
+    (run / "scores.parquet").unlink()
+    at = checked(monkeypatch, copied)
+
+    def full(request: Request, store: Store) -> str:
+        raise InvalidInput("Cannot write the job (no space).")
+
+    monkeypatch.setattr(jobs, "write", full)
+    at.button(key="mend_stored").click().run()
+    assert "no space" in at.error[0].value
+    assert (run / "manifest.json").exists()
+
+
+def test_embeddings_of_an_older_version_are_not_called_damaged(monkeypatch, copied):
+    new = next(copied.root.glob("embeddings/*/texts/*.npy"))
+    new.rename(new.with_name(f"{new.stem[:24]}.npy"))
+    at = checked(monkeypatch, copied)
+    assert not at.warning
+    assert "1 stored file is of an older version of vlprobe" in " ".join(one.value for one in at.info)
+
+
+def test_what_people_said_is_never_removed(monkeypatch, copied, started):
+    file = copied.root / "annotations" / f"{copied.runs()[0]['case_key']}.jsonl"
+    file.parent.mkdir()
+    file.write_text("<b>half of a li\n")
+    at = checked(monkeypatch, copied)
+    assert "Tags and notes" in html.unescape(words(at))
+    assert not [button for button in at.button if button.key == "mend_stored"]
+
+
+def test_a_read_only_dashboard_offers_neither(monkeypatch, copied):
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    harm(run_of(copied, "control:random") / "manifest.json", "truncated")
+    assert not open_page(monkeypatch, copied, "run").button
+    at = open_page(monkeypatch, copied, "breakdown")
+    assert "is damaged" in at.warning[0].value
+    assert not at.get("page_link")

@@ -1,0 +1,223 @@
+"""Every contrast is read back by expressions that know nothing of the grammar, and held against what is drawn."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vlprobe.datasets.world.contrasts import KINDS, contrasts
+from vlprobe.datasets.world.layout import places
+from vlprobe.datasets.world.renderer import render
+from vlprobe.datasets.world.scene import COLORS, OBJECTS, OPPOSITE, draw, split_of, stream
+from vlprobe.datasets.world.wording import converse, reworded
+from vlprobe.datasets.world.words import PLACES, vocabulary
+
+COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+NAMES = {name: name for name in OBJECTS} | {"human": "person", "automobile": "car", "bike": "bicycle", "lorry": "truck"}
+NAMES |= {f"{word}s": name for word, name in NAMES.items()} | {"people": "person", "buses": "bus", "lorries": "truck"}
+NUMBER = "(the (?:two|three|four|five)|the|one|two|three|four|five)"
+WORN = rf"{NUMBER} (\w+) (?:in|wearing|dressed in|that are|that is) ({'|'.join(COLORS)})\b"
+PLAIN = rf"{NUMBER} ({'|'.join(COLORS)}) (\w+)"
+ASIDE = {r"\bleft\b": "left", r"\bright\b": "right", r"above|over|higher": "above", r"below|under|lower": "below"}
+ASIDE |= {"in front of": "front", "behind": "behind"}
+LEADING = ("on ", "to ", "above ", "over ", "below ", "under ", "in front ", "behind ")  # the relation comes first
+MANY = {kind: contrasts(kind, "test", 60) for kind in KINDS}
+ALL = [contrast for found in MANY.values() for contrast in found]
+
+
+def understood(text: str) -> tuple:
+    """Groups (count, colour, object) with, of two, the relation of the first named to the second, read in one order."""
+    text = text.lower()
+    worn = [(found.start(), found[1], found[3], found[2]) for found in re.finditer(WORN, text)]
+    plain = [(found.start(), *found.groups()) for found in re.finditer(PLAIN, text)]
+    groups = []
+    for _, number, color, noun in sorted(worn + plain):
+        groups.append((COUNTS[number.removeprefix("the").strip() or "one"], color, NAMES[noun]))
+    said = [relation for words, relation in ASIDE.items() if re.search(words, text)] if len(groups) == 2 else [""]
+    assert len(said) == 1, text
+    return canonical(groups[::-1] if said[0] and text.startswith(LEADING) else groups, said[0])
+
+
+def canonical(groups: list, relation: str) -> tuple:
+    if relation in ("right", "below", "behind"):
+        return tuple(groups[::-1]), OPPOSITE[relation]
+    return tuple(groups), relation
+
+
+def shown(scene) -> tuple:
+    return canonical([(group.count, group.color, group.object) for group in scene.groups], scene.relation)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_caption_is_true_of_its_own_scene_and_false_of_the_other(kind):
+    for contrast in MANY[kind]:
+        first, second = contrast.captions
+        assert understood(first) == shown(contrast.scene) != shown(contrast.changed) == understood(second)
+
+
+def test_the_captions_of_a_pair_differ_in_the_words_for_what_is_changed_alone():
+    plural = {"people", "buses", *(f"{name}s" for name in OBJECTS)}
+    forms = {
+        "object": {*OBJECTS, *plural},
+        "color": set(COLORS),
+        "swap": set(COLORS),
+        "number": {*COUNTS, "is", "are", *OBJECTS, *plural},
+        "location": {"left", "right", "above", "below", "over", "under", "higher", "lower", "behind", "in front of"},
+    }
+    for contrast in ALL:
+        one, other = (
+            text.lower().rstrip(".").replace("in front of", "in_front_of").split() for text in contrast.captions
+        )
+        assert len(one) == len(other)
+        differing = {
+            word.replace("_", " ") for pair in zip(one, other, strict=True) if pair[0] != pair[1] for word in pair
+        }
+        assert differing and differing <= forms[contrast.kind], contrast.captions
+        if contrast.kind == "swap":
+            assert Counter(one) == Counter(other)
+
+
+def test_only_what_is_named_is_changed():
+    fields = {"object": "object", "color": "color", "number": "count"}
+    for contrast in ALL:
+        scene, changed = contrast.scene, contrast.changed
+        assert (scene.background, scene.seed) == (changed.background, changed.seed)
+        if contrast.kind == "location":
+            assert changed == replace(scene, relation=OPPOSITE[scene.relation])
+        elif contrast.kind == "swap":
+            (a, b), (c, d) = scene.groups, changed.groups
+            assert (a.color, b.color) == (d.color, c.color) and a.color != b.color and a.object != b.object
+            assert (replace(a, color=b.color), replace(b, color=a.color)) == (c, d)
+        else:
+            differing = [pair for pair in zip(scene.groups, changed.groups, strict=True) if pair[0] != pair[1]]
+            ((old, new),) = differing
+            field = fields[contrast.kind]
+            assert replace(old, **{field: getattr(new, field)}) == new
+
+
+def boxes(scene, groups) -> np.ndarray:
+    mask = np.zeros((224, 224), bool)
+    for place in places(scene):
+        if place.group in groups:
+            left, top, right, bottom = place.box
+            mask[top:bottom, left:right] = True
+    return mask
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_pixel_outside_the_changed_things_is_the_same(kind):
+    for contrast in MANY[kind][:12]:
+        one, other = (np.asarray(render(scene)) for scene in (contrast.scene, contrast.changed))
+        differing = (one != other).any(axis=2)
+        groups = [
+            at
+            for at, pair in enumerate(zip(contrast.scene.groups, contrast.changed.groups, strict=True))
+            if pair[0] != pair[1]
+        ] or [0, 1]
+        allowed = boxes(contrast.scene, groups) | boxes(contrast.changed, groups)
+        assert differing.sum() > 50
+        assert not differing[~allowed].any()
+
+
+def squares(scene, group: int) -> set:
+    return {place.box for place in places(scene) if place.group == group}
+
+
+def test_fewer_things_stand_where_some_of_more_stood():
+    for contrast in MANY["number"]:
+        for group in range(len(contrast.scene.groups)):
+            one, other = squares(contrast.scene, group), squares(contrast.changed, group)
+            assert one <= other or other < one
+
+
+def test_groups_that_change_places_stand_where_the_other_stood():
+    for contrast in MANY["location"]:
+        for group in (0, 1):
+            one, other = squares(contrast.scene, group), squares(contrast.changed, 1 - group)
+            assert one <= other or other < one
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_scene_of_a_held_out_pair_can_be_trained_on(kind):
+    trained = {draw("train", index).specification for index in range(4000)}
+    for split in ("test", "val"):
+        for contrast in contrasts(kind, split, 60):
+            for scene in (contrast.scene, contrast.changed):
+                assert split_of(scene) == split
+                assert scene.specification not in trained
+
+
+def test_no_pair_comes_twice_and_a_longer_list_begins_with_the_shorter():
+    for kind, found in MANY.items():
+        both = {frozenset((one.scene.specification, one.changed.specification)) for one in found}
+        assert len(both) == len(found)
+        assert contrasts(kind, "test", 7) == found[:7]
+
+
+def test_a_contrast_is_the_one_that_was_always_drawn():
+    # Written down once: stored results depend on it.
+    assert MANY["color"][0].captions == (
+        "Two purple boats are higher than two pink cats.",
+        "Two purple boats are higher than two white cats.",
+    )
+
+
+def test_scenes_are_of_one_group_and_of_two_and_of_every_relation_and_background():
+    assert {len(one.scene.groups) for kind in ("object", "color", "number") for one in MANY[kind]} == {1, 2}
+    assert {one.scene.relation for one in MANY["location"]} == {"left", "right", "above", "below", "front", "behind"}
+    assert {one.scene.background for one in ALL} == set(PLACES)
+    assert {group.count for one in ALL for group in one.scene.groups} == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("split", ["test", "val"])
+def test_every_structure_has_its_share(split):
+    for kind in KINDS:
+        relations = Counter(one.scene.relation for one in contrasts(kind, split, 300))
+        assert kind in ("location", "swap") or relations.pop("") >= 45
+        assert len(relations) == (4 if kind == "number" else 6)
+        assert min(relations.values()) > 0.5 * sum(relations.values()) / len(relations)
+
+
+def test_saying_it_again_keeps_the_meaning_and_changes_the_order_of_words():
+    for contrast in ALL:
+        first = contrast.captions[0]
+        for number in range(4):
+            again = reworded(contrast.said, contrast.scene, stream("again", number))
+            assert understood(again) == understood(first), again
+            assert again.split()[:3] != first.split()[:3]
+            places_said = [
+                [where for where in PLACES[contrast.scene.background] if where in text.lower()]
+                for text in (first, again)
+            ]
+            assert places_said[0] == places_said[1]
+
+
+def test_the_verb_agrees_with_its_subject():
+    told = Counter()
+    for contrast in ALL:
+        for text in (*contrast.captions, reworded(contrast.said, contrast.scene, stream(1))):
+            plain = re.sub(r" that (is|are)\b", "", text.lower())
+            verb = re.search(r"\b(is|are)\b", plain)
+            if verb:
+                named = re.findall(rf"\b{NUMBER}\b(?= (?:\w+ )?(?:{'|'.join(NAMES)})\b)", plain)
+                subject = named[-1 if plain.startswith(LEADING) else 0]
+                assert (verb[1] == "is") == (subject in ("one", "the")), text
+                told[verb[1]] += 1
+    assert min(told["is"], told["are"]) > 100
+
+
+def test_a_converse_names_the_other_group_first_and_means_the_same():
+    for contrast in MANY["location"]:
+        first = contrast.captions[0]
+        for number in range(4):
+            again = converse(contrast.said, contrast.scene, stream("again", number))
+            assert understood(again) == understood(first) != understood(contrast.captions[1])
+            nouns = [[word for word in re.findall("[a-z]+", text.lower()) if word in COLORS] for text in (first, again)]
+            assert nouns[0] == nouns[1][::-1]
+
+
+def test_every_word_was_trained_on():
+    texts = [text for one in ALL for text in (*one.captions, reworded(one.said, one.scene, stream(1)))]
+    assert {word for text in texts for word in re.findall("[a-z]+", text.lower())} <= vocabulary()

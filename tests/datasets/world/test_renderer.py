@@ -1,0 +1,143 @@
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vlprobe.datasets.world.layout import SIZE, facing, places
+from vlprobe.datasets.world.renderer import render
+from vlprobe.datasets.world.scene import BACKGROUNDS, COLORS, COUNTS, OBJECTS, Group, Scene, draw
+from vlprobe.datasets.world.sprites import sprite
+
+SIDE_BY_SIDE = ("", "left", "right", "above", "below")
+
+
+def pixels(scene):
+    return np.asarray(render(scene)).astype(int)
+
+
+def drawn_outside(before, after, boxes):
+    changed = (pixels(before) != pixels(after)).any(axis=2)
+    for left, top, right, bottom in boxes:
+        changed[top:bottom, left:right] = False
+    return changed.sum()
+
+
+def covered(place, scene):
+    """The pixels of the picture that the thing's own drawing fills, more than half opaque."""
+    group = scene.groups[place.group]
+    alpha = np.asarray(sprite(group.object, group.color, place.size, place.faces_left).getchannel("A"))
+    whole = np.zeros((SIZE, SIZE), bool)
+    whole[place.y : place.y + place.size, place.x : place.x + place.size] = alpha > 200
+    return whole
+
+
+def test_the_same_scene_gives_the_same_bytes():
+    for index in range(30):
+        scene = draw("train", index)
+        assert render(scene).tobytes() == render(replace(scene)).tobytes()
+
+
+def test_every_object_renders_in_every_color_and_count():
+    seen = set()
+    for name, color, count in itertools.product(OBJECTS, COLORS, COUNTS):
+        image = render(Scene(BACKGROUNDS[count], (Group(name, color, count, room=5),), seed=1))
+        assert image.size == (SIZE, SIZE)
+        assert image.mode == "RGB"
+        seen.add(image.tobytes())
+    assert len(seen) == 11 * 11 * 5
+
+
+def test_every_thing_shows_most_of_its_color_as_that_color():
+    # One vote a pixel, for the base colour that it is very near to.
+    from vlprobe.datasets.world.palette import tones
+
+    bases = np.array([tones(color).base for color in COLORS])
+    for name, color in itertools.product(OBJECTS, COLORS):
+        rgba = np.asarray(sprite(name, color, 96, False)).astype(int)
+        own = rgba[rgba[..., 3] > 200][:, :3]
+        nearest = np.abs(own[:, None] - bases[None]).sum(axis=2)
+        exact = nearest.min(axis=1) < 12
+        votes = np.bincount(nearest[exact].argmin(axis=1), minlength=len(COLORS))
+        assert COLORS[votes.argmax()] == color, (name, color)
+
+
+def test_things_of_a_side_by_side_scene_stay_inside_and_never_overlap():
+    for index in range(3000):
+        scene = draw("train", index)
+        boxes = [place.box for place in places(scene)]
+        assert len(boxes) == sum(group.count for group in scene.groups)
+        assert all(min(box) >= 0 and max(box) <= SIZE for box in boxes)
+        if scene.relation in SIDE_BY_SIDE:
+            for a, b in itertools.combinations(boxes, 2):
+                assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+@pytest.mark.parametrize(("relation", "axis"), [("left", 0), ("right", 0), ("above", 1), ("below", 1)])
+def test_every_thing_of_a_group_is_on_the_side_that_the_relation_says(relation, axis):
+    for seed, count in itertools.product(range(20), COUNTS):
+        scene = Scene("sky", (Group("dog", "red", count), Group("cat", "blue", 6 - count)), relation, seed)
+        ends = [[place.box[axis::2] for place in places(scene) if place.group == group] for group in (0, 1)]
+        first, second = ends if relation in ("left", "above") else ends[::-1]
+        assert max(high for _, high in first) <= min(low for low, _ in second)
+
+
+def test_the_thing_in_front_hides_some_of_the_other_but_not_most():
+    for seed, relation in itertools.product(range(25), ("front", "behind")):
+        names = OBJECTS[seed % 11], OBJECTS[(3 * seed + 4) % 11]
+        scene = Scene("street", (Group(names[0], "red"), Group(names[1], "blue")), relation, seed)
+        back, front = places(scene)
+        assert scene.groups[front.group] is scene.groups[0 if relation == "front" else 1]
+        behind = covered(back, scene)
+        hidden = (behind & covered(front, scene)).sum() / behind.sum()
+        assert 0.04 < hidden < 0.75, (names, relation, hidden)
+
+
+def test_a_new_color_or_object_changes_its_own_places_alone():
+    for index in range(60):
+        scene = draw("train", index)
+        group = scene.groups[0]
+        boxes = [place.box for place in places(scene) if place.group == 0]
+        other_color = COLORS[(COLORS.index(group.color) + 1) % 11]
+        other_object = OBJECTS[(OBJECTS.index(group.object) + 1) % 11]
+        for changed in (replace(group, color=other_color), replace(group, object=other_object)):
+            after = replace(scene, groups=(changed, *scene.groups[1:]))
+            assert drawn_outside(scene, after, boxes) == 0
+            assert (pixels(scene) != pixels(after)).any()
+
+
+def test_another_count_with_the_same_room_changes_the_added_places_alone():
+    for seed, (few, many) in itertools.product(range(8), itertools.combinations(COUNTS, 2)):
+        crowd = Group("bird", "pink", many, room=many)
+        scene = Scene("meadow", (crowd, Group("car", "gray", 2)), "left", seed)
+        fewer = replace(scene, groups=(replace(crowd, count=few), scene.groups[1]))
+        kept = set(places(fewer))
+        assert kept < set(places(scene))
+        assert drawn_outside(scene, fewer, [place.box for place in set(places(scene)) - kept]) == 0
+
+
+def test_swapped_colors_keep_every_place_and_all_around_them():
+    for index in range(60):
+        scene = draw("train", index)
+        if not scene.relation:
+            continue
+        first, other = scene.groups
+        after = replace(scene, groups=(replace(first, color=other.color), replace(other, color=first.color)))
+        assert places(after) == places(scene)
+        assert drawn_outside(scene, after, [place.box for place in places(scene)]) == 0
+
+
+def test_a_moved_group_leaves_the_background_as_it_was():
+    for seed in range(10):
+        scene = Scene("beach", (Group("dog", "red", 2), Group("boat", "blue", 1)), "left", seed)
+        after = replace(scene, relation="right")
+        boxes = [place.box for place in (*places(scene), *places(after))]
+        assert drawn_outside(scene, after, boxes) == 0
+
+
+def test_all_things_face_one_way_unless_mixed():
+    for index in range(200):
+        scene = draw("train", index)
+        ways = {place.faces_left for place in places(scene)}
+        if facing(scene) != "mixed":
+            assert ways == {facing(scene) == "left"}

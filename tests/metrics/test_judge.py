@@ -1,0 +1,98 @@
+"""Judging block by block against judging all at once, and against a plain loop."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vlprobe.metrics import estimate, judge
+from vlprobe.metrics.judge import Judge
+from vlprobe.types import Metric
+
+RATE = Metric("rate", 1, "", "", "rate", "up", 0.5, "", ("flip",), lambda rows: (rows["margin"] > 0).to_numpy(float))
+GAP = Metric(
+    "gap",
+    *(1, "", "", "cosine", "up", 0.0, "", ("flip", "pair")),
+    lambda rows: rows["margin"].to_numpy(float),
+    lambda rows: rows["strength"].to_numpy(float),
+    ("micro",),
+)
+
+
+def cases(n_items: int = 40, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    item = np.sort(rng.integers(0, n_items, 400))
+    rows = pd.DataFrame({"item_code": item, "group_code": 3 * item + rng.integers(0, 3, 400)})
+    margin = rng.choice([-0.1, 0.0, 0.2, np.nan], 400)
+    return rows.assign(
+        kind=rng.choice(["flip", "pair", "other"], 400),
+        subtype=rng.choice(["color", "object", ""], 400),
+        rule=[f"rule {number % 7}" for number in item],
+        margin=margin,
+        strength=np.where(rng.random(400) < 0.1, np.nan, rng.random(400)),
+        **{"tag:many": [str(number) for number in rng.integers(0, 3 * judge.MAX_SLICES, 400)]},
+    )
+
+
+def judged(blocks: list[pd.DataFrame], n_items: int = 40) -> Judge:
+    found = Judge([RATE, GAP], n_items, ["many"])
+    for block in blocks:
+        found.add(block)
+    return found
+
+
+@pytest.mark.parametrize("cuts", [[1, 2, 3], [20], list(range(1, 40))])
+def test_blocks_cut_between_items_change_no_number(cuts: list[int]):
+    rows = cases()
+    blocks = [own for _, own in rows.groupby(np.searchsorted(cuts, rows["item_code"], side="right"))]
+    assert len(blocks) > 1
+    whole, parts = judged([rows]), judged(blocks)
+    pd.testing.assert_frame_equal(whole.estimates(), parts.estimates(), rtol=1e-12)
+    pd.testing.assert_frame_equal(whole.sums(), parts.sums(), rtol=1e-12)
+
+
+def test_an_item_that_comes_again_in_a_later_block_is_one_item():
+    rows = cases(6)
+    rows["group_code"] = np.arange(len(rows))  # every case a group of its own: blocks can be cut anywhere
+    whole, parts = judged([rows], 6), judged([rows[start::5] for start in range(5)], 6)
+    pd.testing.assert_frame_equal(whole.estimates(), parts.estimates(), rtol=1e-12)
+    assert whole.estimates()["n_items"].max() == 6
+
+
+def test_every_line_is_that_of_a_plain_loop():
+    rows = cases()
+    found = judged([rows]).estimates().set_index(["metric", "averaging", "by", "slice"])
+    assert "tag:many" not in found.index.get_level_values("by")
+    known = rows.dropna(subset="margin")
+    for by, name in (("all", ""), ("subtype", "color"), ("rule", "rule 3")):
+        own = known if by == "all" else known[known[by] == name]
+        flips = own[own["kind"] == "flip"]
+        won = (flips["margin"] > 0).astype(float)
+        assert found.loc[("rate", "micro", by, name), "value"] == pytest.approx(won.mean())
+        grouped = won.groupby(flips["group_code"]).mean()
+        assert found.loc[("rate", "macro", by, name), "value"] == pytest.approx(grouped.mean())
+        assert found.loc[("rate", "macro", by, name), "n_items"] == flips["item_code"].nunique()
+        asked = rows[(rows["kind"] == "flip") & ((rows[by] == name) if by != "all" else True)]
+        assert found.loc[("rate", "micro", by, name), "n_cases"] == len(asked)
+        assert found.loc[("rate", "micro", by, name), "ties"] == (asked["margin"] == 0).sum()
+        both = own[own["kind"].isin(["flip", "pair"])].dropna(subset="strength")
+        expected = np.average(both["margin"], weights=both["strength"])
+        assert found.loc[("gap", "micro", by, name), "value"] == pytest.approx(expected)
+
+
+def test_the_interval_is_that_of_resampled_items():
+    rows = cases().query("kind == 'flip'").dropna(subset="margin")
+    line = judged([rows]).estimates().query("metric == 'rate' and averaging == 'micro' and by == 'all'").iloc[0]
+    won, asked = (
+        np.bincount(rows["item_code"], weights, 40)
+        for weights in ((rows["margin"] > 0).astype(float), np.ones(len(rows)))
+    )
+    counts = estimate.resample_counts(40, 0, estimate.RESAMPLES).astype(float)
+    low, high = np.quantile((counts @ won) / (counts @ asked), [0.025, 0.975])
+    assert (line["low"], line["high"]) == pytest.approx((low, high))
+
+
+def test_a_slice_with_too_many_values_is_given_up_in_whatever_block_they_come():
+    rows = cases()
+    names = judged([rows[: len(rows) // 8]]).estimates()["by"].unique()
+    assert "tag:many" in names
+    assert "tag:many" not in judged([rows[: len(rows) // 8], rows[len(rows) // 8 :]]).estimates()["by"].unique()

@@ -1,0 +1,33 @@
+"""The AUC of the health checks and its interval, against a second route."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from vlprobe.metrics import estimate
+from vlprobe.models.doctor import checks
+
+
+def test_the_auc_is_that_of_mann_and_whitney_with_ties():
+    scores = np.random.default_rng(3).integers(0, 6, (15, 15)).astype(float) + 2 * np.eye(15)
+    apart = scores[~np.eye(15, dtype=bool)]
+    u = scipy.stats.mannwhitneyu(np.diag(scores), apart).statistic
+    assert checks.auc(scores).value == pytest.approx(u / (15 * len(apart)))
+
+
+def test_the_interval_of_the_auc_is_that_of_resampled_items_counted_pair_by_pair():
+    scores = np.round(np.random.default_rng(4).normal(size=(6, 6)), 1) + np.eye(6)
+    found = []
+    for count in estimate.resample_counts(6, 0, estimate.RESAMPLES).astype(int):
+        drawn = np.repeat(np.arange(6), count)
+        wins = [
+            (scores[own, own] > scores[one, other]) + 0.5 * (scores[own, own] == scores[one, other])
+            for own in drawn
+            for one in drawn
+            for other in drawn
+            if one != other
+        ]
+        found += [np.mean(wins)] if wins else []
+    expected = np.quantile(found, [0.025, 0.975])
+    result = checks.auc(scores)
+    np.testing.assert_allclose([result.low, result.high], expected)

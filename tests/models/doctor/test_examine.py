@@ -1,0 +1,382 @@
+"""A healthy model passes every check; models broken on purpose, each in one way, fail the one that is about it."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import open_clip
+import pytest
+import torch
+from click.testing import CliRunner
+from open_clip.tokenizer import SimpleTokenizer
+from open_clip.transform import PreprocessCfg, image_transform_v2
+from PIL import Image, ImageDraw
+
+from vlprobe import registry
+from vlprobe.cli import main
+from vlprobe.errors import InvalidInput
+from vlprobe.models import controls
+from vlprobe.models.doctor import checks, examine, passport
+from vlprobe.models.doctor.checks import Check
+from vlprobe.models.open_clip_encoder import OpenClipEncoder
+from vlprobe.models.open_clip_words import quick
+from vlprobe.types import Item, Picture
+
+TEXT = {"context_length": 16, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2}
+VISION = {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8}
+TINY = {"embed_dim": 16, "vision_cfg": VISION, "text_cfg": TEXT}
+SIGLIP = {**TINY, "custom_text": True, "text_cfg": {**TEXT, "pool_type": "last", "no_causal_mask": True}}
+RESNET = {**TINY, "vision_cfg": {"image_size": 64, "layers": [1, 1, 1, 1], "width": 8, "patch_size": None}}
+STATED = {  # what OpenCLIP's table would say of weights that somebody has published
+    "url": "",
+    "hf_hub": "",
+    "mean": (0.48145466, 0.4578275, 0.40821073),
+    "std": (0.26862954, 0.26130258, 0.27577711),
+    "interpolation": "bicubic",
+    "resize_mode": "shortest",
+    "quick_gelu": True,
+}
+COLORS = ("red", "green", "blue", "yellow", "black", "white", "purple", "orange")
+TOKENIZER = SimpleTokenizer(context_length=16)
+PLACES = {"left": (2, 10, 14, 22), "right": (18, 10, 30, 22), "top": (10, 2, 22, 14), "bottom": (10, 18, 22, 30)}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """Thirty-two pictures of a coloured square in a place, each with its caption."""
+    folder = tmp_path_factory.mktemp("squares")
+    items = []
+    for color in COLORS:
+        for place, box in PLACES.items():
+            image = Image.new("RGB", (32, 32), "gray")
+            ImageDraw.Draw(image).rectangle(box, fill=color)
+            path = folder / f"{color}-{place}.png"
+            image.save(path)
+            items.append(Item(path.stem, Picture(path), (f"A {color} square at the {place}.",)))
+    return SimpleNamespace(name="squares", digest="d" * 32, items=items)
+
+
+def build(config: dict, quick: bool = False) -> torch.nn.Module:
+    """OpenCLIP's model of that config, always with the same weights, with OpenCLIP's default preprocessing."""
+    torch.manual_seed(5)
+    kind = open_clip.CustomTextCLIP if config.get("custom_text") else open_clip.CLIP
+    model = kind(**{name: value for name, value in config.items() if name != "custom_text"}, quick_gelu=quick)
+    open_clip.model.set_model_preprocess_cfg(model, {**vars(PreprocessCfg(size=32)), "mode": "RGB"})
+    return model
+
+
+@pytest.fixture(scope="module")
+def weights(data: SimpleNamespace) -> dict:
+    """Weights that know the pictures by heart, trained with QuickGELU."""
+    model = build(TINY, quick=True)
+    model.token_embedding.weight.requires_grad_(False).mul_(50)
+    seen = image_transform_v2(PreprocessCfg(size=32), is_train=False)
+    pixels = torch.stack([seen(Image.open(item.image.path)) for item in data.items])
+    tokens = TOKENIZER([item.captions[0] for item in data.items])
+    optimizer = torch.optim.Adam([one for one in model.parameters() if one.requires_grad], lr=3e-3)
+    for _ in range(60):
+        left, right, scale = model(pixels, tokens)
+        logits = scale * left @ right.T
+        own = torch.arange(len(logits))
+        loss = torch.nn.functional.cross_entropy(logits, own) + torch.nn.functional.cross_entropy(logits.T, own)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """OpenCLIP knows the architecture "squares", and weights of it with the tag "byheart"."""
+    (tmp_path / "squares.json").write_text(json.dumps({**TINY, "quick_gelu": True}))
+    configs = open_clip.factory._MODEL_CONFIGS.copy()
+    open_clip.add_model_config(tmp_path)
+    monkeypatch.setitem(open_clip.pretrained._PRETRAINED, "squares", {"byheart": STATED})
+    yield
+    open_clip.factory._MODEL_CONFIGS = configs
+
+
+Make = Callable[..., OpenClipEncoder]
+
+
+@pytest.fixture
+def make(weights: dict, published: None) -> Make:
+    """Makes the trained model, healthy where nothing else is said."""
+
+    def encoder(
+        quick: bool = True, cfg: dict | None = None, name: str = "openclip:squares/byheart@file", **changed: object
+    ) -> OpenClipEncoder:
+        model = build(TINY, quick)
+        model.load_state_dict(weights | {key: value for key, value in changed.items() if key in weights})
+        transform = image_transform_v2(PreprocessCfg(**{"size": 32, **(cfg or {})}), is_train=False)
+        return OpenClipEncoder(
+            name, model, transform, TOKENIZER, "a" * 32, "cpu", str(changed.get("precision", "fp32"))
+        )
+
+    return encoder
+
+
+def outcomes(model: object, data: SimpleNamespace, cache: Path) -> dict[str, Check]:
+    return {check.name: check for check in examine.examine(model, data, cache).checks}
+
+
+def failed(found: dict[str, Check]) -> set[str]:
+    return {name for name, check in found.items() if check.passed is False}
+
+
+def test_a_healthy_model_passes_every_check(make: Make, data, tmp_path):
+    found = outcomes(make(), data, tmp_path)
+    assert {name: check.passed for name, check in found.items()} == dict.fromkeys(found, True)
+    assert found["matched_auc"].value > 0.9
+    assert found["r1_forth"].limit == pytest.approx(1 / 32)
+    assert not any(examine.warnings(examine.Store(tmp_path)).values())
+
+
+def test_the_passport_says_what_was_built_and_what_experiments_show(make: Make):
+    found = passport.read_passport(make())
+    assert found["architecture"] == "CLIP + VisionTransformer + Transformer"
+    assert found["activation"] == "QuickGELU"
+    assert found["tokenizer"] == "SimpleTokenizer"
+    assert (found["letter case"], found["punctuation"]) == ("folded", "kept")
+    assert found["context length"] == "16 tokens"
+    assert found["padding"] == "always to 16 tokens, 0 on the right"
+    assert found["mean"] == "0.4815, 0.4578, 0.4082"
+    assert found["std"] == "0.2686, 0.2613, 0.2758"
+    assert found["size"] == "32 x 32"
+    assert (found["interpolation"], found["resizing"]) == ("bicubic", "shortest")
+    assert found["parameters"] == f"{sum(one.numel() for one in build(TINY).parameters()):,}"
+    assert f"torch {torch.__version__}" in found["versions"]
+
+
+def test_the_wrong_activation_is_caught_by_the_table(make: Make, data, tmp_path):
+    check = outcomes(make(quick=False), data, tmp_path)["activation"]
+    assert check.passed is False
+    assert check.detail == "Built with GELU; published with QuickGELU."
+
+
+def test_weights_that_no_table_knows_are_judged_neither_by_activation_nor_by_preprocessing(make: Make):
+    model = make(quick=False, name="openclip:squares@file")
+    for check in (checks.activation(model), checks.preprocessing(model)):
+        assert (check.passed, check.detail) == (None, checks.UNKNOWN_WEIGHTS)
+
+
+def test_swapped_mean_and_std_are_caught(make: Make, data, tmp_path):
+    swapped = {"mean": STATED["std"], "std": STATED["mean"]}
+    check = outcomes(make(cfg=swapped), data, tmp_path)["preprocessing"]
+    assert check.passed is False
+    assert check.value == pytest.approx(0.48145466 - 0.26862954, abs=1e-3)
+    assert "mean is 0.2686, 0.2613, 0.2758" in check.detail and "0.4815, 0.4578, 0.4082" in check.detail
+
+
+def test_another_size_is_caught(make: Make):
+    check = checks.preprocessing(make(cfg={"size": 48}))
+    assert check.passed is False
+    assert "size is 48 x 48, published as 32 x 32" in check.detail
+
+
+def test_declared_resizing_that_is_not_the_published_one_is_caught(make: Make, monkeypatch):
+    monkeypatch.setitem(STATED, "interpolation", "bilinear")
+    check = checks.preprocessing(make())
+    assert check.passed is False
+    assert check.detail == "interpolation is bicubic, published as bilinear"
+
+
+def test_weights_that_are_not_numbers_are_caught_and_nothing_else_is_judged_from_them(make: Make, data, tmp_path):
+    found = outcomes(make(text_projection=torch.full((32, 16), math.nan)), data, tmp_path)
+    assert failed(found) == {"finite"}
+    assert found["finite"].value == 32
+    assert {found[name].passed for name in ("text_batch", "matched_auc", "r1_forth", "r1_back")} == {None}
+    assert found["image_batch"].passed is True
+
+
+def test_a_constant_model_has_an_auc_of_one_half_and_is_first_nowhere(data, tmp_path):
+    found = outcomes(controls.load("control:constant"), data, tmp_path)
+    assert failed(found) == {"matched_auc", "r1_forth", "r1_back"}
+    assert found["matched_auc"].value == 0.5
+    assert found["r1_forth"].value == found["r1_back"].value == 0
+
+
+def test_a_random_model_is_not_taken_for_one_that_knows_something(data, tmp_path):
+    assert "matched_auc" in failed(outcomes(controls.load("control:random"), data, tmp_path))
+
+
+def siglip(tokenizer: Callable) -> OpenClipEncoder:
+    """A text tower that looks at every column and pools the last one."""
+    transform = image_transform_v2(PreprocessCfg(size=32), is_train=False)
+    return OpenClipEncoder("siglip", build(SIGLIP), transform, tokenizer, "b" * 32, "cpu")
+
+
+def to_the_longest(texts: list[str]) -> torch.Tensor:
+    tokens = TOKENIZER(texts)
+    return tokens[:, : int((tokens != 0).sum(dim=1).max())]
+
+
+def test_siglip_padded_to_the_longest_of_a_batch_is_caught_and_padded_to_its_length_is_not(data):
+    model = siglip(TOKENIZER)
+    assert checks.text_batch(model, data.items).passed is True
+    assert passport.read_passport(model)["padding"] == "always to 16 tokens, 0 on the right"
+    model._ids = quick(to_the_longest)
+    check = checks.text_batch(model, data.items)
+    assert check.passed is False
+    assert check.value > 0.05
+    assert passport.read_passport(model)["padding"] == "to the longest text of a batch"
+    padding = [passport.read_passport(siglip(t))["padding"] for t in (to_the_longest, TOKENIZER)]
+    assert padding == ["to the longest text of a batch", "always to 16 tokens, 0 on the right"]
+
+
+def test_the_text_check_is_blind_to_padding_that_the_tower_cannot_see(make: Make, data):
+    model = make()
+    model._ids = quick(to_the_longest)
+    assert checks.text_batch(model, data.items).passed is True
+
+
+def test_a_model_left_in_training_mode_is_caught(data):
+    model = OpenClipEncoder(
+        "resnet",
+        build(RESNET),
+        image_transform_v2(PreprocessCfg(size=64), is_train=False),
+        TOKENIZER,
+        "c" * 32,
+        "cpu",
+    )
+    assert checks.image_batch(model, data.items).passed is True
+    model._model.visual.train()
+    assert checks.image_batch(model, data.items).passed is False
+
+
+def test_half_precision_is_held_to_its_own_limit(make: Make, data):
+    check = checks.text_batch(make(precision="bf16"), data.items)
+    assert (check.passed, check.limit) == (True, 2e-2)
+
+
+def test_texts_alone_are_tried_by_their_second_captions(tmp_path):
+    items = [Item(str(n), None, (f"caption {n}", f"caption {n}!")) for n in range(30)]
+    texts = SimpleNamespace(name="texts", digest="e" * 32, items=[*items, Item("lone", None, ("one caption",))])
+    found = outcomes(controls.load("control:random"), texts, tmp_path)
+    assert found["image_batch"].passed is None
+    assert "over 30 items" in found["matched_auc"].detail
+    assert found["r1_forth"].meaning.startswith("Of all first captions, the nearest to one of the second captions")
+
+
+def test_data_without_pairs_is_refused(tmp_path):
+    empty = SimpleNamespace(name="empty", digest="e" * 32, items=[Item("1", None, ("one caption",))])
+    with pytest.raises(InvalidInput, match="nothing to try 'control:random' on"):
+        examine.examine(controls.load("control:random"), empty, tmp_path)
+
+
+def test_no_picture_and_no_caption_is_tried_twice(data):
+    first = data.items[0]
+    twins = [*data.items, Item("same picture", first.image, ("Other words.",)), Item("same words", None, ())]
+    twins.append(Item("same caption", Picture(Path("elsewhere.png")), first.captions))
+    chosen = examine.sample(twins, controls.load("control:random"))
+    assert len({item.image for item in chosen}) == len({item.captions[0] for item in chosen}) == len(chosen)
+    assert len(chosen) >= len(data.items) - 1
+    assert examine.sample(twins[::-1], controls.load("control:random")) == chosen
+
+
+def test_an_examination_is_read_back_as_it_was_and_its_failures_become_warnings(data, tmp_path):
+    store = examine.Store(tmp_path)
+    model = controls.load("control:constant")
+    found = examine.examine(model, data, tmp_path)
+    assert (tmp_path / "models" / f"{model.digest}-{data.digest}.json").is_file()
+    read = examine.load(store, model.digest)[0]
+    assert repr(read) == repr(found)  # NaN is not equal to itself
+    lines = examine.warnings(store)[model.digest, data.digest]
+    assert len(lines) == 3 and not any("\n" in line for line in lines)
+    assert lines[0].startswith("Check 'matched_auc' failed on squares. Expected: Pictures are more like their own")
+    assert "Found 0.5, limit 0.5." in lines[0]
+
+
+def test_plain_edits_of_the_captions_say_what_the_tokenizer_would_undo(make: Make, tmp_path, data):
+    items = [replace(data.items[0], captions=("A dog, a cat.", "plain words " * 9 + "here"), foils=("a DOG, a cat.",))]
+    found = examine.examine(make(), SimpleNamespace(name="one", digest="1" * 32, items=items), tmp_path).erased
+    assert [(row.rule, row.role, row.reason, row.count, row.of) for row in found] == [
+        ("lower case", "same", "letter case", 1, 1),
+        ("one more word", "different", "context limit", 1, 2),
+        ("foil", "different", "letter case", 1, 1),
+    ]
+
+
+def test_progress_rises_and_stops_the_examination_when_it_raises(make: Make, data, tmp_path):
+    told = []
+    examine.examine(make(), data, tmp_path, lambda label, done, total: told.append(done / total))
+    assert told == sorted(told) and told[0] >= 0 and told[-1] <= 1
+
+    def stop(label: str, done: float, total: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        examine.examine(make(), data, tmp_path / "other", stop)
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_command_shows_passport_and_checks(tiny, tmp_path):
+    words = ["--cache", str(tmp_path), "doctor", "control:constant", "--dataset", tiny]
+    result = CliRunner().invoke(main.main, words, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "matched_auc" in result.stdout and "FAILED" in result.stdout
+    assert "architecture: none: a control" in result.stderr
+    found = json.loads(CliRunner().invoke(main.main, [*words, "--format", "json"]).stdout)
+    assert found["passport"]["name"] == "control:constant"
+    assert [check["passed"] for check in found["checks"] if check["name"] == "preprocessing"] == [None]
+    assert registry.load_model("control:constant").digest == found["model_digest"]
+
+
+class Pairs:
+    """Scores pairs; knows by heart which caption belongs to which picture."""
+
+    name, digest, score_type = "pairs", "f" * 32, "probability"
+
+    def __init__(self, data: SimpleNamespace, fault: float = 0) -> None:
+        self.fault = fault
+        self.known = {
+            (self.preprocess(Image.open(item.image.path)).tobytes(), self.tokenize(item.captions).tobytes())
+            for item in data.items
+        }
+
+    def preprocess(self, image: Image.Image) -> np.ndarray:
+        return np.asarray(image)
+
+    def look(self, pixels: list[np.ndarray]) -> list[np.ndarray]:
+        return list(pixels)
+
+    def tokenize(self, texts: list[str]) -> np.ndarray:
+        rows = [list(text.encode()) for text in texts]
+        return np.array([row + [-1] * (60 - len(row)) for row in rows])
+
+    def match(self, seen: list[np.ndarray], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+        own = [(one.tobytes(), row.tobytes()) in self.known for one, row in zip(seen, tokens, strict=True)]
+        return (0.5 + 0.4 * np.array(own) + self.fault * len(seen)).astype(np.float32)
+
+
+def test_a_model_that_scores_pairs_is_asked_about_pairs(data, tmp_path):
+    monkey = Pairs(data)
+    monkey.tokenize = lambda texts: Pairs.tokenize(monkey, [text[:60] for text in texts])
+    found = outcomes(monkey, data, tmp_path)
+    assert failed(found) == set()
+    assert (found["matched_auc"].value, found["r1_forth"].value) == (1, 1)
+    assert "over 24 items" in found["matched_auc"].detail
+    assert examine.load(examine.Store(tmp_path), monkey.digest)[0].passport["embedding"] == "none: it scores pairs"
+
+
+def test_a_score_of_pairs_that_depends_on_the_batch_is_caught(data):
+    model = Pairs(data, fault=1e-4)
+    assert checks.image_batch(model, data.items).passed is False
+    model.tokenize = lambda texts: Pairs.tokenize(model, [text[:60] for text in texts])
+    assert checks.text_batch(model, data.items).passed is False
+
+
+def test_a_text_encoder_is_tried_on_captions_of_data_that_has_pictures(data, tmp_path):
+    random = controls.load("control:random")
+    model = SimpleNamespace(name="st", digest="9" * 32, dim=64, tokenize=random.tokenize)
+    model.encode_texts = lambda tokens: random.encode_texts(tokens)
+    items = [replace(item, captions=(*item.captions, f"{item.captions[0]} Again.")) for item in data.items]
+    found = outcomes(model, SimpleNamespace(name="two", digest="2" * 32, items=items), tmp_path)
+    assert (found["image_batch"].passed, found["preprocessing"].passed) == (None, None)
+    assert found["matched_auc"].meaning.startswith("Second captions are more like their own first captions")
+    with pytest.raises(InvalidInput, match="two captions for a model of texts"):
+        examine.examine(model, data, tmp_path)

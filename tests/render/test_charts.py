@@ -1,0 +1,130 @@
+"""Figures hold the numbers that they were given, and nothing that is unknown."""
+
+import math
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vlprobe import registry
+from vlprobe.metrics.pairwise import METRICS
+from vlprobe.render import charts, numbers
+from vlprobe.render.html import elements
+from vlprobe.render.report import figures
+
+BY_NAME = {metric.name: metric for metric in METRICS}
+UP = BY_NAME["positive_rate"]
+NAN = math.nan
+LOOKS = charts.styles.styles(["a:one", "b:two", "c:unknown"])
+
+
+def marks(figure) -> dict:
+    return {trace.name: trace for trace in figure.data if trace.name in LOOKS}
+
+
+def test_dots_are_one_row_a_slice_and_leave_out_what_is_unknown():
+    table = pd.DataFrame(
+        [
+            ("a:one", "color", 0.9, 0.8, 1.0, 9, 20),
+            ("b:two", "color", 0.7, 0.6, 0.8, 9, 20),
+            ("a:one", "number", NAN, NAN, NAN, 0, 0),
+            ("b:two", "number", 0.6, 0.5, 0.7, 9, 20),
+        ],
+        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
+    )
+    figure = charts.dots.dots(table, UP, "cosine", {"color": "Colour", "number": "Number"}, LOOKS)
+    found = marks(figure)
+    assert list(found["a:one"].x) == [0.9]
+    assert list(found["b:two"].x) == [0.7, 0.6]
+    rows = [round(y) for y in found["b:two"].y]
+    assert rows == [0, 1]
+    assert list(figure.layout.yaxis.ticktext) == ["Colour", "Number"]
+    assert found["a:one"].y[0] != found["b:two"].y[0]
+
+
+def test_a_model_of_which_nothing_is_known_has_no_dot():
+    table = pd.DataFrame(
+        [("a:one", "color", NAN, NAN, NAN, 0, 0)],
+        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
+    ).astype({"slice": "str"})
+    figure = charts.dots.dots(table, UP, "cosine", {"color": "Colour"}, LOOKS)
+    assert len(marks(figure)["a:one"].x) == 0
+
+
+@given(st.floats(0, 1), st.sampled_from(["rate", "cosine", "spread"]))
+def test_a_number_reads_back_to_what_it_was(value: float, unit: str):
+    text = numbers.number(value, unit)
+    read = float(text.removesuffix(" %")) / (100 if unit == "rate" else 1)
+    assert read == pytest.approx(value, abs=0.00051)
+
+
+def test_what_is_unknown_is_a_dash_and_has_no_interval():
+    assert numbers.number(NAN, "rate") == "-"
+    assert numbers.interval(NAN, 0.5, "rate") == ""
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=9), st.text(max_size=4), max_size=20), st.integers(0, 20))
+def test_a_model_that_is_stored_later_changes_no_other_models_look(digests: dict[str, str], count: int):
+    before = dict(list(digests.items())[:count])
+    looks = charts.styles.styles(digests)
+    assert set(looks) == set(digests)
+    assert charts.styles.styles(before) == {model: looks[model] for model in sorted(before, key=list(looks).index)}
+
+
+def test_every_one_of_48_models_has_a_look_of_its_own_and_more_share_theirs():
+    assert len(set(charts.styles.styles([f"m{number}" for number in range(48)]).values())) == 48
+    many = charts.styles.styles([f"m{number}" for number in range(200)])
+    assert len(many) == 200
+    assert set(many.values()) == set(charts.styles.PAIRS)
+
+
+def test_where_two_digests_meet_the_first_stored_keeps_its_look():
+    first, second = (charts.styles.styles(dict.fromkeys(names, "same")) for names in (("a", "b"), ("b", "a")))
+    assert first["a"] == second["b"] == charts.styles.styles({"c": "same"})["c"]
+    assert len({first["a"], first["b"]}) == 2
+
+
+def test_shipped_models_have_the_looks_of_the_table_whatever_else_is_stored_and_nobody_else_has_them():
+    names = [f"m{number}" for number in range(200)]
+    looks = charts.styles.styles([*names, *charts.styles.SHIPPED])
+    assert {model: looks[model] for model in charts.styles.SHIPPED} == dict(charts.styles.SHIPPED)
+    assert not {looks[name] for name in names} & set(charts.styles.SHIPPED.values())
+    assert {name for name in registry.names("models") if name.startswith(("demo:", "control:"))} <= set(looks)
+
+
+def test_controls_are_grey_and_nobody_else_is():
+    looks = charts.styles.styles(["control:random", "control:constant", "control:mine", *(f"m{n}" for n in range(99))])
+    assert {model for model, (color, _) in looks.items() if color == charts.styles.GREY} == {
+        *("control:random", "control:constant", "control:mine")
+    }
+    assert list(looks)[-3:] == ["control:constant", "control:mine", "control:random"]
+
+
+def test_looks_are_the_same_in_another_process_and_on_another_machine():
+    assert charts.styles.styles({"a": "0" * 32, "b": "1" * 32}) == {
+        "a": ("#0072B2", "star"),
+        "b": ("#0072B2", "pentagon"),
+    }
+
+
+def test_every_symbol_can_be_written_drawn_and_told_apart_by_its_line():
+    assert len(set(elements.SHAPES.values())) == len(charts.styles.SYMBOLS)
+    drawn = {figures._mark(symbol, 9, 9, "red") for symbol in charts.styles.SYMBOLS}
+    assert len(drawn) == len(charts.styles.SYMBOLS)
+    go.Figure(go.Scatter(x=[0] * 11, y=[0] * 11, marker={"symbol": charts.styles.SYMBOLS}))  # refuses unknown ones
+    assert {charts.styles.dash(look) for look in charts.styles.PAIRS} == set(charts.styles.DASHES)
+
+
+def _luminance(color: str) -> float:
+    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("background", ["#ffffff", "#12161d"])
+def test_every_colour_stands_out_on_light_and_dark(background: str):
+    for color in (*charts.styles.COLORS, charts.styles.GREY):
+        light, dark = sorted((_luminance(color), _luminance(background)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 3, color

@@ -1,0 +1,187 @@
+"""The trade-off's figures hold the numbers that they were given, where a reader looks for them."""
+
+import json
+import math
+
+import pandas as pd
+import pytest
+
+from vlprobe.metrics.pairwise import METRICS
+from vlprobe.render import charts
+
+BY_NAME = {metric.name: metric for metric in METRICS}
+DOWN, UP = BY_NAME["invariance_error"], BY_NAME["positive_rate"]
+NAN = math.nan
+POINTS = pd.DataFrame(
+    [
+        ("a:one", 0.01, 0.008, 0.013, 50, 0.9, 0.85, 0.93, 50, True),
+        ("b:two", 0.02, 0.015, 0.022, 50, 0.95, 0.91, 0.97, 50, True),
+        ("c:unknown", NAN, NAN, NAN, 0, 0.5, 0.4, 0.6, 50, False),
+    ],
+    columns=["model", "x", "x_low", "x_high", "x_n", "y", "y_low", "y_high", "y_n", "front"],
+)
+LOOKS = charts.styles.styles(["a:one", "b:two", "c:unknown"])
+
+
+def marks(figure) -> dict:
+    return {trace.name: trace for trace in figure.data if trace.name in LOOKS}
+
+
+def test_each_known_model_is_one_mark_with_its_interval_both_ways():
+    found = marks(charts.tradeoff.trade_off(POINTS, DOWN, UP, "cosine", LOOKS))
+    assert set(found) == {"a:one", "b:two"}
+    one = found["a:one"]
+    assert (one.x[0], one.y[0]) == (0.01, 0.9)
+    assert one.error_x.array[0] == pytest.approx(0.003)
+    assert one.error_x.arrayminus[0] == pytest.approx(0.002)
+    assert one.error_y.array[0] == pytest.approx(0.03)
+    assert one.error_y.arrayminus[0] == pytest.approx(0.05)
+
+
+def test_the_front_is_drawn_from_left_to_right_through_its_models_only():
+    lines = [
+        trace
+        for trace in charts.tradeoff.trade_off(POINTS[::-1], DOWN, UP, "cosine", LOOKS).data
+        if trace.mode == "lines"
+    ]
+    assert [list(line.x) for line in lines] == [[0.01, 0.02]]
+    alone = POINTS.assign(front=[True, False, False])
+    assert not [
+        trace for trace in charts.tradeoff.trade_off(alone, DOWN, UP, "cosine", LOOKS).data if trace.mode == "lines"
+    ]
+
+
+def test_the_axes_hold_every_interval_and_say_which_way_is_better():
+    figure = charts.tradeoff.trade_off(POINTS, DOWN, UP, "spread", LOOKS)
+    assert figure.layout.xaxis.range[0] == 0
+    assert figure.layout.xaxis.range[1] > 0.022
+    assert figure.layout.yaxis.range[0] < 0.5
+    assert figure.layout.yaxis.range[1] >= 1
+    assert "lower is better" in figure.layout.xaxis.title.text
+    assert "in spreads" in figure.layout.xaxis.title.text
+    assert "higher is better" in figure.layout.yaxis.title.text
+
+
+def test_no_model_at_all_gives_an_empty_chart_and_no_error():
+    assert marks(charts.tradeoff.trade_off(POINTS[:0], DOWN, UP, "cosine", LOOKS)) == {}
+    assert marks(charts.tradeoff.trade_off(POINTS[2:], DOWN, UP, "cosine", LOOKS)) == {}
+
+
+def test_many_models_are_named_in_a_legend_instead_of_beside_their_marks():
+    many = pd.concat([POINTS[:1].assign(model=f"m{number}") for number in range(9)])
+    looks = charts.styles.styles([f"m{number}" for number in range(9)])
+    figure = charts.tradeoff.trade_off(many, DOWN, UP, "cosine", looks)
+    assert all(trace.showlegend for trace in figure.data if trace.name in looks)
+
+
+def test_marks_in_a_crowd_are_named_in_a_legend_and_a_pair_beside_each_other():
+    crowd = pd.concat([POINTS[:1].assign(model=f"m{number}", y=0.9 + 0.01 * number) for number in range(3)])
+    looks = charts.styles.styles(["m0", "m1", "m2"])
+    figure = charts.tradeoff.trade_off(crowd, DOWN, UP, "cosine", looks)
+    assert all(trace.showlegend for trace in figure.data if trace.name in looks)
+    figure = charts.tradeoff.trade_off(crowd[:2], DOWN, UP, "cosine", looks)
+    places = {trace.name: trace.textposition for trace in figure.data if trace.name in looks}
+    assert places["m0"].startswith("bottom")
+    assert places["m1"].startswith("top")
+
+
+def test_long_names_are_broken_and_lose_no_letter():
+    name = "openclip:ViT-B-32/laion2b_s34b_b79k"
+    figure = charts.tradeoff.trade_off(POINTS[:1].assign(model=name), DOWN, UP, "cosine", charts.styles.styles([name]))
+    label = marks_named(figure, name)
+    assert "<br>" in label
+    assert label.replace("<br>", "") == name
+
+
+def marks_named(figure, name: str) -> str:
+    return next(trace.text[0] for trace in figure.data if trace.name == name)
+
+
+def test_panels_share_axes_that_hold_every_interval_of_all():
+    other = POINTS.assign(y=[0.3, 0.4, NAN], y_low=[0.2, 0.3, NAN], y_high=[0.4, 0.5, NAN])
+    ranges = charts.tradeoff.shared(pd.concat([POINTS, other]), UP)
+    assert ranges[0][0] == 0 and ranges[0][1] > 0.022
+    assert ranges[1][0] < 0.2 and ranges[1][1] >= 1
+    one, two = (charts.tradeoff.panel(own, DOWN, UP, "cosine", LOOKS, ranges) for own in (POINTS, other))
+    assert one.layout.yaxis.range == two.layout.yaxis.range
+    assert marks(two)["b:two"].y[0] == 0.4 and set(marks(two)) == {"a:one", "b:two"}
+
+
+def test_a_clicked_mark_names_its_model_and_a_printed_one_does_not():
+    printed = pd.DataFrame({"model": ["paper's"], "x": [0.01], "y": [0.5], "note": ["a note"]})
+    figure = charts.tradeoff.trade_off(POINTS, DOWN, UP, "cosine", LOOKS, printed)
+    assert marks(figure)["a:one"].customdata[0][0] == "a:one"
+    hollow = next(trace for trace in figure.data if trace.name == "published")
+    assert hollow.customdata is None and "a note" in hollow.text[0]
+
+
+def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():
+    rows = [("a:one", name, value, value - 0.1, value + 0.2, 5, 9) for name, value in (("z", 3), ("y", 2), ("x", 1))]
+    rows += [("b:two", "x", NAN, NAN, NAN, 0, 0), ("a:one", "elsewhere", 9, 9, 9, 1, 1)]
+    table = pd.DataFrame(rows, columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"])
+    printed = pd.DataFrame({"model": ["p", "p", "q"], "slice": ["z", "x", "x"], "value": [0.3, 0.1, 0.2]})
+    steps = {"x": "Weak", "y": "Medium", "z": "Strong"}
+    figure = charts.tradeoff.curves(table, UP, "cosine", LOOKS, steps, "Strength", printed)
+    own = marks(figure)["a:one"]
+    assert list(own.y) == [1, 2, 3] and [round(x) for x in own.x] == [0, 1, 2]
+    assert list(own.error_y.arrayminus) == pytest.approx([0.1] * 3) and list(own.error_y.array) == pytest.approx(
+        [0.2] * 3
+    )
+    assert len(marks(figure)["b:two"].y) == 0
+    hollow = [trace for trace in figure.data if trace.name == "published"]
+    assert [list(trace.y) for trace in hollow] == [[0.1, 0.3], [0.2]] and [t.showlegend for t in hollow] == [
+        True,
+        False,
+    ]
+    assert list(figure.layout.xaxis.ticktext) == ["Weak", "Medium", "Strong"]
+
+
+def test_printed_numbers_lie_hollow_in_the_row_of_their_slice():
+    table = pd.DataFrame(
+        [("a:one", name, 0.1, 0.0, 0.2, 5, 9) for name in ("simple", "advanced")],
+        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"],
+    )
+    names = {"simple": "Simple", "advanced": "Advanced"}
+    figure = charts.dots.dots(table, DOWN, "cosine", names, LOOKS)
+    printed = pd.DataFrame({"model": ["p", "q"], "slice": ["advanced", "elsewhere"], "value": [0.05, 0.5]})
+    charts.tradeoff.beside(figure, printed, list(names), "cosine")
+    hollow = figure.data[-1]
+    assert list(hollow.x) == [0.05] and 0.5 < hollow.y[0] < 1.5
+    assert "(published)" in hollow.text[0]
+
+
+NASTY = "<b>R&D</b> %{color}"
+
+
+def texts(figure) -> str:
+    """Everything that Plotly reads as text, but for what code gets back of a mark that is clicked."""
+    told = json.loads(figure.to_json())
+    for trace in told["data"]:
+        trace.pop("customdata", None)
+    return json.dumps(told, ensure_ascii=False)
+
+
+def test_names_are_no_markup_in_any_figure():
+    points = POINTS.assign(model=[NASTY, "b:two", "c:unknown"])
+    looks = charts.styles.styles(list(points["model"]))
+    table = points.assign(value=points["y"], low=points["y_low"], high=points["y_high"], metric=UP.name)
+    table = table.assign(slice=["<i>s", "t", "t"], n_items=9, n_cases=9)
+    bins = pd.DataFrame({"model": [NASTY], "left": [0.0], "right": [1.0], "share": [1.0]})
+    steps = {"<i>s": "<i>s", "t": "t"}
+    printed = pd.DataFrame({"model": [NASTY], "x": [0.1], "y": [0.2], "note": ["<i>n"]})
+    curve = pd.DataFrame({"model": [NASTY], "slice": ["t"], "value": [0.5]})
+    rows = charts.dots.dots(table, UP, "cosine", steps, looks)
+    charts.tradeoff.beside(rows, curve, list(steps), "rate")
+    figures = [
+        charts.tradeoff.trade_off(points, DOWN, UP, "cosine", looks, printed),
+        charts.tradeoff.panel(points, DOWN, UP, "cosine", looks, charts.tradeoff.shared(points, UP)),
+        charts.tradeoff.curves(table, UP, "cosine", looks, steps, "what grows", curve),
+        charts.dots.headlines(table, {UP.name: UP}, "cosine", looks, {}),
+        charts.dots.distribution(bins, UP, "cosine", looks),
+        charts.papers.edit_distances(bins),
+        rows,
+    ]
+    for figure in figures:
+        text = texts(figure)
+        assert "&lt;b&gt;R&amp;D&lt;/b&gt;" in text
+        assert not [told for told in ("R&D", "<i>", "%{color}") if told in text]

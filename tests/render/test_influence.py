@@ -1,0 +1,88 @@
+"""Numbers laid over words and pictures: what is shown is the number, and its colour can be read."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vlprobe.render.html import influence
+from vlprobe.render.html.influence import coloured_words, heat, legend, line, strongest, worded
+
+PAPER = ((255, 255, 255), (18, 22, 29))  # the page, light and dark
+
+
+def luminance(color) -> float:
+    parts = [part / 255 for part in color]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+@pytest.mark.parametrize("positive", [True, False])
+def test_letters_on_every_strength_of_colour_meet_the_contrast_that_eyes_need(theme, positive):
+    for share in np.linspace(0, 1, 21):
+        tint = influence.TINTS[positive][theme]
+        ground = [share * top + (1 - share) * under for top, under in zip(tint, PAPER[theme], strict=True)]
+        high, low = sorted([luminance(ground), luminance(influence.INK[theme])], reverse=True)
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_a_captions_words_keep_their_marks_and_find_their_numbers():
+    words, values = worded('"A red dog\'s bone, on it."', {1: 0.2, 3: 0.1})
+    assert words == ['"A', "red", "dog's", "bone,", "on", 'it."']
+    assert values[:2] == [0.2, 0.1] and all(map(math.isnan, values[2:]))
+    assert worded("...", {}) == ([], [])
+
+
+def test_words_are_escaped_and_each_says_its_number():
+    shown = coloured_words(['<b>"', "dog", "cat"], [0.25, -0.125, math.nan])
+    assert "<b>" not in shown and "&lt;b&gt;&quot;: 0.2500" in shown
+    assert re.findall(r"<small>(.*?)</small>", shown) == ["0.250", "-0.125", "-"]
+    assert "less -0.250" in shown and "more 0.250" in shown
+
+
+def test_the_strongest_word_has_the_strongest_colour_and_an_unknown_one_has_none():
+    spans = re.findall(r'style="(.*?)"', line(["a", "b", "c"], [0.5, -0.25, math.nan], 0.5))
+    assert "244 162 97 / 1.000" in spans[0] and "127 184 224 / 0.500" in spans[1] and spans[2] == ""
+
+
+def test_a_legend_begins_at_nothing_where_no_number_is_below_0():
+    assert "less 0.000" in legend([0.1, 0.2]) and "more 0.200" in legend([0.1, 0.2])
+    assert strongest([math.nan]) == 0.0 and strongest([-3.0, math.nan, 2.0]) == 3.0
+
+
+def test_a_tinted_picture_moves_towards_the_colour_by_the_cells_number():
+    grey = Image.new("RGB", (40, 40), (100, 100, 100))
+    values = np.array([[1.0, 0.0], [-0.5, math.nan]])
+    seen = np.asarray(heat(grey, values)).astype(float)
+    for (row, column), value in np.ndenumerate(values):
+        alpha = 0 if math.isnan(value) else round(255 * influence.VEIL * abs(value)) / 255
+        color = np.array(influence.OVERLAY[bool(value >= 0)])
+        middle = seen[20 * row + 10, 20 * column + 10]
+        assert np.abs(middle - (alpha * color + (1 - alpha) * 100)).max() <= 1
+    assert tuple(seen[0, 0]) == (0, 0, 0)  # the frame of the strongest cell
+    assert (np.asarray(grey) == 100).all()
+
+
+def test_a_grey_picture_without_any_number_stays_as_it_was():
+    image = Image.effect_noise((12, 9), 50).convert("RGB")
+    assert np.array_equal(np.asarray(heat(image, np.full((3, 3), math.nan))), np.asarray(image))
+    assert np.array_equal(np.asarray(heat(image, np.zeros((3, 3)))), np.asarray(image))
+
+
+def test_a_tint_that_begins_higher_tells_large_numbers_apart_and_the_legend_says_where():
+    grey = Image.new("RGB", (30, 10), (100, 100, 100))
+    seen = np.asarray(heat(grey, np.array([[0.3, 0.4, 0.5]]), 0.3)).astype(int)
+    reds = [seen[5, place][0] for place in (5, 15, 25)]
+    assert reds[0] == 100 and reds[1] - reds[0] == pytest.approx(reds[2] - reds[1], abs=1) and reds[2] > 160
+    told = legend([0.3, 0.5], "least", "most", 0.3)
+    assert "least 0.300" in told and "most 0.500" in told and told.index("/ 0.000") < told.index("/ 1.000")
+
+
+def test_a_cell_with_room_carries_its_number():
+    grey = Image.new("RGB", (120, 60), (100, 100, 100))
+    plain = np.asarray(heat(grey, np.array([[0.0, 0.0]])))
+    assert (plain == 255).any() and (plain == 0).any()
+    assert (np.asarray(heat(grey, np.zeros((3, 6)))) == 100).all()

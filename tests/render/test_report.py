@@ -1,0 +1,268 @@
+"""A report, a case and a selection as files: they say what the views say, fetch and run nothing, and escape all."""
+
+import csv
+import html
+import io
+import json
+import math
+import re
+import shlex
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from vlprobe import views
+from vlprobe.cli.main import main
+from vlprobe.render import charts, numbers
+from vlprobe.render.report import case as report_case
+from vlprobe.render.report import figures, report, selection
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import annotations
+from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.store import Store
+
+ONE, OTHER = "control:random", "guess"
+NASTY = 'A <script>alert(1)</script> "dog" & =cmd is on a bench.'
+
+
+class Page(HTMLParser):
+    """Elements, what they would fetch, and the text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.names, self.fetched, self.words, self.policy = set(), [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        self.names.add(tag)
+        given = dict(attrs)
+        self.fetched += [given[name] for name in ("src", "href", "srcset", "action", "data", "poster") if name in given]
+        self.fetched += [name for name in given if name.startswith("on")]
+        if given.get("http-equiv") == "Content-Security-Policy":
+            self.policy = given["content"]
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def stands_alone(text: str) -> None:
+    """The page has nothing that fetches or runs."""
+    page = Page(text)
+    assert not page.names & {"script", "link", "iframe", "object", "embed", "base", "form"}
+    assert all(source.startswith("data:image/jpeg;base64,") for source in page.fetched), page.fetched
+    assert not re.search(r"url\(|@import|javascript:", re.sub(r"data:image/jpeg;base64,[\w+/=]+", "", text))
+    assert page.policy.startswith("default-src 'none'")
+    assert "script-src" not in page.policy
+
+
+@pytest.fixture(scope="module")
+def key(compared: Store) -> str:
+    return views.runs.question_sets(compared)["case_key"].iloc[0]
+
+
+@pytest.fixture
+def noted(compared: Store, key: str, tmp_path: Path) -> Store:
+    there = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    annotations.write(there, key, Annotation(0, "x", ("=odd", "<i>"), "Because <b>I</b> say so."))
+    return there
+
+
+@pytest.fixture(scope="module")
+def nasty(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    from tests.conftest import make_tiny
+
+    folder = tmp_path_factory.mktemp("nasty")
+    make_tiny(folder / "tiny")
+    path = folder / "tiny" / "captions.csv"
+    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, ["image", "caption", "thing"])
+        writer.writeheader()
+        writer.writerows({**row, "caption": NASTY, "thing": "=HYPERLINK(0)"} for row in rows[:2])
+    execute(Request(("control:constant",), f"csv:{path}", "lgip"), there := Store(folder / "cache"))
+    return there
+
+
+@pytest.mark.parametrize("probe", ["lgip", "visla"])
+def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: str):
+    asked = views.runs.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
+    text = report.report(every_probe, asked)
+    stands_alone(text)
+    words = "".join(Page(text).words)
+    for row in views.estimates.estimates(every_probe, asked).itertuples():
+        unit = numbers.unit_of(views.runs.metrics(probe)[row.metric], "cosine")
+        if row.n_items:
+            told = numbers.number(row.value, unit) + numbers.interval(row.low, row.high, unit)
+            assert told + f"n = {row.n_items:,}" in words
+    for run in views.runs.runs_of(every_probe, asked).itertuples():
+        assert run.key in words
+        assert run.note in words
+
+
+def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: Store, key: str):
+    text = report.report(noted, key)
+    stands_alone(text)
+    for model in (ONE, OTHER):
+        worst, _ = views.cases.failures(noted, key, views.filter.Filter(model), 1, report.WORST)
+        for texts in worst["texts"]:
+            assert html.escape(texts[0]) in re.sub("</?(del|ins)>", "", text)
+    assert text.count("<img ") >= 2 * report.WORST
+    words = "".join(Page(text).words)
+    assert "Because <b>I</b> say so." in words
+    assert "=odd" in words
+    assert f"Against {OTHER}, picture by picture" in words
+
+
+def test_a_caption_is_never_an_element(nasty: Store):
+    key = views.runs.question_sets(nasty)["case_key"].iloc[0]
+    pages = [report.report(nasty, key), report_case.case_page(nasty, key, "control:constant", 0)]
+    for text in pages:
+        stands_alone(text)
+        assert "<script>alert(1)" in "".join(Page(text).words)
+
+
+def test_the_commands_of_a_report_are_those_of_the_program(noted: Store, key: str):
+    text = "".join(Page(report.report(noted, key)).words)
+    lines = [shlex.split(line) for line in text.splitlines() if line.startswith("vlprobe ")]
+    assert [words[1] for words in lines] == ["run", "failures", "failures", "report"]
+    given = main.commands["run"].make_context("run", lines[0][2:], resilient_parsing=True).params
+    stored = noted.runs()[0]["run"]
+    assert (given["dataset"], given["probe"], given["models"]) == (stored["dataset"], stored["probe"], (OTHER, ONE))
+    done = CliRunner().invoke(main, ["--cache", str(noted.root), *lines[1][1:], "--format", "json", "--size", "1"])
+    worst, _ = views.cases.failures(noted, key, views.filter.Filter(OTHER), 1, 1)
+    assert json.loads(done.stdout)[0]["id"] == worst["id"].iloc[0]
+
+
+def test_the_program_writes_a_report_of_the_set_that_is_named(noted: Store, key: str, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(report, "report", lambda store, case_key: f"{store.root} {case_key}")
+    for words in ([], ["--set", key[:6]], ["--set", "ffff"]):  # the newest; a question set; a run
+        done = CliRunner().invoke(main, ["--cache", str(noted.root), "report", *words, str(tmp_path / "out.html")])
+        assert done.exit_code == 0, done.output
+        assert (tmp_path / "out.html").read_text(encoding="utf-8") == f"{noted.root} {key}"
+    for cache, words in ((noted.root, ["--set", "zzz"]), (tmp_path / "none", [])):
+        done = CliRunner().invoke(main, ["--cache", str(cache), "report", *words, str(tmp_path / "no.html")])
+        assert done.exit_code == 1
+        assert done.stderr.startswith("Error: No")
+        assert not (tmp_path / "no.html").exists()
+
+
+@pytest.mark.parametrize("probe", ["lgip", "rococo", "eqben", "visla", "prsm"])
+def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, probe: str):
+    asked = views.runs.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
+    for kind in views.estimates.choices(every_probe, asked)["kind"].unique():
+        row = views.cases.failures(every_probe, asked, views.filter.Filter(ONE, kind, outcome="all"), 1, 1)[0].iloc[0]
+        text = report_case.case_page(every_probe, asked, ONE, int(row["case"]), "control:constant")
+        stands_alone(text)
+        words = "".join(Page(text).words)
+        assert row["id"] in words
+        assert "control:constant" in words
+        assert "Difference" in words
+        assert ("<img " in text) == bool(len(row["images"]) or kind == "ranking")
+
+
+def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, key: str):
+    text = report_case.case_page(noted, key, ONE, 0)
+    line = next(line for line in "".join(Page(text).words).splitlines() if line.startswith("vlprobe failures"))
+    done = CliRunner().invoke(main, ["--cache", str(noted.root), *shlex.split(line)[1:], "--format", "json"])
+    wanted = views.cases.questions(noted, key, [0])["id"].iloc[0]
+    assert wanted in [case["id"] for case in json.loads(done.stdout)]
+    assert "Because <b>I</b> say so." in "".join(Page(text).words)
+
+
+def test_a_picture_that_is_gone_is_a_line(tmp_path: Path):
+    from tests.conftest import make_tiny
+
+    there = Store(tmp_path / "cache")
+    manifest = execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1), there)[0]
+    for path in (tmp_path / "tiny").glob("*.png"):
+        path.unlink()
+    text = report_case.case_page(there, manifest["case_key"], "control:constant", 0)
+    assert "0.png is missing or damaged" in text
+    assert "<img" not in text
+
+
+def test_a_selection_is_what_the_filter_passes_in_its_order(noted: Store, key: str):
+    chosen = views.filter.Filter(ONE, outcome="all", other=OTHER, sort="difference")
+    table, total = views.cases.failures(noted, key, chosen, 1, 10_000)
+    rows = list(csv.DictReader(io.StringIO(selection.as_csv(noted, key, chosen))))
+    found = json.loads(selection.as_json(noted, key, chosen))
+    assert found["total"] == total == len(rows) == len(found["cases"])
+    other = views.cases.answers(noted, key, table["case"].tolist()).query("model == @OTHER").set_index("case")["margin"]
+    for own, row, case in zip(table.itertuples(), rows, found["cases"], strict=True):
+        assert row["id"] == case["id"] == own.id
+        assert float(row["margin"]) == case["margin"] == pytest.approx(float(own.margin), rel=1e-6)
+        assert (
+            float(row[f"margin {OTHER}"]) == case["margins"][OTHER] == pytest.approx(float(other[own.case]), rel=1e-6)
+        )
+        assert case["texts"] == list(own.texts) == [row["text 1"], row["text 2"]]
+        assert case["pictures"] == [row["picture 1"]]
+    said = [(case["tags"], case["note"]) for case in found["cases"] if case["tags"]]
+    assert said in ([], [(["<i>", "=odd"], "Because <b>I</b> say so.")])
+
+
+def test_a_long_selection_is_cut_and_says_so(noted: Store, key: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(selection, "MOST", 3)
+    found = json.loads(selection.as_json(noted, key, views.filter.Filter(ONE, outcome="all")))
+    assert len(found["cases"]) == 3 < found["total"]
+
+
+def test_a_spreadsheet_runs_nothing_of_an_export(nasty: Store):
+    key = views.runs.question_sets(nasty)["case_key"].iloc[0]
+    annotations.write(nasty, key, Annotation(0, "x", ("+odd",), "@note"))
+    chosen = views.filter.Filter("control:constant", kind="", outcome="all")
+    for row in csv.reader(io.StringIO(selection.as_csv(nasty, key, chosen))):
+        for cell in row:
+            if cell and cell[0] in "=+-@\t\r":
+                float(cell)
+    assert "'=HYPERLINK(0)" in selection.as_csv(nasty, key, chosen)
+
+
+@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\tx", "\rx"])
+def test_a_formula_gets_an_apostrophe_and_a_number_does_not(text: str):
+    assert selection.defused(text) == f"'{text}"
+    assert selection.defused(-1.5) == -1.5
+    assert selection.defused("a=1") == "a=1"
+
+
+def test_unknown_is_null_in_json_and_empty_in_csv(every_probe: Store):
+    asked = views.runs.question_sets(every_probe).set_index("probe").loc["prsm", "case_key"]
+    chosen = views.filter.Filter("control:constant", kind="ranking", outcome="all")
+    found = json.loads(selection.as_json(every_probe, asked, chosen))["cases"]
+    rows = list(csv.DictReader(io.StringIO(selection.as_csv(every_probe, asked, chosen))))
+    unknown = [place for place, case in enumerate(found) if case["margin"] is None]
+    assert unknown
+    assert [place for place, row in enumerate(rows) if row["margin"] == ""] == unknown
+
+
+def test_marks_of_a_figure_lie_where_their_numbers_are():
+    looks = charts.styles.styles(["a", "b"])
+    looks = {name: (color, "circle") for name, (color, _) in looks.items()}
+    metric = views.runs.metrics("lgip")["positive_rate"]
+    part = pd.DataFrame(
+        [("a", 0.25, 0.2, 0.3), ("b", 0.75, math.nan, math.nan)], columns=["model", "value", "low", "high"]
+    )
+    drawn = figures.rows({"All <b>": part}, metric, "cosine", looks, {"All <b>": 0.5})
+    places = [float(x) for x in re.findall(r'cx="([\d.]+)"', drawn)]
+    guess = float(re.search(r'x1="([\d.]+)"[^>]*class="guess"', drawn)[1])
+    assert guess == pytest.approx(sum(places) / 2, abs=0.1)
+    ends = [float(x) for x in re.search(r"M([\d.]+) [\d.]+H([\d.]+)", drawn).groups()]
+    assert sum(ends) / 2 == pytest.approx(places[0], abs=0.1)
+    assert drawn.count("<path") == 1  # an interval that is unknown has no line
+    assert "All &lt;b&gt;" in drawn
+    assert "25.0 %" in drawn
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1), (0.013, 0.058), (-0.3, 0.2), (5, 5), (0, 0), (1e-7, 3e-7), (-9, 1e4)]
+)
+def test_an_axis_has_a_few_round_numbers_around_all(low: float, high: float):
+    ticks = figures._ticks(low, high)
+    assert ticks[0] <= low
+    assert ticks[-1] >= high
+    assert 2 <= len(ticks) <= 8
+    assert ticks == sorted(set(ticks))

@@ -1,0 +1,143 @@
+"""Questions made by several processes are those that one process makes, and none of the processes stays."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput, JobFailed
+from vlprobe.runs import case_workers, questions
+from vlprobe.runs.request import Progress
+from vlprobe.storage.store import Store
+from vlprobe.types import Item, Picture, Run
+
+CAPTIONS = ("Two red dogs sit near a car.", "A dog is looking at a blue bus on the street")
+ITEMS = [
+    Item(f"item {n}", Picture(Path("/nowhere/a.jpg")), tuple(f"{text} {n}" for text in CAPTIONS), {"n": str(n % 7)})
+    for n in range(50)
+]
+
+
+class Made:
+    """A dataset whose pictures nobody opens."""
+
+    name, digest, items = "made", "0" * 32, ITEMS
+
+
+@pytest.fixture
+def several(monkeypatch) -> list[subprocess.Popen]:
+    """Chunks of six items, for which processes are started however short the work is; returns those that were."""
+    started: list[subprocess.Popen] = []
+
+    class Watched(subprocess.Popen):
+        def __init__(self, *given, **named) -> None:
+            super().__init__(*given, **named)
+            started.append(self)
+
+    monkeypatch.setattr(case_workers.subprocess, "Popen", Watched)
+    monkeypatch.setattr(case_workers, "CHUNK_ITEMS", 6)
+    monkeypatch.setattr(case_workers, "PAYS", 0.0)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(questions.check, "check", lambda *_: [])
+    return started
+
+
+def planned(**options) -> Run:
+    probe = registry.load_probe("lgip")
+    return Run("m", "0", "made", "0", "lgip", probe.version, (), {**probe.defaults, **options})
+
+
+def written(store: Store, workers: int) -> bytes:
+    """The file of questions."""
+    entry = questions.ask(planned(), Made(), ITEMS, registry.load_probe("lgip"), store, Progress(), workers)
+    return (entry.folder / "cases.parquet").read_bytes()
+
+
+def test_two_processes_write_the_bytes_that_one_writes(tmp_path, several):
+    alone = written(Store(tmp_path / "one"), 1)
+    assert not several
+    both = written(Store(tmp_path / "two"), 2)
+    assert len(several) == 2
+    assert all(process.poll() is not None for process in several)
+    assert both == alone
+    facts = [Store(tmp_path / name).cases(planned().case_key).manifest() for name in ("one", "two")]
+    assert list(facts[0]["dropped"].items()) == list(facts[1]["dropped"].items())
+    assert facts[0] == facts[1]
+
+
+def test_an_item_that_fails_in_a_process_fails_with_its_own_line(several):
+    items = [*ITEMS[:40], replace(ITEMS[40], captions=("fine and well", " ")), *ITEMS[41:]]
+    told = []
+    for workers in (1, 2):
+        with pytest.raises(InvalidInput) as error:
+            list(case_workers.chunks(items, registry.load_probe("lgip"), planned(), workers))
+        told.append(str(error.value))
+    assert "Caption 1 of item 'item 40' is empty" in told[0]
+    assert told[0] == told[1]
+    assert len(several) == 2
+    assert all(process.poll() is not None for process in several)
+
+
+def test_a_killed_process_is_told_in_one_line(several):
+    made = case_workers.chunks(ITEMS, registry.load_probe("lgip"), planned(), 2)
+    next(made), next(made)  # the second is the first of the processes'
+    for process in several:
+        process.kill()
+    with pytest.raises(JobFailed, match=rf"killed \(signal {signal.SIGKILL.value}\)"):
+        list(made)
+    assert all(process.poll() is not None for process in several)
+
+
+def test_who_stops_leaves_no_process(tmp_path, several):
+    class Stopped(Exception):
+        pass
+
+    class Stop(Progress):
+        def update(self, label, done, total):
+            if done >= 18:
+                raise Stopped
+
+    with pytest.raises(Stopped):
+        questions.ask(planned(), Made(), ITEMS, registry.load_probe("lgip"), Store(tmp_path), Stop(), 2)
+    assert len(several) == 2
+    assert all(process.poll() is not None for process in several)
+
+
+def test_a_process_ends_when_its_maker_is_killed(several):
+    """The maker's end of the pipes goes with it, which is what is done here by hand."""
+    made = case_workers.chunks(ITEMS, registry.load_probe("lgip"), planned(), 2)
+    next(made), next(made)
+    orphan = several[1]
+    os.dup2(os.open(os.devnull, os.O_RDONLY), orphan.stdout.fileno())
+    assert orphan.wait(timeout=10) == 1
+    made.close()
+
+
+@pytest.mark.parametrize(("influence", "n_processes"), [((), 2), (("control:random",), 0)])
+def test_a_model_that_is_asked_for_edits_is_loaded_by_one_process(several, influence, n_processes):
+    probe = registry.load_probe("rococo")
+    options = {**probe.defaults, "influence": list(influence), "pictures": []}  # the pictures are nowhere
+    run = Run("m", "0", "made", "0", "rococo", probe.version, (), options)
+    for _ in case_workers.chunks(ITEMS, probe, run, 2):
+        pass
+    assert len(several) == n_processes
+
+
+def test_what_prints_in_a_process_disturbs_nothing():
+    """Its standard output is for tables alone."""
+    code = "import os, vlprobe.runs.case_workers as c; c._sent = lambda given, out: print('noise'); c.work()"
+    ran = subprocess.run([sys.executable, "-c", code], input=b"", capture_output=True, check=True)
+    assert (ran.stdout, ran.stderr.strip()) == (b"", b"noise")
+
+
+def test_the_columns_are_those_of_the_table():
+    batch, _ = next(case_workers.chunks(ITEMS, registry.load_probe("lgip"), planned(), 1))
+    assert batch.schema == case_workers.COLUMNS
+    assert questions.SCHEMA.names == ["case", *batch.schema.names]
+    assert pa.types.is_int64(questions.SCHEMA.field("case").type)

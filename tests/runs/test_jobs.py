@@ -1,0 +1,75 @@
+"""Jobs: a child process whose state anybody can read, that can be stopped, and whose death is noticed."""
+
+import json
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+
+
+def wait(store, job_id: str, states: tuple[str, ...] = jobs.ENDED) -> jobs.Job:
+    """The job once it is in one of these states."""
+    until = time.monotonic() + 60
+    while (job := jobs.read(store, job_id)).state not in states:
+        assert time.monotonic() < until, f"still {job.state}: {jobs.log(store, job_id)}"
+        time.sleep(0.02)  # leaves the processor to the job
+    return job
+
+
+def request(tiny: str, **changes) -> Request:
+    return Request(**{"models": ("control:random",), "dataset": tiny, "probe": "lgip", "device": "cpu"} | changes)
+
+
+def test_a_job_runs_to_its_end_and_names_its_runs(tiny, store):
+    job = wait(store, jobs.start(request(tiny), store))
+    assert job.state == "done"
+    assert list(job.keys) == [manifest["key"] for manifest in store.runs()]
+    assert jobs.jobs(store)[0].request == request(tiny)
+
+
+def test_a_job_that_fails_says_why_in_one_line(tiny, store):
+    job = wait(store, jobs.start(request(tiny, models=("control:rondom",)), store))
+    assert job.state == "failed"
+    assert "Did you mean 'control:random'" in job.error
+
+
+def test_a_waiting_job_can_be_cancelled_and_resumed(tiny, store):
+    import filelock
+
+    (store.root / "jobs").mkdir(parents=True)
+    turn = filelock.FileLock(store.root / "jobs" / ".cpu.lock")
+    with turn:
+        job_id = jobs.start(request(tiny), store)
+        with pytest.raises(InvalidInput, match="still going"):
+            jobs.resume(store, job_id)
+        jobs.cancel(store, job_id)
+        assert wait(store, job_id).state == "cancelled"
+    jobs.resume(store, job_id)
+    assert wait(store, job_id).state == "done"
+
+
+def test_a_killed_job_is_never_shown_as_running(tiny, store):
+    import filelock
+
+    (store.root / "jobs").mkdir(parents=True)
+    with filelock.FileLock(store.root / "jobs" / ".cpu.lock"):
+        job_id = jobs.start(request(tiny), store)
+        process = json.loads((store.root / "jobs" / job_id / "process.json").read_bytes())
+        os.kill(process["pid"], signal.SIGKILL)
+        psutil.wait_procs([psutil.Process(process["pid"])], timeout=10)
+        job = wait(store, job_id)
+    assert job.state == "dead"
+    assert "Resume it" in job.error
+
+
+def test_a_job_that_is_not_there_is_said_so(store):
+    with pytest.raises(NotFound, match="No job named 'abc'"):
+        jobs.read(store, "abc")
+    with pytest.raises(NotFound):
+        jobs.log(store, "../../etc")

@@ -1,0 +1,348 @@
+"""The Playground's core against plain routes: the probes' own edits, the runner's scorer, loops over single calls."""
+
+import io
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import influence, lgip, mix, substitution
+from vlprobe.runs import playground
+from vlprobe.runs.playground import Player
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.types import Picture, PictureEdit
+
+CAPTION = "Four purple cats floating above four green boats."
+
+
+@pytest.fixture(scope="module")
+def softmax() -> Player:
+    return Player(registry.load_model("demo:softmax"))
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("scene") / "cats.png"
+    playground.shelf("demo", path.parent)[12].open().save(path)
+    return path
+
+
+class Counting:
+    """A model that says how many texts and pictures it was given."""
+
+    def __init__(self, model) -> None:
+        self.model, self.name, self.dim = model, model.name, model.dim
+        self.texts = self.images = 0
+        self.preprocess, self.tokenize = model.preprocess, model.tokenize
+
+    def encode_texts(self, tokens):
+        self.texts += len(tokens)
+        return self.model.encode_texts(tokens)
+
+    def encode_images(self, pixels):
+        self.images += len(pixels)
+        return self.model.encode_images(pixels)
+
+
+class Pairs:
+    """A model that looks at pairs: the score is a picture's brightness over the number of words."""
+
+    name, score_type = "pairs", "probability"
+
+    def __init__(self) -> None:
+        self.matched = 0
+
+    def preprocess(self, image):
+        return np.asarray(image, np.float32) / 255
+
+    def look(self, pixels):
+        return [np.array(own.mean()) for own in pixels]
+
+    def tokenize(self, texts):
+        return np.array([[len(text.split()), -1] for text in texts])
+
+    def match(self, seen, tokens, logits=False):
+        self.matched += len(seen)
+        return np.array([float(one) / row[0] for one, row in zip(seen, tokens, strict=True)], np.float32)
+
+
+def test_edits_are_those_of_lgip_and_rococo_and_no_others():
+    edits, _ = playground.edits(CAPTION, seed=7, k=2)
+    expected = {text for text, _ in lgip.edits([CAPTION], "playground", seed=7, k_same=1000).edits[0]}
+    for policy in substitution.POLICIES:
+        made, _ = substitution.alter([CAPTION], "playground", policy, k=2, seed=7)
+        expected |= {one.text for one in made if one}
+    made, _ = substitution.delete([CAPTION], "playground", "random", seed=7)
+    expected |= {one.text for one in made if one}
+    assert {one.text for one in edits} == expected
+    assert [one.group for one in edits] == sorted((one.group for one in edits), key=list(playground.GROUPS).index)
+    assert {one.edit.subtype for one in edits if one.group == "flip"} == {"color", "number", "object"}
+    assert {one.group for one in edits if one.wrong} == {"flip", "combined", "substitution", "deletion"}
+    assert len({(one.group, one.text) for one in edits}) == len(edits)
+
+
+def test_the_least_telling_word_is_exchanged_where_models_vote(softmax: Player):
+    edits, _ = playground.edits(CAPTION, players=[softmax])
+    whole = softmax.texts([CAPTION])[0]
+    nouns = {CAPTION[noun.start : noun.end]: noun for noun in substitution.sources(CAPTION)}
+    moved = {
+        word: 1 - float(whole @ softmax.texts([influence.without(CAPTION, noun.start, noun.end)])[0])
+        for word, noun in nouns.items()
+    }
+    least, most = min(moved, key=moved.get), max(moved, key=moved.get)
+    assert {one.edit.source for one in edits if one.group == "substitution"} == {least}
+    taken = {one.edit.subtype: one.edit.source for one in edits if one.group == "deletion"}
+    assert taken["high-ei"] == most
+    assert least in taken.values()
+
+
+def test_what_cannot_be_made_is_said():
+    edits, dropped = playground.edits("A dog.", k=3)
+    assert "same-concept: fewer than k words to exchange" in dropped
+    assert not [one for one in edits if one.edit.subtype == "same-concept"]
+
+
+def test_scores_are_those_of_a_run(softmax: Player, scene: Path):
+    edits, _ = playground.edits(CAPTION)
+    texts = [one.text for one in edits]
+    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
+    (answer,) = playground.score([softmax], canvas, CAPTION, texts)
+    cases = pa.table(
+        {
+            "images": [[Picture(scene).name]] * len(texts),
+            "texts": [[CAPTION, text] for text in texts],
+            **{name: [""] * len(texts) for name in ("kind", "subtype", "rule")},
+        }
+    )
+    run = scoring_cases.case_scorer(
+        Encoder(softmax.model), lambda rows: (rows["score_0"] - rows["score_1"]).to_numpy()
+    )(cases)
+    expected = np.array(run["scores"].to_pylist())
+    np.testing.assert_allclose(answer.true, expected[:, 0], atol=1e-6)
+    np.testing.assert_allclose(answer.scores, expected[:, 1], atol=1e-6)
+    np.testing.assert_allclose(playground.margins(answer), run["margin"].to_numpy(), atol=1e-6)
+    np.testing.assert_allclose(answer.cosines, np.ravel(run["text_scores"].to_pylist()), atol=1e-6)
+
+
+def test_only_new_texts_and_pictures_go_through_a_model(softmax: Player, scene: Path):
+    model = Counting(softmax.model)
+    player = Player(model)
+    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
+    playground.score([player], canvas, CAPTION, ["A dog.", "A cat."])
+    assert (model.texts, model.images) == (3, 1)
+    playground.score(
+        [player], playground.uploaded(scene.read_bytes(), "again.png"), CAPTION, ["A cat.", "A dog.", "A bus."]
+    )
+    assert (model.texts, model.images) == (4, 1)
+    playground.parts_that_matter(player, canvas, CAPTION)
+    playground.parts_that_matter(player, canvas, "A dog.")
+    assert (model.texts, model.images) == (4, 17)
+
+
+def test_what_the_tokenizer_undoes_is_an_exact_tie_and_is_said(softmax: Player, scene: Path):
+    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
+    (answer,) = playground.score([softmax], canvas, "A red dog.", ["a red  DOG.", "A blue dog."])
+    assert answer.unseen.tolist() == [True, False]
+    assert not answer.alike.any()
+    assert playground.margins(answer)[0] == 0
+
+
+def test_words_that_a_model_never_learned_are_one_to_it_in_every_batch(softmax: Player, scene: Path):
+    player = Player(softmax.model)
+    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
+    player.texts(["A red zebra."])
+    player.texts(["A red llama.", "A cat.", "Two boats.", "A pink bus."])
+    edits = ["A red llama.", "A red wolf.", "A red cat.", "A red cat."]
+    (answer,) = playground.score([player], canvas, "A red zebra.", edits)
+    assert answer.unseen.tolist() == [True, True, False, False]
+    assert answer.alike.tolist() == [True, True, False, False]  # one text twice is no wonder
+    assert playground.margins(answer)[:2].tolist() == [0, 0]
+    assert playground.margins(answer)[2] != 0
+
+
+def test_a_model_of_texts_alone_compares_texts(softmax: Player, scene: Path):
+    class Texts:
+        name, dim = "texts", softmax.model.dim
+        tokenize, encode_texts = softmax.model.tokenize, softmax.model.encode_texts
+
+    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
+    (answer,) = playground.score([Player(Texts())], canvas, CAPTION, ["A dog."])
+    assert np.isnan([answer.true, *answer.scores, *playground.margins(answer)]).all()
+    expected = float(softmax.texts([CAPTION])[0] @ softmax.texts(["A dog."])[0])
+    assert answer.cosines.tolist() == pytest.approx([expected], abs=1e-6)
+
+
+def test_a_model_that_looks_at_pairs_is_asked_once_for_each():
+    player = Player(Pairs())
+    canvas = playground.canvas(Image.new("RGB", (8, 8), (51, 51, 51)))
+    for _ in range(2):
+        (answer,) = playground.score([player], canvas, "one two", ["one", "one two three four"])
+    assert player.model.matched == 3
+    assert [answer.true, *answer.scores] == pytest.approx([0.1, 0.2, 0.05])
+    assert np.isnan(answer.cosines).all()
+    edits, _ = playground.edits("A dog on a bench.", players=[player])  # nobody can vote
+    assert {one.edit.subtype for one in edits if one.group == "deletion"} == {"random"}
+
+
+def test_the_best_of_several_vectors_is_a_pictures_score():
+    class Several:
+        name, dim, image_dim = "several", 2, 4
+        preprocess = staticmethod(lambda image: np.zeros(1))
+        encode_images = staticmethod(lambda pixels: np.tile(np.float32([1, 0, 0.6, 0.8]), (len(pixels), 1)))
+        tokenize = staticmethod(lambda texts: np.array([[len(text)] for text in texts]))
+        encode_texts = staticmethod(lambda tokens: np.tile(np.float32([0, 1]), (len(tokens), 1)))
+
+    found = Player(Several()).scores([playground.canvas(Image.new("RGB", (8, 8)))], ["a"])
+    assert found.tolist() == [[pytest.approx(0.8)]]
+
+
+def test_parts_that_matter_are_falls_of_the_score(softmax: Player, scene: Path):
+    image = Image.open(scene).convert("RGB")
+    canvas = playground.canvas(image)
+    found = playground.parts_that_matter(softmax, canvas, CAPTION)
+    text = softmax.texts([CAPTION])[0]
+
+    def plain(shown: Image.Image) -> float:
+        return float(softmax.model.encode_images(softmax.model.preprocess(shown)[None])[0] @ text)
+
+    side = image.width // 4
+    for row, column in ((0, 0), (1, 2), (3, 3)):
+        masked = image.copy()
+        masked.paste((0, 0, 0), (column * side, row * side, (column + 1) * side, (row + 1) * side))
+        assert found[row, column] == pytest.approx(plain(image) - plain(masked), abs=1e-5)
+
+
+def test_a_mixed_picture_is_that_of_rococo():
+    one, other = (Image.new("RGB", (40, 30), color) for color in ("white", "navy"))
+    for kind in ("mix", "patch"):
+        made = playground.edited(playground.canvas(one), playground.canvas(other), kind, 0.7).draw()
+        assert made.tobytes() == mix.apply(one, other, PictureEdit(kind, Path("x"), 0.7, 1)).tobytes()
+    keys = {
+        playground.edited(playground.canvas(one), playground.canvas(other), "mix", lam).key for lam in (0.7, 0.8, 0.7)
+    }
+    assert len(keys) == 2
+
+
+def test_an_upload_is_upright_small_and_checked(tmp_path: Path):
+    image = Image.new("RGB", (3000, 1500), "red")
+    exif = Image.Exif()
+    exif[0x0112] = 6  # lies on its side
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", exif=exif)
+    assert playground.uploaded(buffer.getvalue(), "phone.jpg").draw().size == (512, 1024)
+    buffer = io.BytesIO()
+    Image.new("CMYK", (20, 10)).save(buffer, "JPEG")
+    assert playground.uploaded(buffer.getvalue(), "print.jpg").draw().mode == "RGB"
+    for data in (b"", b"no picture", b"\x89PNG\r\n\x1a\n broken"):
+        with pytest.raises(InvalidInput, match=r"'notes\.txt'"):
+            playground.uploaded(data, "notes.txt")
+
+
+def test_what_is_kept_is_a_dataset_that_scores_the_same(softmax: Player, scene: Path, tmp_path: Path):
+    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
+    folder = playground.keep(canvas, CAPTION, "../../My Cats!", tmp_path)
+    assert folder == tmp_path / "kept" / "my-cats"
+    playground.keep(canvas, "  Cats \n and boats. ", "my cats", tmp_path)
+    playground.keep(canvas, CAPTION, "my cats", tmp_path)
+    (item,) = registry.load_dataset(f"folder:{folder}", tmp_path).items
+    assert item.captions == (CAPTION, "Cats and boats.")
+    kept = Encoder(softmax.model).images([item.image])
+    np.testing.assert_allclose(kept, softmax.images([canvas])[0], atol=1e-6)
+    assert sorted(path.suffix for path in folder.iterdir()) == [".png", ".txt"]
+
+
+def test_two_people_who_keep_one_picture_at_once_keep_both_captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    canvas = playground.canvas(Image.new("RGB", (8, 8)))
+    write, other = playground.write_bytes, []
+
+    def slowly(path: Path, data: bytes) -> None:
+        if not other:  # somebody else comes while the first one is about to write
+            other.append(threading.Thread(target=playground.keep, args=(canvas, "The other.", "dogs", tmp_path)))
+            other[0].start()
+            other[0].join(0.2)
+        write(path, data)
+
+    monkeypatch.setattr(playground, "write_bytes", slowly)
+    folder = playground.keep(canvas, "The first.", "dogs", tmp_path)
+    other[0].join()
+    (text,) = folder.glob("*.txt")
+    assert text.read_text(encoding="utf-8").splitlines() == ["The first.", "The other."]
+
+
+def test_what_is_remembered_of_pictures_can_be_kept_apart(softmax: Player):
+    model = Counting(softmax.model)
+    common = Player(model)
+    one, canvas = common.apart(), playground.canvas(Image.new("RGB", (64, 64), "red"))
+    one.scores([canvas], ["A dog."])
+    common.apart().scores([canvas], ["A dog."])
+    one.scores([canvas], ["A dog."])
+    assert (model.images, model.texts) == (2, 1)
+    assert one._lock is common._lock
+
+
+def test_texts_are_tokenized_by_one_at_a_time():
+    model = Pairs()
+    player, tokenize = Player(model), model.tokenize
+
+    def tokenized(texts: list[str]) -> np.ndarray:
+        assert player._lock._is_owned()
+        return tokenize(texts)
+
+    model.tokenize = tokenized
+    playground.score([player], playground.canvas(Image.new("RGB", (8, 8))), "A dog.", ["A cat."])
+
+
+@pytest.mark.parametrize(("caption", "name", "word"), [("A dog.", "../..", "name"), (" \n", "dogs", "caption")])
+def test_nothing_is_kept_without_a_name_and_a_caption(tmp_path: Path, caption: str, name: str, word: str):
+    with pytest.raises(InvalidInput, match=word):
+        playground.keep(playground.canvas(Image.new("RGB", (8, 8))), caption, name, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_kept_on_a_read_only_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    with pytest.raises(InvalidInput, match="read-only"):
+        playground.keep(playground.canvas(Image.new("RGB", (8, 8))), "A dog.", "dogs", tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_shelf_of_the_demo_is_that_of_its_dataset_and_stores_nothing(tmp_path: Path):
+    from vlprobe.datasets.world.captions import captions
+    from vlprobe.datasets.world.renderer import render
+    from vlprobe.datasets.world.scene import distinct
+
+    found = playground.shelf("demo", tmp_path)
+    scenes = distinct("test", 3)
+    assert [exhibit.captions for exhibit in found[:3]] == [captions(scene, 5) for scene in scenes]
+    assert found[1].open().tobytes() == render(scenes[1]).tobytes()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_shelf_of_a_dataset_has_its_pictures(tiny: str, tmp_path: Path):
+    found = playground.shelf(tiny, tmp_path)
+    items = registry.load_dataset(tiny, tmp_path).items
+    assert [(exhibit.id, exhibit.captions) for exhibit in found] == [(item.id, item.captions) for item in items]
+    assert found[0].open().size == (64, 48)
+
+
+def test_memory_is_bounded():
+    memory = playground._Memory(3)
+    made: list[int] = []
+
+    def square(rows: list[int]) -> list[int]:
+        made.extend(rows)
+        return rows
+
+    assert memory.recall(["a", "b", "a"], square) == [2, 1, 2]
+    memory.recall(["c", "d"], square)
+    made.clear()
+    memory.recall(["a", "c", "d"], square)
+    assert made == []
+    memory.recall(["b"], square)  # used longest ago, so it was forgotten
+    assert made == [0]

@@ -1,0 +1,125 @@
+"""How a cluster is joined and left and what its workers share, without one."""
+
+import sys
+
+import pytest
+
+from vlprobe.errors import InvalidInput
+from vlprobe.runs import ray_pool
+from vlprobe.runs.ray_executor import takes_gpu
+
+IMITATION = """
+import os
+mode = os.environ.get("RAY_AUTH_MODE")
+is_initialized = lambda: False
+init = lambda address, **given: asked.append(address)
+shutdown = lambda: None
+asked = []
+"""
+
+
+@pytest.fixture
+def imitated(tmp_path, monkeypatch):
+    """In place of Ray what remembers how it was imported and asked."""
+    (tmp_path / "ray.py").write_text(IMITATION)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    del sys.modules["ray"]
+
+
+@pytest.mark.parametrize(
+    ("given", "set_address", "expected"),
+    [("", "", "local"), ("", "10.0.0.7", "10.0.0.7"), ("auto", "10.0.0.7", "10.0.0.7"), ("auto", "", "auto")],
+)
+def test_without_an_address_no_cluster_that_happens_to_be_there_is_joined(
+    given, set_address, expected, imitated, monkeypatch
+):
+    monkeypatch.setenv("RAY_ADDRESS", set_address)
+    with ray_pool.joined(given):
+        assert sys.modules["ray"].asked == [expected]
+
+
+@pytest.mark.parametrize("chosen", ["", "disabled"])
+@pytest.mark.parametrize("where", ["RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "HOME", ""])
+def test_a_token_is_used_where_there_is_one_and_nothing_else_was_chosen(where, chosen, imitated, tmp_path, monkeypatch):
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    path = tmp_path / ".ray" / "auth_token"
+    path.parent.mkdir()
+    path.write_text("secret")
+    monkeypatch.setenv("HOME", str(tmp_path if where == "HOME" else tmp_path / "nobody"))
+    if where.startswith("RAY"):
+        monkeypatch.setenv(where, "secret" if where == "RAY_AUTH_TOKEN" else str(path))
+    if chosen:
+        monkeypatch.setenv("RAY_AUTH_MODE", chosen)
+    with ray_pool.joined("local"):
+        assert sys.modules["ray"].mode == (chosen or ("token" if where else None))
+
+
+@pytest.mark.parametrize(("device", "gpu"), [("auto", True), ("cuda", True), ("cpu", False)])
+def test_workers_take_gpus_where_there_are_any(device, gpu, monkeypatch):
+    monkeypatch.setattr(ray_pool, "machines", lambda: [{"CPU": 16.0, "GPU": 8.0}, {"CPU": 4.0}])
+    assert takes_gpu(device) is gpu
+    assert (ray_pool.room(1, 1), ray_pool.room(4, 0), ray_pool.room(16, 0)) == (8, 5, 1)
+
+
+def test_workers_share_the_slots_of_their_machine_to_read_pictures(monkeypatch):
+    monkeypatch.setattr(
+        ray_pool, "machines", lambda: [{"CPU": 17.0, "GPU": 8.0}, {"CPU": 64.0, "GPU": 4.0}, {"CPU": 4}]
+    )
+    assert (ray_pool.readers(1, 1), ray_pool.readers(3, 0)) == (2, 3)
+    monkeypatch.setattr(ray_pool, "machines", lambda: [{"CPU": 2.0, "GPU": 8.0}])
+    assert ray_pool.readers(1, 1) == 1
+
+
+class Closing:
+    """A worker that cannot write what it holds."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.close = self  # as an actor's method
+        self.error = error
+
+    def remote(self) -> BaseException:
+        return self.error
+
+
+class Ended:
+    """Of Ray, what ends a crew."""
+
+    def __init__(self) -> None:
+        self.exceptions = pytest.importorskip("ray", reason="needs requirements-ray.txt").exceptions
+        self.killed: list[Closing] = []
+
+    def wait(self, asked, num_returns, timeout):
+        late = [one for one in asked if isinstance(one, TimeoutError)]
+        return [one for one in asked if one not in late], late
+
+    def get(self, error):
+        raise error
+
+    def kill(self, worker):
+        self.killed.append(worker)
+
+
+def ended(*errors: BaseException) -> ray_pool.Crew:
+    crew = ray_pool.Crew.__new__(ray_pool.Crew)
+    crew.ray, crew.idle, crew.open = Ended(), [Closing(error) for error in errors], {}
+    return crew
+
+
+def test_what_a_worker_cannot_write_at_the_end_is_told():
+    crew = ended()
+    full = crew.ray.exceptions.RayTaskError("close", "...", InvalidInput("The disk of a worker is full."))
+    crew.idle = [Closing(full), Closing(full)]
+    with pytest.raises(InvalidInput, match=r"^The disk of a worker is full\.$"):
+        crew.end()
+    assert len(crew.ray.killed) == 2 and not crew.idle
+
+
+def test_workers_that_are_lost_or_late_at_the_end_are_counted_in_the_log(caplog):
+    crew = ended(TimeoutError())
+    crew.idle.append(Closing(crew.ray.exceptions.ActorDiedError()))
+    crew.end()
+    assert "2 workers of the Ray cluster may not have kept all embeddings" in caplog.text
+    assert len(crew.ray.killed) == 2

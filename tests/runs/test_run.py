@@ -1,0 +1,357 @@
+"""Plan and execute: complete, resumable, and blind to everything that must not change a number."""
+
+import dataclasses
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from tests.conftest import make_tiny
+from vlprobe import registry, views
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.models.open_clip_encoder import OpenClipEncoder
+from vlprobe.runs import answers, questions
+from vlprobe.runs import run as runs_run
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+from vlprobe.types import Run
+
+MODELS = ("control:random", "control:constant")
+
+
+def request(tiny: str, **changes) -> Request:
+    return Request(**{"models": MODELS[:1], "dataset": tiny, "probe": "lgip"} | changes)
+
+
+def stored_bytes(store: Store) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(store.root)): path.read_bytes() for path in sorted(store.root.rglob("runs/*/*.parquet"))
+    }
+
+
+class StopAt(Progress):
+    """Stops a run at its n-th step, as a person or a crash would."""
+
+    def __init__(self, step: int) -> None:
+        self.left = step
+
+    def update(self, label, done, total):
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+def test_every_edit_of_every_caption_is_scored_once(tiny, store):
+    manifest = execute(request(tiny), store)[0]
+    cases = store.cases(manifest["case_key"]).table("cases").to_pandas()
+    scores = store.run(manifest["key"]).table("scores").to_pandas()
+    assert cases["case"].tolist() == scores["case"].tolist() == list(range(manifest["n_cases"]))
+    assert cases["id"].is_unique
+    assert set(cases["kind"]) == {"paraphrase", "flip", "combined"}
+    assert not scores["margin"].isna().any()
+
+
+def test_stored_numbers_are_those_of_a_plain_loop(tiny, store):
+    manifest = execute(request(tiny), store)[0]
+    cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
+    model = registry.load_model("control:random")
+    from vlprobe.scoring import pictures
+    from vlprobe.types import Picture
+
+    def cosine(case, text):
+        image = pictures.open_picture(Picture.named(case["images"][0]))
+        left = model.encode_images(model.preprocess(image)[None])[0]
+        return float(left @ model.encode_texts(model.tokenize([text]))[0])
+
+    gaps: dict[str, list[float]] = {}
+    moved: dict[str, list[float]] = {}
+    for case in cases:
+        gap = cosine(case, case["texts"][0]) - cosine(case, case["texts"][1])
+        if case["kind"] == "flip":
+            gaps.setdefault(case["group"], []).append(gap)
+        elif case["kind"] == "paraphrase":
+            moved.setdefault(case["group"], []).append(abs(gap))
+    found = views.estimates.estimates(store, manifest["case_key"]).set_index("metric")["value"]
+    assert found["sensitivity_gap"] == pytest.approx(np.mean([np.mean(own) for own in gaps.values()]), abs=1e-6)
+    assert found["invariance_error"] == pytest.approx(np.mean([np.mean(own) for own in moved.values()]), abs=1e-6)
+    rate = np.mean([np.mean([gap > 0 for gap in own]) for own in gaps.values()])
+    assert found["positive_rate"] == pytest.approx(rate)
+
+
+def ties(manifest: dict, found: pd.DataFrame) -> dict[str, int]:
+    """The erased flips and combined edits of a constant model: all of them, each a tie."""
+    names = {"flip": "positive_rate", "combined": "combined_positive_rate"}
+    return {kind: int(found.loc[metric, "ties"]) for kind, metric in names.items()}
+
+
+def test_a_constant_model_scores_zero_because_every_case_is_a_tie(tiny, store):
+    manifest = execute(request(tiny, models=("control:constant",)), store)[0]
+    found = views.estimates.estimates(store, manifest["case_key"]).set_index("metric")
+    assert found.loc["positive_rate", "value"] == 0
+    assert found.loc["positive_rate", "ties"] == found.loc["positive_rate", "n_cases"]
+    assert found.loc["invariance_error", "value"] == 0
+    assert found.loc["erased_share", "value"] == 1  # which says that its invariance is no merit
+    assert manifest["erased"] == {"paraphrase": found.loc["invariance_error", "n_cases"], **ties(manifest, found)}
+
+
+def test_the_same_request_again_does_no_work(tiny, store, monkeypatch):
+    first = execute(request(tiny), store)
+    monkeypatch.setattr(runs_run, "answer", None)
+    assert execute(request(tiny), store) == first
+
+
+@pytest.mark.parametrize("step", [3, 5, 7, 9, 12])
+def test_a_run_stopped_anywhere_resumes_to_the_same_bytes(tiny, tmp_path, monkeypatch, step):
+    monkeypatch.setattr(answers, "PART_CASES", 16)
+    whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
+    execute(request(tiny), whole)
+    with pytest.raises(KeyboardInterrupt):
+        execute(request(tiny), broken, StopAt(step))
+    assert stored_bytes(broken) == {}
+    execute(request(tiny), broken)
+    assert stored_bytes(broken) == stored_bytes(whole)
+
+
+def test_a_damaged_part_is_made_again_on_resume(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(answers, "PART_CASES", 16)
+    whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
+    execute(request(tiny), whole)
+    with pytest.raises(KeyboardInterrupt):
+        execute(request(tiny), broken, StopAt(12))
+    part = next(broken.root.rglob("parts/*.parquet"))
+    part.write_bytes(part.read_bytes()[:-20])
+    execute(request(tiny), broken)
+    assert stored_bytes(broken) == stored_bytes(whole)
+
+
+@pytest.fixture(scope="module")
+def weak(tmp_path_factory) -> tuple[Request, Store, dict]:
+    """What a trained model is asked, a store with its answers, and their manifest."""
+    folder = tmp_path_factory.mktemp("weak")
+    asked = request(make_tiny(folder / "tiny"), models=("demo:weak",), examine=False, limit=3)
+    store = Store(folder / "cache")
+    return asked, store, execute(asked, store)[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"batch_size": 1},
+        {"workers": 5},
+        {"keep_embeddings": False, "memory": 256},
+        {"JUDGED_CASES": 1, "PART_CASES": 1},
+        {"_pools_at_the_end_of_text": lambda self: False},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_is_only_about_speed_changes_neither_the_key_nor_a_number(weak, tmp_path, monkeypatch, change):
+    asked, store, one = weak
+    other_store = Store(tmp_path)
+    for owner in (answers, OpenClipEncoder):
+        for name in [name for name in change if hasattr(owner, name)]:
+            monkeypatch.setattr(owner, name, change.pop(name))
+    other = execute(dataclasses.replace(asked, **change), other_store)[0]
+    assert one["key"] == other["key"]
+    assert one["spread"] == pytest.approx(other["spread"], abs=1e-6)
+    assert one["erased"] == other["erased"] and sum(one["erased"].values())
+    for table in ("scores", "estimates", "sums"):
+        left, right = (own.run(one["key"]).table(table).to_pandas() for own in (store, other_store))
+        pd.testing.assert_frame_equal(left, right, rtol=0, atol=1e-6)
+
+
+def test_every_part_of_a_run_that_can_change_a_number_changes_its_key():
+    run = Run("m", "d1", "data", "d2", "lgip", 1, ("a@1",), {"rules": "strict"}, 42, 0)
+    changes = {
+        "model_digest": "x",
+        "dataset_digest": "x",
+        "probe": "x",
+        "probe_version": 2,
+        "metrics": ("a@2",),
+        "options": {"rules": "paper"},
+        "seed": 1,
+        "limit": 5,
+    }
+    keys = {dataclasses.replace(run, **{name: value}).key for name, value in changes.items()} | {run.key}
+    assert len(keys) == len(changes) + 1
+    assert dataclasses.replace(run, model="another name", dataset="another path").key == run.key
+    assert dataclasses.replace(run, model_digest="x", metrics=("b@1",)).case_key == run.case_key
+    assert dataclasses.replace(run, seed=1).case_key != run.case_key
+
+
+def test_the_cases_of_an_item_do_not_depend_on_the_others(tiny, store):
+    whole = execute(request(tiny), store)[0]
+    part = execute(request(tiny, limit=2), store)[0]
+    cases = [store.cases(m["case_key"]).table("cases").to_pandas() for m in (whole, part)]
+    columns = ["id", "rule", "target"]
+    texts = [pd.concat([c[columns], c["texts"].map(tuple)], axis=1) for c in cases]
+    pd.testing.assert_frame_equal(texts[0].iloc[: len(texts[1])], texts[1])
+
+
+def test_what_is_finished_stays_when_a_later_model_fails(tiny, store):
+    with pytest.raises(NotFound, match="control:rondom"):
+        execute(request(tiny, models=("control:random", "control:rondom")), store)
+    assert [manifest["run"]["model"] for manifest in store.runs()] == ["control:random"]
+
+
+def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kept(tiny, store, monkeypatch):
+    monkeypatch.setattr(answers, "PART_CASES", 16)
+    monkeypatch.setattr(answers, "SPREAD_ITEMS", 1)
+    path = Path(tiny.removeprefix("csv:")).parent / "5.png"
+    data = path.read_bytes()
+    path.write_bytes(data[:-40])
+    with pytest.raises(InvalidInput, match=r"5\.png' is damaged"):
+        execute(request(tiny), store)
+    assert list(store.root.rglob("parts/*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"options": {"rulez": "paper"}}, "Probe 'lgip' has no option 'rulez'. It has: rules"),
+        ({"options": {"rules": "papier"}}, "'papier'"),
+        ({"probe": "lgib"}, "Did you mean 'lgip'"),
+        ({"dataset": "demoo"}, "Did you mean 'demo'"),
+        ({"batch_size": 0}, "'batch_size' is '0'. Expected a whole number from 1 to"),
+        ({"limit": -1}, "'limit' is '-1'. Expected a whole number, 0 or more"),
+        ({"memory": 9}, "'memory' is '9'. Expected a whole number, 256 or more"),
+        ({"options": {"kinds": []}}, "'kinds' has no value. Expected one of: paraphrase, flip, combined"),
+        ({"precision": "fp8"}, "'precision' is 'fp8'. Expected one of: fp32, fp16, bf16"),
+        ({"device": "gpu"}, "'device' is 'gpu'. Expected auto, cpu, cuda, cuda:N or mps"),
+        ({"executor": "slurm"}, "'executor' is 'slurm'. Expected one of: local, ray"),
+        (
+            {"probe": "rococo", "options": {"policies": ["delete:low-ei"]}},
+            "'delete:low-ei' needs EI scores: name encoders that vote",
+        ),
+        ({"probe": "rococo", "options": {"picture_seeds": []}}, "Altered pictures take a seed"),
+    ],
+)
+def test_a_request_that_cannot_be_met_is_answered_in_one_line(tiny, store, changes, said):
+    with pytest.raises((InvalidInput, NotFound)) as caught:
+        execute(request(tiny, **changes), store)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_edits_written_by_perturb_and_read_back_give_the_same_numbers(tiny, store, tmp_path):
+    from click.testing import CliRunner
+
+    from vlprobe.cli.main import main
+
+    file = tmp_path / "edits.jsonl"
+    CliRunner().invoke(
+        main, ["--cache", str(store.root), "perturb", tiny, "--output", str(file)], catch_exceptions=False
+    )
+    made = execute(request(tiny), store)[0]
+    read = execute(request(tiny, options={"edits": str(file)}), store)[0]
+    assert made["key"] != read["key"]
+    one, other = (views.estimates.estimates(store, m["case_key"]).set_index("metric")["value"] for m in (made, read))
+    for metric in ("invariance_error", "sensitivity_gap", "positive_rate", "combined_gap"):
+        assert one[metric] == pytest.approx(other[metric], abs=1e-9)
+
+
+def test_edits_of_other_captions_are_refused(tiny, store, tmp_path):
+    file = tmp_path / "edits.jsonl"
+    file.write_text('{"image_path": "0.png", "orig_captions": ["Another caption."]}\n')
+    with pytest.raises(InvalidInput, match="no line with the picture and the captions of item"):
+        execute(request(tiny, options={"edits": str(file)}), store)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        execute(request(tiny, options={"edits": str(tmp_path / "none")}), store)
+
+
+def test_a_model_that_fails_a_check_is_told_of_wherever_its_numbers_are(tiny, store):
+    execute(request(tiny, models=MODELS), store)
+    notes = views.runs.runs(store).set_index("model")["note"]
+    assert "Check 'matched_auc' failed" in notes["control:constant"]
+    unexamined = Store(store.root.parent / "other")
+    execute(request(tiny, models=MODELS[1:], examine=False), unexamined)
+    assert "Check" not in views.runs.runs(unexamined)["note"].iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("k_same", "x", "Option 'k_same' is 'x'. Expected a whole number"),
+        ("k_same", "-1", "Expected a whole number"),
+        ("k_same", "²", "Expected a whole number"),
+        ("kinds", "flop", "'flop'"),
+        ("rules", 1, "'1'"),
+    ],
+)
+def test_an_option_of_the_wrong_type_is_named(tiny, store, option, value, said):
+    with pytest.raises((InvalidInput, NotFound)) as caught:
+        execute(request(tiny, options={option: value}), store)
+    assert said in str(caught.value)
+
+
+def test_options_mean_the_same_typed_as_words_and_given_as_values(tiny, store):
+    typed = execute(request(tiny, options={"k_same": "2", "kinds": "flip"}), store)[0]
+    given = execute(request(tiny, options={"k_same": 2, "kinds": ["flip"]}), store)[0]
+    assert typed["key"] == given["key"]
+
+
+@pytest.mark.parametrize("models", [MODELS[1:], MODELS[:1]], ids=["another model", "a finished run"])
+def test_a_dataset_that_was_moved_is_found_again_under_the_same_key(tiny, store, models):
+    folder = Path(tiny.removeprefix("csv:")).parent
+    first = execute(request(tiny, models=MODELS[:1]), store)[0]
+    moved = folder.rename(folder.with_name("moved"))
+    other = execute(request(f"csv:{moved / 'captions.csv'}", models=models), store)[0]
+    assert other["case_key"] == first["case_key"]
+    cases = store.cases(first["case_key"]).table("cases").to_pandas()
+    assert all(str(moved) in row[0] for row in cases["images"])
+
+
+def test_a_model_is_examined_later_if_it_was_not_at_first(tiny, store):
+    execute(request(tiny, examine=False), store)
+    assert not list(store.root.glob("models/*.json"))
+    execute(request(tiny), store)
+    assert list(store.root.glob("models/*.json"))
+
+
+def test_two_processes_on_one_run_do_its_work_once(tiny, store, monkeypatch):
+    from concurrent.futures import ThreadPoolExecutor
+
+    monkeypatch.setattr(answers, "PART_CASES", 16)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: execute(request(tiny, examine=False), store), range(2)))
+    assert found[0] == found[1]
+    assert len(store.runs()) == 1
+
+
+def test_parts_end_where_an_item_ends_and_none_is_smaller_than_asked_but_the_last(tiny, store):
+    manifest = execute(request(tiny, examine=False), store)[0]
+    entry = store.cases(manifest["case_key"])
+    items = entry.table("cases")["item_code"].to_pylist()
+    for size in (1, 7, 30, 10_000):
+        parts = questions.parts(entry, size)
+        assert parts[0][0] == 0 and parts[-1][1] == len(items)
+        assert all(one[1] == other[0] for one, other in itertools.pairwise(parts))
+        assert all(last - first >= size for first, last in parts[:-1])
+        assert all(items[last - 1] != items[last] for _, last in parts[:-1])
+
+
+def pictured(folder: Path, captions: dict[str, str], color: str = "red") -> str:
+    """A dataset with a picture of one colour for each caption."""
+    for name in captions:
+        Image.new("RGB", (8, 8), color).save(folder / name)
+    (folder / "captions.json").write_text(json.dumps({name: [caption] for name, caption in captions.items()}))
+    return f"folder:{folder}"
+
+
+def test_with_a_limit_the_defects_told_are_those_of_the_items_asked(tmp_path, store):
+    asked = request(pictured(tmp_path, {"a.png": "A red dog.", "b.png": "A red cat."}), examine=False)
+    (whole,) = execute(asked, store)[0]["findings"]
+    assert (whole["name"], whole["count"], whole["of"]) == ("shared_image", 2, 2)
+    assert execute(dataclasses.replace(asked, limit=1), store)[0]["findings"] == []
+
+
+def test_a_run_says_how_many_captions_are_not_in_english(tmp_path, store):
+    captions = {"a.png": "A red dog sits on the grass.", "b.png": "Ein roter Hund sitzt auf dem Gras."}
+    asked = request(pictured(tmp_path, captions), examine=False)
+    (note,) = execute(asked, store)[0]["notes"]
+    assert note.startswith("1 of 2 captions are not in English (in b.png).")
+    assert execute(dataclasses.replace(asked, limit=1), store)[0]["notes"] == []

@@ -1,0 +1,140 @@
+"""From cases to similarities, against plain products."""
+
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.models import controls
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.types import Picture
+
+
+class TextsOnly:
+    """A control that sees no pictures."""
+
+    def __init__(self) -> None:
+        self._model = controls.load("control:random")
+        self.name, self.digest, self.dim = "texts", self._model.digest, self._model.dim
+        self.tokenize, self.encode_texts = self._model.tokenize, self._model.encode_texts
+
+
+class PairsOnly:
+    """A control that looks at pairs: the score is the length of the text over that of the longest."""
+
+    name, digest, score_type = "pairs", "d" * 32, "probability"
+
+    def preprocess(self, image):
+        return np.asarray(image)
+
+    def look(self, pixels):
+        return pixels
+
+    def tokenize(self, texts):
+        return np.array([[len(text)] for text in texts])
+
+    def match(self, seen, tokens, logits=False):
+        return (tokens[:, 0] / 100).astype(np.float32)
+
+
+@pytest.fixture
+def cases(tmp_path):
+    paths = []
+    for number in range(3):
+        paths.append(str(tmp_path / f"{number}.png"))
+        Image.new("RGB", (8, 8), (number, 9, 9)).save(paths[-1])
+    return pa.table(
+        {
+            "kind": ["flip", "pair", "text"],
+            "subtype": ["", "", ""],
+            "rule": ["", "", ""],
+            "images": [[paths[0]], [paths[1], paths[2]], []],
+            "texts": [["a", "b", "c"], ["b", "d"], ["a", "d"]],
+        }
+    )
+
+
+def test_scores_are_the_products_of_the_embeddings_image_by_image(cases):
+    encoder = Encoder(controls.load("control:random"))
+    found = scoring_cases.case_scorer(encoder, lambda rows: rows["text_01"].to_numpy())(cases)
+    for row in cases.to_pylist():
+        images = [encoder.images([Picture.named(name)])[0] for name in row["images"]]
+        texts = [encoder.texts([text])[0] for text in row["texts"]]
+        number = cases["kind"].to_pylist().index(row["kind"])
+        assert found["scores"][number].as_py() == pytest.approx([float(i @ t) for i in images for t in texts], abs=1e-6)
+        expected = [float(one @ other) for one, other in combinations(texts, 2)]
+        assert found["text_scores"][number].as_py() == pytest.approx(expected, abs=1e-6)
+    assert found["margin"].to_pylist() == pytest.approx([row[0] for row in found["text_scores"].to_pylist()])
+
+
+def test_a_case_scores_the_same_whoever_its_neighbours_are(cases):
+    score = scoring_cases.case_scorer(Encoder(controls.load("control:random")), lambda rows: np.zeros(len(rows)))
+    whole, alone = score(cases), score(cases.slice(1, 1))
+    assert whole["scores"][1] == alone["scores"][0]
+
+
+def test_a_constant_model_ties_everything_to_the_bit(cases):
+    score = scoring_cases.case_scorer(Encoder(controls.load("control:constant")), lambda rows: np.zeros(len(rows)))
+    values = np.concatenate([np.array(row) for row in score(cases)["scores"].to_pylist()])
+    assert (values == values[0]).all()
+
+
+def test_an_edited_picture_keeps_its_edit_when_it_is_written_and_read():
+    from pathlib import Path
+
+    from vlprobe.types import PictureEdit
+
+    picture = Picture(Path("a b.png"), PictureEdit("mix", Path("c.png"), 0.9, 7))
+    assert Picture.named(picture.name) == picture
+    assert Picture.named("a b.png") == Picture(Path("a b.png"))
+
+
+def test_what_a_text_encoder_cannot_see_is_unknown_and_its_texts_are_compared(cases):
+    found = scoring_cases.case_scorer(Encoder(TextsOnly()), lambda rows: rows["score_0"].to_numpy())(cases)
+    both = scoring_cases.case_scorer(Encoder(controls.load("control:random")), lambda rows: np.zeros(len(rows)))(cases)
+    assert np.isnan([score for row in found["scores"].to_pylist() for score in row]).all()
+    assert [len(row) for row in found["scores"].to_pylist()] == [3, 4, 0]
+    assert np.isnan(found["margin"].to_numpy()).all()
+    assert found["text_scores"] == both["text_scores"]
+
+
+def test_a_model_that_looks_at_pairs_scores_them_and_compares_no_texts(cases):
+    cases = cases.slice(0, 2)
+    found = scoring_cases.case_scorer(Encoder(PairsOnly()), lambda rows: rows["text_01"].to_numpy())(cases)
+    assert [len(row) for row in found["scores"].to_pylist()] == [3, 4]
+    assert found["scores"][0].as_py() == pytest.approx([0.01, 0.01, 0.01])
+    assert np.isnan([score for row in found["text_scores"].to_pylist() for score in row]).all()
+
+
+@pytest.mark.parametrize("probe", registry.names("probes"))
+def test_a_probe_refuses_what_cannot_answer_it_and_nothing_else(probe):
+    probe = registry.load_probe(probe)
+    scoring_cases.refuse_unfit(controls.load("control:random"), probe)
+    refuses = {"lgip": [TextsOnly], "eqben": [TextsOnly], "visla": []}.get(probe.name, [TextsOnly, PairsOnly])
+    for kind in (TextsOnly, PairsOnly):
+        if kind in refuses:
+            with pytest.raises(InvalidInput, match=f"Probe '{probe.name}' (needs|searches)"):
+                scoring_cases.refuse_unfit(kind(), probe)
+        else:
+            scoring_cases.refuse_unfit(kind(), probe)
+
+
+def test_what_a_score_is_depends_on_the_model_and_on_whether_a_gallery_is_ranked():
+    lgip, rococo = registry.load_probe("lgip"), registry.load_probe("rococo")
+    assert scoring_cases.score_type(controls.load("control:random"), rococo) == "cosine"
+    assert scoring_cases.score_type(PairsOnly(), lgip) == "probability"
+    assert scoring_cases.score_type(PairsOnly(), rococo) == "logit + cosine"
+
+
+def test_an_edit_that_the_tokenizer_undoes_is_erased_and_others_are_not(cases):
+    model = controls.load("control:random")
+    model.tokenize = lambda texts, own=model.tokenize: own([text.lower() for text in texts])
+    table = cases.slice(0, 2).set_column(4, "texts", pa.array([["A Dog", "a dog"], ["a dog", "a cat"]]))
+    found = scoring_cases.case_scorer(Encoder(model), lambda rows: np.zeros(len(rows)))(table)
+    assert found["erased"].to_pylist() == [True, False]
+    assert found["scores"][0].as_py()[0] == found["scores"][0].as_py()[1]

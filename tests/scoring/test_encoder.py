@@ -1,0 +1,258 @@
+"""The encode planner: once each, the same numbers whatever the batch, the cache or the order."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.models import controls
+from vlprobe.scoring import encoder as scoring_encoder
+from vlprobe.scoring import vectors as scoring_vectors
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.vectors import Vectors
+from vlprobe.types import Picture
+
+
+class Counted:
+    """A control model that keeps count of what it was asked to encode, but for what only fills a batch."""
+
+    def __init__(self, name: str = "control:random") -> None:
+        self._model = controls.load(name)
+        self.name, self.digest, self.dim = self._model.name, self._model.digest, self._model.dim
+        self.preprocess = self._model.preprocess
+        self.n_texts = self.n_images = 0
+
+    def tokenize(self, texts):
+        return self._model.tokenize([text.lower() for text in texts])  # like CLIP's, this tokenizer folds case
+
+    def encode_texts(self, tokens):
+        self.n_texts += len(np.unique(tokens, axis=0))
+        return self._model.encode_texts(tokens)
+
+    def encode_images(self, pixels):
+        self.n_images += len(np.unique(pixels, axis=0))
+        return self._model.encode_images(pixels)
+
+
+@pytest.fixture
+def photos(tmp_path):
+    made = []
+    for number in range(5):
+        path = tmp_path / f"{number}.png"
+        Image.new("RGB", (9, 9), (number, 0, 0)).save(path)
+        made.append(Picture(path))
+    return made
+
+
+def test_each_distinct_text_is_encoded_once_and_answers_come_in_the_order_asked():
+    model = Counted()
+    found = Encoder(model, batch_size=1).texts(["b", "a", "b", "ccc"])
+    assert model.n_texts == 3
+    assert (found[0] == found[2]).all()
+    assert not (found[0] == found[1]).all()
+    assert (found[1] == Encoder(model).texts(["a"])[0]).all()
+
+
+def test_texts_that_the_tokenizer_cannot_tell_apart_are_an_exact_tie():
+    model = Counted()
+    found = Encoder(model).texts(["A Dog", "a dog"])
+    assert model.n_texts == 1
+    assert (found[0] == found[1]).all()
+
+
+def test_only_what_is_kept_is_remembered():
+    model = Counted()
+    encoder = Encoder(model)
+    encoder.texts(["a", "b"], keep=True)
+    encoder.texts(["a", "c"])
+    encoder.texts(["c", "b"])
+    assert model.n_texts == 4
+
+
+def test_a_second_process_finds_what_the_first_kept(tmp_path, photos):
+    first, second = Counted(), Counted()
+    one = Encoder(first, tmp_path)
+    texts, images = one.texts(["a", "b"], keep=True), one.images(photos)
+    one.close()
+    again = Encoder(second, tmp_path)
+    assert (again.texts(["b", "a"]) == texts[::-1]).all()
+    assert (again.images(photos[::-1]) == images[::-1]).all()
+    assert (second.n_texts, second.n_images) == (0, 0)
+
+
+def test_two_copies_of_one_picture_are_encoded_once(tmp_path, photos):
+    copy = tmp_path / "copy.png"
+    copy.write_bytes(photos[0].path.read_bytes())
+    model = Counted()
+    found = Encoder(model, batch_size=2).images([*photos, Picture(copy), photos[0]])
+    assert model.n_images == 5
+    assert (found[0] == found[-1]).all() and (found[0] == found[-2]).all()
+
+
+def test_a_damaged_embedding_file_is_named(tmp_path):
+    vectors = Vectors(4, tmp_path)
+    vectors.put([b"0" * 16], np.ones((1, 4), np.float32))
+    vectors.close()
+    file = next(tmp_path.glob("*.npy"))
+    file.write_bytes(file.read_bytes()[:-3])
+    with pytest.raises(InvalidInput, match=f"{file.name}' is damaged"):
+        Vectors(4, tmp_path)
+
+
+def test_progress_is_told_after_each_batch_and_may_stop_the_work():
+    told = []
+    Encoder(Counted(), batch_size=1, progress=lambda *step: told.append(step)).texts([str(n) for n in range(9)])
+    assert told == [("texts", 4, 9), ("texts", 8, 9), ("texts", 9, 9)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda n, dim: np.ones((n, dim + 1), np.float32), "expected float32 of shape"),
+        (lambda n, dim: np.ones((n, dim)), "returned float64 texts"),
+        (lambda n, dim: np.full((n, dim), np.nan, np.float32), "not finite"),
+    ],
+)
+def test_an_answer_of_the_wrong_form_is_refused(answer, said):
+    model = Counted()
+    model.encode_texts = lambda tokens: answer(len(tokens), model.dim)
+    with pytest.raises(InvalidInput, match=said):
+        Encoder(model).texts(["a"])
+
+
+def test_the_similarity_spread_is_the_deviation_over_mismatched_pairs(photos):
+    captions = [[f"caption {n}{m}" for m in range(2)] for n in range(5)]
+    encoder = Encoder(Counted())
+    found = scoring_encoder.similarity_spread(encoder, photos, captions)
+    images = encoder.images(photos)
+    apart = [
+        float(images[i] @ encoder.texts([text])[0])
+        for i in range(5)
+        for j in range(5)
+        if i != j
+        for text in captions[j]
+    ]
+    assert found == pytest.approx(np.std(apart), rel=1e-5)
+
+
+def test_the_spread_of_one_picture_is_unknown(photos):
+    assert np.isnan(scoring_encoder.similarity_spread(Encoder(Counted()), photos[:1], [["a"]]))
+
+
+def test_a_text_is_the_same_text_however_many_columns_stand_empty_after_it(tmp_path):
+    model = Counted()
+
+    def tokenize(texts):
+        rows = np.full((len(texts), 16 + max(map(len, texts))), -1)
+        rows[:, :16] = model._model.tokenize(texts)
+        return rows
+
+    model.tokenize = tokenize
+    model.encode_texts = lambda tokens: model._model.encode_texts(tokens[:, :16])
+    with contextlib.closing(Encoder(model, tmp_path)) as encoder:
+        first = encoder.texts(["a"], keep=True)
+    asked = []
+    encode = model.encode_texts
+    model.encode_texts = lambda tokens: asked.append(len(np.unique(tokens, axis=0))) or encode(tokens)
+    again = Encoder(model, tmp_path).texts(["a", "a longer one"])
+    assert asked == [1] and (again[0] == first[0]).all()
+
+
+def keyed(n: int, first: int = 0) -> tuple[list[bytes], np.ndarray]:
+    keys = [number.to_bytes(16) for number in range(first, first + n)]
+    return keys, np.repeat(np.arange(first, first + n, dtype=np.float32)[:, None], 3, axis=1)
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_embeddings_are_found_wherever_they_wait_or_lie(tmp_path, monkeypatch, on_disk):
+    monkeypatch.setattr(scoring_vectors, "FILE_BYTES", 5 * 28)  # five rows
+    vectors = Vectors(3, tmp_path if on_disk else None)
+    for start in range(0, 22, 2):
+        vectors.put(*keyed(2, start))
+    assert len(list(tmp_path.glob("*.npy"))) == (3 if on_disk else 0)  # of six rows each; four still wait
+    order = np.random.default_rng(0).permutation(22)
+    keys, expected = keyed(22)
+    assert (vectors.get([keys[number] for number in order]) == expected[order]).all()
+    assert keys[3] in vectors and b"x" * 16 not in vectors
+
+
+def test_small_files_are_merged_and_a_process_that_has_them_open_goes_on_reading(tmp_path):
+    for start in range(0, 40, 2):
+        vectors = Vectors(3, tmp_path)
+        vectors.put(*keyed(2, start))
+        vectors.flush()
+        if start == 20:
+            reader = Vectors(3, tmp_path)
+    assert len(list(tmp_path.glob("*.npy"))) == 20
+    vectors.close()
+    assert len(list(tmp_path.glob("*.npy"))) == 1
+    keys, expected = keyed(40)
+    assert (Vectors(3, tmp_path).get(keys) == expected).all()
+    assert (reader.get(keys[:20]) == expected[:20]).all()
+
+
+def test_what_waits_is_written_after_a_while(tmp_path, monkeypatch):
+    vectors = Vectors(3, tmp_path)
+    vectors.put(*keyed(2))
+    assert not list(tmp_path.glob("*.npy"))
+    monkeypatch.setattr(scoring_vectors, "FLUSH_SECONDS", 0)
+    vectors.put(*keyed(2, 2))
+    assert (Vectors(3, tmp_path).get(keyed(4)[0]) == keyed(4)[1]).all()
+
+
+@pytest.mark.parametrize(
+    "change", [{"batch_size": 1}, {"workers": 7}, {"memory": 1}], ids=lambda change: next(iter(change))
+)
+def test_what_is_only_about_speed_changes_no_embedding(photos, change):
+    pictures = [*photos, photos[2]]
+    one, other = Encoder(Counted()), Encoder(Counted(), **change)
+    assert (one.images(pictures) == other.images(pictures)).all()
+    assert (one.texts(["b", "a b c", "a"]) == other.texts(["b", "a b c", "a"])).all()
+
+
+@pytest.mark.parametrize("name", ["demo:softmax", "demo:weak"])
+def test_what_else_is_encoded_beside_it_changes_no_bit_of_an_embedding(name, tmp_path):
+    words, chance = ["a", "red", "cat", "on", "two", "big", "boats", "near", "small"], np.random.default_rng(5)
+    texts = sorted({" ".join(chance.choice(words, chance.integers(1, 14))) for _ in range(150)})
+    pictures = []
+    for number in range(70):
+        pictures.append(Picture(tmp_path / f"{number}.png"))
+        Image.fromarray(chance.integers(0, 256, (32, 32, 3), np.uint8)).save(pictures[-1].path)
+    encoder = Encoder(registry.load_model(name, "cpu"))
+    whole, seen = encoder.texts(texts), encoder.images(pictures)
+    for size in (1, 2, 7, 33, 69):
+        fresh = Encoder(encoder.model, memory=1 if size > 50 else 2 << 30)
+        own = chance.permutation(len(texts))[:size]
+        assert (fresh.texts([texts[row] for row in own]) == whole[own]).all()
+        own = chance.permutation(len(pictures))[:size]
+        assert (fresh.images([pictures[row] for row in own]) == seen[own]).all()
+
+
+def test_texts_tokenized_in_many_pieces_are_still_encoded_once_each(monkeypatch):
+    texts = [f"{name} {number}" for number in range(5) for name in ("Dog", "dog", "cat")]
+    whole = Encoder(Counted()).texts(texts)
+    monkeypatch.setattr(scoring_encoder, "TOKENIZED", 2)
+    model = Counted()
+    assert (Encoder(model).texts(texts) == whole).all()
+    assert model.n_texts == 10
+
+
+def test_pictures_are_read_ahead_of_the_model_but_not_all_of_them(photos, monkeypatch):
+    opened = []
+    own = scoring_encoder.pictures.read
+    monkeypatch.setattr(scoring_encoder.pictures, "read", lambda picture: opened.append(picture) or own(picture))
+    copies = []
+    for number in range(40):
+        path = photos[0].path.with_name(f"copy{number}.png")
+        path.write_bytes(photos[0].path.read_bytes() + bytes([number]))
+        copies.append(Picture(path))
+    seen = []
+    model = Counted()
+    encode = model.encode_images
+    model.encode_images = lambda pixels: seen.append(len(opened)) or encode(pixels)
+    Encoder(model, batch_size=4, workers=1).images(copies)
+    assert len(seen) == 10 and seen[0] < 20
+    assert len(opened) == 40

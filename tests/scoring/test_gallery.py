@@ -1,0 +1,156 @@
+"""Retrieval in blocks against a plain sort of the whole matrix."""
+
+import numpy as np
+import pytest
+
+from vlprobe.scoring import gallery
+from vlprobe.scoring.gallery import Gallery, retrieve
+
+
+def unit(rng, n: int, dim: int = 8) -> np.ndarray:
+    made = rng.normal(size=(n, dim)).astype(np.float32)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+def world(seed: int = 0, items: int = 12, each: int = 3):
+    rng = np.random.default_rng(seed)
+    captions, altered = unit(rng, items * each), unit(rng, items * each)
+    owner = np.tile(np.repeat(np.arange(items), each), 2)
+    return unit(rng, items), np.concatenate([captions, altered]), owner, np.repeat([False, True], items * each)
+
+
+def test_ranks_are_those_of_a_plain_sort():
+    queries, vectors, owner, altered = world()
+    found = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered)
+    for query in range(12):
+        scores = vectors @ queries[query]
+        own = scores[(owner == query) & ~altered].max()
+        clean = [s for s, o, a in zip(scores, owner, altered, strict=True) if not a and o != query]
+        wrong = [s for s, o, a in zip(scores, owner, altered, strict=True) if a or o != query]
+        assert found.rank_clean[query] == 1 + sum(s >= own for s in clean)
+        assert found.rank[query] == 1 + sum(s >= own for s in wrong)
+        assert found.top_altered[query] == altered[np.argmax(scores)]
+        assert found.which_altered[query] == np.argmax(np.where(altered, scores, -9))
+        assert found.best_own[query] == pytest.approx(own, abs=1e-6)
+
+
+def test_the_size_of_a_block_changes_nothing(monkeypatch):
+    queries, vectors, owner, altered = world(1)
+    whole = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered)
+    monkeypatch.setattr(gallery, "BLOCK_BYTES", 1)
+    single = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered)
+    assert (whole.rank == single.rank).all() and (whole.rank_clean == single.rank_clean).all()
+
+
+def test_a_constant_model_finds_nothing_and_puts_the_altered_on_top():
+    _, vectors, owner, altered = world(2)
+    same = np.ones_like(vectors)
+    found = retrieve(same[:12], np.arange(12), Gallery(same), owner, altered)
+    assert (found.rank_clean == 1 + 33).all()
+    assert (found.rank == 1 + 33 + 36).all()
+    assert found.top_altered.all()
+
+
+def test_candidates_that_the_model_cannot_tell_apart_tie_to_the_bit():
+    rng = np.random.default_rng(3)
+    vectors = np.repeat(unit(rng, 40, 64), 50, axis=0)[rng.permutation(2000)]
+    found = Gallery(vectors)
+    assert len(found.first) == 40
+    for _, scores in found.similarities(unit(rng, 30, 64)):
+        assert all(len(np.unique(row)) <= 40 for row in scores)
+
+
+def test_the_short_list_is_ranked_by_logit_and_cosine_and_all_others_stay_below_it(monkeypatch):
+    monkeypatch.setattr(gallery, "SHORT_LIST", 5)
+    queries, vectors, owner, altered = world(4)
+    logits = np.random.default_rng(5).normal(scale=9, size=(12, 72)).astype(np.float32)
+    asked = []
+
+    def match(query: np.ndarray, candidate: np.ndarray) -> np.ndarray:
+        asked.append(len(query))
+        return logits[query, candidate]
+
+    found = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, match)
+    pairs = 0
+    for query in range(12):
+        cosines = vectors @ queries[query]
+
+        def ranked(candidates, cosines=cosines, query=query):
+            order = sorted(candidates, key=lambda candidate: -cosines[candidate])
+            listed = sorted(order[:5], key=lambda candidate: -(logits[query, candidate] + cosines[candidate]))
+            return [*listed, *order[5:]], set(listed)
+
+        ranking, listed = ranked(range(72))
+        clean, listed_clean = ranked(np.flatnonzero(~altered))
+        pairs += len(listed | listed_clean)
+        for order, rank in ((ranking, found.rank), (clean, found.rank_clean)):
+            assert rank[query] == 1 + next(n for n, c in enumerate(order) if owner[c] == query and not altered[c])
+        assert found.top_altered[query] == altered[ranking[0]]
+    assert sum(asked) == pairs  # what is on both short-lists is matched once
+
+
+@pytest.mark.parametrize("alike", [0, 9])
+def test_a_clean_rank_of_a_matching_head_is_that_of_the_originals_alone(monkeypatch, alike: int):
+    monkeypatch.setattr(gallery, "SHORT_LIST", 4)
+    queries, vectors, owner, altered = world(8)
+    order = np.random.default_rng(9).permutation(72)  # altered candidates stand before and after their originals
+    vectors, owner, altered = vectors[order], owner[order], altered[order]
+    for copy, original in zip(np.flatnonzero(altered)[:alike], np.flatnonzero(~altered)[:alike], strict=True):
+        vectors[copy] = vectors[original]  # one embedding, which the head tells apart
+    logits = np.random.default_rng(10).normal(scale=9, size=(12, 72)).astype(np.float32)
+    both = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c])
+    originals = np.flatnonzero(~altered)
+    alone = [
+        scores for _, scores in Gallery(vectors[originals]).similarities(queries, lambda q, c: logits[q, originals[c]])
+    ]
+    for query, scores in enumerate(np.concatenate(alone)):
+        own = owner[originals] == query
+        assert both.rank_clean[query] == 1 + (scores[~own] >= scores[own].max()).sum()
+
+
+def test_ties_at_the_end_of_the_short_list_are_on_it_and_blocks_change_nothing(monkeypatch):
+    monkeypatch.setattr(gallery, "SHORT_LIST", 2)
+    cosines = np.array([[0.5, 0.4, 0.4, 0.1], [0.1, 0.2, 0.3, 0.4]], np.float32)
+    found = gallery.reranked(cosines, lambda query, candidate: np.zeros(len(query), np.float32))
+    assert (np.argsort(-found[1], kind="stable") == [3, 2, 1, 0]).all()
+    assert found[0].tolist() == pytest.approx([0.5, 0.4, 0.4, 0.1 + 0.4 - 3])
+    queries, vectors, owner, altered = world(6)
+    logits = np.random.default_rng(7).normal(size=(12, 72))
+    whole = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c])
+    monkeypatch.setattr(gallery, "BLOCK_BYTES", 1)
+    single = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c])
+    assert (whole.rank == single.rank).all() and np.abs(whole.best_own - single.best_own).max() <= 1e-6
+
+
+@pytest.mark.parametrize("encoded", [7, 8192])
+def test_a_gallery_in_a_file_ranks_as_one_in_memory_and_ties_as_exactly(monkeypatch, encoded: int):
+    queries, vectors, owner, altered = world(4)
+    vectors[40:60] = vectors[5:25]
+    monkeypatch.setattr(gallery, "ENCODED", encoded)
+    asked = []
+    made = Gallery.of(lambda part: asked.append(part) or vectors[part], len(vectors), 8, 32 * 1000)
+    assert [part.stop for part in asked] == [*range(encoded, len(vectors), encoded), len(vectors)]
+    assert len(made.first) == len(np.unique(vectors, axis=0))
+    for (_, scores), (_, expected) in zip(
+        made.similarities(queries), Gallery(vectors).similarities(queries), strict=True
+    ):
+        assert np.abs(scores - expected).max() < 1e-6
+        assert (scores[:, 40:60] == scores[:, 5:25]).all()
+    found = retrieve(queries, np.arange(12), made, owner, altered)
+    expected = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered)
+    for name in ("rank_clean", "rank", "top_altered", "which_altered"):
+        assert (getattr(found, name) == getattr(expected, name)).all()
+
+
+def test_a_gallery_goes_to_a_file_only_where_it_takes_more_than_its_share():
+    vectors = unit(np.random.default_rng(5), 50)
+    asked = []
+    Gallery.of(lambda part: asked.append(part) or vectors[part], 50, 8, gallery.SHARES * 4 * 8 * 50)
+    assert asked == [slice(0, 50)]
+
+
+def test_candidates_that_are_all_alike_make_no_larger_blocks():
+    queries = unit(np.random.default_rng(6), 40)
+    alike = Gallery(np.ones((5000, 8), dtype=np.float32))
+    assert alike.block == Gallery(unit(np.random.default_rng(7), 5000)).block
+    assert sum(len(scores) for _, scores in alike.similarities(queries)) == 40

@@ -1,0 +1,176 @@
+"""What is done ahead: in order, while something else is at work, no more than is allowed, and errors arrive."""
+
+import threading
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.prefetch import Ahead, in_turn
+from vlprobe.types import Picture
+
+PATIENCE = 20  # seconds after which what should have happened has not
+
+
+def test_the_next_batch_is_made_while_the_model_is_at_one():
+    made = threading.Event()
+    threads = set()
+
+    def batches():
+        yield "a", 1
+        yield "b", 2
+        made.set()
+        yield "c", 3
+
+    def double(batch: int) -> int:
+        threads.add(threading.get_ident())
+        assert batch != 2 or made.wait(PATIENCE)  # it would stand still here if one came after the other
+        return 2 * batch
+
+    assert list(in_turn(double, batches(), True)) == [("a", 2), ("b", 4), ("c", 6)]
+    assert len(threads) == 1 and threading.get_ident() not in threads
+
+
+def test_a_single_batch_needs_no_thread_and_a_processor_none_at_all():
+    assert list(in_turn(lambda _: threading.get_ident(), iter([("a", 1)]), True)) == [("a", threading.get_ident())]
+    assert list(in_turn(len, iter([]), True)) == []
+    assert {who for _, who in in_turn(lambda _: threading.get_ident(), zip("abc", "abc", strict=True), False)} == {
+        threading.get_ident()
+    }
+
+
+def test_an_error_in_the_thread_is_raised_in_its_turn_and_nothing_more_is_done():
+    asked = []
+
+    def do(batch: int) -> int:
+        asked.append(batch)
+        if batch == 2:
+            raise ValueError("two")
+        return batch
+
+    found = in_turn(do, ((n, n) for n in range(100)), True)
+    assert [next(found) for _ in range(2)] == [(0, 0), (1, 1)]
+    with pytest.raises(ValueError, match="two"):
+        next(found)
+    assert max(asked) <= 4
+
+
+def test_things_are_made_ahead_in_order_and_only_so_many():
+    begun = []
+    ahead = Ahead(lambda one: begun.append(one) or one, range(20), 2, lambda made: 3 if made is None else 5)
+    assert next(ahead) == 0
+    assert len(begun) <= 6
+    assert list(ahead) == list(range(1, 20))
+    ahead.close()
+
+
+class Blind:
+    """A dual encoder whose pictures are sized by their file."""
+
+    name, digest, dim = "blind", "b" * 32, 4
+
+    def __init__(self) -> None:
+        self.opened = threading.Event()
+
+    def tokenize(self, texts):
+        return np.array([[len(text), 1] for text in texts], dtype=np.int64)
+
+    def encode_texts(self, tokens):
+        assert self.opened.wait(PATIENCE)  # a picture is opened while the texts are encoded
+        return np.ones((len(tokens), 4), np.float32) / 2
+
+    def preprocess(self, image):
+        self.opened.set()
+        return np.float32([*image.size, 0, 1])
+
+    def encode_images(self, pixels):
+        return pixels / np.linalg.norm(pixels, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def shown(tmp_path) -> list[Picture]:
+    """Nine pictures, no two alike."""
+    from PIL import Image
+
+    for n in range(9):
+        Image.new("RGB", (4 + n, 5)).save(tmp_path / f"{n}.png")
+    return [Picture(tmp_path / f"{n}.png") for n in range(9)]
+
+
+def test_expected_pictures_are_opened_while_texts_are_encoded(shown):
+    plain, encoder = Encoder(Blind(), batch_size=2), Encoder(Blind(), batch_size=2)
+    encoder.expect(shown)
+    encoder.texts(["a", "bb"])
+    np.testing.assert_array_equal(encoder.images(shown), plain.images(shown))
+    encoder.close()
+
+
+def test_pictures_that_were_expected_in_vain_change_nothing(shown):
+    before = set(threading.enumerate())
+    plain, encoder = Encoder(Blind(), batch_size=2), Encoder(Blind(), batch_size=2)
+    encoder.expect(shown[:4])
+    encoder.expect(shown[:7])
+    np.testing.assert_array_equal(encoder.images(shown[5:]), plain.images(shown[5:]))
+    encoder.close()
+    assert set(threading.enumerate()) <= before
+
+
+def test_pictures_with_the_same_bytes_are_encoded_once(shown, tmp_path):
+    copies = []
+    for n, picture in enumerate([*shown, *shown]):
+        copies.append(Picture(tmp_path / f"copy{n}.png"))
+        copies[-1].path.write_bytes(picture.path.read_bytes())
+    model, seen = Blind(), []
+    encode = model.encode_images
+    model.encode_images = lambda pixels: seen.extend(map(bytes, np.unique(pixels, axis=0))) or encode(pixels)
+    found = Encoder(model, batch_size=9).images(copies)
+    assert len(seen) == len(set(seen)) == 9
+    np.testing.assert_array_equal(found[:9], found[9:])
+
+
+class Measured(Blind):
+    """Pictures of 64 KiB; notes how many are encoded at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes = []
+
+    def preprocess(self, image):
+        return np.full((64, 256), image.width, np.float32)
+
+    def encode_images(self, pixels):
+        self.sizes.append(len(pixels))
+        return super().encode_images(pixels[:, 0, :4])
+
+
+@pytest.mark.parametrize(("batch_size", "at_once"), [(16, 16), (32, 32), (64, 32), (500, 32)])
+def test_pictures_that_wait_take_no_more_than_the_memory(tmp_path, batch_size, at_once):
+    shown = []
+    for n in range(300):
+        Image.new("RGB", (1 + n % 250, 1 + n // 250)).save(tmp_path / f"{n}.bmp")
+        shown.append(Picture(tmp_path / f"{n}.bmp"))
+    memory, model = 130 * 65_536, Measured()
+    encoder = Encoder(model, batch_size=batch_size, workers=2, memory=memory)
+    encoder.images(shown[:1])
+    tracemalloc.start()
+    try:
+        encoder.images(shown)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    encoder.close()
+    assert max(model.sizes) == at_once
+    assert {size % 16 for size in model.sizes} == {0}
+    assert peak < 1.1 * memory
+
+
+def test_pictures_that_were_expected_in_vain_are_let_go(shown):
+    encoder = Encoder(Blind(), batch_size=2)
+    encoder.expect(shown[:4])
+    opened = weakref.ref(encoder._expected)
+    encoder.images(shown[5:])
+    assert opened() is None
+    encoder.close()

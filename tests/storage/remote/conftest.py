@@ -1,0 +1,89 @@
+"""A real S3 server on this machine, and machines that share a bucket of it: each has its own mirror."""
+
+import itertools
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import make_tiny
+from vlprobe.storage import mirror
+from vlprobe.storage.objects import MIRROR
+from vlprobe.storage.store import Store
+
+Machine = Callable[[str], Store]
+_numbers = itertools.count()
+
+
+@dataclass
+class Server:
+    """An S3 server that can go away and come back with all that it holds."""
+
+    port: int = 0
+
+    def start(self) -> None:
+        from moto.server import ThreadedMotoServer
+
+        self.server = ThreadedMotoServer(ip_address="127.0.0.1", port=self.port, verbose=False)
+        self.server.start()
+        self.port = self.server.get_host_and_port()[1]
+
+    def stop(self) -> None:
+        self.server.stop()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    pytest.importorskip("s3fs", reason="needs requirements-ray.txt")
+    pytest.importorskip("moto", reason="needs requirements-ray.txt")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    own = Server()
+    own.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{own.port}")
+        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        patch.setenv("AWS_MAX_ATTEMPTS", "1")  # a server that is gone is told at once
+        patch.setattr("s3fs.S3FileSystem.retries", 1)
+        yield own
+    own.stop()
+
+
+@pytest.fixture
+def bucket(server: Server) -> str:
+    """The URL of a folder in a bucket of its own."""
+    import fsspec
+
+    name = f"bucket{next(_numbers)}"
+    fsspec.filesystem("s3", use_listings_cache=False).mkdir(name)
+    return f"s3://{name}/cache"
+
+
+@pytest.fixture
+def memory() -> str:
+    """The URL of a folder that is in this process alone."""
+    pytest.importorskip("fsspec", reason="needs requirements-ray.txt")
+    return f"memory://shared{next(_numbers)}"
+
+
+@pytest.fixture
+def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Store]:
+    """The store of a URL as the machine of that name sees it; a call makes us that machine, and it looks each time."""
+    monkeypatch.setattr(mirror, "LISTED_SECONDS", 0.0)
+    monkeypatch.setattr(mirror, "UNREACHED_SECONDS", 0.0)
+
+    def machine(name: str, url: str) -> Store:
+        monkeypatch.setenv(MIRROR, str(tmp_path / name))
+        return Store(url)
+
+    return machine
+
+
+@pytest.fixture(scope="session")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of a dataset of six pictures that all machines find in the same place."""
+    return make_tiny(tmp_path_factory.mktemp("drawn") / "tiny")

@@ -1,0 +1,264 @@
+"""Two machines and one bucket of a real S3 server: what one finished the other reads, resumes and never overwrites."""
+
+import threading
+from pathlib import Path
+
+import fsspec
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from tests.conftest import facts
+from tests.storage.remote.conftest import Server
+from vlprobe import views
+from vlprobe.cli import main
+from vlprobe.errors import InvalidInput
+from vlprobe.models.controls import ControlEncoder
+from vlprobe.runs import answers as runs_answers
+from vlprobe.runs import run
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.storage.objects import Remote
+from vlprobe.storage.store import Store
+
+TABLE = pa.table({"case": [0, 1, 2], "margin": [0.1, -0.2, 0.3]})
+OTHER = pa.table({"case": [0, 1, 2], "margin": [0.1, -0.2, 0.4]})
+
+
+def request(drawn: str, **changes) -> Request:
+    return Request(**{"models": ("control:random",), "dataset": drawn, "probe": "lgip", "examine": False} | changes)
+
+
+def tables(store: Store, key: str) -> dict[str, bytes]:
+    return {name: store.run(key).whole(name).read_bytes() for name in ("scores", "estimates", "sums")}
+
+
+def objects(url: str) -> dict[str, bytes]:
+    files, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
+    return {name[len(root) + 1 :]: files.cat_file(name) for name in files.find(root)}
+
+
+def put(url: str, name: str, data: bytes | None) -> None:
+    files, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
+    files.pipe_file(f"{root}/{name}", data) if data is not None else files.rm_file(f"{root}/{name}")
+
+
+def call(url: str, *words: str, code: int = 0) -> str:
+    done = CliRunner().invoke(main.main, ["--cache", url, *words], catch_exceptions=False)
+    assert done.exit_code == code, done.output
+    return done.stdout if not code else done.output
+
+
+class AtHalf(Progress):
+    """Does something once, when half of the answers are there."""
+
+    def __init__(self, what) -> None:
+        self.what = what
+
+    def update(self, label, done, total):
+        if self.what and label.startswith("control:random") and total > 1 and done >= total / 2:
+            what, self.what = self.what, None
+            what()
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def refuse(*_, **__) -> None:
+    raise AssertionError("asked again")
+
+
+def test_what_one_machine_answered_another_reads_and_does_not_ask_again(bucket, drawn, on, monkeypatch, tmp_path):
+    one = on("one", bucket)
+    manifest = execute(request(drawn, examine=True), one)[0]
+    key, sent = manifest["key"], objects(bucket)
+    assert {name.partition("/")[0] for name in sent} == {"cases", "embeddings", "index", "runs", "writable"}
+    assert not list(one.root.rglob("pending.json"))
+    two = on("two", bucket)
+    assert views.runs.runs(two)["key"].tolist() == [key]
+    assert not list(two.root.rglob("*.parquet"))  # until somebody asks for it
+    assert tables(two, key) == tables(on("one", bucket), key)
+    on("two", bucket)
+    monkeypatch.setattr(run, "answer", refuse)
+    monkeypatch.setattr("vlprobe.models.doctor.examine.examine", refuse)
+    assert execute(request(drawn, examine=True), Store(bucket)) == [manifest]
+    assert objects(bucket) == sent
+    on("three", bucket)
+    assert key in call(bucket, "show", "--format", "csv")
+    assert "invariance_error" in call(bucket, "show", key)
+    assert "a.png" not in call(bucket, "failures", key, "--outcome", "all", "--format", "csv")
+    for name, command in (("out.duckdb", "export"), ("out.html", "report")):
+        call(bucket, command, str(tmp_path / name))
+        assert (tmp_path / name).stat().st_size > 10_000
+    assert call(bucket, "verify") == ""
+
+
+def test_a_run_that_stopped_is_resumed_on_another_machine(bucket, drawn, on, store, monkeypatch):
+    monkeypatch.setattr(runs_answers, "PART_CASES", 20)
+    with pytest.raises(KeyboardInterrupt):
+        execute(request(drawn), on("one", bucket), AtHalf(interrupt))
+    key = execute(request(drawn), store)[0]["key"]
+    begun = {Path(name).stem for name in objects(bucket) if name.startswith(f"runs/{key}/parts/") and "json" in name}
+    written = []
+    two = on("two", bucket)
+    entry = two.run(key)
+    assert entry.parts() == begun
+    assert all(entry.has_part(name) for name in begun)
+    assert not entry.has_part("000000000-999999999")
+    kept = type(entry).write_part
+    monkeypatch.setattr(
+        type(entry), "write_part", lambda own, name, table: (written.append(name), kept(own, name, table))
+    )
+    execute(request(drawn), two)
+    assert begun and written and not begun & set(written)
+    assert tables(two, key) == tables(store, key)
+    assert not [name for name in objects(bucket) if "/parts/" in name]
+
+
+def test_of_two_that_commit_at_once_one_wins_and_no_manifest_names_the_others_bytes(bucket, on, monkeypatch):
+    entries = [on(name, bucket).run("a" * 16) for name in ("one", "two")]
+    gate = threading.Barrier(2)
+    kept = Remote.create
+    answers = []
+
+    def create(self, name, data):
+        gate.wait(10)  # both have looked, and neither has found a manifest
+        answers.append(kept(self, name, data))
+        return answers[-1]
+
+    monkeypatch.setattr(Remote, "create", create)
+    threads = [
+        threading.Thread(target=entry.finish, args=({"scores": table}, facts("a" * 16, note=name)))
+        for entry, table, name in zip(entries, (TABLE, OTHER), ("one", "two"), strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [False, True]
+    manifests = [entry.manifest() for entry in entries]
+    assert manifests[0] == manifests[1]
+    winner = {"one": TABLE, "two": OTHER}[manifests[0]["note"]]
+    assert all(entry.table("scores").equals(winner) for entry in entries)
+    assert len([name for name in objects(bucket) if name.startswith("runs/")]) == 1
+
+
+def test_the_server_itself_refuses_to_make_what_is_there(bucket, on):
+    there = on("one", bucket).mirror.remote
+    assert there.create("index/x", b"first")
+    assert not there.create("index/x", b"second")
+    assert there.read("index/x") == b"first"
+
+
+@pytest.mark.parametrize("how", ["truncated", "altered", "gone"])
+def test_an_object_that_is_not_what_was_written_is_named_not_kept_and_made_anew(bucket, drawn, on, how):
+    one = on("one", bucket)
+    manifest = execute(request(drawn), one)[0]
+    key, right = manifest["key"], tables(one, manifest["key"])
+    name = next(name for name in objects(bucket) if name.startswith(f"runs/{key}/scores"))
+    data = objects(bucket)[name]
+    put(bucket, name, {"truncated": data[:99], "altered": data[:99] + b"?" + data[100:], "gone": None}[how])
+    two = on("two", bucket)
+    with pytest.raises(InvalidInput, match=f"'{bucket}/{name}' is .*verify --repair"):
+        two.run(key).table("scores")
+    assert not list((two.root / "runs" / key).glob("*scores*"))
+    assert call(bucket, "verify", code=1).startswith(f"{bucket}/{name}: ")
+    call(bucket, "verify", "--repair")
+    assert Store(bucket).runs() == []
+    assert on("one", bucket).runs() == []
+    execute(request(drawn), on("two", bucket))
+    assert tables(on("one", bucket), key) == right
+    assert call(bucket, "verify") == ""
+
+
+def test_damage_on_this_machine_is_mended_from_the_bucket(bucket, drawn, on):
+    one = on("one", bucket)
+    key = execute(request(drawn), one)[0]["key"]
+    right = tables(one, key)
+    (one.root / "runs" / key / "scores.parquet").write_bytes(b"rubbish")
+    assert tables(one, key) == right
+    (one.root / "runs" / key / "sums.parquet").unlink()
+    assert tables(one, key) == right
+
+
+def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
+    server: Server, bucket, drawn, on, monkeypatch
+):
+    monkeypatch.setattr(runs_answers, "PART_CASES", 20)
+    one = on("one", bucket)
+    with pytest.raises(InvalidInput, match=f"Cannot use '{bucket}' .*the same command goes on from there"):
+        execute(request(drawn), one, AtHalf(server.stop))
+    with pytest.raises(InvalidInput, match="Cannot use"):
+        one.runs()
+    server.start()
+    kept = Remote.create
+
+    def create(*given):
+        server.stop()
+        return kept(*given)
+
+    with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot use"):
+        patch.setattr(Remote, "create", create)
+        execute(request(drawn), one)  # all is answered and cannot be committed
+    server.start()
+    assert one.runs() == []
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "answer", refuse)
+        key = execute(request(drawn), one)[0]["key"]
+    assert tables(on("two", bucket), key)["scores"]
+    assert call(bucket, "verify") == ""
+
+
+def test_a_machine_that_only_looks_sends_nothing(bucket, drawn, on, monkeypatch):
+    key = execute(request(drawn), on("one", bucket))[0]["key"]
+    before = objects(bucket)
+    two = on("two", bucket)
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    assert len(views.estimates.estimates(two, two.find(key)["case_key"]))
+    with pytest.raises(InvalidInput, match="read-only"):
+        two.writable()
+    with pytest.raises(InvalidInput, match="read-only"):
+        two.run("b" * 16).finish({"scores": TABLE}, {"key": "b" * 16, "finished": "1"})
+    assert objects(bucket) == before
+
+
+def test_what_one_machine_encoded_another_does_not(bucket, on, monkeypatch):
+    model, asked = ControlEncoder("random"), []
+    encode = model.encode_texts
+    monkeypatch.setattr(
+        model, "encode_texts", lambda tokens: (asked.append(len(set(map(bytes, tokens)))), encode(tokens))[1]
+    )
+    found = []
+    for name in ("one", "two", "three"):
+        encoder = Encoder(model, on(name, bucket).root / "embeddings")
+        found.append(encoder.texts(["a red dog", "a dog", "two dogs"][: 2 if name == "one" else 3], keep=True))
+        encoder.close()
+    assert asked == [2, 1]
+    assert found[1].tobytes() == found[2].tobytes()
+    assert found[0].tobytes() == found[1][:2].tobytes()
+    assert len(objects(bucket)) == 2
+    name, data = next(iter(objects(bucket).items()))
+    put(bucket, name, data[:-1])
+    with pytest.raises(InvalidInput, match=f"'{bucket}/{name}' is not what was written"):
+        Encoder(model, on("four", bucket).root / "embeddings")
+    assert call(bucket, "verify", "--repair") == f"{bucket}/{name}: its checksum differs\n"
+    Encoder(model, on("two", bucket).root / "embeddings").close()  # it has the file, and sends it again
+    assert objects(bucket)[name] == data
+
+
+def test_a_bucket_that_is_not_there_or_lets_nobody_in_is_one_line(bucket, on, monkeypatch):
+    with pytest.raises(InvalidInput, match=r"There is no 's3://nobody/x' .*bucket does not exist.*Make the bucket"):
+        on("one", "s3://nobody/x").runs()
+    with pytest.raises(InvalidInput, match=r"There is no 's3://nobody/x'"):
+        on("one", "s3://nobody/x").writable()
+    import s3fs
+
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("HOME", "/nonexistent")
+    s3fs.S3FileSystem.clear_instance_cache()
+    with pytest.raises(InvalidInput, match=r"Cannot use '.*Unable to locate credentials.*credentials in the env"):
+        on("one", f"{bucket}/other").runs()
+    s3fs.S3FileSystem.clear_instance_cache()

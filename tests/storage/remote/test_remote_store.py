@@ -1,0 +1,353 @@
+"""A store behind a URL: what is looked for and when, what is refused, and what stays on this machine."""
+
+import json
+import os
+import pickle
+import shutil
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.conftest import MADE_UP, facts, make_tiny
+from tests.storage.remote.test_remote_s3 import OTHER, TABLE, request
+from vlprobe.cli.main import main
+from vlprobe.errors import InvalidInput, MissingDependency
+from vlprobe.models.doctor import examine
+from vlprobe.runs import verify
+from vlprobe.runs.run import execute
+from vlprobe.scoring.vectors import Vectors
+from vlprobe.storage import mirror, objects
+from vlprobe.storage.objects import MIRROR, Remote
+from vlprobe.storage.store import Store
+from vlprobe.types import Picture
+
+KEY, ANOTHER = MADE_UP
+
+
+def finish(store: Store, key: str = KEY, table: pa.Table = TABLE, when: str = "2026-01-01") -> None:
+    store.run(key).finish({"scores": table}, facts(key, when))
+
+
+def ask(store: Store, key: str = KEY) -> None:
+    """Writes the questions of a made-up run."""
+    store.cases(key).finish({"cases": TABLE}, {"key": key})
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "said"),
+    [
+        ("nonsense://a/b", InvalidInput, r"'nonsense://a/b' is no cache \(Protocol not known: nonsense"),
+        ("s3:/bucket/x", InvalidInput, r"'s3:/bucket/x' is neither a folder nor a URL.*two slashes"),
+        ("s3://", InvalidInput, r"'s3://' names no bucket"),
+        ("http://127.0.0.1:9000/bucket", InvalidInput, r"a server of your own goes into AWS_ENDPOINT_URL"),
+        ("gs://a/b", MissingDependency, r"'gs://a/b' needs a package .*gcsfs.*Install it with pip"),
+        ("s3://user:secret@a/b", InvalidInput, r"has a user or a password in it\. Give those in the environment\.$"),
+    ],
+)
+def test_a_url_that_leads_nowhere_is_one_line(url, error, said, on):
+    with pytest.raises(error, match=said):
+        on("one", url).runs()
+
+
+def test_without_s3fs_it_is_said_what_to_install(on, monkeypatch):
+    pytest.importorskip("fsspec")
+
+    def missing(*_, **__):
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", missing)
+    with pytest.raises(MissingDependency, match=r"'s3://nothing/x' needs .*pip install -r requirements-ray\.txt"):
+        on("one", "s3://nothing/x").runs()
+
+
+def test_a_store_is_the_same_by_its_url_by_its_folder_and_sent_to_another_process(memory, on):
+    store = on("one", memory)
+    finish(store)
+    for other in (Store(store.root), Store(str(store.root)), Store(memory + "/"), pickle.loads(pickle.dumps(store))):
+        assert (other.address, other.root) == (memory, store.root)
+        assert [run["key"] for run in other.runs()] == [KEY]
+    assert pickle.loads(pickle.dumps(Store(store.root.parent / "folder"))).mirror is None
+
+
+def test_a_folder_that_somebody_made_sends_nothing_to_an_address_that_it_names(memory, on, tmp_path):
+    finish(on("one", memory))
+    shutil.copytree(Store(memory).root, tmp_path / "cache")
+    with pytest.raises(InvalidInput, match=f"is a copied mirror of '{memory}'"):
+        Store(tmp_path / "cache")
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / objects.MARK)  # is not waited for
+    assert Store(tmp_path / "pipe").mirror is None
+
+
+def test_names_in_a_bucket_cannot_leave_the_mirror(memory, on, tmp_path):
+    store = on("one", memory)
+    there = store.mirror.remote
+    for name in ("index/models/../../../evil.json", "index/runs/../../evil.2.json", "index/models/.hidden.json"):
+        there.write(name, b"{}")
+    there.write("embeddings/m/texts/../../../../evil.npy", b"")
+    assert store.runs() == []
+    Vectors(64, store.root / "embeddings" / "m" / "texts").close()
+    assert not list(tmp_path.rglob("*evil*")) and not list(tmp_path.rglob(".hidden*"))
+
+
+def test_a_page_asks_for_a_listing_every_few_seconds_and_not_each_time(memory, on, monkeypatch):
+    finish(on("one", memory))
+    store, asked = on("two", memory), []
+    names = Remote.names
+    monkeypatch.setattr(mirror, "LISTED_SECONDS", 3.0)
+    monkeypatch.setattr(Remote, "names", lambda self, folder: (asked.append(folder), names(self, folder))[1])
+    version = store.version()
+    for _ in range(20):
+        assert len(Store(memory).runs()) == 1
+        assert store.version() == version
+    assert asked == ["index"]
+    store.writable()  # before work it is asked anew
+    assert asked == ["index"] * 2
+
+
+def test_what_is_removed_or_made_anew_elsewhere_is_so_here(memory, on):
+    one, two = on("one", memory), on("two", memory)
+    finish(one)
+    assert len(two.runs()) == 1
+    version = two.version()
+    one.mirror.remote.remove([f"index/runs/{KEY}.2.json"])
+    assert two.runs() == one.runs() == []
+    assert two.version() != version
+    finish(one, table=OTHER, when="2026-01-02")
+    assert two.run(KEY).table("scores").equals(OTHER)
+    assert two.runs()[0]["finished"] == "2026-01-02"
+
+
+def test_a_table_made_anew_since_its_manifest_was_fetched_is_the_new_one(memory, on):
+    one, two = on("one", memory), on("two", memory)
+    finish(one)
+    assert two.run(KEY).complete
+    there = one.mirror.remote
+    there.remove([f"index/runs/{KEY}.2.json", *there.names(f"runs/{KEY}")])
+    finish(one, table=OTHER)
+    assert two.run(KEY).table("scores").equals(OTHER)
+
+
+def test_a_damaged_manifest_is_named_once_and_not_kept(memory, on, caplog):
+    one, two = on("one", memory), on("two", memory)
+    finish(one)
+    name = f"index/runs/{KEY}.2.json"
+    data = one.mirror.remote.read(name)
+    one.mirror.remote.write(name, data.replace(b"2026", b"2027"))
+    for key in (KEY, ANOTHER):
+        ask(one, key)
+    finish(one, ANOTHER)
+    for _ in range(2):
+        assert [run["key"] for run in two.runs()] == [ANOTHER]  # one that is damaged hides no other
+    assert [record.message.partition(" is ")[0] for record in caplog.records] == [f"'{memory}/{name}'"]
+    with pytest.raises(InvalidInput, match=f"'{memory}/{name}' is damaged"):
+        two.run(KEY).manifest()
+    assert not two.run(KEY).folder.exists()
+    assert [(str(one.path), one.why) for one in verify.damages(two)] == [
+        (f"{memory}/{name}", "it is not what was written")
+    ]
+
+
+def test_a_part_that_is_damaged_there_is_made_again(memory, on, caplog):
+    one, two = on("one", memory), on("two", memory)
+    entry = one.run(KEY)
+    entry.write_part("0", TABLE)
+    entry.write_part("1", OTHER)
+    there = one.mirror.remote
+    damaged = next(name for name in there.names("runs") if "/0." in name and name.endswith(".parquet"))
+    there.write(damaged, b"rubbish")
+    assert two.run(KEY).part("0") is None
+    assert f"{memory}/{damaged}" in caplog.text
+    assert two.run(KEY).part("1").equals(OTHER)
+    assert two.run(KEY).part("2") is None
+    assert [str(one.path) for one in verify.damages(two)] == [f"{memory}/runs/{KEY}/parts/0.json"]
+    verify.repair(verify.damages(two))
+    assert two.run(KEY).parts() == {"1"}
+
+
+def test_parts_that_are_here_alone_are_sent_when_a_run_goes_on(memory, on):
+    one = on("one", memory)
+    one.run(KEY).write_part("0", TABLE)
+    there = one.mirror.remote
+    there.remove(there.names("runs"))
+    assert one.run(KEY).parts() == {"0"}
+    assert on("two", memory).run(KEY).part("0").equals(TABLE)
+
+
+def test_what_was_finished_while_nothing_could_be_sent_is_sent_by_the_next_run(memory, on, monkeypatch):
+    one = on("one", memory)
+
+    def fail(*_):
+        raise InvalidInput("Cannot reach it.")
+
+    with monkeypatch.context() as patch, pytest.raises(InvalidInput, match="Cannot reach it"):
+        patch.setattr(Remote, "put", fail)
+        finish(one)
+    assert one.runs() == []
+    (one.root / "models").mkdir()
+    (one.root / "models" / "m-d.json").write_text("{}")
+    one.writable()
+    two = on("two", memory)
+    assert two.run(KEY).table("scores").equals(TABLE)
+    two.runs()
+    assert (two.root / "models" / "m-d.json").exists()
+
+
+def test_what_was_finished_and_is_damaged_before_it_is_sent_is_made_again(memory, on, monkeypatch):
+    one = on("one", memory)
+    with monkeypatch.context() as patch, pytest.raises(InvalidInput):
+        patch.setattr(Remote, "put", lambda *_: (_ for _ in ()).throw(InvalidInput("")))
+        finish(one)
+    path = one.root / "runs" / KEY / "scores.parquet"
+    path.write_bytes(path.read_bytes()[:-1])
+    one.writable()
+    assert not one.run(KEY).complete
+    assert not one.mirror.remote.names("runs")
+
+
+def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, monkeypatch):
+    one = on("one", memory)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(mirror, "write_bytes", killed)
+        finish(one)
+    assert on("two", memory).run(KEY).table("scores").equals(TABLE)
+    on("one", memory).writable()
+    assert [run["key"] for run in one.runs()] == [KEY]
+    assert not list(one.root.rglob("pending.json"))
+
+
+def test_a_commit_whose_answer_was_lost_and_that_was_tried_again_is_ours(memory, on, monkeypatch, caplog):
+    one = on("one", memory)
+    create = Remote.create
+    monkeypatch.setattr(Remote, "create", lambda *given: create(*given) and False)
+    finish(one)
+    assert one.run(KEY).table("scores").equals(TABLE)
+    assert len(one.mirror.remote.names("runs")) == 1
+    assert not caplog.records
+
+
+def test_each_machine_finds_the_pictures_where_it_has_them(memory, on, tmp_path):
+    here, there = make_tiny(tmp_path / "here"), make_tiny(tmp_path / "there")
+    (there_csv := Path(there.partition(":")[2])).write_bytes(Path(here.partition(":")[2]).read_bytes())
+    one = on("one", memory)
+    manifest = execute(request(here, examine=True), one)[0]
+    shutil.move(tmp_path / "here", tmp_path / "gone")
+    two = on("two", memory)
+    again = execute(request(f"csv:{there_csv}", examine=True), two)[0]
+    assert again["case_key"] == manifest["case_key"]
+    for store, folder in ((one, "here"), (two, "there")):
+        shown = store.cases(manifest["case_key"]).table("cases")["images"].combine_chunks().flatten().to_pylist()
+        assert {Picture.named(name).path.parent for name in shown} == {tmp_path / folder}
+    two.mirror.look(now=True)
+    assert verify.damages(two) == []
+    assert len(examine.load(two)) == 1
+    assert len(two.mirror.remote.names("cases")) == 1
+
+
+def test_left_over_objects_are_found_once_nobody_can_be_sending_them(memory, on, monkeypatch):
+    one = on("one", memory)
+    ask(one)
+    finish(one)
+    left = f"runs/{KEY}/scores.0123456789abcdef.parquet"
+    one.mirror.remote.write(left, b"x")
+    assert verify.damages(one) == []
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 2 * verify.LEFT_OVER)
+    assert [(str(one.path), one.why) for one in verify.damages(one)] == [(f"{memory}/{left}", "no result names it")]
+    verify.repair(verify.damages(one))
+    assert verify.damages(one) == []
+    assert one.run(KEY).table("scores").equals(TABLE)
+
+
+def test_a_shared_folder_is_an_object_store_too(on, tmp_path):
+    url = f"file://{tmp_path}/shared"
+    one = on("one", url)
+    one.writable()
+    finish(one)
+    two = on("two", url)
+    assert two.files([KEY], "scores") == [str(two.root / "runs" / KEY / "scores.parquet")]
+    with two.cursor() as cursor:
+        assert cursor.execute("SELECT count(*) FROM read_parquet(?)", [two.files([KEY], "scores")]).fetchone() == (3,)
+    assert not two.mirror.remote.create(f"index/runs/{KEY}.2.json", b"another")
+    assert (tmp_path / "shared" / "index" / "runs" / f"{KEY}.2.json").exists()
+    assert not list((tmp_path / "shared" / "sending").iterdir())
+
+
+def test_half_an_object_is_never_seen_in_a_shared_folder(on, tmp_path, monkeypatch):
+    there = on("one", f"file://{tmp_path}/shared").mirror.remote
+    there.make()
+    seen = []
+
+    def look(kept):
+        def then(self, *given, **more):
+            done = kept(self, *given, **more)
+            seen.append([name for name in there.names("") if not name.startswith("sending/")])
+            return done
+
+        return then
+
+    for name in ("put_file", "pipe_file"):
+        monkeypatch.setattr(type(there._files), name, look(getattr(type(there._files), name)))
+    (tmp_path / "file").write_bytes(b"x")
+    there.put("a", tmp_path / "file")
+    there.write("b", b"x")
+    assert there.create("c", b"x")
+    assert seen == [[], ["a"], ["a", "b"]]
+    assert sorted(there.names("")) == ["a", "b", "c"]
+
+
+def test_a_failure_is_told_without_the_signature_of_a_url(memory, on, monkeypatch):
+    there = on("one", memory).mirror.remote
+
+    def fail(*_, **__):
+        raise ConnectionError('Cannot connect to "http://host/x?list-type=2&Signature=secret"\nnow')
+
+    monkeypatch.setattr(type(there._files), "find", fail)
+    with pytest.raises(InvalidInput, match=r'\(Cannot connect to "http://host/x" now\)') as told:
+        there.names("")
+    assert "secret" not in str(told.value)
+
+
+def test_a_file_system_that_cannot_create_only_is_looked_at_first(memory, on, monkeypatch):
+    there = on("one", memory).mirror.remote
+    files = there._files
+    kept = type(files).pipe_file
+
+    def no_mode(self, path, value, mode="overwrite", **given):
+        if mode != "overwrite":
+            raise NotImplementedError
+        return kept(self, path, value, **given)
+
+    monkeypatch.setattr(type(files), "pipe_file", no_mode)
+    assert there.create("index/x", b"first")
+    assert not there.create("index/x", b"second")
+    assert there.read("index/x") == b"first"
+
+
+def test_the_dashboard_is_served_with_the_mirror_and_its_place(memory, on, monkeypatch, tmp_path):
+    seen = {}
+    monkeypatch.chdir(os.getcwd())  # the dashboard goes where its settings are
+    monkeypatch.setattr("os.execve", lambda program, command, env: seen.update(env))
+    monkeypatch.setenv(MIRROR, os.path.relpath(tmp_path / "mirrors"))
+    with pytest.raises(SystemExit):
+        main(["--cache", memory, "dashboard", "--root", str(tmp_path)])
+    monkeypatch.setenv(MIRROR, seen[MIRROR])
+    monkeypatch.chdir("/")
+    assert Store(seen["VLPROBE_CACHE"]).address == memory
+    assert str(Store(memory).root) in seen["VLPROBE_ROOTS"]
+
+
+def test_a_folder_has_nothing_to_do_with_any_of_it(tmp_path, monkeypatch):
+    monkeypatch.setenv(MIRROR, str(tmp_path / "mirrors"))
+    store = Store(tmp_path / "cache")
+    finish(store)
+    assert (store.mirror, store.address) == (None, str(tmp_path / "cache"))
+    assert objects.of(store.root / "embeddings") is None
+    assert not (tmp_path / "mirrors").exists()
+    assert json.loads((store.root / "runs" / KEY / "manifest.json").read_bytes())["key"] == KEY

@@ -1,0 +1,235 @@
+"""Who reaches a served dashboard can read its folders and nothing else, and where it is read-only, change nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import make_tiny
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.scoring import pictures
+from vlprobe.storage import access, files
+from vlprobe.storage.store import Store
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that may be read, beside one that may not."""
+    for name in ("open", "closed"):
+        make_tiny(tmp_path / name)
+    for name, value in access.settings(False, [tmp_path / "open", tmp_path / "cache"]).items():
+        monkeypatch.setenv(name, value)
+    return tmp_path
+
+
+def test_without_folders_nothing_is_confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(access.ROOTS, raising=False)
+    assert access.settings(False, []) == {}
+    access.refuse_outside(Path("/etc/passwd"))
+    assert registry.load_dataset(make_tiny(tmp_path / "tiny"), tmp_path / "cache").items
+
+
+def test_a_dataset_in_a_named_folder_is_read(served: Path):
+    found = registry.load_dataset(f"csv:{served / 'open' / 'captions.csv'}", served / "cache")
+    assert len(found.items) == 6
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "csv:{root}/closed/captions.csv",
+        "csv:{root}/open/../closed/captions.csv",
+        "csv:{root}/open/nothing/../../closed/captions.csv",
+        "csv:{root}/closed/there-is-no-such-file.csv",
+        "csv:~/captions.csv",
+        "csv:../captions.csv",
+        "coco:/etc",
+        "folder:/",
+        "rococo:{root}/open/captions.csv@/etc",
+        "frames:/etc/passwd@{root}/open",
+        "queries:/etc/passwd+p2",
+    ],
+)
+def test_a_dataset_elsewhere_is_refused_whether_or_not_it_exists(served: Path, name: str):
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        registry.load_dataset(name.format(root=served), served / "cache")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["openclip:ViT-B-32@/etc/passwd", "openclip:local-dir:/etc", "hf:/etc", "st:../models", "openclip:ViT-B-32@~/w.pt"],
+)
+def test_a_model_elsewhere_is_refused(served: Path, name: str):
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        registry.load_model(name)
+
+
+@pytest.mark.parametrize("name", ["demo:weak@{ck}", "openclip:ViT-B-32/openai@{ck}", "openclip:local-dir:{model}@{ck}"])
+@pytest.mark.parametrize("file", ["open@closed/w.safetensors", "open/link.safetensors", "open/link/w.safetensors"])
+def test_weights_elsewhere_are_refused_where_they_are_opened(served: Path, name: str, file: str):
+    """The name is checked at every @, and the file is opened at the first."""
+    from vlprobe.models import demo
+    from vlprobe.models.demo_weights import FOLDER
+
+    demo.export_local_dir("demo:weak", served / "open" / "model")
+    sibling = served / "open@closed"
+    sibling.mkdir()
+    (sibling / "w.safetensors").write_bytes((FOLDER / "weak.safetensors").read_bytes())
+    (served / "open" / "link.safetensors").symlink_to(sibling / "w.safetensors")
+    (served / "open" / "link").symlink_to(sibling)
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        registry.load_model(name.format(ck=served / file, model=served / "open" / "model"), "cpu")
+
+
+@pytest.mark.parametrize("prefix", ["csv", "coco", "folder", "frames", "pairs", "triplets", "queries", "rococo"])
+def test_a_dataset_in_a_folder_whose_name_goes_on_after_an_at_sign_is_refused(served: Path, prefix: str):
+    (served / "open@closed").mkdir()
+    for place in (served / "open@closed", served / "open@closed" / "captions.csv"):
+        with pytest.raises(InvalidInput, match="outside of the folders"):
+            registry.load_dataset(f"{prefix}:{place}", served / "cache")
+
+
+def test_a_name_of_the_hub_is_no_path_outside_of_the_folders(served: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("transformers", reason="needs requirements-models.txt")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(InvalidInput, match="not on this machine"):
+        registry.load_model("hf:nobody/nothing", "cpu")
+
+
+def test_names_of_published_weights_are_no_paths(served: Path):
+    access.refuse_name("hf:openai/clip-vit-base-patch32")
+    access.refuse_name("openclip:ViT-B-32/openai")
+    assert registry.load_model("demo:weak").name == "demo:weak"
+
+
+def test_a_table_cannot_point_at_a_picture_elsewhere(served: Path):
+    table = served / "open" / "far.csv"
+    table.write_text("image,caption\n../closed/0.png,A red dog.\n")
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        registry.load_dataset(f"csv:{table}", served / "cache")
+
+
+def test_a_link_that_leads_out_is_refused(served: Path):
+    (served / "open" / "way-out.png").symlink_to(served / "closed" / "0.png")
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        pictures.read_bytes(served / "open" / "way-out.png")
+
+
+def test_where_it_is_read_only_nothing_is_run_or_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name, value in access.settings(True, []).items():
+        monkeypatch.setenv(name, value)
+    store = Store(tmp_path / "cache")
+    with pytest.raises(InvalidInput, match="read-only"):
+        jobs.start(Request(("demo:weak",), "demo", "lgip"), store)
+    with pytest.raises(InvalidInput, match="read-only"):
+        files.write_bytes(tmp_path / "anything", b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_it_is_read_only_no_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    for name in ("openclip:ViT-B-32@/etc/passwd", "hf:/etc", f"openclip:ViT-B-32@{tmp_path}"):
+        with pytest.raises(InvalidInput, match="read-only"):
+            registry.load_model(name)
+    assert registry.load_model("demo:weak").name == "demo:weak"
+
+
+def test_others_are_let_in_only_with_folders_named_or_nothing_to_change(tmp_path: Path):
+    from click.testing import CliRunner
+
+    from vlprobe.cli.main import main
+
+    found = CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", "--address", "0.0.0.0"])
+    assert found.exit_code == 1
+    assert found.stderr.count("\n") == 1
+    assert "--root FOLDER" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((), {}),
+        (("--read-only",), {access.READ_ONLY: "1"}),
+        (("--root", "{root}"), {access.ROOTS: "{root}:{cache}"}),
+    ],
+)
+def test_the_server_is_told_its_limits(given, expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from click.testing import CliRunner
+
+    from vlprobe.cli import serve
+    from vlprobe.cli.main import main
+
+    for name in (access.READ_ONLY, access.ROOTS):
+        monkeypatch.delenv(name, raising=False)
+    told = {}
+    monkeypatch.setattr(serve.os, "chdir", lambda folder: None)
+    monkeypatch.setattr(serve.os, "execve", lambda program, command, env: told.update(env, command=command))
+    places = {"root": str(tmp_path), "cache": str(tmp_path / "cache")}
+    given = [word.format(**places) for word in given]
+    assert CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "dashboard", *given]).exit_code == 0
+    limits = {name: value for name, value in told.items() if name in (access.READ_ONLY, access.ROOTS)}
+    assert limits == {name: value.format(**places) for name, value in expected.items()}
+    assert told["command"][-2:] == ["--server.address", "127.0.0.1"]
+    assert (told["command"][-6:-4] == ["--server.maxUploadSize", "0"]) is ("--read-only" in given)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("asked_by", ["option", "secrets"])
+def test_wherever_people_sign_in_uploads_are_guarded(asked_by, read_only, tmp_path: Path, monkeypatch):
+    from click.testing import CliRunner
+
+    from vlprobe.cli import serve
+    from vlprobe.cli.main import main
+
+    (tmp_path / ".streamlit").mkdir()
+    if asked_by == "secrets":
+        (tmp_path / ".streamlit" / "secrets.toml").write_text("[auth]")
+    commands = []
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(serve.os, "chdir", lambda folder: None)
+    monkeypatch.setattr(serve.os, "execve", lambda program, command, env: commands.append(command))
+    options = ["--sign-in", "*"] * (asked_by == "option") + ["--read-only"] * read_only
+    assert CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", *options]).exit_code == 0
+    assert commands[0][1:3] == ["-m", "vlprobe.dashboard.uploads"]
+    assert commands[0][4:] == ["8501", "127.0.0.1", *["0"] * read_only]
+
+
+@pytest.mark.parametrize("who", ["", " ", "@", "ada", "ada@", "a@b.org,*", "*@b.org"])
+def test_a_sign_in_that_names_nobody_does_not_open_the_door(who: str, tmp_path: Path):
+    from click.testing import CliRunner
+
+    from vlprobe.cli.main import main
+
+    found = CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", "--sign-in", who])
+    assert found.exit_code == 1
+    assert "names nobody who could sign in" in found.stderr
+
+
+def test_a_sign_in_list_that_is_empty_lets_nobody_in(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(access.SIGN_IN, "")
+    assert access.sign_in()
+    assert not access.allowed("ada@example.org", True)
+
+
+def test_a_folder_that_would_be_read_as_two_is_refused(tmp_path: Path):
+    (tmp_path / "a:b").mkdir()
+    with pytest.raises(InvalidInput, match="divides folders"):
+        access.settings(False, [tmp_path / "a:b"])
+
+
+def test_an_array_elsewhere_is_not_made_a_picture_that_may_be_read(served: Path):
+    import json
+
+    import numpy as np
+
+    np.save(served / "closed" / "a.npy", np.zeros((4, 4, 3), np.uint8))
+    row = {f"{what}{place}": f"{what} {place}" for what in ("caption", "image") for place in (0, 1)}
+    (served / "open" / "rows.json").write_text(json.dumps([row | {"image0": "../closed/a.npy", "image1": "0.png"}]))
+    with pytest.MonkeyPatch.context() as before:  # its digest is known: it was read before there were limits
+        before.delenv(access.ROOTS)
+        pictures.file_digests([served / "open" / ".." / "closed" / "a.npy"], served / "cache")
+    with pytest.raises(InvalidInput, match="outside of the folders"):
+        registry.load_dataset(f"pairs:{served / 'open' / 'rows.json'}@{served / 'open'}", served / "cache")
+    assert not list((served / "cache").rglob("*.bmp"))

@@ -1,0 +1,126 @@
+"""What people say of cases is kept whole, by several processes at once, and damage costs only what is damaged."""
+
+import subprocess
+import sys
+
+import pytest
+
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import annotations
+from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.store import Store
+
+KEY = "a" * 16
+
+
+def test_the_last_word_on_a_case_counts_and_the_latest_comes_first(store: Store):
+    annotations.write(store, KEY, Annotation(3, "c3", ("odd",), "first"))
+    annotations.write(store, KEY, Annotation(5, "c5", ("even", "odd")))
+    annotations.write(store, KEY, Annotation(3, "c3", ("even",), "second"))
+    known = annotations.read(store, KEY)
+    assert known.said == (Annotation(3, "c3", ("even",), "second"), Annotation(5, "c5", ("even", "odd")))
+    assert known.tags == {"even": 2, "odd": 1}
+    assert annotations.read(store, "b" * 16).said == ()
+
+
+def test_what_is_emptied_is_gone(store: Store):
+    annotations.write(store, KEY, Annotation(3, "c3", ("odd",), "note"))
+    annotations.write(store, KEY, Annotation(3, "c3"))
+    assert annotations.read(store, KEY).said == ()
+
+
+def test_every_text_comes_back_as_it_was_typed(store: Store):
+    note = 'a "quote", a\nnew line, <b>, =1+1, \u2028, 🔎, \\, and {"case": 1}'
+    kept = annotations.write(store, KEY, Annotation(1, "c", ("  two   words ", "two words", "é<i>"), note))
+    assert kept.tags == ("two words", "é<i>")
+    assert annotations.read(store, KEY).said == (kept,)
+    assert kept.note == note
+
+
+def test_a_damaged_line_is_named_and_the_others_stay(store: Store):
+    for number in range(3):
+        annotations.write(store, KEY, Annotation(number, f"c{number}", ("odd",)))
+    path = store.root / "annotations" / f"{KEY}.jsonl"
+    lines = path.read_bytes().split(b"\n")
+    lines[1] = lines[1][:20]
+    path.write_bytes(
+        b"\n".join([*lines[:2], b"\xff\xfe", b"[1]", b'{"case": "x", "id": "", "tags": [], "note": ""}', *lines[2:]])
+    )
+    known = annotations.read(store, KEY)
+    assert [one.case for one in known.said] == [2, 0]
+    assert known.damaged == tuple(f"{KEY}.jsonl, line {line}" for line in (2, 3, 4, 5))
+
+
+@pytest.mark.parametrize(
+    "line", [b"[" * 100_000, b'{"case": 9999999999999999999999, "id": "x", "tags": [], "note": "n"}', b"\xff\xfe"]
+)
+def test_a_hostile_line_is_only_a_damaged_one(store: Store, line: bytes):
+    annotations.write(store, KEY, Annotation(1, "a", ("telling",)))
+    path = store.root / "annotations" / f"{KEY}.jsonl"
+    path.write_bytes(path.read_bytes() + line + b"\n")
+    known = annotations.read(store, KEY)
+    assert known.damaged == (f"{KEY}.jsonl, line 2",)
+    assert [one.case for one in known.said] == [1]
+
+
+def test_a_line_that_was_cut_off_by_a_crash_spoils_no_later_one(store: Store):
+    annotations.write(store, KEY, Annotation(1, "c1", ("odd",)))
+    path = store.root / "annotations" / f"{KEY}.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"case": 2, "id"')
+    assert annotations.read(store, KEY).damaged == ()  # somebody may still be writing it
+    annotations.write(store, KEY, Annotation(3, "c3", ("odd",)))
+    known = annotations.read(store, KEY)
+    assert [one.case for one in known.said] == [3, 1]
+    assert known.damaged == (f"{KEY}.jsonl, line 2",)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"tags": ("x" * 31,)}, "30 letters"),
+        ({"tags": ("a\x07b",)}, "one line"),
+        ({"tags": tuple("abcdefghi")}, "at most 8"),
+        ({"note": "x" * 2001}, "2,000"),
+    ],
+)
+def test_what_is_too_long_or_too_much_is_refused(store: Store, given: dict, word: str):
+    with pytest.raises(InvalidInput, match=word):
+        annotations.write(store, KEY, Annotation(1, "c", **given))
+    assert annotations.read(store, KEY).said == ()
+
+
+def test_a_vocabulary_stays_small(store: Store):
+    for start in range(0, annotations.TAGS_KNOWN, 8):
+        annotations.write(store, KEY, Annotation(start, "c", tuple(f"t{start + step:02}" for step in range(8))))
+    with pytest.raises(InvalidInput, match="Use one of: t00"):
+        annotations.write(store, KEY, Annotation(99, "c", ("one more",)))
+    annotations.write(store, KEY, Annotation(99, "c", ("t00",)))
+    assert annotations.read(store, KEY).tags["t00"] == 2
+
+
+def test_nothing_is_written_where_nothing_may_be(store: Store, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    with pytest.raises(InvalidInput, match="read-only"):
+        annotations.write(store, KEY, Annotation(1, "c", ("odd",)))
+    assert not (store.root / "annotations").exists()
+
+
+def test_processes_that_write_at_once_lose_nothing(store: Store):
+    code = (
+        "import sys; from vlprobe import annotations as a; from vlprobe.store import Store; from pathlib import Path\n"
+        "for n in range(int(sys.argv[3]), int(sys.argv[3]) + 15):\n"
+        "    a.write(Store(Path(sys.argv[1])), sys.argv[2], a.Annotation(n, 'c', ('t',), 'x' * 500))"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code, str(store.root), KEY, str(start)]) for start in (0, 100)]
+    assert [process.wait() for process in running] == [0, 0]
+    known = annotations.read(store, KEY)
+    assert known.damaged == ()
+    assert sorted(one.case for one in known.said) == [start + n for start in (0, 100) for n in range(15)]
+
+
+def test_the_version_changes_with_each_word(store: Store):
+    seen = [annotations.version(store, KEY)]
+    for number in range(3):
+        annotations.write(store, KEY, Annotation(number, "c", ("odd",)))
+        seen.append(annotations.version(store, KEY))
+    assert len(set(seen)) == 4

@@ -1,0 +1,57 @@
+"""Saved views come back by name, and a damaged file is named instead of overwritten."""
+
+import pytest
+
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.storage import bookmarks
+from vlprobe.storage.store import Store
+
+
+def test_views_are_listed_by_name_and_can_be_replaced_and_removed(store: Store):
+    bookmarks.save(store, "  b  view ", "kind=flip")
+    bookmarks.save(store, "A <b>", "kind=combined&words=%3D1")
+    bookmarks.save(store, "b view", "kind=paraphrase")
+    assert list(bookmarks.read(store).items()) == [("A <b>", "kind=combined&words=%3D1"), ("b view", "kind=paraphrase")]
+    bookmarks.remove(store, "b view")
+    assert list(bookmarks.read(store)) == ["A <b>"]
+    with pytest.raises(NotFound, match="b view"):
+        bookmarks.remove(store, "b view")
+
+
+@pytest.mark.parametrize(
+    ("name", "query"), [("", "x=1"), ("  ", "x=1"), ("x" * 61, "x=1"), ("a\x07", ""), ("a", "x" * 4001)]
+)
+def test_what_is_no_name_or_too_long_is_refused(store: Store, name: str, query: str):
+    with pytest.raises(InvalidInput, match="Expected"):
+        bookmarks.save(store, name, query)
+    assert bookmarks.read(store) == {}
+
+
+def test_there_is_an_end_to_how_many(store: Store, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bookmarks, "MOST", 2)
+    for name in ("a", "b"):
+        bookmarks.save(store, name, "")
+    with pytest.raises(InvalidInput, match="Remove one"):
+        bookmarks.save(store, "c", "")
+    bookmarks.save(store, "b", "kind=flip")
+    assert bookmarks.read(store) == {"a": "", "b": "kind=flip"}
+
+
+@pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff"])
+def test_a_damaged_file_is_named_and_kept(store: Store, content: bytes):
+    store.root.mkdir()
+    path = store.root / "bookmarks.json"
+    path.write_bytes(content)
+    for ask in (lambda: bookmarks.read(store), lambda: bookmarks.save(store, "a", "")):
+        with pytest.raises(InvalidInput, match=r"bookmarks\.json"):
+            ask()
+    assert path.read_bytes() == content
+
+
+def test_a_read_only_dashboard_saves_and_forgets_nothing(store: Store, monkeypatch: pytest.MonkeyPatch):
+    bookmarks.save(store, "a", "kind=flip")
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    for ask in (lambda: bookmarks.save(store, "b", ""), lambda: bookmarks.remove(store, "a")):
+        with pytest.raises(InvalidInput, match="read-only"):
+            ask()
+    assert bookmarks.read(store) == {"a": "kind=flip"}

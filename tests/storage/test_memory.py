@@ -1,0 +1,55 @@
+"""What many ask for is made once, kept while there is room, and never kept under a key that no longer fits."""
+
+import threading
+
+import pytest
+
+from vlprobe.storage.memory import Kept
+
+
+def test_what_was_not_asked_for_longest_is_forgotten_first():
+    kept, made = Kept(100, len), []
+
+    def get(name: str) -> bytes:
+        return kept.get(name, lambda: made.append(name) or bytes(40))
+
+    for name in ("a", "b", "a", "c", "a", "b"):
+        assert len(get(name)) == 40
+    assert made == ["a", "b", "c", "b"]
+    assert len(kept.get("large", lambda: bytes(1000))) == 1000  # more than there is room for is held alone
+    get("b")
+    assert made[-1] == "b"
+
+
+def test_who_asks_while_a_value_is_made_waits_for_it():
+    kept, made, first = Kept(10), [], threading.Event()
+    going = threading.Event()
+
+    def make() -> object:
+        made.append(1)
+        first.set()
+        going.wait(10)
+        return object()
+
+    found: list[object] = []
+    threads = [threading.Thread(target=lambda: found.append(kept.get("a", make))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    assert first.wait(10)
+    going.set()
+    for thread in threads:
+        thread.join(10)
+    assert len(made) == 1 and len(found) == 8 and len(set(map(id, found))) == 1
+
+
+def test_an_error_is_everybody_s_and_is_not_kept():
+    kept = Kept(10)
+    with pytest.raises(ZeroDivisionError):
+        kept.get("a", lambda: 1 // 0)
+    assert "a" not in kept and kept.get("a", lambda: 7) == 7
+
+
+def test_a_value_whose_key_no_longer_says_all_is_given_and_not_kept():
+    kept = Kept(10)
+    assert kept.get("a", lambda: 1, lambda: False) == 1
+    assert kept.get("a", lambda: 2) == 2

@@ -1,0 +1,151 @@
+"""The store: whole files or none, manifests last, nothing outside the cache can be read."""
+
+import os
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import facts
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.storage import entry as storage_entry
+from vlprobe.storage.files import write_bytes
+from vlprobe.storage.store import Store
+
+TABLE = pa.table({"case": [0, 1, 2], "kind": ["flip", "flip", "paraphrase"], "margin": [0.1, -0.2, float("nan")]})
+
+
+def finish(store: Store, key: str, when: str = "2026-01-01") -> None:
+    store.run(key).finish({"scores": TABLE}, facts(key, when))
+
+
+def test_a_run_without_a_manifest_is_not_there(store: Store):
+    store.run("a" * 16).write_part("0", TABLE)
+    assert not store.run("a" * 16).complete
+    assert store.runs() == []
+
+
+def test_a_finished_table_reads_back_as_written(store: Store):
+    finish(store, "a" * 16)
+    assert store.run("a" * 16).table("scores").to_pandas().equals(TABLE.to_pandas())
+    assert not (store.run("a" * 16).folder / "parts").exists()
+
+
+def test_parts_survive_until_the_manifest_is_written(store: Store):
+    entry = store.run("b" * 16)
+    entry.write_part("0", TABLE)
+    assert entry.has_part("0")
+    assert entry.part("0").to_pandas().equals(TABLE.to_pandas())
+    assert entry.part("1") is None
+
+
+def test_a_truncated_part_counts_as_not_there(store: Store):
+    entry = store.run("b" * 16)
+    entry.write_part("0", TABLE)
+    path = entry.folder / "parts" / "0.parquet"
+    path.write_bytes(path.read_bytes()[:50])
+    assert entry.part("0") is None
+
+
+def test_a_flipped_byte_is_told_by_its_checksum(store: Store):
+    finish(store, "a" * 16)
+    path = store.run("a" * 16).folder / "scores.parquet"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InvalidInput, match="checksum differs"):
+        store.run("a" * 16).table("scores")
+
+
+def test_runs_are_listed_in_the_order_they_ended(store: Store):
+    finish(store, "b" * 16, "2026-01-02")
+    finish(store, "a" * 16, "2026-01-03")
+    assert [manifest["key"][0] for manifest in store.runs()] == ["b", "a"]
+
+
+def test_a_run_is_found_by_the_beginning_of_its_key(store: Store):
+    finish(store, "ab" * 8)
+    assert store.find("aba")["key"] == "ab" * 8
+    with pytest.raises(NotFound, match="No stored run named 'zz'"):
+        store.find("zz")
+
+
+def test_the_version_changes_with_every_completed_run(store: Store):
+    empty = store.version()
+    finish(store, "a" * 16)
+    assert store.version() != empty
+
+
+def test_the_version_changes_when_a_model_is_examined(store: Store):
+    finish(store, "a" * 16)
+    before = store.version()
+    write_bytes(store.root / "models" / "m-d.json", b"{}")
+    assert store.version() != before
+
+
+def test_the_same_rows_give_the_same_bytes(store: Store):
+    finish(store, "a" * 16)
+    finish(store, "b" * 16)
+    one, other = (store.run(key * 16).manifest()["files"][0]["sha256"] for key in "ab")
+    assert one == other
+
+
+def test_the_reader_cannot_leave_the_cache(store: Store, tmp_path):
+    finish(store, "a" * 16)
+    outside = tmp_path / "secret.csv"
+    outside.write_text("x\n1\n")
+    with store.cursor() as cursor:
+        assert cursor.execute(
+            "SELECT count(*) FROM read_parquet(?)", [store.files(["a" * 16], "scores")]
+        ).fetchall() == [(3,)]
+        for query in (f"SELECT * FROM read_csv('{outside}')", f"ATTACH '{tmp_path / 'x.duckdb'}'", "SET threads = 1"):
+            with pytest.raises(duckdb.Error):
+                cursor.execute(query)
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
+    path = tmp_path / "file.json"
+    write_bytes(path, b"old")
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InvalidInput, match="No space left on device"):
+        write_bytes(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_unwritable_cache_is_said_before_any_work(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(InvalidInput, match="Cannot write to the cache"):
+        Store(blocked / "cache").writable()
+
+
+@pytest.mark.parametrize("rows", [1, 3, 100])
+def test_a_table_written_piece_by_piece_reads_back_whole_and_in_slices(store: Store, monkeypatch, rows: int):
+    monkeypatch.setattr(storage_entry, "GROUP_ROWS", rows)
+    monkeypatch.setattr(storage_entry, "BLOCK_ROWS", rows)
+    whole = pa.table({"case": range(10), "texts": [["x"] * (number % 3) for number in range(10)]})
+    entry = store.cases("a" * 16)
+    written = entry.write("cases", (whole.slice(start, 2) for start in range(0, 10, 2)))
+    entry.finish({}, {}, [written])
+    assert entry.table("cases").equals(whole)
+    ranges = [(0, 1), (1, 6), (8, 10)]
+    for (first, last), found in zip(ranges, entry.slices("cases", ranges), strict=True):
+        assert found.combine_chunks().equals(whole.slice(first, last - first).combine_chunks())
+    blocks = list(entry.blocks("cases", ["case"]))
+    assert [block.num_rows for block in blocks] == [rows] * (10 // rows) + [10 % rows] * (10 % rows > 0)
+    assert pa.concat_tables(blocks).equals(whole.select(["case"]))
+
+
+def test_row_groups_end_before_they_take_too_much_memory(store: Store, monkeypatch):
+    monkeypatch.setattr(storage_entry, "GROUP_BYTES", 1000)
+    tables = (pa.table({"text": ["x" * 300]}) for _ in range(10))
+    store.cases("a" * 16).finish({}, {}, [store.cases("a" * 16).write("cases", tables)])
+    file = pq.ParquetFile(store.cases("a" * 16).folder / "cases.parquet")
+    assert [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)] == [4, 4, 2]
+    file.close()

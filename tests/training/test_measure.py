@@ -1,0 +1,60 @@
+import re
+
+import numpy as np
+import pytest
+
+from vlprobe.datasets.world.captions import captions
+from vlprobe.datasets.world.renderer import render
+from vlprobe.datasets.world.scene import distinct
+from vlprobe.models.demo_weights import FOLDER, load_checkpoint
+from vlprobe.training.measure import flip, measure
+
+# Wide, because another machine rounds otherwise: the shipped files' own numbers are in the card.
+BANDS = {
+    "i2t_r1": (0.75, 1.0),
+    "t2i_r1": (0.7, 1.0),
+    "pr_color": (0.97, 1.0),
+    "pr_object": (0.7, 0.97),
+    "pr_number": (0.7, 0.95),
+    "e_inv": (0.002, 0.03),
+}
+
+
+@pytest.fixture(scope="module")
+def softmax():
+    return measure(FOLDER / "softmax.safetensors", "test", 200)
+
+
+def test_the_shipped_softmax_model_knows_scenes_that_it_was_not_trained_on(softmax):
+    for name, (low, high) in BANDS.items():
+        assert low <= softmax[name] <= high, (name, softmax[name])
+    assert softmax["n_color"] == 1000
+
+
+def test_the_weak_model_is_weaker(softmax):
+    weak = measure(FOLDER / "weak.safetensors", "test", 100)
+    assert weak["t2i_r1"] < softmax["t2i_r1"]  # although its gallery is half as large
+    assert weak["pr_object"] < softmax["pr_object"]
+
+
+def test_recall_is_what_one_finds_by_looking_at_one_query_at_a_time():
+    n = 12
+    path = FOLDER / "weak.safetensors"
+    model, transform, tokenize = load_checkpoint(path)
+    scenes = distinct("val", n)
+    images = [model.encode_image(transform(render(scene))[None], normalize=True)[0].numpy() for scene in scenes]
+    texts = [[model.encode_text(tokenize([text]), normalize=True)[0].numpy() for text in captions(s)] for s in scenes]
+    right = [
+        max((float(image @ text), owner) for owner, own in enumerate(texts) for text in own)[1] == index
+        for index, image in enumerate(images)
+    ]
+    assert measure(path, "val", n)["i2t_r1"] == pytest.approx(np.mean(right))
+
+
+def test_a_flip_swaps_one_word_of_its_kind():
+    text = "A red dog and two blue cats on the beach."
+    assert re.fullmatch(r"A (?!red)\w+ dog and two blue cats on the beach\.", flip(text, "color"))
+    assert re.fullmatch(r"A red (?!dog)\w+ and two blue cats on the beach\.", flip(text, "object"))
+    assert re.fullmatch(r"A red dog and (one|three|four|five) blue cats on the beach\.", flip(text, "number"))
+    assert flip("A red dog.", "number") == ""
+    assert flip(text, "color") == flip(text, "color")

@@ -1,0 +1,132 @@
+"""A filter over two models' margins passes what a plain loop over the Parquet files passes."""
+
+import math
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from vlprobe import views
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.storage import annotations
+from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.store import Store
+
+ONE, OTHER = "control:random", "guess"
+
+
+@pytest.fixture(scope="module")
+def key(compared: Store) -> str:
+    return views.runs.question_sets(compared)["case_key"].iloc[0]
+
+
+@pytest.fixture(scope="module")
+def rows(compared: Store, key: str) -> pd.DataFrame:
+    """Both models' margins by case, joined without SQL."""
+    runs = views.runs.runs_of(compared, key).set_index("model")["key"]
+    tables = [
+        pd.read_parquet(compared.root / "runs" / runs[model] / "scores.parquet").set_index("case")
+        for model in (ONE, OTHER)
+    ]
+    return tables[0].assign(other=tables[1]["margin"]).sort_index().reset_index()
+
+
+def passing(store: Store, key: str, chosen: views.filter.Filter) -> list[int]:
+    table, total = views.cases.failures(store, key, chosen, 1, 100_000)
+    assert len(table) == total == views.cases.outcomes(store, key, chosen)[chosen.outcome]
+    return table["case"].tolist()
+
+
+def inside(x: float, y: float, corners: tuple[tuple[float, float], ...]) -> bool:
+    """By the winding of the corners around the point: another way than the one that is tested."""
+    turned = 0.0
+    for (ax, ay), (bx, by) in zip(corners, (*corners[1:], corners[0]), strict=True):
+        step = math.atan2(by - y, bx - x) - math.atan2(ay - y, ax - x)
+        turned += (step + math.pi) % (2 * math.pi) - math.pi
+    return abs(turned) > math.pi
+
+
+@pytest.mark.parametrize("outcome", ["fooled", "held", "all"])
+@pytest.mark.parametrize("other", ["", "fooled", "held"])
+def test_two_models_outcomes_make_four_buckets(compared: Store, key: str, rows, outcome: str, other: str):
+    told = {"fooled": lambda margin: margin <= 0, "held": lambda margin: margin > 0, "": lambda margin: True}
+    told["all"] = told[""]
+    flips = rows[rows["kind"] == "flip"]
+    expected = {row.case for row in flips.itertuples() if told[outcome](row.margin) and told[other](row.other)}
+    assert expected
+    chosen = views.filter.Filter(ONE, outcome=outcome, other=OTHER, other_outcome=other)
+    assert set(passing(compared, key, chosen)) == expected
+
+
+@pytest.mark.parametrize("sort", ["difference", "worst"])
+def test_the_largest_difference_comes_first(compared: Store, key: str, rows, sort: str):
+    flips = rows[rows["kind"] == "flip"].astype({"margin": float, "other": float})
+    rank = (flips["margin"] - flips["other"]).abs() if sort == "difference" else -flips["margin"]
+    expected = flips.assign(rank=rank).sort_values(["rank", "case"], ascending=[False, True])["case"].tolist()
+    found = passing(compared, key, views.filter.Filter(ONE, outcome="all", other=OTHER, sort=sort))
+    gaps = flips.set_index("case").loc[found]
+    if sort == "difference":  # in float32, gaps that are as good as equal may change places
+        assert (gaps["margin"] - gaps["other"]).abs().diff().max() < 1e-7
+        assert set(found) == set(expected)
+    else:
+        assert found == expected
+
+
+SHAPES = {
+    "box": ((-0.1, -0.05), (0.2, -0.05), (0.2, 0.3), (-0.1, 0.3)),
+    "triangle": ((-0.2, -0.2), (0.4, 0.0), (-0.1, 0.3)),
+    "arrow": ((0.0, -0.3), (0.3, 0.3), (0.0, 0.0), (-0.3, 0.3)),
+    "closed": ((-0.2, -0.2), (0.4, 0.0), (-0.1, 0.3), (-0.2, -0.2)),
+}
+
+
+@pytest.mark.parametrize("corners", SHAPES.values(), ids=SHAPES)
+def test_a_selection_holds_the_cases_that_lie_in_it(compared: Store, key: str, rows, corners):
+    flips = rows[rows["kind"] == "flip"]
+    expected = {row.case for row in flips.itertuples() if inside(row.margin, row.other, corners)}
+    assert 0 < len(expected) < len(flips)
+    chosen = views.filter.Filter(ONE, outcome="all", other=OTHER, within=corners)
+    assert set(passing(compared, key, chosen)) == expected
+
+
+def test_a_box_holds_its_edge(compared: Store, key: str, rows):
+    first = rows[rows["kind"] == "flip"].iloc[0]
+    x, y = float(first["margin"]), float(first["other"])
+    chosen = views.filter.Filter(
+        ONE, outcome="all", other=OTHER, within=((x, y), (x, y + 1), (x + 1, y + 1), (x + 1, y))
+    )
+    assert first["case"] in passing(compared, key, chosen)
+
+
+def test_words_and_another_model_go_together(compared: Store, key: str):
+    alone = views.filter.Filter(ONE, outcome="all", contains="a", other=OTHER, other_outcome="held")
+    kinds = passing(compared, key, alone)
+    assert set(kinds) < set(passing(compared, key, views.filter.Filter(ONE, outcome="all", contains="a")))
+    assert kinds
+
+
+@pytest.mark.parametrize(
+    "given", [{"other_outcome": "held"}, {"sort": "difference"}, {"within": ((0, 0), (1, 1), (0, 1))}], ids=str
+)
+def test_a_comparison_without_another_model_is_refused(compared: Store, key: str, given: dict):
+    with pytest.raises(InvalidInput, match="other"):
+        views.cases.failures(compared, key, views.filter.Filter(ONE, **given))
+
+
+def test_wrong_names_and_shapes_are_refused(compared: Store, key: str):
+    for given in ({"other": "demo:nobody"}, {"other": OTHER, "other_outcome": "fooledd"}):
+        with pytest.raises(NotFound, match=r"demo:nobody|fooledd"):
+            views.cases.failures(compared, key, views.filter.Filter(ONE, **given))
+    with pytest.raises(InvalidInput, match="2 corners"):
+        views.cases.failures(compared, key, views.filter.Filter(ONE, other=OTHER, within=((0, 0), (1, 1))))
+
+
+def test_tagged_cases_are_those_that_people_tagged(compared: Store, key: str, tmp_path: Path, rows):
+    there = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    flips = rows[rows["kind"] == "flip"]["case"].tolist()
+    annotations.write(there, key, Annotation(flips[3], "x", ("odd",)))
+    annotations.write(there, key, Annotation(flips[1], "y", ("odd", "even")))
+    annotations.write(there, key, Annotation(flips[2], "z", ("even",)))
+    for tag, expected in (("odd", {flips[1], flips[3]}), ("even", {flips[1], flips[2]}), ("none", set())):
+        assert set(passing(there, key, views.filter.Filter(ONE, outcome="all", tagged=tag))) == expected

@@ -1,0 +1,106 @@
+"""Rows by number are those that a plain read of the whole file has, whatever is kept; orders are those of `sorted`."""
+
+import math
+import os
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from vlprobe import views
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import entry
+from vlprobe.storage.store import Store
+from vlprobe.views.filter import Filter
+
+ROWS = 23
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """One run and its questions, in row groups of five."""
+    monkeypatch.setattr(entry, "GROUP_ROWS", 5)
+    there = Store(tmp_path / "cache")
+    there.run("a").finish({"scores": answers(0)}, {})
+    words = pa.table(
+        {
+            "case": range(ROWS),
+            "kind": ["flip", "same"] * 11 + ["flip"],
+            "texts": [[f"dog {case}"] * (case % 3) for case in range(ROWS)],
+            "tags": pa.array([[("place", str(case % 4))] for case in range(ROWS)], pa.map_(pa.string(), pa.string())),
+        }
+    )
+    there.cases("b").finish({"cases": words}, {})
+    return there
+
+
+def answers(seed: int) -> pa.Table:
+    margin = np.random.default_rng(seed).normal(size=ROWS).astype(np.float32)
+    return pa.table({"case": range(ROWS), "margin": margin, "run": ["a"] * ROWS})
+
+
+@pytest.mark.parametrize("few", [100, 0], ids=["from row groups", "by DuckDB"])
+def test_rows_are_those_of_the_file_in_the_order_that_is_asked_for(store: Store, monkeypatch, few: int):
+    monkeypatch.setattr(views.rows, "FEW", few)
+    path = store.files(["b"], "cases")[0]
+    whole = pd.read_parquet(path)
+    for _ in range(2):  # read, and kept
+        found = views.rows.rows(store, path, [22, 3, 99, 14, 4, -1], ("kind",))
+        assert found.columns.tolist() == ["case", "texts", "tags"]
+        assert found["case"].tolist() == [22, 3, 14, 4]
+        for row in found.itertuples():
+            assert list(row.texts) == list(whole["texts"][row.case])
+            assert row.tags == dict(whole["tags"][row.case])
+    assert views.rows.rows(store, path, [], ()).columns.tolist() == whole.columns.tolist()
+
+
+def test_cases_and_margins_are_by_number(store: Store):
+    assert views.rows.cases(store, "b", "kind = ?", ["same"]).tolist() == list(range(1, ROWS, 2))
+    assert views.rows.cases(store, "b", "kind = ?", ["other"]).tolist() == []
+    assert views.rows.margins(store, "a").tolist() == answers(0)["margin"].to_pylist()
+
+
+def test_a_table_that_was_made_anew_is_read_anew(store: Store):
+    path = store.files(["a"], "scores")[0]
+    views.rows.margins(store, "a"), views.rows.rows(store, path, [3], ())
+    store.run("a").finish({"scores": answers(1)}, {})
+    expected = answers(1)["margin"].to_pylist()
+    assert views.rows.margins(store, "a").tolist() == expected
+    assert views.rows.rows(store, path, [3], ())["margin"].tolist() == expected[3:4]
+
+
+def test_a_file_that_becomes_another_while_it_is_read_is_one_line(store: Store, monkeypatch: pytest.MonkeyPatch):
+    path = store.files(["a"], "scores")[0]
+    known = views.rows._footer(views.rows._stamped(path))
+    monkeypatch.setattr(views.rows, "_footer", lambda stamped: known)
+    os.truncate(path, 40)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        views.rows.rows(store, path, [3], ())
+
+
+def test_answers_in_another_order_than_the_questions_are_refused_and_not_shown_to_the_wrong_case(store: Store):
+    mixed = answers(0).take(pa.array([1, 0, *range(2, ROWS)]))
+    store.run("c").finish({"scores": mixed}, {})
+    with pytest.raises(InvalidInput, match="in another order"):
+        views.rows.margins(store, "c")
+
+
+@pytest.mark.parametrize("sort", views.filter.SORTS)
+def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
+    rng = np.random.default_rng(0)
+    margin, other = rng.choice([-0.5, -0.0, 0.0, 0.25, 0.5, math.nan], size=(2, 200)).astype(np.float32)
+    by = {
+        "worst": lambda m, o: m,
+        "closest": lambda m, o: abs(m),
+        "best": lambda m, o: -m,
+        "difference": lambda m, o: -abs(m - o),
+        "dataset": lambda m, o: 0.0,
+    }[sort]
+    keys = [by(float(m), float(o)) for m, o in zip(margin, other, strict=True)]
+    known = [place for place in range(200) if not math.isnan(keys[place])]
+    expected = [*sorted(known, key=keys.__getitem__), *(place for place in range(200) if math.isnan(keys[place]))]
+    chosen = replace(Filter("x"), sort=sort)
+    for start, stop in ((0, 1), (0, 12), (60, 72), (130, 170), (190, 300), (200, 212), (500, 512)):
+        assert views.filter.first(chosen, margin, other, start, stop).tolist() == expected[start:stop]

@@ -1,0 +1,220 @@
+"""Every view is compared with a plain loop over the Parquet files of a small real store."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.conftest import make_tiny
+from vlprobe import views
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+RANDOM = "control:random"
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("views")
+    store = Store(folder / "cache")
+    execute(Request((RANDOM, "control:constant"), make_tiny(folder / "tiny"), "lgip"), store)
+    execute(Request((RANDOM,), make_tiny(folder / "tiny"), "lgip", {"kinds": ["flip"]}, limit=3), store)
+    return store
+
+
+@pytest.fixture(scope="module")
+def asked(filled: Store) -> str:
+    return views.runs.question_sets(filled).sort_values("n_items")["case_key"].iloc[-1]
+
+
+@pytest.fixture(scope="module")
+def rows(filled: Store, asked: str) -> pd.DataFrame:
+    """Questions and the random model's answers, joined without SQL."""
+    run = views.runs.runs(filled).query("case_key == @asked and model == @RANDOM")["key"].iloc[0]
+    questions = pd.read_parquet(filled.root / "cases" / asked / "cases.parquet")
+    answers = pd.read_parquet(filled.root / "runs" / run / "scores.parquet")[["case", "margin", "scores"]]
+    return questions.merge(answers, on="case")
+
+
+def everything(store: Store, key: str, chosen: views.filter.Filter, size: int = 7) -> list[int]:
+    """All cases of all pages, in order."""
+    total = views.cases.failures(store, key, chosen, 1, size)[1]
+    pages = range(1, -(-total // size) + 1)
+    found = [case for page in pages for case in views.cases.failures(store, key, chosen, page, size)[0]["case"]]
+    assert len(found) == total
+    return found
+
+
+def test_question_sets_name_what_was_asked_and_who_answered(filled: Store):
+    sets = views.runs.question_sets(filled).set_index("n_items")
+    assert sets.loc[6, "models"] == ["control:constant", RANDOM] or sets.loc[6, "models"] == [
+        RANDOM,
+        "control:constant",
+    ]
+    assert sets.loc[3, "models"] == [RANDOM]
+    assert "kinds" in sets.loc[3, "label"]
+    assert "kinds" not in sets.loc[6, "label"]
+
+
+def test_an_empty_store_gives_empty_tables_with_their_columns(store: Store):
+    assert views.runs.runs(store).empty
+    assert "model" in views.runs.runs(store)
+    assert list(views.runs.question_sets(store)["case_key"]) == []
+
+
+def test_the_whole_estimates_are_means_of_the_margins(filled: Store, asked: str, rows: pd.DataFrame):
+    table = views.estimates.estimates(filled, asked, averaging="micro").query("model == @RANDOM").set_index("metric")
+    flips = rows[rows["kind"] == "flip"]
+    assert table.loc["sensitivity_gap", "value"] == pytest.approx(flips["margin"].astype(float).mean(), abs=1e-7)
+    assert table.loc["positive_rate", "value"] == pytest.approx((flips["margin"] > 0).mean())
+    assert table.loc["positive_rate", "n_cases"] == len(flips)
+
+
+def test_spreads_divide_cosines_and_leave_rates_alone(filled: Store, asked: str):
+    cosine = views.estimates.estimates(filled, asked).query("model == @RANDOM").set_index("metric")
+    spread = views.estimates.estimates(filled, asked, unit="spread").query("model == @RANDOM").set_index("metric")
+    own = views.runs.runs(filled).query("model == @RANDOM and case_key == @asked")["spread"].iloc[0]
+    for column in ("value", "low", "high"):
+        assert spread.loc["invariance_error", column] == pytest.approx(cosine.loc["invariance_error", column] / own)
+        assert spread.loc["positive_rate", column] == cosine.loc["positive_rate", column]
+    with pytest.raises(InvalidInput, match="furlong"):
+        views.estimates.estimates(filled, asked, unit="furlong")
+
+
+def test_slices_of_a_metric_hold_all_its_cases(filled: Store, asked: str):
+    whole = views.estimates.estimates(filled, asked).query("model == @RANDOM").set_index("metric")["n_cases"]
+    assert views.estimates.slices(filled, asked)[0] == "subtype"
+    assert "tag:thing" in views.estimates.slices(filled, asked)
+    for by in ("subtype", "rule", "tag:thing"):
+        parts = (
+            views.estimates.estimates(filled, asked, by).query("model == @RANDOM").groupby("metric")["n_cases"].sum()
+        )
+        assert parts.to_dict() == whole.to_dict()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"outcome": "all"},
+        {"outcome": "held"},
+        {"kind": "combined", "outcome": "all"},
+        {"kind": "paraphrase", "subtype": "simple", "outcome": "all"},
+        {"subtype": "color", "outcome": "all"},
+        {"tag": "thing=dog", "outcome": "all"},
+        {"contains": "BENCH", "outcome": "all"},
+        {"kind": "", "outcome": "fooled", "sort": "closest"},
+        {"outcome": "all", "sort": "best"},
+        {"outcome": "all", "sort": "dataset"},
+    ],
+    ids=str,
+)
+def test_a_filter_passes_what_a_loop_passes_in_its_order(filled: Store, asked: str, rows: pd.DataFrame, given: dict):
+    chosen = views.filter.Filter(RANDOM, **given)
+    tag, _, value = chosen.tag.partition("=")
+    outcome = {"fooled": lambda m: m <= 0, "held": lambda m: m > 0, "tied": lambda m: m == 0, "all": lambda m: True}
+    order = {
+        "worst": lambda row: row.margin,
+        "closest": lambda row: abs(row.margin),
+        "best": lambda row: -row.margin,
+        "dataset": lambda row: 0,
+    }
+    passing = [
+        row
+        for row in rows.itertuples()
+        if (not chosen.kind or row.kind == chosen.kind)
+        and (not chosen.subtype or row.subtype == chosen.subtype)
+        and (not tag or dict(row.tags).get(tag) == value)
+        and chosen.contains.lower() in "\n".join(row.texts).lower()
+        and outcome[chosen.outcome](row.margin)
+    ]
+    expected = sorted(passing, key=lambda row: (order[chosen.sort](row), row.case))
+    assert expected
+    assert everything(filled, asked, chosen) == [row.case for row in expected]
+
+
+def test_the_rule_of_a_filter_is_met_by_every_case(filled: Store, asked: str):
+    for row in views.estimates.choices(filled, asked).itertuples():
+        chosen = views.filter.Filter(RANDOM, row.kind, row.subtype, row.rule, outcome="all")
+        table, total = views.cases.failures(filled, asked, chosen, size=1000)
+        assert total == row.n_cases
+        assert set(table["rule"]) == {row.rule}
+
+
+def test_outcomes_count_what_the_lists_hold(filled: Store, asked: str):
+    for model in (RANDOM, "control:constant"):
+        chosen = views.filter.Filter(model, contains="bench")
+        counts = views.cases.outcomes(filled, asked, chosen)
+        for outcome, count in counts.items():
+            assert count == views.cases.failures(filled, asked, dataclasses.replace(chosen, outcome=outcome))[1]
+        assert counts["fooled"] + counts["held"] == counts["all"]
+    assert counts["tied"] == counts["fooled"] == counts["all"]
+
+
+@pytest.mark.parametrize("text", ["'; DROP TABLE x; --", "%", "_", '"', "\\", "100 % sure\n"])
+def test_what_people_type_is_looked_for_as_it_is(filled: Store, asked: str, text: str):
+    for chosen in (views.filter.Filter(RANDOM, contains=text), views.filter.Filter(RANDOM, tag=f"thing={text}")):
+        assert views.cases.failures(filled, asked, chosen)[1] == 0
+
+
+def test_unknown_names_are_refused_with_what_there_is(filled: Store, asked: str):
+    with pytest.raises(NotFound, match="control:constant"):
+        views.cases.failures(filled, asked, views.filter.Filter("control:constnt"))
+    with pytest.raises(NotFound, match="fooled"):
+        views.cases.failures(filled, asked, views.filter.Filter(RANDOM, outcome="fooledd"))
+    with pytest.raises(NotFound, match="question set"):
+        views.estimates.estimates(filled, "0" * 16)
+
+
+def test_a_page_beyond_the_last_is_empty_and_still_tells_the_total(filled: Store, asked: str):
+    table, total = views.cases.failures(filled, asked, views.filter.Filter(RANDOM, outcome="all"), page=999)
+    assert table.empty
+    assert total > 0
+
+
+def test_answers_are_those_of_every_model(filled: Store, asked: str, rows: pd.DataFrame):
+    table = views.cases.answers(filled, asked, [0, 3]).set_index(["case", "model"])
+    assert len(table) == 4
+    for case in (0, 3):
+        own = rows.set_index("case").loc[case]
+        assert table.loc[(case, RANDOM), "margin"] == own["margin"]
+        assert list(table.loc[(case, RANDOM), "scores"]) == list(own["scores"])
+
+
+def test_an_export_holds_every_score(filled: Store, tmp_path: Path):
+    import duckdb
+
+    written = views.export.export(filled, tmp_path / "out.duckdb")
+    with duckdb.connect(str(tmp_path / "out.duckdb"), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM scores").fetchall() == [(written,)]
+    manifests = [json.loads(path.read_text()) for path in filled.root.glob("runs/*/manifest.json")]
+    assert written == sum(manifest["n_cases"] for manifest in manifests)
+    with pytest.raises(InvalidInput, match="exists"):
+        views.export.export(filled, tmp_path / "out.duckdb")
+
+
+def test_a_case_of_which_nothing_is_known_is_neither_fooled_nor_held(tmp_path):
+    there = Store(tmp_path / "cache")
+    manifest = execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "prsm"), there)[0]
+    margins = there.run(manifest["key"]).table("scores").to_pandas()["margin"]
+    assert margins.isna().any()
+    counts = views.cases.outcomes(there, manifest["case_key"], views.filter.Filter("control:constant", kind="ranking"))
+    assert (counts["held"], counts["fooled"]) == ((margins > 0).sum(), (margins <= 0).sum())
+    assert counts["all"] == len(margins)
+
+
+def test_a_failed_check_is_a_note_on_the_runs_of_its_own_dataset_and_of_no_other(store: Store, tmp_path: Path):
+    first, second = make_tiny(tmp_path / "first"), make_tiny(tmp_path / "second")
+    captions = Path(second.removeprefix("csv:"))
+    captions.write_text(captions.read_text().replace("bench", "chair"))
+    execute(Request(("control:constant",), first, "lgip", {"kinds": ["flip"]}), store)
+    execute(Request(("control:constant",), second, "lgip", {"kinds": ["flip"]}), store)
+    notes = views.runs.runs(store).set_index("dataset")["note"]
+    assert len(notes) == 2
+    for dataset, note in notes.items():
+        named = {path for path in (first, second) if f"failed on {path}." in note}
+        assert named == {dataset}

@@ -1,0 +1,330 @@
+"""The command line: one command per public function. Data goes to stdout, progress and messages to stderr.
+
+Heavy modules are imported inside the commands, so that `vlprobe --help` answers at once.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vlprobe import __version__
+from vlprobe.cli.output import FORMATS, Bar, print_folded, print_notes, print_table, text_output
+from vlprobe.cli.report import report
+from vlprobe.cli.serve import dashboard
+from vlprobe.cli.train import train, train_demo
+from vlprobe.cli.verify import verify
+from vlprobe.errors import VlprobeError
+
+if TYPE_CHECKING:
+    from vlprobe.storage.store import Store
+
+
+class _Commands(click.Group):
+    """Turns a VlprobeError into one line and exit code 1, and Ctrl-C into a hint; a bug keeps its traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except VlprobeError as error:
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(1)
+        except KeyboardInterrupt:
+            click.echo("Stopped. Finished parts are kept; the same command goes on from there.", err=True)
+            ctx.exit(130)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+@click.option("--cache", envvar="VLPROBE_CACHE", help="Where results live: a folder or a URL, s3://... [cache].")
+@click.pass_context
+def main(ctx: click.Context, cache: str | None) -> None:
+    """Probe vision-language models: perturb captions and pictures, see where a model is fooled."""
+    ctx.obj = cache
+
+
+def _store(ctx: click.Context) -> "Store":
+    from vlprobe.storage.store import DEFAULT, Store
+
+    return Store(ctx.obj or DEFAULT)
+
+
+def _options(pairs: Sequence[str]) -> dict[str, object]:
+    """`name=value` pairs to options; a comma makes a list. The probe says which types it expects."""
+    found: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise click.BadParameter(f"'{pair}' is not NAME=VALUE", param_hint="--option")
+        if name in found:
+            raise click.BadParameter(
+                f"'{name}' is named more than once. Name it once; a comma separates the values of a list",
+                param_hint="--option",
+            )
+        found[name] = value.split(",") if "," in value else value
+    return found
+
+
+@main.command("list")
+@click.argument("what", type=click.Choice(["models", "datasets", "probes", "metrics"]))
+@click.option("--format", "how", type=FORMATS, default="table")
+def list_(what: str, how: str) -> None:
+    """List the models, datasets, probes or metrics that have a name."""
+    import pandas as pd
+
+    from vlprobe import registry, views
+
+    if what == "metrics":
+        rows = [
+            (metric.name, probe, metric.unit, metric.direction, metric.chance, metric.source, metric.help)
+            for probe in registry.names("probes")
+            for metric in views.runs.metrics(probe).values()
+        ]
+        print_table(
+            pd.DataFrame(rows, columns=["metric", "probe", "unit", "better", "chance", "source", "meaning"]), how
+        )
+    else:
+        print_table(pd.DataFrame({what.removesuffix("s"): registry.names(what)}), how)
+
+
+@main.command()
+@click.option("--model", "models", multiple=True, required=True, help="A model's name; may be given several times.")
+@click.option("--dataset", default="", help="A dataset's name [the probe's demo data].")
+@click.option("--probe", default="lgip", show_default=True)
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the probe, such as rules=paper.")
+@click.option("--seed", default=42, show_default=True)
+@click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
+@click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True)
+@click.option("--batch-size", default=64, show_default=True)
+@click.option("--workers", type=int, help="Threads that open pictures, processes that edit [one a core, at most 16].")
+@click.option("--memory", default=2048, show_default=True, help="MiB that a run may take beside the model's weights.")
+@click.option("--threads", default=0, type=click.IntRange(0, 1024), help="Threads of torch; 0 leaves them to torch.")
+@click.option(
+    "--executor", type=click.Choice(["local", "ray"]), default="local", help="This process, or Ray's machines."
+)
+@click.option("--ray-address", default="", help="HOST:PORT of a Ray cluster, or auto [one of this machine alone].")
+@click.option("--no-embedding-cache", is_flag=True, help="Keep no embeddings for later runs.")
+@click.option("--no-doctor", is_flag=True, help="Do not put the model to the doctor's checks.")
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **given) -> None:
+    """Ask models a probe's questions; the same command again resumes, or answers at once."""
+    import pandas as pd
+
+    from vlprobe import views
+    from vlprobe.runs.request import Request
+    from vlprobe.runs.run import execute
+
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
+    keep, examine = not given.pop("no_embedding_cache"), not given.pop("no_doctor")
+    given = {name: value for name, value in given.items() if value is not None}
+    request = Request(options=_options(options), keep_embeddings=keep, examine=examine, **given)
+    store = _store(ctx)
+    with Bar() as bar:
+        manifests = execute(request, store, bar)
+    found = views.estimates.estimates(store, manifests[0]["case_key"])
+    keys = [manifest["key"] for manifest in manifests]
+    shown = pd.concat([found[found["key"] == key] for key in dict.fromkeys(keys)])
+    print_table(shown.drop(columns=["slice"]), how)
+    stored = views.runs.runs(store)
+    print_notes(stored[stored["key"].isin(keys)])
+    for note in manifests[0]["notes"]:
+        click.echo(f"Note on the data: {note}", err=True)
+    for finding in manifests[0]["findings"]:
+        click.echo(f"Defect {finding['name']}: {finding['count']} of {finding['of']}. {finding['meaning']}", err=True)
+
+
+@main.command()
+@click.argument("key", required=False)
+@click.option("--by", default="all", show_default=True, help="subtype, rule, strength_bin or tag:NAME.")
+@click.option("--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True)
+@click.option("--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True)
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str, how: str) -> None:
+    """Show what is stored; with the KEY of a run, the numbers of every model over the same questions.
+
+    A run of an older version is marked as such, and stands beside runs of that version only.
+    """
+    from vlprobe import views
+
+    store = _store(ctx)
+    if key is None:
+        print_folded(views.runs.runs(store), ("options", "note"), how)
+    else:
+        manifest = store.find(key)
+        print_table(views.estimates.estimates(store, manifest["case_key"], by, averaging, unit, manifest["key"]), how)
+        print_notes(views.runs.runs_of(store, manifest["case_key"], manifest["key"]))
+    for line in views.runs.unread(store):
+        click.echo(f"Left out: {line}", err=True)
+
+
+@main.command()
+@click.argument("key")
+@click.option("--kind", default="", help="Such as flip, combined, paraphrase [the probe's first].")
+@click.option("--subtype", default="", help="color, number, object; simple, advanced.")
+@click.option("--rule", default="")
+@click.option("--tag", default="", metavar="NAME=VALUE")
+@click.option("--contains", default="", help="Only captions with these words.")
+@click.option("--outcome", default="fooled", show_default=True, help="fooled, tied, held or all.")
+@click.option("--sort", default="worst", show_default=True, help="worst, closest, best or dataset.")
+@click.option("--page", default=1, type=click.IntRange(1, 10**9), show_default=True)
+@click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **chosen: str) -> None:
+    """List the cases in which the model of run KEY is fooled, worst first."""
+    from vlprobe import views
+
+    store = _store(ctx)
+    manifest = store.find(key)
+    chosen["kind"] = chosen["kind"] or next(iter(views.runs.kinds(manifest["run"]["probe"])))
+    chosen_cases = views.filter.Filter(model=manifest["run"]["model"], **chosen)
+    table, total = views.cases.failures(store, manifest["case_key"], chosen_cases, page, size)
+    for name, column, place in (("original", "texts", 0), ("edited", "texts", 1), ("image", "images", 0)):
+        table[name] = [own[place] if len(own) > place else "" for own in table[column]]
+    click.echo(f"{total} cases; page {page} of {max(1, -(-total // size))}", err=True)
+    columns = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
+    print_table(table[columns], how)
+
+
+@main.command()
+@click.argument("dataset")
+@click.option("--rules", type=click.Choice(["strict", "paper"]), default="strict", show_default=True)
+@click.option("--seed", default=42, show_default=True)
+@click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
+@click.option("--format", "how", type=click.Choice(["lgip", "edits"]), default="lgip", show_default=True)
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of stdout.")
+@click.pass_context
+def perturb(ctx: click.Context, dataset: str, rules: str, seed: int, limit: int, how: str, output: Path | None) -> None:
+    """Write the edited captions of DATASET as JSON lines, without a model.
+
+    Format lgip is that of the paper's appendix, a picture a line; format edits has one edit a line, with its rule.
+    """
+    import json
+    from dataclasses import asdict
+
+    from vlprobe import registry
+    from vlprobe.perturb import lgip, lgip_format
+
+    items = registry.load_dataset(dataset, _store(ctx).root).items
+    with text_output(output) as handle:
+        for item in items[:limit] if limit else items:
+            made = lgip.edits(item.captions, item.id, rules=rules, seed=seed)
+            if how == "lgip":
+                handle.write(lgip_format.line(item.image.name if item.image else "", item.captions, made) + "\n")
+                continue
+            for caption, edits in zip(item.captions, made.edits, strict=True):
+                for text, edit in edits:
+                    row = {"item": item.id, "caption": caption, "text": text, **asdict(edit)}
+                    handle.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+@main.command()
+@click.argument("dataset")
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def check(ctx: click.Context, dataset: str, how: str) -> None:
+    """Count what is wrong with DATASET before you believe a score on it."""
+    import pandas as pd
+
+    from vlprobe import registry
+    from vlprobe.datasets import audit
+
+    root = _store(ctx).root
+    found = audit.check(registry.load_dataset(dataset, root).items, root)
+    rows = [(f.name, f.count, f.of, ", ".join(f.examples), f.meaning) for f in found]
+    print_table(pd.DataFrame(rows, columns=["defect", "count", "of", "examples", "meaning"]), how)
+
+
+@main.command()
+@click.argument("model")
+@click.option("--dataset", default="demo", show_default=True, help="What the model is tried on.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
+@click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True)
+@click.option("--format", "how", type=FORMATS, default="table", help="table and csv: the checks alone on stdout.")
+@click.pass_context
+def doctor(ctx: click.Context, model: str, dataset: str, device: str, precision: str, how: str) -> None:
+    """Ask MODEL for its passport, and try whether its numbers can be believed."""
+    import json
+    from dataclasses import asdict
+
+    import pandas as pd
+
+    from vlprobe import registry
+    from vlprobe.models.doctor import examine as doctor_examine
+
+    root = _store(ctx).root
+    with Bar() as bar:
+        data = registry.load_dataset(dataset, root)
+        found = doctor_examine.examine(registry.load_model(model, device, precision), data, root, bar.update)
+    if how == "json":
+        click.echo(json.dumps(json.loads(json.dumps(asdict(found)), parse_constant=lambda name: None), indent=1))
+        return
+    for subject, words in found.passport.items():
+        click.echo(f"{subject}: {words or '-'}", err=True)
+    words = {True: "passed", False: "FAILED", None: "not judged"}
+    rows = [(c.name, words[c.passed], f"{c.value:.3g}", f"{c.limit:.3g}", c.detail) for c in found.checks]
+    print_table(pd.DataFrame(rows, columns=["check", "outcome", "value", "limit", "detail"]), how)
+    for row in found.erased:
+        click.echo(f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}", err=True)
+
+
+@main.command()
+@click.option("--cancel", "cancel_id", metavar="ID", help="Stop this job at its next batch.")
+@click.option("--resume", "resume_id", metavar="ID", help="Go on with a stopped job.")
+@click.option("--log", "log_id", metavar="ID", help="The end of a job's log.")
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def jobs(ctx: click.Context, cancel_id: str | None, resume_id: str | None, log_id: str | None, how: str) -> None:
+    """List the jobs that the dashboard started; cancel, resume or read one."""
+    import pandas as pd
+
+    from vlprobe.runs import jobs
+
+    store = _store(ctx)
+    if cancel_id:
+        jobs.cancel(store, cancel_id)
+    elif resume_id:
+        jobs.resume(store, resume_id)
+    elif log_id:
+        click.echo(jobs.log(store, log_id))
+    else:
+        rows = [
+            (
+                job.id,
+                job.state,
+                ", ".join(job.request.models),
+                job.request.dataset,
+                job.request.probe,
+                job.fraction,
+                job.error,
+            )
+            for job in jobs.jobs(store)
+        ]
+        print_table(pd.DataFrame(rows, columns=["id", "state", "models", "dataset", "probe", "done", "error"]), how)
+        for line in jobs.damaged(store):
+            click.echo(f"Left out: {line}", err=True)
+
+
+@main.command()
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.pass_context
+def export(ctx: click.Context, output: Path) -> None:
+    """Write all results into one portable .duckdb file."""
+    from vlprobe import views
+
+    rows = views.export.export(_store(ctx), output)
+    click.echo(f"{output}: {rows:,} scores", err=True)
+
+
+main.add_command(dashboard)
+main.add_command(report)
+main.add_command(train)
+main.add_command(train_demo)
+main.add_command(verify)

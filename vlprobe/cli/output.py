@@ -1,0 +1,118 @@
+"""What a command prints: tables on stdout, how far it is on stderr."""
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from vlprobe.errors import InvalidInput, printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = click.Choice(["table", "csv", "json"])
+FOLDED = 48  # characters of a cell that may be pages long
+NOTE = 200  # characters of a note that has a line of its own
+WHOLE = "vlprobe show --format json"
+
+
+@contextlib.contextmanager
+def text_output(path: Path | None) -> Iterator[IO[str]]:
+    """A handle to write text to: stdout, or the file. Raises InvalidInput where the file cannot be written."""
+    if path is None:
+        with click.open_file("-", "w", encoding="utf-8") as handle:
+            yield handle
+        return
+    try:
+        with path.open("w", encoding="utf-8") as handle:
+            yield handle
+    except OSError as error:
+        raise InvalidInput(
+            f"Cannot write '{path}' ({error.strerror}). Expected a file in a folder that exists and takes new files."
+        ) from None
+
+
+def print_table(table: "pd.DataFrame", how: str) -> None:
+    """The table as text, csv or json; unknown numbers are "-" in text.
+
+    Words are data: as csv no spreadsheet runs them, as text they do not steer the terminal.
+    """
+    from vlprobe.render.report.selection import defused
+
+    if how == "csv":
+        click.echo(table.map(defused).to_csv(index=False), nl=False)
+    elif how == "json":
+        click.echo(table.to_json(orient="records", indent=1))
+    elif table.empty:
+        click.echo("Nothing to show yet.", err=True)
+    else:
+        table = table.map(lambda value: printable(value) if isinstance(value, str) else value)
+        click.echo(table.to_string(index=False, na_rep="-", float_format=lambda value: f"{value:.4f}"))
+
+
+def folded(text: str, width: int = FOLDED) -> str:
+    """The text on one line of at most `width` characters, cut after a word; "…" stands for the rest.
+
+    >>> folded("an untrained model: nothing follows", 20)
+    'an untrained model:…'
+    """
+    line = " ".join(text.split())
+    if len(line) <= width:
+        return line
+    return (line[:width].rpartition(" ")[0] or line[: width - 1]).rstrip() + "…"
+
+
+def print_folded(table: "pd.DataFrame", columns: Sequence[str], how: str) -> None:
+    """As `print_table`; as text, long words in these columns are folded, and a line on stderr says how to see all."""
+    if how != "table":
+        print_table(table, how)
+        return
+    short = table.assign(**{name: table[name].map(folded) for name in columns})
+    print_table(short, how)
+    if any((short[name] != table[name]).any() for name in columns):
+        click.echo(f"… is left out of {' and '.join(columns)}. To read all: {WHOLE}", err=True)
+
+
+def print_notes(runs: "pd.DataFrame") -> None:
+    """What to know of each model before its numbers are believed: a line a model on stderr.
+
+    Args:
+        runs: What `views.runs` or `views.runs_of` returns.
+    """
+    for row in runs[runs["older"] != ""].itertuples():
+        click.echo(f"{printable(row.model)} was asked by an {row.older}; nothing newer is compared with it.", err=True)
+    cut = False
+    for row in runs[runs["note"] != ""].itertuples():
+        line = folded(row.note, NOTE)
+        cut |= line.endswith("…")
+        click.echo(f"Note on {printable(row.model)}: {printable(line)}", err=True)
+    if cut:
+        click.echo(f"To read these notes whole: {WHOLE}", err=True)
+
+
+class Bar:
+    """A progress line on stderr, rewritten in place on a terminal, a line a stage elsewhere."""
+
+    def __init__(self) -> None:
+        self.label, self.width = "", 0
+
+    def update(self, label: str, done: float, total: float) -> None:
+        """Says what is being done, and how much of it is."""
+        if sys.stderr.isatty():
+            line = f"{label}  {100 * done / max(total, 1):5.1f} %"
+            sys.stderr.write("\r" + line.ljust(self.width))
+            self.width = len(line)
+        elif label != self.label:
+            sys.stderr.write(label + "\n")
+        self.label = label
+        sys.stderr.flush()
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.width:
+            sys.stderr.write("\r" + " " * self.width + "\r")

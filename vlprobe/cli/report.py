@@ -1,0 +1,31 @@
+"""The command that writes a whole comparison as one web page."""
+
+from pathlib import Path
+
+import click
+
+from vlprobe.errors import InvalidInput
+
+
+@click.command()
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--set", "key", default="", metavar="KEY", help="The question set, or a run of it [the newest].")
+@click.pass_context
+def report(ctx: click.Context, output: Path, key: str) -> None:
+    """Write a comparison of all models on one question set as one HTML file that opens offline."""
+    from vlprobe import views
+    from vlprobe.render.report import report as page
+    from vlprobe.storage import files
+    from vlprobe.storage.store import DEFAULT, Store
+
+    store = Store(ctx.obj or DEFAULT)
+    sets = views.runs.question_sets(store)
+    if sets.empty:
+        raise InvalidInput(
+            "Nothing is stored yet, so there is nothing to report. Run a probe first: vlprobe run --help."
+        )
+    matching = [own for own in sets["case_key"] if own.startswith(key)] if key else [sets["case_key"].iloc[0]]
+    chosen = matching[0] if len(matching) == 1 else store.find(key)["case_key"]
+    data = page.report(store, chosen).encode()
+    files.write_bytes(output, data)
+    click.echo(f"{output}: {len(data) / 1e6:.1f} MB", err=True)

@@ -1,0 +1,96 @@
+"""The command that serves the dashboard, and to whom."""
+
+import ipaddress
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import access
+
+
+@click.command()
+@click.option("--port", default=8501, show_default=True)
+@click.option("--address", default="127.0.0.1", show_default=True, help="0.0.0.0 serves everybody who can reach it.")
+@click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A folder that datasets and models may be read from; may be given several times [everything].",
+)
+@click.option("--read-only", is_flag=True, help="For public demos: nothing can be run, written or uploaded.")
+@click.option(
+    "--sign-in",
+    "people",
+    multiple=True,
+    metavar="WHO",
+    help="Ask people to sign in (README, Security): an address, @domain, or * for all whom the provider lets in.",
+)
+@click.pass_context
+def dashboard(
+    ctx: click.Context, port: int, address: str, roots: Sequence[Path], read_only: bool, people: Sequence[str]
+) -> None:
+    """Open the dashboard in a browser."""
+    from vlprobe.storage.objects import MIRROR
+    from vlprobe.storage.store import DEFAULT, Store
+
+    if not (_loopback(address) or roots or read_only):
+        raise InvalidInput(
+            f"At {address} others can reach the dashboard and read any file through it. Say which folders they may "
+            "read with --root FOLDER, or serve what is stored with --read-only."
+        )
+    store = Store(ctx.obj or DEFAULT)
+    app = Path(__file__).resolve().parents[2] / "app.py"
+    # A page has no place to upload to where it is read-only, but the server still would take it.
+    upload = ["0"] if read_only else []
+    if people or _provider(app.parent):
+        command = ["-m", "vlprobe.dashboard.uploads", str(app), str(port), address, *upload]
+    else:
+        limited = ["--server.maxUploadSize", *upload] if upload else []
+        command = [
+            "-m",
+            "streamlit",
+            "run",
+            str(app),
+            *limited,
+            "--server.port",
+            str(port),
+            "--server.address",
+            address,
+        ]
+    limits = access.settings(read_only, [*roots, store.root] if roots else [], people)
+    # Streamlit reads its settings from the folder that it is started in.
+    environment = os.environ | limits | {"VLPROBE_CACHE": str(store.root)}
+    if MIRROR in environment:
+        environment[MIRROR] = str(Path(environment[MIRROR]).resolve())
+    _become([sys.executable, *command], app.parent, environment)
+
+
+def _become(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> NoReturn:
+    """This process goes on as the command: whatever signal ends `vlprobe dashboard` ends the server.
+
+    Its jobs are sessions of their own and go on.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.chdir(folder)
+    os.execve(command[0], command, environment)
+
+
+def _provider(folder: Path) -> bool:
+    """Whether there are Streamlit secrets, which may configure a provider: then people have to sign in, too."""
+    return any((place / ".streamlit" / "secrets.toml").exists() for place in (folder, Path.home()))
+
+
+def _loopback(address: str) -> bool:
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

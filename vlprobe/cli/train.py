@@ -1,0 +1,73 @@
+"""The commands that train: a fine-tuning of any OpenCLIP model, and the demo models from nothing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from vlprobe.cli.output import FORMATS, Bar, print_table
+from vlprobe.training.request import TrainRequest as Default
+
+
+@click.command()
+@click.option("--model", required=True, help="What is tuned: a demo: or an openclip: model.")
+@click.option("--dataset", "datasets", multiple=True, default=["demo-train"], show_default=True, help="One or several.")
+@click.option("--output", required=True, metavar="FILE.safetensors", help="The weights; a card and a log lie beside.")
+@click.option(
+    "--loss",
+    default=Default.loss,
+    show_default=True,
+    help="Parts and weights: clip+0.5*eqsim. Of clip, sigmoid, eqsim, sc, vc, consistency and flip.",
+)
+@click.option("--steps", default=Default.steps, show_default=True)
+@click.option("--batch-size", default=Default.batch_size, show_default=True)
+@click.option("--piece", default=Default.piece, help="Rows that go through a tower at once, to save memory; 0: all.")
+@click.option("--rate", default=Default.rate, show_default=True, help="The highest learning rate.")
+@click.option("--warm-up", default=Default.warm_up, show_default=True, help="Steps.")
+@click.option("--decay", default=Default.decay, show_default=True, help="Weight decay.")
+@click.option("--freeze", type=click.Choice(["image", "text"]), default=None, help="A tower that stays as it is.")
+@click.option("--close", default=Default.close, show_default=True, help="EqSim: how many pairs of each row are close.")
+@click.option("--margin", default=Default.margin, show_default=True, help="EqSim: how much unevenness is forgiven.")
+@click.option("--scores", type=click.Choice(["cosine", "softmax"]), default=Default.scores, help="What EqSim compares.")
+@click.option("--curriculum", is_flag=True, help="Flips: the weakest first.")
+@click.option("--seed", default=Default.seed, show_default=True)
+@click.option("--validate-every", default=Default.validate_every, show_default=True, help="Steps.")
+@click.option("--device", default=Default.device, show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
+@click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default=Default.precision, show_default=True)
+@click.option("--workers", default=Default.workers, show_default=True, help="Threads that read pictures.")
+@click.option("--threads", default=Default.threads, help="Threads of torch; 0 leaves them to torch.")
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def train(ctx: click.Context, datasets: Sequence[str], freeze: str | None, how: str, **given) -> None:
+    """Fine-tune a model and print the losses on what was held out; the same command again resumes."""
+    import pandas as pd
+
+    from vlprobe.storage.store import DEFAULT, Store
+    from vlprobe.training.objective import PARTS, weights
+    from vlprobe.training.trainer import train as tune
+
+    request = Default(datasets=tuple(datasets), freeze=freeze or "", **given)
+    with Bar() as bar:
+        card = tune(request, Store(ctx.obj or DEFAULT).root, bar.update)
+    trained, judged = weights(request.loss), card["held_out"]
+    rows = [
+        (name, trained.get(name, 0.0), judged["before"][name], judged["after"][name], PARTS[name])
+        for name in judged["after"]
+    ]
+    print_table(pd.DataFrame(rows, columns=["part", "weight", "before", "after", "meaning"]), how)
+    click.echo(f"Probe it as {card['tuned']}", err=True)
+
+
+@click.command("train-demo")
+@click.option("--loss", type=click.Choice(["softmax", "sigmoid"]), default="softmax", show_default=True)
+@click.option("--steps", default=900, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+@click.option("--threads", default=2, show_default=True)
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), required=True)
+def train_demo(loss: str, steps: int, seed: int, threads: int, output: Path) -> None:
+    """Train one of the tiny demo models on the demo world's training scenes."""
+    from vlprobe.training import scratch
+
+    with Bar() as bar:
+        scratch.train(loss, steps, seed, threads, output, bar.update)
+    click.echo(str(output))

@@ -1,0 +1,32 @@
+"""`vlprobe verify`: whether the cache is still what was written."""
+
+import click
+
+
+@click.command()
+@click.option("--repair", is_flag=True, help="Remove what is damaged, so that the same runs make it anew.")
+@click.pass_context
+def verify(ctx: click.Context, repair: bool) -> None:
+    """Compare what is stored with its checksums; exit code 1 where something is damaged.
+
+    One line on stdout for each damage. With --repair they go; then the same `vlprobe run` makes them again.
+    """
+    from vlprobe.runs import verify
+    from vlprobe.storage.store import DEFAULT, Store
+
+    store = Store(ctx.obj or DEFAULT)
+    if repair:
+        store.permitted()
+    found = verify.damages(store)
+    for damage in found:
+        click.echo(f"{damage.path}: {damage.why}")
+    still = verify.damages(store, again=found) if repair and found else []  # not what was made anew meanwhile
+    verify.repair(still)
+    gone = sum(bool(damage.drop) for damage in still)
+    if not found:
+        click.echo("Everything is as it was written.", err=True)
+    elif repair:
+        click.echo(f"{gone} of {len(found)} removed. The runs that they belong to make them again.", err=True)
+    else:
+        click.echo(f"{len(found)} damaged. `vlprobe verify --repair` removes what can be made again.", err=True)
+    ctx.exit(1 if found and not (repair and all(damage.drop for damage in found)) else 0)

@@ -1,0 +1,53 @@
+"""Who may look, and who may change something: sign-in, and the read-only mode of public demos."""
+
+import streamlit as st
+from streamlit.errors import StreamlitAuthError
+
+from vlprobe.dashboard import uploads
+from vlprobe.dashboard.state import plain, quiet
+from vlprobe.storage import access
+
+
+def admit() -> None:
+    """Lets people in who signed in, where that is asked for; everybody else is shown a button, and the page stops.
+
+    It is asked for by `vlprobe dashboard --sign-in`, and wherever Streamlit's secrets configure a provider. Who is not
+    let in cannot upload either.
+    """
+    signed_in = st.user.get("is_logged_in")
+    if signed_in is None and not access.sign_in():
+        uploads.allow()
+        return
+    who = str(st.user.get("email", ""))
+    if not signed_in:
+        uploads.refuse()
+        st.title("vlprobe")
+        st.markdown("This dashboard is for people who sign in.")
+        st.button("Sign in", type="primary", icon=":material/login:", key="sign_in", on_click=_sign_in)
+        if problem := st.session_state.pop("sign_in_problem", ""):
+            st.error(plain(problem), icon=":material/error:")
+        st.stop()
+    if not access.allowed(who, st.user.get("email_verified") is True):
+        uploads.refuse()
+        st.title("vlprobe")
+        st.error(f"{plain(who) or 'This account'} may not see this dashboard. Ask whoever serves it to let you in.")
+        st.button("Sign out", key="sign_out", on_click=st.logout)
+        st.stop()
+    uploads.allow()
+    with st.sidebar:
+        st.button("Sign out", key="sign_out", on_click=st.logout, help=plain(who))
+
+
+def _sign_in() -> None:
+    try:
+        st.login()
+    except StreamlitAuthError as error:
+        st.session_state["sign_in_problem"] = f"Nobody can sign in yet: {str(error).splitlines()[0].strip()}"
+
+
+def changes(what: str) -> bool:
+    """Whether things can be changed here; where they cannot, says so in place of `what` could be done."""
+    if not access.read_only():
+        return True
+    quiet(f"This is a read-only demo. {what}")
+    return False

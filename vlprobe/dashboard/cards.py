@@ -1,0 +1,89 @@
+"""Cases that pass a filter, a page of cards at a time, and what they ask in a sentence."""
+
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.card import card, case_pictures, chips, shown
+from vlprobe.dashboard.case import details
+from vlprobe.dashboard.export import link, selection
+from vlprobe.dashboard.filters import sorting
+from vlprobe.dashboard.state import Questions, counts, plain, quiet, store, turn, view
+from vlprobe.render.html import cards as html_cards
+from vlprobe.storage import annotations
+from vlprobe.views.filter import Filter
+
+SIZE = 12  # cards on a page
+WIDE = 340  # of cards with several pictures; pixels
+
+
+def cards(asked: Questions, chosen: Filter) -> None:
+    """One page of cards, how many there are in all, the order, ways to take them along, and the details of one."""
+    bar = st.columns([2, 3], vertical_alignment="bottom")
+    total = counts(asked, chosen)[chosen.outcome]
+    with bar[0]:
+        page = turn(total, SIZE)
+    with bar[1], st.container(horizontal=True, vertical_alignment="bottom"):
+        sorting(chosen)
+        link()
+        selection(asked, chosen, total)
+    table, _ = view(views.cases.failures, asked.key, chosen, page, SIZE)
+    if table.empty:
+        st.info("No case passes these filters. Widen them, or choose another outcome.", icon=":material/search_off:")
+    else:
+        _grid(asked, chosen, table)
+    if "case" in st.query_params:
+        details(asked, chosen, SIZE)
+
+
+def _grid(asked: Questions, chosen: Filter, table: pd.DataFrame) -> None:
+    said = html_cards.by_case(view(views.cases.answers, asked.key, tuple(table["case"].tolist()), shown(asked, chosen)))
+    ours = {one.case: one for one in annotations.read(store(), asked.key).said}
+    if chosen.kind in html_cards.LEGENDS:
+        quiet(html_cards.LEGENDS[chosen.kind])
+    grid = st.grid(
+        min_column_width=WIDE if chosen.kind in ("pair", "t2i", "ranking") else 245,
+        border=True,
+        gap="small",
+        key="cards",
+    )
+    for row in table.itertuples():
+        with grid.cell():
+            own = said[row.case]
+            case_pictures(row, own[chosen.model], 480)
+            st.html(card(row, own, asked, chosen) + chips(ours.get(row.case)))
+            st.button("Details", key=f"open_{row.case}", on_click=_open, args=(row.id,), width="stretch")
+
+
+def _open(case_id: str) -> None:
+    st.query_params["case"] = case_id
+
+
+def summary(asked: Questions, chosen: Filter) -> None:
+    """How often the model is fooled, in a sentence."""
+    counted = counts(asked, replace(chosen, other_outcome="", within=()))  # whatever the other says
+    model = plain(chosen.model)
+    if chosen.kind == "paraphrase":
+        st.markdown(
+            f"**{counted['all']:,}** rewordings kept a caption's meaning, so the score of {model} should stay too. "
+            f"The cards show how far it moved; it stayed exactly the same **{counted['tied']:,}** times."
+        )
+    elif chosen.kind == "ranking":
+        st.markdown(
+            f"**{counted['all']:,}** queries were asked in several wordings, so {model} should rank the same pictures "
+            "first. Moved is the share of the first 100 that two wordings do not have in common (of the "
+            "first 10 in a small gallery, or where an approximate search looks up fewer than 100; in a gallery of at "
+            f"most 10: 1 minus the rank correlation); nothing moved **{counted['tied']:,}** times."
+        )
+    elif counted["all"]:
+        share = f"{100 * counted['fooled'] / counted['all']:.1f} %"
+        ties = f", {counted['tied']:,} of them by a tie" if counted["tied"] else ""
+        several = chosen.kind in ("pair", "t2t") or (chosen.kind == "i2t" and asked.probe != "rococo")
+        st.markdown(
+            f"{html_cards.asked(asked.probe, chosen.kind)} {model} was fooled **{counted['fooled']:,}** times of "
+            f"**{counted['all']:,}** ({share}){ties}. "
+            "The margin is the score of what should win minus the score of what should lose"
+            f"{', at the comparison that comes out worst' if several else ''}."
+        )

@@ -1,0 +1,108 @@
+"""Figures and what belongs beside them: how to read them, and links from a model to its cases."""
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.state import Questions, plain, quiet, view
+from vlprobe.render import charts, numbers
+from vlprobe.render.words import HEADLINES, named, order
+from vlprobe.types import Metric
+
+ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
+GUESSING = "On the dotted line a model only guesses."
+WORDS_ALONE = "counting shared words"
+
+
+def chart(figure: go.Figure, key: str, alt: str, chosen: bool = False) -> list[dict]:
+    """A figure in the page's theme, its letters dark enough to read; `alt` says it to those who cannot see it.
+
+    Returns:
+        The points that were clicked, where they can be `chosen`.
+    """
+    inked(figure)
+    config = {"displayModeBar": False, "scrollZoom": False}
+    if not chosen:
+        st.plotly_chart(figure, key=key, alt=alt, config=config)
+        return []
+    event = st.plotly_chart(figure, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points")
+    return event["selection"]["points"]
+
+
+def inked(figure: go.Figure) -> go.Figure:
+    """The figure with letters dark enough to read in the page's theme."""
+    ink = "#d5dae2" if st.context.theme.type == "dark" else "#3a4454"
+    figure.update_layout(font_color=ink, legend_font_color=ink)
+    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
+    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
+    return figure
+
+
+def headlines(asked: Questions, averaging: str, unit: str) -> None:
+    """The headline numbers, a row each."""
+    table = view(views.estimates.estimates, asked.key, "all", averaging, unit).dropna(subset=["value"])
+    there = set(table["metric"])
+    metrics = {name: asked.metrics[name] for name in HEADLINES.get(asked.probe, ()) if name in there}
+    if not metrics:
+        return
+    figure = charts.dots.headlines(table, metrics, unit, asked.looks, view(views.papers.chances, asked.key))
+    left, right = st.columns([5, 2], gap="medium")
+    with left:
+        chart(figure, "headlines", "A row a number, a mark a model; the table has the numbers.")
+    with right:
+        links(asked)
+        quiet(ARMS + GUESSING)
+
+
+def links(asked: Questions) -> None:
+    """From a model to what fools it."""
+    word = "What moves" if asked.probe == "prsm" else "What fools"
+    for model in asked.models:
+        st.page_link(
+            "pages/failures.py",
+            label=f"{word} {plain(model)}",
+            icon=":material/image_search:",
+            query_params={"set": asked.key, "model": model},
+        )
+
+
+def by_subtype(asked: Questions, metric: Metric) -> None:
+    """One metric, a row for each kind of question; nothing where it was not asked."""
+    table = view(views.estimates.estimates, asked.key, "subtype")
+    table = table[table["metric"] == metric.name].dropna(subset=["value"])
+    if table.empty:
+        quiet(f"{metric.label}: not asked here.")
+        return
+    names = {name: named(name) for name in sorted(table["slice"].unique(), key=order)}
+    known = view(views.papers.chances, asked.key)[metric.name]
+    figure = charts.dots.dots(table, metric, "cosine", names, asked.looks, dict.fromkeys(names, known))
+    figure.update_xaxes(title=numbers.WAYS[metric.direction], title_standoff=8)
+    st.markdown(f"**{metric.label.rpartition(': ')[2]}**")
+    chart(figure, metric.name, f"{metric.label} by what was asked, a mark a model.")
+
+
+def triplets(asked: Questions) -> None:
+    """VISLA's accuracies by subset, with what counting shared words gets; guessing is one in three."""
+    table = view(views.estimates.estimates, asked.key, "subtype").dropna(subset=["value"])
+    measured = [name for name in HEADLINES["visla"] if name in set(table["metric"])]
+    words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == asked.models[0])]
+    words = words.assign(metric="t2t_accuracy", model=WORDS_ALONE)
+    table = pd.concat([table[table["metric"].isin(measured)], words])
+    rows, known = {}, {}
+    for name in measured:
+        for part in sorted(table.loc[table["metric"] == name, "slice"].unique()):
+            key = f"{name} {part}"
+            rows[key] = f"{asked.metrics[name].label}, {named(part).lower()}" if part else asked.metrics[name].label
+            known[key] = asked.metrics[name].chance
+    if not rows:
+        return
+    table = table.assign(slice=table["metric"] + " " + table["slice"])
+    looks = dict(asked.looks) | {WORDS_ALONE: (charts.theme.QUIET, "x")}
+    figure = charts.dots.dots(table, asked.metrics[measured[0]], "cosine", rows, looks, known)
+    figure.update_xaxes(title="Accuracy · higher is better", range=[-0.02, 1.02])
+    chart(figure, "triplets", "Accuracy by subset, a mark a model; the table has the numbers.")
+    quiet(
+        ARMS + GUESSING + " The grey cross needs no model: it takes the two texts that share most words to mean the "
+        "same. A model has to beat it."
+    )

@@ -1,0 +1,330 @@
+"""The papers' figures, made again of one's own runs, with what they print beside them where they print numbers."""
+
+import math
+
+import numpy as np
+import streamlit as st
+from PIL import ImageOps
+
+from vlprobe import views
+from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.card import changed
+from vlprobe.dashboard.chart_panels import ARMS, GUESSING, chart
+from vlprobe.dashboard.jobs import begin
+from vlprobe.dashboard.loaded import at_hand, loaded
+from vlprobe.dashboard.state import Questions, attempt, choose, plain, quiet, turn, view
+from vlprobe.dashboard.tradeoff import mentioned
+from vlprobe.errors import VlprobeError
+from vlprobe.perturb import influence, substitution
+from vlprobe.render import charts, numbers
+from vlprobe.render.html.elements import tag
+from vlprobe.render.html.influence import heat, legend, line, strongest, worded
+from vlprobe.render.words import named, order
+from vlprobe.runs.playground import Player
+from vlprobe.runs.request import Request
+from vlprobe.scoring import pictures
+from vlprobe.types import Metric, Picture
+from vlprobe.views.figures import DEPTHS, lure_steps, printed_depths, printed_severity, severity_steps
+from vlprobe.views.filter import Filter
+from vlprobe.views.tradeoff import printed
+
+MEASURES = {"drop_rate": "Drop rate", "rsms": "Altered on top (RSMS)"}
+EDITS = {
+    "rand-voca": "Random words",
+    "same-concept": "Same concept",
+    "diff-concept": "Another concept",
+    "danger": "Danger words",
+    "mix": "Mixed pictures",
+    "patch": "Patched pictures",
+}
+PICTURES = ("mix", "patch")
+# What EqBen's table 4 prints by kind, under the names of the demo's subsets
+KUBRIC = {"location": "location", "counting": "number", "attribute": "color"}
+SCORES = ("text_score", "image_score", "group_score")
+CAPTIONS = 5  # coloured at once
+FEW = 5  # triplets; of fewer no accuracy is drawn
+SIDE = 480  # pixels of a picture with its parts
+
+
+def severity(asked: Questions) -> None:
+    """RoCOCO's measures over how much was altered, and a button that asks what is missing."""
+    with st.container(horizontal=True):
+        edit = choose("What is altered", "edit", EDITS, "mix")
+        measure = choose("Measured by", "measure", MEASURES, "drop_rate", segments=True)
+    metric = asked.metrics[f"{'t2i' if edit in PICTURES else 'i2t'}_{measure}"]
+    steps = severity_steps(edit)
+    table = view(views.figures.severity, asked.key, metric.name)
+    table = table[table["slice"].isin(steps)]
+    paper = printed_severity(edit, metric.name)
+    across = "Share of the picture taken from another" if edit in PICTURES else "Words exchanged in a caption"
+    figure = charts.tradeoff.curves(table, metric, "cosine", asked.looks, steps, across, paper)
+    chart(figure, "severity", f"{metric.label} over how much was altered, a line a model.")
+    hollow = " Hollow and grey: as the paper prints its models on COCO." if len(paper) else ""
+    quiet(
+        "How to read it: lower is better. A model that sees the alteration falls to the right, because more of it is "
+        f"wrong; one that stays high takes almost anything for the original. {ARMS.strip()}{hollow}"
+    )
+    _missing(asked, edit, steps, set(table["slice"]))
+
+
+def _missing(asked: Questions, edit: str, steps: dict[str, str], stored: set[str]) -> None:
+    left = {name: words for name, words in steps.items() if name not in stored}
+    if not left:
+        return
+    there = ", ".join(words for name, words in steps.items() if name in stored) or "none"
+    unit = "of the picture" if edit in PICTURES else "words"
+    told = ", ".join(left.values())
+    quiet(f"Stored of this alteration: {there}. Not asked yet: {told} {unit}.")
+    if not changes("The missing strengths cannot be asked here."):
+        return
+    how = view(views.figures.asked_how, asked.key)
+    lists = {"policies": [], "pictures": list(left)} if edit in PICTURES else {"policies": list(left), "pictures": []}
+    request = Request(
+        asked.models, how["dataset"], asked.probe, how["options"] | lists, seed=how["seed"], limit=how["limit"]
+    )
+    icon = ":material/play_arrow:"
+    st.button(f"Run it with {told} {unit}", icon=icon, key="ask_severity", on_click=attempt, args=(begin, request))
+
+
+def deviations(asked: Questions, unit: str) -> None:
+    """EqBen's equivariance deviation, spread over the pairs of all subsets or of one."""
+    metric = asked.metrics["equivariance_deviation"]
+    subset = choose("Subset", "subset", _subsets(asked, metric), "")
+    table = view(views.papers.deviations, asked.key, unit, subset)
+    if table.empty:
+        quiet("No case here has two pictures.")
+        return
+    chart(
+        charts.dots.distribution(table, metric, unit, asked.looks),
+        "deviations",
+        f"{metric.label}, shares of the pairs.",
+    )
+    scores = view(views.estimates.estimates, asked.key, "subtype" if subset else "all")
+    scores = scores[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
+    told = ", ".join(f"{row.model} {numbers.number(row.value, 'rate')}" for row in scores.itertuples())
+    quiet(
+        "How to read it: a model that answers equally to equal changes piles up at 0; the last step has all beyond. "
+        "Compare models in spreads: one that uses a wider range of cosines deviates more in cosines for that reason "
+        f"alone. Group scores of the same pairs: {told}."
+    )
+
+
+def _subsets(asked: Questions, metric: Metric) -> dict[str, str]:
+    table = view(views.estimates.estimates, asked.key, "subtype").dropna(subset=["value"])
+    names = sorted(table.loc[table["metric"] == metric.name, "slice"].unique(), key=order)
+    return {"": "All", **{name: named(name) for name in names if name}}
+
+
+def subsets(asked: Questions) -> None:
+    """EqBen's scores, a row a subset."""
+    known = {name: asked.metrics[name] for name in SCORES}
+    names = {name: metric.label for name, metric in known.items()}
+    metric = known[choose("Measured by", "score", names, "group_score", segments=True)]
+    table = view(views.estimates.estimates, asked.key, "subtype").dropna(subset=["value"])
+    table = table[table["metric"] == metric.name]
+    if table.empty:
+        quiet("No case here has two pictures.")
+        return
+    rows = {name: named(name) for name in sorted(table["slice"].unique(), key=order)}
+    figure = charts.dots.dots(table, metric, "cosine", rows, asked.looks, dict.fromkeys(rows, metric.chance))
+    paper = printed("eqben", 4, metric.name)
+    paper = paper.assign(slice=paper["slice"].map(KUBRIC))
+    paper = paper[paper["slice"].isin(rows)]
+    if len(paper):
+        charts.tradeoff.beside(figure, paper, list(rows), "rate")
+    chart(figure, "subsets", f"{metric.label} of each subset, a mark a model.")
+    hollow = " Hollow: what table 4 prints of Kubric's location, counting and attribute." if len(paper) else ""
+    quiet(f"How to read it: right is better, and rows far apart are different skills. {ARMS}{GUESSING}{hollow}")
+
+
+def lexical(asked: Questions) -> None:
+    """VISLA's edit distances, and how accuracy follows shared words."""
+    known = view(views.estimates.choices, asked.key)
+    parts = {name: named(name) for name in known.loc[known["kind"] == "t2t", "subtype"].unique() if name}
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**How alike the captions look**")
+        subset = choose("Subset", "subset", {"all": "All", **parts}, "spatial" if "spatial" in parts else "all")
+        table = view(views.figures.edit_distances, asked.key, "" if subset == "all" else subset)
+        if table.empty:
+            quiet("No triplet of texts here.")
+            return
+        chart(
+            charts.papers.edit_distances(table),
+            "distances",
+            "Edit distances of the three pairs of captions, in shares.",
+        )
+        quiet(
+            "How to read it: N is the false caption, P1 the true one that looks more like it. Where the line of P1 and "
+            "P2 lies to the right, what means the same looks different, and what looks alike means something else."
+        )
+    with right:
+        st.markdown("**What shared words do to accuracy**")
+        found = view(views.figures.lures, asked.key)
+        found = found[found["n_cases"] >= FEW]
+        metric = asked.metrics["t2t_accuracy"]
+        steps = {name: words for name, words in lure_steps().items() if name in set(found["slice"])}
+        across = "How much shared words mislead (lure)"
+        figure = charts.tradeoff.curves(found, metric, "cosine", asked.looks, steps, across)
+        if (first := "0.00 to 0.25") in steps and next(iter(steps)) != first:
+            charts.papers.turning_point(figure, steps, first, "words mislead")
+        chart(figure, "lures", "Text-to-text accuracy over how much the words mislead, a line a model.")
+        quiet(
+            "How to read it: the lure is the share of words that the false caption has in common with a true one, "
+            "minus that of the two true ones. Left of the line, whoever counts shared words is right, right of it "
+            "wrong: a model that reads stays level, one that counts words falls there. Steps with fewer than "
+            f"{FEW} triplets are left out. {ARMS}{GUESSING}"
+        )
+
+
+def depths(asked: Questions) -> None:
+    """PRSM's overlap by how many first pictures are compared, a panel each kind of rewording."""
+    table = view(views.figures.depths, asked.key)
+    settings = sorted(table["setting"].unique(), key=order)
+    if not settings:
+        quiet("This gallery is too small for an overlap: fewer than eleven pictures.")
+        return
+    papers = {setting: printed_depths(setting) for setting in settings}
+    lowest = min([table["value"].min(), *(own["value"].min() for own in papers.values() if len(own))])
+    mentioned(asked, "hollow: published")
+    for place, setting in zip(st.columns(len(settings)), settings, strict=True):
+        own = table[table["setting"] == setting]
+        paper = papers[setting]
+        steps = {depth: f"{int(depth):,}" for depth in DEPTHS if depth in {*own["slice"], *paper["slice"]}}
+        metric = asked.metrics["prsm_local_100"]
+        with place:
+            st.markdown(f"**{plain(named(setting))}**")
+            figure = charts.tradeoff.curves(own, metric, "cosine", asked.looks, steps, "First pictures compared", paper)
+            figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
+            figure.update_layout(showlegend=False, height=280, margin_t=5)
+            chart(figure, f"depth_{setting}", f"Overlap by depth, {named(setting)}, a line a model.")
+    size = view(views.papers.gallery_size, asked.key)
+    quiet(
+        "How to read it: the paper has no figure; these are its table's numbers as curves. Up is steadier. The "
+        "overlap of everything is 1, so a curve rises with the share of the gallery that is compared: a gallery of "
+        f"{'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the paper. {ARMS}"
+    )
+
+
+def word_influence(asked: Questions) -> None:
+    """RoCOCO's figure 7: how much each word of a few captions does to their embedding, for a model of choice."""
+    name = choose("Model that reads", "reader", {model: model for model in asked.models}, asked.models[0])
+    model = _encoder(name, "encode_texts", "texts")
+    if model is None:
+        return
+    total = view(views.figures.captions, asked.key, 1, CAPTIONS)[1]
+    shown, _ = view(views.figures.captions, asked.key, turn(total, CAPTIONS, "captions"), CAPTIONS)
+    try:
+        with st.spinner("Reading the captions"):
+            scores, nouns = _influences(name, tuple(shown))
+    except VlprobeError as error:
+        quiet(str(error))
+        return
+    most = strongest([score for own in scores for score in own.values()])
+    rows = []
+    for caption, own, least in zip(shown, scores, nouns, strict=True):
+        told = tag("p", f"Noun that does least: {least or '-'}", class_="vp-quiet vp-small")
+        rows.append(f"{line(*worded(caption, own), most)}{told}<br>")
+    st.html("".join(rows) + legend([0.0, most], "does nothing", "does most"))
+    quiet(
+        "How to read it: the number is how far the caption's embedding moves when the word is taken out (1 - cosine). "
+        "Who exchanges a noun that does little fools this model best: what the caption says changes, what the model "
+        "sees of it hardly does."
+    )
+
+
+def occlusion(asked: Questions) -> None:
+    """RoCOCO's figure 8: which parts of a picture decide its embedding, on one failure of a model of choice."""
+    name = choose("Model that looks", "looker", {model: model for model in asked.models}, asked.models[0])
+    kinds = set(view(views.estimates.choices, asked.key)["kind"])
+    chosen = Filter(name, "t2i" if "t2i" in kinds else "i2t")
+    total = view(views.cases.outcomes, asked.key, chosen)["fooled"]
+    if not total:
+        quiet(f"{name} was not fooled here, so there is no failure to look into.")
+        return
+    model = _encoder(name, "encode_images", "pictures")
+    if model is None:
+        return
+    table, _ = view(views.cases.failures, asked.key, chosen, turn(total, 1, "failure"), 1)
+    row = next(table.itertuples())
+    said = view(views.cases.answers, asked.key, (int(row.case),)).set_index("model").loc[name]
+    shown = {"The right picture": row.images[0]} | (
+        {"What came first instead": said["top"]} if row.kind == "t2i" else {}
+    )
+    st.html(tag("p", f"Asked for: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {said['top']}"))
+    for place, (title, picture) in zip(st.columns(2, gap="medium"), shown.items(), strict=False):
+        with place:
+            _part(title, picture, name)
+    quiet(
+        "How to read it: orange parts decide what the model sees, pale ones it hardly notices. Each of the 16 was made "
+        "black in turn; the number is how far the embedding moved (1 - cosine), and the frame is around the strongest. "
+        "A mixed or patched picture still comes first where the parts that decide were left alone."
+    )
+
+
+def _part(title: str, picture: str, name: str) -> None:
+    st.markdown(f"**{title}**")
+    try:
+        image = pictures.open_picture(Picture.named(picture))
+        with st.spinner("Looking at its parts"):
+            values = _occlusion(name, picture, changed(Picture.named(picture)))
+    except VlprobeError as error:
+        quiet(str(error))
+        return
+    if not np.isfinite(values).all():
+        quiet(f"{name} gives embeddings that are not numbers, so nothing can be said of the parts.")
+        return
+    row, column = np.unravel_index(np.argmax(values), values.shape)
+    told = f"strongest in row {row + 1}, column {column + 1}: {values[row, column]:.3f}"
+    least = float(values.min())
+    large = heat(ImageOps.contain(image, (SIDE, SIDE)), values, least)
+    st.image(large, width="stretch", alt=f"{title}, {told}")
+    st.html(
+        legend(values, "moves least", "moves most", least) + tag("p", told.capitalize(), class_="vp-quiet vp-small")
+    )
+
+
+def _encoder(name: str, does: str, what: str) -> Player | None:
+    """The model, loaded at once where that takes a moment, else after a press; None where it cannot be had."""
+    ready = st.session_state.setdefault("figures_loaded", set())
+    if not at_hand(name) and name not in ready:
+        if not changes(f"{name} cannot be loaded here."):
+            return None
+        if not st.button(f"Load {plain(name)}", icon=":material/download:", key=f"load_{does}"):
+            quiet("Loading may take a while, and fetches weights that are not on this machine.")
+            return None
+    try:
+        player = loaded(name)
+    except VlprobeError as error:
+        quiet(str(error))
+        return None
+    ready.add(name)
+    if not hasattr(player.model, does):
+        quiet(f"{name} gives no embeddings of {what}, so nothing can be said of their parts. Choose another model.")
+        return None
+    return player
+
+
+@st.cache_data(max_entries=100, show_spinner=False)
+def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, float]], list[str]]:
+    """For each caption how far the embedding moves without a word, by its start; and the noun that moves it least."""
+    words = [influence.word_spans(caption) for caption in captions]
+    nouns = [[(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions]
+    by_word, by_noun = (influence.influence(captions, spans, [loaded(name).texts]) for spans in (words, nouns))
+    least = [
+        min(((own[start], caption[start:end]) for start, end in spans), default=((), ""))[1]
+        for caption, spans, own in zip(captions, nouns, by_noun, strict=True)
+    ]
+    return [{start: score for start, (score,) in own.items()} for own in by_word], least
+
+
+@st.cache_data(max_entries=100, show_spinner=False)
+def _occlusion(name: str, picture: str, changed: int) -> np.ndarray:
+    """How far a picture's embedding moves without each of its 16 parts, shape (4, 4); `changed` is its file's time."""
+    player = loaded(name)
+
+    def encode(images):
+        rows = player.look(images)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # several vectors a picture count as one
+
+    return 1 - influence.occlusion_map(pictures.open_picture(Picture.named(picture)), encode)

@@ -1,0 +1,273 @@
+"""What pages share. A page begins with `ui.enter()` and then says, top to bottom, what it shows.
+
+To add a page: a file in `pages/`, and a line in PAGES.
+"""
+
+import contextvars
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe import __version__, views
+from vlprobe.dashboard.access import admit
+from vlprobe.dashboard.cards import cards, summary
+from vlprobe.dashboard.chart_panels import by_subtype, chart, triplets
+from vlprobe.dashboard.compare import compared, differences, in_words, margins
+from vlprobe.dashboard.export import report_button, shelf
+from vlprobe.dashboard.figures import depths, deviations, lexical, occlusion, severity, subsets, word_influence
+from vlprobe.dashboard.filters import filters
+from vlprobe.dashboard.form import form
+from vlprobe.dashboard.jobs import demo_button, panel, past, probe_button, watched
+from vlprobe.dashboard.models import checks, erased, examined, passport, verdict
+from vlprobe.dashboard.papers import paper
+from vlprobe.dashboard.playground import playground
+from vlprobe.dashboard.repair import changed, probe_tuned, repaired, seeds
+from vlprobe.dashboard.state import Questions, arrival, choose, glance, plain, questions, quiet, store, tag, view
+from vlprobe.dashboard.tables import about, explain, headline, slices
+from vlprobe.dashboard.tour import tour
+from vlprobe.dashboard.tradeoff import headline_figure, strength, trade_off, types, wordings
+from vlprobe.dashboard.training import training_form, trainings
+from vlprobe.dashboard.verify import left_out, said, stored, way_out
+from vlprobe.errors import VlprobeError
+from vlprobe.render.html.style import style
+from vlprobe.render.html.tables import BOLD
+from vlprobe.render.report import selection
+from vlprobe.render.words import AGREED, HEADLINES, SENTENCES, by_words, named, order
+from vlprobe.types import Metric
+
+__all__ = [
+    "AGREED",
+    "BOLD",
+    "about",
+    "by_subtype",
+    "cards",
+    "changed",
+    "chart",
+    "checks",
+    "compared",
+    "depths",
+    "deviations",
+    "differences",
+    "erased",
+    "examined",
+    "explain",
+    "filters",
+    "form",
+    "headline",
+    "headline_figure",
+    "in_words",
+    "lexical",
+    "margins",
+    "occlusion",
+    "paper",
+    "passport",
+    "past",
+    "playground",
+    "probe_tuned",
+    "questions",
+    "quiet",
+    "repaired",
+    "report_button",
+    "seeds",
+    "severity",
+    "shelf",
+    "slices",
+    "stored",
+    "strength",
+    "subsets",
+    "summary",
+    "trade_off",
+    "training_form",
+    "trainings",
+    "triplets",
+    "types",
+    "verdict",
+    "view",
+    "word_influence",
+    "wordings",
+]
+
+PAGES = {  # no sections: Streamlit puts their names into the list in a way that screen readers stumble over
+    "overview": ("Overview", ":material/scatter_plot:"),
+    "run": ("Run", ":material/play_circle:"),
+    "failures": ("Failures", ":material/image_search:"),
+    "playground": ("Playground", ":material/draw:"),
+    "compare": ("Compare", ":material/compare_arrows:"),
+    "repair": ("Repair", ":material/build:"),
+    "breakdown": ("Breakdown", ":material/bar_chart:"),
+    "tradeoff": ("Trade-off", ":material/balance:"),
+    "retrieval": ("Retrieval", ":material/search:"),
+    "pairs": ("Pairs", ":material/compare:"),
+    "triplets": ("Triplets", ":material/change_history:"),
+    "rankings": ("Rankings", ":material/format_list_numbered:"),
+    "models": ("Models", ":material/health_and_safety:"),
+}
+HOME = "overview"  # the page at the dashboard's bare address; its own name leads there
+WELCOME = """<div class="vp-card vp-welcome">
+<p>vlprobe shows where models that match pictures with captions are fooled. It asks questions such as: does a picture
+of a red dog fit the true caption better than the wrong one?</p>
+<p class="vp-caption"><small>True caption</small><br>A <del>red</del> dog is sitting on a bench.</p>
+<p class="vp-caption"><small>Made wrong: colour</small><br>A <ins>blue</ins> dog is sitting on a bench.</p>
+<p>The demo asks three tiny models about 500 drawn pictures. It needs no network and takes a minute or two.</p>
+</div>"""
+UNITS = {"cosine": "Cosine", "spread": "Spreads"}
+AVERAGING = {"macro": "By caption (macro)", "micro": "By edit (micro)"}
+_framed = contextvars.ContextVar("framed", default=False)
+
+
+def main() -> None:
+    """The frame around every page."""
+    st.set_page_config(page_icon="🔎", layout="wide")
+    pages = [
+        st.Page(
+            f"pages/{name}.py", title=title, icon=icon, default=name == HOME, url_path="home" if name == HOME else name
+        )
+        for name, (title, icon) in PAGES.items()
+    ]
+    pages.append(st.Page(_home, title=PAGES[HOME][0], url_path=HOME, visibility="hidden"))
+    page = st.navigation(pages, expanded=True)  # all of them, not a first dozen
+    st.set_page_config(page_title=f"{page.title} · vlprobe")
+    st.html(style(st.context.theme.type))
+    admit()
+    st.sidebar.html(tag("p", f"vlprobe {__version__} · results in {store().address}", class_="vp-quiet"))
+    token = _framed.set(True)
+    try:
+        if problem := st.session_state.pop("problem", ""):
+            st.error(plain(problem), icon=":material/error:")
+        with glance():
+            if unreached := store().unreached:
+                st.warning(f"Shown is what this machine has. {plain(unreached)}", icon=":material/cloud_off:")
+            left_out()
+            with arrival():
+                page.run()
+    except VlprobeError as error:
+        st.error(plain(said(str(error))), icon=":material/error:")
+        way_out(error)
+    finally:
+        _framed.reset(token)
+
+
+def _home() -> None:
+    """Leads from the first page's name to its address, which is that of the dashboard, with all that a link says."""
+    st.switch_page(f"pages/{HOME}.py", query_params={name: st.query_params.get_all(name) for name in st.query_params})
+
+
+def enter() -> None:
+    """Begins a page. One that was reached without the frame (a link to a fresh server) gets the frame first."""
+    if not _framed.get():
+        main()
+        st.stop()
+
+
+def first_start() -> None:
+    """With nothing stored: what this is, and one button. Shows the job that the URL names, above everything else."""
+    job = watched()
+    if job is not None and job.state != "done":
+        panel(job)
+    if view(views.runs.runs).empty:
+        if job is None:
+            st.html(WELCOME)
+            demo_button()
+            st.page_link("pages/run.py", label="Or run your own models and pictures", icon=":material/tune:")
+            tour(open_=True)
+        st.stop()
+    tour()
+
+
+def begin(probe: str) -> Questions:
+    """The question sets of one probe. Without any: a button that asks its questions of the demo models, and stops."""
+    st.markdown(SENTENCES[probe])
+    job = watched()
+    mine = job is not None and job.request.probe == probe
+    if mine and job.state != "done":
+        panel(job)
+    if (view(views.runs.question_sets)["probe"] == probe).any():
+        return questions(probe)
+    if not mine:
+        st.info("Nobody was asked these questions yet.", icon=":material/info:")
+        probe_button(probe)
+    st.stop()
+
+
+def sentence(asked: Questions) -> None:
+    """What the chosen probe shows, and which way is good."""
+    st.markdown(SENTENCES.get(asked.probe, ""))
+
+
+def unit(asked: Questions, *names: str) -> str:
+    """Cosines as they are, or in the model's own spread; not asked where no metric (of these names) is a cosine."""
+    if not any(asked.metrics[name].unit == "cosine" for name in names or asked.metrics):
+        return "cosine"
+    help_ = (
+        "Models use different ranges of cosines. In spreads, each gap is divided by how much the model's similarity "
+        "varies over pictures and captions that do not belong together, so that models can be compared."
+    )
+    return choose("Unit of gaps", "unit", UNITS, "cosine", segments=True, help_=help_)
+
+
+def averaging(asked: Questions, metric: Metric | None = None) -> str:
+    """Macro or micro; not asked where the metric has one of them only, or both are the same."""
+    if metric is not None and len(metric.averaging) == 1:
+        return metric.averaging[0]
+    if not view(views.estimates.averaging_matters, asked.key):
+        return "macro"
+    help_ = "Macro: the mean of each caption's edits first, then of captions. Micro: all edits pooled."
+    return choose("Average", "average", AVERAGING, "macro", segments=True, help_=help_)
+
+
+def metric(asked: Questions) -> Metric:
+    """One of the probe's metrics, of those that have a value."""
+    known = set(view(views.estimates.estimates, asked.key).dropna(subset=["value"])["metric"])
+    options = {key: own.label for key, own in asked.metrics.items() if key in known}
+    first = next((name for name in HEADLINES.get(asked.probe, ()) if name in options), next(iter(options)))
+    return asked.metrics[choose("Metric", "metric", options, first)]
+
+
+def by(asked: Questions) -> str:
+    """What to take the numbers apart by."""
+    options = {name: by_words(asked.probe, name) for name in view(views.estimates.slices, asked.key)}
+    return choose("Taken apart by", "by", options, next(iter(options)))
+
+
+def sliced(asked: Questions, metric: Metric, by: str, averaging: str, unit: str) -> pd.DataFrame:
+    """The estimates of one metric, a row a model and slice. Without any, says so and stops the page."""
+    table = view(views.estimates.estimates, asked.key, by, averaging, unit)
+    table = table[table["metric"] == metric.name]
+    if table.empty:
+        st.info(f"{metric.label} does not come in these parts. Take it apart by something else.")
+        st.stop()
+    return table
+
+
+def slice_names(table: pd.DataFrame) -> dict[str, str]:
+    """The slices of a table in words and in order."""
+    return {name: named(name) for name in sorted(table["slice"].unique(), key=order)}
+
+
+def watched_job() -> None:
+    """The job that the URL names."""
+    job = watched()
+    if job is not None:
+        panel(job)
+
+
+def notes(asked: Questions) -> None:
+    """What to know before believing a model's numbers, such as that it was never trained."""
+    if versions := view(views.runs.version_notes, asked.key):
+        st.warning("\n".join(f"- {plain(note)}" for note in versions), icon=":material/history:")
+    stored = view(views.runs.runs_of, asked.key)
+    own = stored[stored["note"] != ""]
+    if len(own):
+        lines = [f"- {plain(row.model)}: {plain(row.note)}" for row in own.itertuples()]
+        st.info("\n".join(lines), icon=":material/info:")
+
+
+def download(table: pd.DataFrame, name: str) -> None:
+    """The table that is shown, as CSV."""
+    st.download_button(
+        "Download as CSV",
+        table.map(selection.defused).to_csv(index=False),
+        f"vlprobe_{name}.csv",
+        "text/csv",
+        icon=":material/download:",
+    )

@@ -1,0 +1,27 @@
+"""A paper's table with one's own runs, and the picker of it."""
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.state import Questions, choose, quiet, view
+from vlprobe.render.html import papers
+from vlprobe.views.papers import PaperTable, paper_tables
+
+
+def paper(asked: Questions) -> PaperTable:
+    """A picker of the paper's tables, and the one that is picked."""
+    tables = {str(table.number): table for table in paper_tables(asked.probe)}
+    number = next(iter(tables))
+    if len(tables) > 1:
+        names = {name: f"Table {name}: {table.title}" for name, table in tables.items()}
+        number = choose("Table of the paper", "table", names, number)
+    table = tables[number]
+    shown = papers.remade(
+        view(views.papers.remade, asked.key, table.number), table, asked.probe, asked.metrics, asked.looks
+    )
+    st.html(shown.table)
+    quiet(shown.remark)
+    if shown.notes:
+        with st.expander(f"Notes on the printed numbers ({shown.n_notes})"):
+            st.html(shown.notes)
+    return table

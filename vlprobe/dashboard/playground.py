@@ -1,0 +1,284 @@
+"""The Playground: a picture, a caption, and every edit of it at once, while one types.
+
+An upload lives in the session and nowhere else, until its owner asks to keep it. The URL names the caption, the models
+and a picture that was picked, never an upload. Models that take long to load are loaded when somebody asks for it.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from vlprobe import registry, views
+from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.loaded import at_hand, loaded
+from vlprobe.dashboard.playground_tools import keeping, link, mixing, opened, photo, why
+from vlprobe.dashboard.state import choose, plain, quiet, store, view
+from vlprobe.errors import VlprobeError
+from vlprobe.render import charts
+from vlprobe.render.html.elements import ordered, tag
+from vlprobe.render.html.playground import glance, table
+from vlprobe.runs import playground as runs_playground
+from vlprobe.runs.playground import Canvas, Exhibit, Player
+from vlprobe.storage import access
+
+MODELS = ("demo:softmax", "demo:sigmoid", "demo:weak")
+START = "demo-00012"  # its caption has a colour, a number and a thing, and the three models differ about it
+SUFFIXES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff")
+LONGEST = 300  # characters of a caption
+PAUSE = "200ms"  # without a key pressed, and the caption is asked about
+MOST_MODELS = 4
+WHICH = {"least": "The least telling", "any": "Drawn by lot"}
+SHOW = {"all": "All edits", "fools": "Only what fools"}
+READ = (
+    "The line in the middle is your caption's own score; left is lower. A wrong caption should land to the left (●). "
+    "At or right of the middle it **fools** the model (✗). Rewordings (◇) should stay in the middle. "
+    "Each model has its own scale, and small differences are drawn larger."
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The picture on the table, and where it comes from."""
+
+    canvas: Canvas
+    about: str  # alternative text
+    caption: str  # that it comes with; nothing: an upload
+    item: str = ""  # of the shelf; nothing: an upload
+
+
+@st.fragment
+def playground() -> None:
+    """The whole page below its title. Typing runs this alone again, not the frame around it."""
+    try:
+        _page()
+    except VlprobeError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+
+
+def _page() -> None:
+    refused = _refused()
+    if refused:
+        st.error(plain(refused), icon=":material/error:")
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        shelf = _shelf()
+        shown = _picture(shelf)
+    if shown is None:
+        with right:
+            st.info("Remove the file, or choose another: then its picture stands here.", icon=":material/image:")
+        return
+    with right:
+        caption = _caption(shown)
+        players = _players()
+        results = st.container()
+    if not caption or not players:
+        with results:
+            st.info("Choose a model." if caption else "Type what the picture shows.", icon=":material/edit:")
+        return
+    stored = view(views.runs.models)
+    looks = charts.styles.styles(stored | {one.name: one.model.digest for one in players if one.name not in stored})
+    st.header("Every edit of your caption")
+    seed, k, which, show = _options()
+    edits, dropped = runs_playground.edits(caption, seed=seed, k=k, players=players if which == "least" else ())
+    answers = runs_playground.score(players, shown.canvas, caption, [edited.text for edited in edits])
+    with results:
+        st.html(glance(edits, answers, looks))
+        st.markdown(READ)
+    rows = table(caption, edits, answers, looks, show == "fools")
+    st.html(rows or tag("p", "No wrong caption fools these models. Change a word, or draw others.", class_="vp-quiet"))
+    for answer in answers:
+        if answer.alike.any():
+            told = (
+                f"{answer.model} cannot tell {answer.alike.sum()} of these edits from each other, so they score alike"
+            )
+            quiet(f"{told}: words that it never learned are one to it.")
+    if dropped:
+        with st.expander("What could not be made, and why"):
+            lines = [tag("p", f"{reason} ({count})", class_="vp-quiet vp-small") for reason, count in dropped.items()]
+            st.html("".join(lines))
+    why(players, shown.canvas, caption)
+    mixing(players, shown.canvas, caption, shelf, shown.item, looks)
+    keeping([player.name for player in players], shown.canvas, caption)
+    link(bool(shown.item))
+
+
+def _shelf() -> dict[str, Exhibit]:
+    """The pictures to pick from: the demo's, or those of a dataset that was run; the URL can name no other."""
+    stored = [name for name in view(views.runs.runs)["dataset"].unique() if not name.startswith("demo")]
+    names = ["demo", *sorted(stored)]
+    name = choose("Pictures of", "from", {name: name for name in names}, "demo") if stored else "demo"
+    try:
+        found = _exhibits(name, str(store().root))
+    except VlprobeError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        found = _exhibits("demo", str(store().root))
+    return {exhibit.id: exhibit for exhibit in found}
+
+
+@st.cache_resource(max_entries=3, show_spinner="Opening the pictures")
+def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
+    return runs_playground.shelf(dataset, store().root)
+
+
+def _picture(shelf: Mapping[str, Exhibit]) -> Shown | None:
+    """The upload if there is one, else the picture that the URL names; None: an upload that cannot be read."""
+    frame = st.container(key="play_picture")
+    first = START if START in shelf else next(iter(shelf))
+    given = st.query_params.get("item", "")
+    item = given if given in shelf else first
+    st.session_state["item"] = item
+    own = st.session_state.get("play_file") is not None  # it is shown until its owner removes it
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            "Picture",
+            list(shelf),
+            key="item",
+            format_func=lambda one: shelf[one].captions[0],
+            on_change=_picked,
+            disabled=own,
+        )
+        others = [one for one in shelf if one != item] or [item]
+        st.button("Another", icon=":material/casino:", key="another", on_click=_pick_one, args=(others,), disabled=own)
+    _uploader()
+    if own and "play_upload" not in st.session_state:
+        return None
+    if own:
+        shown = Shown(st.session_state["play_upload"][1], "The picture that you uploaded", "")
+    else:
+        shown = Shown(opened(shelf[item], "play_opened"), shelf[item].captions[0], shelf[item].captions[0], item)
+    with frame:
+        photo(shown.canvas.draw(), shown.about)
+    return shown
+
+
+def _picked() -> None:
+    st.query_params["item"] = st.session_state["item"]
+    st.session_state["play_fresh"] = True
+
+
+def _pick_one(items: Sequence[str]) -> None:
+    st.session_state["item"] = random.choice(items)
+    _picked()
+
+
+def _refused() -> str:
+    """Decodes a new upload, once; why it cannot be read, "" where it can or there is none.
+
+    It is dropped when its owner removes it or leaves. Nothing is left of an earlier one where this one is refused, so
+    that no answer about another picture can be taken for one about it.
+    """
+    file = None if access.read_only() else st.session_state.get("play_file")
+    decoded = st.session_state.get("play_upload")
+    if file is not None and decoded is not None and decoded[0] == file.file_id:
+        return ""
+    if st.session_state.pop("play_upload", None):
+        st.session_state.pop("play_players", None)  # with what they remember of it
+    if file is None:
+        return ""
+    try:
+        st.session_state["play_upload"] = (file.file_id, runs_playground.uploaded(file.getvalue(), file.name))
+    except VlprobeError as error:
+        return str(error)
+    return ""
+
+
+def _uploader() -> None:
+    """Where a picture of one's own is chosen."""
+    if changes("Install vlprobe to try a picture of your own."):
+        st.file_uploader("Or a picture of your own", SUFFIXES, key="play_file", on_change=_uploaded)
+        quiet("It and what models make of it stay in memory and go when you leave, unless you keep it below.")
+
+
+def _uploaded() -> None:
+    st.session_state["play_fresh"] = True
+
+
+def _caption(shown: Shown) -> str:
+    """What is typed; a new picture brings its own caption, an upload none."""
+    fresh = st.session_state.pop("play_fresh", False)
+    if fresh or ("caption" not in st.session_state and "caption" not in st.query_params):
+        st.session_state["caption"] = shown.caption[:LONGEST]
+    text = st.text_input(
+        "Your caption",
+        key="caption",
+        live=PAUSE,
+        max_chars=LONGEST,
+        bind="query-params",
+        placeholder="Type what the picture shows",
+        help="Type a caption that is true of the picture. Everything below follows while you type.",
+    )
+    return " ".join(text.split())
+
+
+def _players() -> list[Player]:
+    """The chosen models. Those that are not at hand get a button each: loading may take long, or fetch weights."""
+    asked = [name for name in dict.fromkeys(st.query_params.get_all("models")) if name][:MOST_MODELS]
+    asked = asked or list(MODELS)
+    listed = [name for name in registry.names("models") if not any(map(str.isupper, name.rpartition(":")[2]))]
+    known = dict.fromkeys([*listed, *ordered(view(views.runs.runs)["model"].unique()), *asked])
+    st.session_state["play_models"] = asked
+    st.multiselect(
+        "Models",
+        list(known),
+        key="play_models",
+        max_selections=MOST_MODELS,
+        accept_new_options=not access.read_only(),
+        on_change=_chosen,
+        help="Any name that the command line knows, such as openclip:ViT-B-32:openai. Others can be typed.",
+    )
+    ready = st.session_state.setdefault("play_loaded", set())
+    kept = st.session_state.get("play_players", {})
+    st.session_state["play_players"] = {name: kept[name] for name in asked if name in kept}
+    found = []
+    for name in asked:
+        if name not in ready and not at_hand(name):
+            if access.read_only():
+                quiet(f"{name} is not at hand here.")
+                continue
+            if not st.button(f"Load {plain(name)}", icon=":material/download:", key=f"load_{name}"):
+                quiet("Loading may take a while, and fetches weights that are not on this machine.")
+                continue
+        try:
+            found.append(_apart(name, loaded(name)))
+            ready.add(name)
+        except VlprobeError as error:
+            ready.discard(name)
+            st.error(plain(str(error)), icon=":material/error:")
+    return found
+
+
+def _apart(name: str, player: Player) -> Player:
+    """The model with a memory for pictures that is this session's own and ends with it."""
+    kept = st.session_state.setdefault("play_players", {})
+    if name not in kept or kept[name].model is not player.model:
+        kept[name] = player.apart()
+    return kept[name]
+
+
+def _chosen() -> None:
+    chosen = st.session_state["play_models"]
+    if list(chosen) == list(MODELS):
+        st.query_params.pop("models", None)
+    else:
+        st.query_params["models"] = chosen or [""]
+
+
+def _options() -> tuple[int, int, str, str]:
+    """What the edits depend on beside the caption: the draw, RoCOCO's words; and which are listed."""
+    given = st.query_params.get("draw", "")
+    seed = int(given) if given.isdecimal() and len(given) < 9 else 42
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        words = {str(k): str(k) for k in range(1, 6)}
+        show = choose("Listed", "show", SHOW, "all", segments=True)
+        help_ = "How many things RoCOCO exchanges in the caption at once."
+        k = choose("Things exchanged", "k", words, "1", segments=True, help_=help_)
+        help_ = "The word whose loss changes the caption's embedding least, by the vote of the chosen models; or any."
+        which = choose("Which thing first", "word", WHICH, "least", segments=True, help_=help_)
+        st.button("Draw other words", icon=":material/casino:", key="draw_again", on_click=_draw, args=(seed + 1,))
+    return seed, int(k), which, show
+
+
+def _draw(seed: int) -> None:
+    st.query_params["draw"] = str(seed)

@@ -1,0 +1,260 @@
+"""Repair: what a fine-tuning changed on every probe, against a control; and a fine-tuning that begins on the page.
+
+The URL names the three models (`before`, `control`, `after`), the job that asks them (`job`) and the training that is
+watched (`training`).
+"""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe import registry, views
+from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.chart_panels import ARMS, chart
+from vlprobe.dashboard.jobs import panel, span, watched
+from vlprobe.dashboard.state import attempt, choose, plain, quiet, store, view
+from vlprobe.dashboard.training import other_seeds, trained
+from vlprobe.render import charts
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.html import repair, tables
+from vlprobe.render.html.elements import ordered
+from vlprobe.render.html.repair import UNIT, Metrics
+from vlprobe.render.numbers import unit_of
+from vlprobe.render.words import HEADLINES
+from vlprobe.runs import jobs
+from vlprobe.runs.jobs import Job
+from vlprobe.runs.request import Request
+from vlprobe.training.objective import RETRIEVAL
+from vlprobe.views.repair import Numbers, otherwise
+from vlprobe.views.tradeoff import TRADE_OFFS
+
+PROBES = {
+    "lgip": "Edits of captions (LGIP)",
+    "rococo": "Retrieval (RoCOCO)",
+    "eqben": "Pairs (EqBen)",
+    "visla": "Triplets (VISLA)",
+    "prsm": "Rankings (PRSM)",
+}
+COST = {"rococo": ("i2t_r1", "t2i_r1")}  # what is easily lost, though no probe is about it
+STEADY, ALERT = TRADE_OFFS["lgip"]
+HEADLINE = HEADLINES | {"lgip": (*ALERT, STEADY)}
+NUMBERS: Numbers = tuple((probe, (*COST.get(probe, ()), *HEADLINE[probe])) for probe in PROBES)
+SEEDS = 9  # shipped models are numbered: demo:eqsim, demo:eqsim-2, ...
+Three = tuple[str, str, str]  # before, control, after
+HELP = {
+    "before": "What the two others were tuned from.",
+    "control": "Trained just as long without the loss in question: training longer changes a model, too.",
+    "after": "What it became with the loss.",
+}
+FIRST = {"before": "demo:softmax", "control": "demo:plain", "after": "demo:eqsim"}
+
+
+def repaired() -> Three:
+    """Pickers for the models before, in the control and after; "" where none is there to be picked."""
+    tuned = trained()
+    shipped = [name for name in registry.names("models") if name.startswith("demo:")]
+    names = list(dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.runs)["model"].unique())]))
+    own = {"before": "", "control": _first(tuned, plain_=True), "after": _first(tuned, plain_=False)}
+    chosen = []
+    for column, (role, help_) in zip(st.columns(3), HELP.items(), strict=True):
+        default = FIRST[role] if FIRST[role] in names else own[role]
+        options = {} if default else {"": "None yet: fine-tune one below"}
+        options |= {name: short(name) for name in names}
+        with column:
+            chosen.append(choose(role.capitalize(), role, options, default, always=True, help_=help_))
+    return chosen[0], chosen[1], chosen[2]
+
+
+def _first(tuned: dict[str, str], plain_: bool) -> str:
+    """The newest fine-tuned model whose loss was plain, or was not."""
+    return next((name for name, loss in tuned.items() if (loss in RETRIEVAL) is plain_), "")
+
+
+def short(name: str) -> str:
+    """The name of a model without the folders of its checkpoint.
+
+    >>> short("demo:softmax@/a/b/tuned.safetensors")
+    'demo:softmax@tuned.safetensors'
+    """
+    first, at, path = name.partition("@")
+    return first + at + path.rpartition("/")[2]
+
+
+def changed(models: Three) -> None:
+    """What moved between the three models, in words, as a figure and in numbers; and a button for what is not known."""
+    if len(set(models)) < 3 or "" in models:
+        st.info(
+            "To see what a loss repaired takes three models: the one before, a control that was trained just as long "
+            "without that loss, and the one after. Fine-tune them below, or pick three different ones.",
+            icon=":material/info:",
+        )
+        return
+    if differ := otherwise(*models):
+        st.warning(
+            f"The loss is not all that differs, so not all that moved is its doing. {plain('; '.join(differ))}.",
+            icon=":material/warning:",
+        )
+    keys = view(views.repair.repair_sets, models)
+    _ask(models, [probe for probe in PROBES if probe not in keys])
+    if not keys:
+        return
+    metrics = {probe: tables.metrics(probe) for probe in PROBES}
+    with st.spinner("Comparing the three, picture by picture", show_time=False):
+        moves = view(views.repair.repair_moves, *models, NUMBERS)
+        levels = view(views.repair.repair_levels, models, NUMBERS)
+    st.html(repair.in_words(moves, metrics))
+    looks = charts.styles.styles(view(views.runs.models))
+    roles = zip(repair.ROLES, models, strict=True)
+    _figures(levels, metrics, {model: f"{role}: {short(model)}" for role, model in roles}, looks)
+    quiet(
+        "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, before, control and "
+        "after. What the loss did is the way from "
+        f"the control to the last mark. {ARMS}The differences in the table are paired, picture by picture, and so can "
+        "be real where arms overlap."
+    )
+    body, unknown = repair.numbers(levels, moves, metrics, PROBES, models, looks)
+    st.html(body)
+    tests = int(moves["p"].notna().sum())
+    quiet(
+        "Differences of rates are in points, those of cosines in spreads: how much a model's similarity varies over "
+        "pictures and captions that do not belong together, because training changes the range of a model's cosines. "
+        f"Better and worse: p below .05, raised because {tests} differences are looked at at once (Holm's method). "
+        "Left out of a difference: pictures of which its two models did not answer the same questions, such as finds "
+        "that only one of them had to lose. " + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
+    )
+
+
+def seeds(models: Three) -> None:
+    """What the loss did in other trainings that differ by the seed alone; what is not asked yet, by a press."""
+    if len(set(models)) < 3 or "" in models or not view(views.repair.repair_sets, models):
+        return
+    others = _other_seeds(models)
+    st.subheader("Other seeds")
+    if not others:
+        quiet(
+            "The intervals above are over pictures, for these very weights. Another seed gives other weights and other "
+            "differences: fine-tune the control and the repair with a second and a third seed, and they stand here "
+            "with their mean and spread."
+        )
+        return
+    pairs = (models[1:], *others)
+    everyone = tuple(dict.fromkeys(name for pair in pairs for name in pair))
+    missing = tuple(
+        probe
+        for probe in view(views.repair.repair_sets, models)
+        if probe not in view(views.repair.repair_sets, everyone)
+    )
+    if missing and not _going(everyone) and changes("The other seeds were not asked before it was opened."):
+        rest = tuple(name for name in everyone if name not in models)
+        told = {
+            "icon": ":material/play_arrow:",
+            "key": "ask_seeds",
+            "on_click": attempt,
+            "args": (probe_all, rest, missing),
+        }
+        st.button(f"Ask the other {'seeds' if len(others) > 1 else 'seed'} too", **told)
+    table = view(views.repair.repair_seeds, pairs, NUMBERS)
+    if len(table):
+        metrics = {probe: tables.metrics(probe) for probe in PROBES}
+        st.html(repair.seeds(table, metrics, [f"Training {number}" for number in range(1, len(pairs) + 1)]))
+        quiet(
+            "After − control, on the same questions, in trainings that differ by their seed alone. The standard "
+            "deviation is that of one training: what is not larger than it may be the seed's doing, not the loss's."
+        )
+
+
+def _other_seeds(models: Three) -> list[tuple[str, str]]:
+    """Controls and repaired models that differ from those that are picked by their seed alone."""
+    _, control, after = models
+    known = {*registry.names("models"), *view(views.runs.runs)["model"]}
+    numbered = [(f"{control}-{number}", f"{after}-{number}") for number in range(2, SEEDS + 1)]
+    return [pair for pair in numbered if set(pair) <= known] + other_seeds(control, after)
+
+
+def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], looks: Looks) -> None:
+    """All rates on one axis; each number of another unit on its own."""
+    known = levels.dropna(subset=["value"])
+    rows = {
+        (probe, name): (f"{tables.ARROWS[metric.direction]} {metric.label}", unit_of(metric, UNIT))
+        for probe, name in dict.fromkeys(zip(known["probe"], known["metric"], strict=True))
+        for metric in [metrics[probe][name]]
+    }
+    rates = {pair: row for pair, row in rows.items() if row[1] == "rate"}
+    if rates:
+        alt = "A row a number, marks for before, control and after. The table has the numbers."
+        chart(charts.repair.dumbbells(levels, rates, names, looks), "repair_rates", alt)
+    others = {pair: row for pair, row in rows.items() if pair not in rates}
+    for column, (pair, row) in zip(st.columns(len(others) or 1), others.items(), strict=False):
+        with column:
+            figure = charts.repair.dumbbells(levels, {pair: row}, names, looks)
+            figure.update_layout(showlegend=not rates, margin_t=10, height=150)
+            chart(figure, f"repair_{pair[1]}", f"{row[0]}: marks for before, control and after, as above.")
+
+
+def _ask(models: Three, missing: list[str]) -> None:
+    """The job that asks these models now, or one button for the probes that not all three have answered."""
+    everyone = (*models, *(name for pair in _other_seeds(models) for name in pair))
+    going = _going(everyone)
+    job = watched()
+    if job is None or not _asks(job, everyone) or job.state == "done":
+        job = going[-1] if going else None
+    if job is not None:
+        panel(job)
+        waiting = len([one for one in going if one.id != job.id])
+        if waiting:
+            quiet(f"{waiting} more such {'job waits' if waiting == 1 else 'jobs wait'} for its end.")
+    if not missing or going:
+        return
+    told = ", ".join(PROBES[probe] for probe in missing)
+    st.info(f"Not asked of all three models yet: {plain(told)}.", icon=":material/info:")
+    if changes("These questions were not asked before it was opened."):
+        st.button(
+            "Ask what is missing",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="ask_missing",
+            on_click=attempt,
+            args=(probe_all, models, tuple(missing)),
+        )
+        quiet(_work(models, missing))
+
+
+def _going(models: tuple[str, ...]) -> list[Job]:
+    return [job for job in jobs.jobs(store()) if _asks(job, models) and not job.ended]
+
+
+def _asks(job: Job, models: tuple[str, ...]) -> bool:
+    return isinstance(job.request, Request) and set(job.request.models) <= set(models)
+
+
+def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) -> None:
+    """A job a probe, with the questions that it has for the demo world; what was answered before is not asked twice."""
+    named = [
+        jobs.start(
+            Request(tuple(dict.fromkeys(filter(None, models))), registry.load_probe(probe).dataset, probe), store()
+        )
+        for probe in probes
+    ]
+    st.query_params["job"] = named[0]
+
+
+def probe_tuned(tuned: str, loss: str) -> None:
+    """Picks a new model, as the control if its loss is plain, and asks it and the two others every probe."""
+    st.query_params["control" if loss in RETRIEVAL else "after"] = tuned
+    models = tuple(st.query_params.get(role, "") for role in HELP)
+    probe_all(models)
+
+
+def _work(models: Three, missing: list[str]) -> str:
+    """How long it may take, judging by the stored runs of the demo models on the same questions."""
+    stored = view(views.runs.runs)
+    total = 0.0
+    for probe in missing:
+        own = stored[(stored["probe"] == probe) & (stored["dataset"] == registry.load_probe(probe).dataset)]
+        own = own[own["model"].str.startswith("demo:")]
+        there = own["model"].isin(models).groupby(own["model"]).any()
+        total += own["seconds"].median() * (len(models) - int(there.sum())) if len(own) else math.nan
+    if math.isnan(total):
+        return "How long it takes is unknown until the first of them runs: nobody was asked these questions here."
+    return f"About {span(total)}, judging by earlier runs of the demo models on this machine."

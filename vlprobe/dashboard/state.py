@@ -1,0 +1,271 @@
+"""What every page stands on: the cache folder, tables that are kept, and pickers whose choice lives in the URL.
+
+The URL is the only truth of a picker: what it does not name has its default. So a link reopens exactly what was seen.
+"""
+
+import contextlib
+import contextvars
+import copy
+import functools
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from vlprobe import views
+from vlprobe.errors import VlprobeError, printable
+from vlprobe.render import charts
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.html import tables
+from vlprobe.render.html.elements import ordered, tag
+from vlprobe.storage import annotations
+from vlprobe.storage import store as store_module
+from vlprobe.storage.memory import Kept
+from vlprobe.storage.store import Store
+from vlprobe.types import Metric
+from vlprobe.views.filter import Filter
+
+# The same objects for all who ask; Streamlit's own cache would pack and unpack them for each of them.
+_kept = Kept(500)
+RESULTS = (  # parameters of the URL that name results; what others say is only how these are shown
+    *("set", "model", "kind", "base", "with", "other", "metric", "by", "type", "rule", "tag"),
+    *("reader", "looker", "subset", "before", "control", "after"),
+)
+NAMED = 80  # characters of an unknown name that are repeated
+_unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar("unknown", default=None)
+_seen: contextvars.ContextVar[str] = contextvars.ContextVar("seen", default="")  # the store's version in this run
+
+
+def store() -> Store:
+    """The cache folder that this dashboard shows."""
+    return _opened(store_module.DEFAULT, os.getcwd())
+
+
+@functools.lru_cache(maxsize=8)
+def _opened(root: Path | str, folder: str) -> Store:
+    """Opened once: a page asks for it dozens of times. `folder` is what a relative root is in."""
+    return Store(root)
+
+
+@contextlib.contextmanager
+def glance() -> Iterator[None]:
+    """All that a page shows while it is drawn is of one version of the store, which is looked up once."""
+    token = _seen.set(store().version())
+    try:
+        yield
+    finally:
+        _seen.reset(token)
+
+
+@contextlib.contextmanager
+def arrival() -> Iterator[None]:
+    """Above all that a page shows: which results its link names that are not stored here.
+
+    A choice that a changed picker leaves behind, such as the model of another question set, is no link's fault.
+    """
+    linked = "picked" not in st.session_state and any(name in st.query_params for name in RESULTS)
+    token = _unknown.set(_warning(st.empty()) if linked else None)
+    try:
+        yield
+    finally:
+        _unknown.reset(token)
+        st.session_state.pop("picked", None)
+
+
+def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
+    """A function that adds one more label and value to the warning in this slot."""
+    named: list[str] = []
+
+    def add(label: str, value: str) -> None:
+        short = value if len(value) <= NAMED else f"{value[:NAMED]}…"
+        named.append(f"{label.lower()} “{plain(printable(short))}”")
+        slot.warning(
+            f"This link is about results that are not here: {', '.join(named)}. What follows is about what is here.",
+            icon=":material/link_off:",
+        )
+
+    return add
+
+
+def not_here(label: str, name: str, value: str) -> None:
+    """Says that the URL names a result that is not stored; a reload, or the next link, no longer asks for it."""
+    if (add := _unknown.get()) and name in RESULTS:
+        add(label, value)
+
+
+def picked() -> None:
+    """For what changes a picker: what the URL still says of the others was no link's wish."""
+    st.session_state["picked"] = True
+
+
+def view(query: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of `vlprobe.views` answers, kept until a run is completed or removed or its cases are tagged."""
+    there = store()
+    tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
+    version = _seen.get() or there.version()
+    said = annotations.version(there, arguments[0]) if tagged else ""
+    key = (there.address, version, said, query, arguments)
+    # A run that is completed meanwhile is in the answer, and not in the version that this page began with.
+    return _own(_kept.get(key, lambda: query(there, *arguments), lambda: there.version() == version))
+
+
+def _own(kept: Any) -> Any:
+    """What a page may change without changing it for others: a table's numbers are copied only when they change."""
+    if isinstance(kept, pd.DataFrame):
+        return kept.copy(deep=False)
+    return tuple(map(_own, kept)) if type(kept) is tuple else copy.copy(kept)
+
+
+def counts(asked: "Questions", chosen: Filter) -> dict[str, int]:
+    """How many cases pass a filter with each outcome; the same for every outcome and order that it names."""
+    return view(views.cases.outcomes, asked.key, replace(chosen, outcome="all", sort="worst"))
+
+
+def plain(text: str) -> str:
+    """Text that Markdown shows as it is: names, captions and messages are data."""
+    return re.sub(r"([\\`*_{}\[\]()#+!|<>$~:&-])", r"\\\1", text)
+
+
+def quiet(text: str) -> None:
+    """A remark in smaller, greyer letters that still meet the contrast that eyes need."""
+    st.html(tag("p", text, class_="vp-quiet vp-small"))
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What a page is about: models that answered the same questions."""
+
+    key: str
+    probe: str
+    models: tuple[str, ...]
+    looks: Looks  # of every stored model, so that a model looks the same everywhere
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """The probe's metrics by name; where two share a label, it says which kind of question is meant."""
+        return tables.metrics(self.probe)
+
+
+def questions(probe: str = "") -> Questions:
+    """A picker of question sets, of one probe or of all, kept from page to page. Without any, says so and stops."""
+    table = view(views.runs.question_sets)
+    table = table[table["probe"] == probe] if probe else table
+    if table.empty:
+        st.info("Nothing has been run yet, so there is nothing to see here.", icon=":material/info:")
+        st.page_link("pages/overview.py", label="Begin with the demo", icon=":material/play_arrow:")
+        st.stop()
+    rows = {row.case_key: row for row in table.itertuples()}
+    labels = [row.label for row in rows.values()]
+    options = {
+        key: row.label if labels.count(row.label) == 1 else f"{row.label} · {key[:6]}" for key, row in rows.items()
+    }
+    kept = st.session_state.get("kept_set", "")
+    key = choose("Question set", "set", options, kept if kept in options else next(iter(options)), always=True)
+    st.session_state["kept_set"] = key
+    own = rows[key]
+    looks = charts.styles.styles(view(views.runs.models))
+    return Questions(key, own.probe, tuple(ordered(own.models)), looks)
+
+
+def choose(
+    label: str,
+    name: str,
+    options: Mapping[str, str],
+    default: str = "",
+    *,
+    segments: bool = False,
+    always: bool = False,
+    help_: str | None = None,
+    disabled: bool = False,
+) -> str:
+    """A picker that the URL names.
+
+    Args:
+        label: What is picked.
+        name: The URL's parameter.
+        options: Values, as the URL has them, and what people read.
+        default: What a URL without the parameter means.
+        segments: Side by side instead of a list; for few and short options.
+        always: The URL names the default too, because the default changes with time.
+        help_: A tooltip.
+        disabled: Shown, but not to be changed.
+    """
+    given = st.query_params.get(name, "")
+    value = given if given in options else default
+    if given and given not in options:
+        not_here(label, name, given)
+        del st.query_params[name]
+    st.session_state[name] = value
+    if always and given != value:
+        st.query_params[name] = value
+    widget = st.segmented_control if segments else st.selectbox
+    required = {"required": True} if segments else {}
+    return widget(
+        label,
+        list(options),
+        format_func=lambda option: options[option],
+        key=name,
+        on_change=_write,
+        args=(name, "" if always else default),
+        help=help_,
+        disabled=disabled,
+        **required,
+    )
+
+
+def address() -> str:
+    """The address of what is seen, every choice of every picker in it."""
+    return f"{st.context.url or ''}?{query()}"
+
+
+def query(*without: str) -> str:
+    """The choices in the address, as a URL has them, without those named."""
+    every = {name: st.query_params.get_all(name) for name in st.query_params if name not in without}
+    return urlencode(every, doseq=True)
+
+
+def search(label: str, name: str, placeholder: str) -> str:
+    """A line of text that the URL names."""
+    st.session_state[name] = st.query_params.get(name, "")
+    return st.text_input(
+        label, key=name, placeholder=placeholder, on_change=_write, args=(name, ""), max_chars=200
+    ).strip()
+
+
+def turn(total: int, size: int, name: str = "page") -> int:
+    """Page numbers that the URL names; returns the page, 1 or more."""
+    st.session_state[name] = turned(total, size, name)
+    return st.pagination(max(1, -(-total // size)), key=name, on_change=_write, args=(name, 1))
+
+
+def turned(total: int, size: int, name: str = "page") -> int:
+    """The page that the URL names, within those that there are."""
+    given = st.query_params.get(name, "1")
+    return min(max(int(given), 1), max(1, -(-total // size))) if given.isdecimal() and len(given) < 9 else 1
+
+
+def _write(name: str, default: object) -> None:
+    """A changed picker goes into the URL; whatever it changes, paging begins again."""
+    value = st.session_state[name]
+    picked()
+    if name != "page":
+        st.query_params.pop("page", None)
+    if value == default:
+        st.query_params.pop(name, None)
+    else:
+        st.query_params[name] = str(value)
+
+
+def attempt(what: Callable[..., object], *given: object) -> None:
+    """For buttons: does it, and what goes wrong is shown on the page instead of breaking it."""
+    try:
+        what(*given)
+    except VlprobeError as error:
+        st.session_state["problem"] = str(error)

@@ -1,0 +1,111 @@
+"""Tables as HTML: sizes that suit numbers with intervals, readable by screen readers, narrow screens scroll."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe.dashboard.state import quiet
+from vlprobe.render import numbers as render_numbers
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.html import elements, tables
+from vlprobe.render.html.elements import breakable, mark, tag
+from vlprobe.types import Metric
+from vlprobe.views.leaders import Leader
+
+
+def headline(
+    table: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    unit: str,
+    models: Sequence[str],
+    looks: Looks,
+    chances: Mapping[str, float],
+    leaders: Mapping[str, Leader],
+) -> None:
+    """The table of `markup_tables.headline`, and below it what nobody was asked."""
+    shown, unasked = tables.headline(table, metrics, unit, models, looks, chances, leaders)
+    st.html(shown)
+    if unasked:
+        quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}.")
+
+
+def slices(
+    table: pd.DataFrame,
+    metric: Metric,
+    unit: str,
+    names: Mapping[str, str],
+    models: Sequence[str],
+    looks: Looks,
+    what: str,
+) -> None:
+    """A row a slice and model: the value, its interval, pictures, cases and ties; "-" where nothing is known."""
+    cells = {(row.slice, row.model): row for row in table.itertuples()}
+    titles = (what, "Model", metric.label, "95 % interval", "Pictures", "Cases", "Ties")
+    head = "".join(tag("th", title, scope="col") for title in titles)
+    own = render_numbers.unit_of(metric, unit)
+    rows = []
+    for name, words in names.items():
+        for place, model in enumerate(models):
+            found = cells.get((name, model))
+            first = tag("th", words, scope="rowgroup", rowspan=str(len(models))) if place == 0 else ""
+            values = ["-", "-", "0", "0", "0"]
+            if found is not None:
+                values = [
+                    render_numbers.number(found.value, own),
+                    render_numbers.interval(found.low, found.high, own) or "-",
+                ]
+                values += [f"{count:,}" for count in (found.n_items, found.n_cases, found.ties)]
+            numbers = "".join(tag("td", value) for value in values)
+            rows.append(
+                f"<tr{'' if place else ' class=first'}>{first}"
+                f'<th scope="row">{mark(looks[model])} {breakable(model)}</th>{numbers}</tr>'
+            )
+    show(f"{metric.label} by {what.lower()}", head, rows)
+
+
+def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:
+    """A table with a name for those who do not see it; narrow screens scroll it."""
+    st.html(elements.table(name, head, rows, css))
+
+
+def reading(
+    points: pd.DataFrame,
+    down: Metric,
+    up: Metric,
+    unit: str,
+    leaders: Mapping[str, Leader],
+    chances: Mapping[str, float],
+) -> None:
+    """What the trade-off says, as a sentence or two; nobody is named where the order may be chance."""
+    known = points.dropna(subset=["x", "y"])
+    if len(known) < 2:
+        return
+    lines = [
+        tables.reading(
+            word,
+            leaders[metric.name],
+            points.set_index("model")[axis].to_dict(),
+            metric,
+            unit,
+            chances[metric.name],
+        )
+        for word, metric, axis in (("Steadiest", down, "x"), ("Most alert", up, "y"))
+    ]
+    st.html(f'<div class="vp-reading">{"".join(lines)}</div>')
+
+
+def explain(metric: Metric) -> None:
+    """What a metric means, which way is better, and what guessing gets."""
+    told = tables.told(metric, metric.unit, metric.chance)
+    st.markdown(f"**{metric.label}.** {metric.help} ({told}. Source: {metric.source})")
+
+
+def about(facts: Mapping[str, object]) -> None:
+    """What is known of the questions themselves: how many, which edits were left out and why, what the data gets wrong.
+
+    Args:
+        facts: What `views.facts` returns.
+    """
+    with st.expander(f"About the questions: {facts['n_items']:,} pictures, {facts['n_cases']:,} cases"):
+        st.html(tables.facts(facts))

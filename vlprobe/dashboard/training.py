@@ -1,0 +1,297 @@
+"""A fine-tuning on the page: what can be chosen, its losses while it runs, and all that were begun."""
+
+import dataclasses
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.chart_panels import chart
+from vlprobe.dashboard.jobs import STATES, reread, resume, span, stop
+from vlprobe.dashboard.state import attempt, choose, plain, quiet, store, tag
+from vlprobe.render import charts
+from vlprobe.render.html import repair
+from vlprobe.runs import jobs
+from vlprobe.runs.jobs import Job
+from vlprobe.training import objective
+from vlprobe.training.request import TrainRequest
+from vlprobe.views.repair import losses, pace
+
+# What is added to CLIP's loss, with what weights, and what it is for.
+REPAIRS = {
+    "plain": ("Plain: the control", {}, "CLIP's own loss and nothing more. All the others are compared with it."),
+    "eqsim": (
+        "EqSim (EqBen)",
+        {"eqsim": 5.0},
+        "If two captions trade places, similarity has to change evenly. Meant for Pairs.",
+    ),
+    "scvc": (
+        "SC + VC (RoCOCO)",
+        {"sc": 0.05, "vc": 0.2},
+        "Away from captions with words exchanged and from mixed pictures. Meant for Retrieval; may cost R@1.",
+    ),
+    "lgip": (
+        "Consistency + flips (LGIP)",
+        {"consistency": 1.0, "flip": 1.0},
+        "A reworded caption keeps its score, a wrong word lowers it. Meant for Edits of captions.",
+    ),
+}
+STARTS = ("demo:softmax", "demo:sigmoid", "demo:weak")
+DATA = {
+    "demo-train|demo-train:pairs": "Scenes and minimal pairs",
+    "demo-train": "Scenes",
+    "demo-train:pairs": "Minimal pairs",
+}
+RATES = {3e-5: "0.00003", 1e-4: "0.0001", 3e-4: "0.0003"}
+ROWS = 12  # of the list of trainings
+VALIDATIONS = 8  # of a training, so that its curve has marks
+
+
+def trained() -> dict[str, str]:
+    """Models that were fine-tuned from this dashboard and are ready, newest first, and the loss of each."""
+    found = [job.request for job in _trainings() if job.state == "done" and job.request.path.exists()]
+    return {request.tuned: request.loss for request in found}
+
+
+def other_seeds(control: str, after: str) -> list[tuple[str, str]]:
+    """Pairs of models that were trained here as these two were, but for the seed, the same in both of a pair."""
+    known = {job.request.tuned: job.request for job in _trainings() if job.state == "done"}
+    if control not in known or after not in known:
+        return []
+    alike = [
+        {one.seed: name for name, one in known.items() if _but_for_seed(one) == _but_for_seed(known[own])}
+        for own in (control, after)
+    ]
+    pairs = [(alike[0][seed], alike[1][seed]) for seed in sorted(alike[0].keys() & alike[1].keys())]
+    return [pair for pair in pairs if not {control, after} & set(pair)]
+
+
+def _but_for_seed(request: TrainRequest) -> TrainRequest:
+    return dataclasses.replace(request, seed=0, output="")
+
+
+def _trainings() -> list[Job]:
+    return [job for job in jobs.jobs(store()) if isinstance(job.request, TrainRequest)]
+
+
+def training_form() -> None:
+    """What to tune, with which loss and how long; then one button."""
+    if not changes("Install vlprobe to fine-tune models of your own."):
+        return
+    kind = st.radio(
+        "Loss",
+        list(REPAIRS),
+        format_func=lambda name: f"**{REPAIRS[name][0]}.** {REPAIRS[name][2]}",
+        key="train_kind",
+        index=1,
+    )
+    first = st.columns(3)
+    start = first[0].selectbox("Start from", STARTS, key="train_start")
+    data = first[1].selectbox(
+        "Train on",
+        list(DATA),
+        format_func=DATA.get,
+        key="train_data",
+        help="Drawn pictures that no probe asks about. A tenth is held out, by hash, and never learned from.",
+    )
+    strength = first[2].number_input(
+        "Strength of the loss",
+        0.05,
+        20.0,
+        1.0,
+        0.5,
+        key="train_strength",
+        disabled=kind == "plain",
+        help="Its weights beside CLIP's loss are multiplied by this. More repairs more, and costs more elsewhere.",
+    )
+    second = st.columns(3)
+    steps = second[0].number_input("Steps", 1, 10_000, 200, 20, key="train_steps", help="Batches of 128 pictures.")
+    rate = second[1].selectbox("Learning rate", list(RATES), index=2, format_func=RATES.get, key="train_rate")
+    seed = second[2].number_input(
+        "Seed", 0, 1_000_000, 0, key="train_seed", help="Another seed, another order of the batches."
+    )
+    request = _request(start, data, kind, strength, int(steps), rate, int(seed))
+    quiet(f"{_effort(request.steps)} Loss: {request.loss}.")
+    st.button(
+        "Start the fine-tuning",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="train_begin",
+        on_click=attempt,
+        args=(_begin, request),
+    )
+
+
+def _request(start: str, data: str, kind: str, strength: float, steps: int, rate: float, seed: int) -> TrainRequest:
+    """The training, with a file of its own: the same choices name the same file, and so are not done twice."""
+    first = "sigmoid" if start == "demo:sigmoid" else "clip"
+    loss = "+".join([first, *(_term(weight * strength, part) for part, weight in REPAIRS[kind][1].items())])
+    request = TrainRequest(
+        start,
+        tuple(data.split("|")),
+        "",
+        loss=loss,
+        steps=steps,
+        rate=rate,
+        warm_up=min(TrainRequest.warm_up, steps // 4),
+        seed=seed,
+        validate_every=max(1, steps // VALIDATIONS),
+        device="cpu",
+        threads=1,
+    )
+    named = hashlib.sha256(json.dumps(dataclasses.asdict(request), sort_keys=True).encode()).hexdigest()[:6]
+    name = f"{start.partition(':')[2]}-{kind}-{steps}-seed{seed}-{named}.safetensors"
+    return dataclasses.replace(request, output=str(store().root / "trained" / name))
+
+
+def _term(weight: float, part: str) -> str:
+    return part if weight == 1 else f"{weight:g}*{part}"
+
+
+def _effort(steps: int) -> str:
+    """How long it takes, by the newest training on this machine."""
+    known = (pace(job.request.path) for job in _trainings())
+    last = next((own for own in known if not math.isnan(own)), math.nan)
+    if math.isnan(last):
+        return "How long it takes, its first steps tell."
+    return f"About {span(steps * last)} on one core, at {last:.2g} s a step as the last training here."
+
+
+def _begin(request: TrainRequest) -> None:
+    same = [job for job in _trainings() if job.request == request and not job.ended]
+    st.query_params["training"] = same[0].id if same else jobs.start(request, store())
+
+
+def trainings(probe: Callable[[str, str], None]) -> None:
+    """The newest trainings of this dashboard in a table, and one of all of them with its losses, live while it runs.
+
+    Args:
+        probe: Asks the model that was made of a loss; given its name and the loss.
+    """
+    begun = _trainings()
+    if not begun:
+        quiet("Nothing was fine-tuned here yet. What you start is listed here, its losses drawn as it runs.")
+        return
+    options = {
+        job.id: f"{_what(job)} · {time.strftime('%d %b, %H:%M:%S', time.localtime(job.created))}" for job in begun
+    }
+    chosen = choose("Training", "training", options, begun[0].id, always=True)
+    live = next(not job.ended for job in begun if job.id == chosen)
+    st.fragment(_live, run_every=2 if live else None)(chosen, not live, probe)
+
+
+def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
+    """The panel of one training and the table of all, of one and the same look at the jobs, so that they agree."""
+    begun = _trainings()
+    job = next((job for job in begun if job.id == job_id), None)
+    if job is None:
+        reread(job_id, ended)  # says what has become of it
+    else:
+        if job.ended != ended:
+            st.rerun()
+        _panel(job, probe)
+    st.html(repair.trainings([_row(job) for job in begun[:ROWS]]))
+    if len(begun) > ROWS:
+        quiet(f"The newest {ROWS} of {len(begun)}; all can be picked above.")
+
+
+def _what(job: Job) -> str:
+    request = job.request
+    return f"{request.loss} from {request.model}, {request.steps} steps, seed {request.seed}"
+
+
+def _row(job: Job) -> list[str]:
+    request, table = job.request, losses(job.request.path)
+    own = table[(table["side"] == "held out") & table["part"].isin(objective.weights(request.loss))]
+    told = [
+        f"{part} {of['value'].iloc[0]:.3f} → {of['value'].iloc[-1]:.3f}" for part, of in own.groupby("part", sort=False)
+    ]
+    steps = f"{table['step'].max() if len(table) else 0:,} of {request.steps:,}"
+    icon, word = STATES[job.state]
+    when = time.strftime("%d %b, %H:%M", time.localtime(job.created))
+    return [
+        *(f"{icon} {word}", when, request.model, request.loss, steps, f"{request.seed}, {request.rate:g}"),
+        "; ".join(told) or "-",
+    ]
+
+
+def _panel(job: Job, probe: Callable[[str, str], None]) -> None:
+    icon, word = STATES[job.state]
+    table = losses(job.request.path)
+    with st.container(border=True, key="training_panel"):
+        st.html(f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", _what(job))}</p>')
+        if job.error:
+            st.error(plain(job.error))
+        if not job.ended:
+            st.progress(job.fraction if job.total > 1 else 0.0, text=plain(job.label))
+            quiet(_progress(job))
+        elif job.label:
+            quiet(f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started.")
+        _buttons(job, probe)
+        _curves(job.request, table)
+        with st.expander("Log"):
+            st.code(jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True)
+
+
+def _progress(job: Job) -> str:
+    parts = [f"{span(time.time() - job.created)} since it was started"]
+    own = pace(job.request.path)
+    if job.state == "running" and job.total > 1 and not math.isnan(own):
+        left = f"about {span((job.total - job.done) * own)} left"
+        parts = [f"{job.done:,.0f} of {job.total:,.0f} steps", f"{own:.2g} s a step", left, *parts]
+    return " · ".join(parts)
+
+
+def _buttons(job: Job, probe: Callable[[str, str], None]) -> None:
+    if job.state == "done":
+        tuned = job.request.tuned
+        st.markdown("Ready. Its name, wherever a model can be typed:")
+        st.code(tuned, language=None, wrap_lines=True)
+        if any(tuned in one.request.models for one in jobs.jobs(store()) if not one.ended):
+            quiet("It is being asked the probes' questions now: see the top of this page.")
+        elif changes("Install vlprobe to probe it."):
+            st.button(
+                "Probe it",
+                type="primary",
+                icon=":material/play_arrow:",
+                key="train_probe",
+                help="Asks all five probes' questions of it, and of the two others that are picked above.",
+                on_click=attempt,
+                args=(probe, tuned, job.request.loss),
+            )
+    elif not changes("Trainings cannot be stopped or started here."):
+        return
+    elif not job.ended:
+        asked = st.session_state.get("stopping") == job.id
+        word = "Stopping at the next step" if asked else "Cancel"
+        icon = ":material/stop:"
+        st.button(word, icon=icon, key="train_cancel", disabled=asked, on_click=attempt, args=(stop, job.id))
+    else:
+        icon = ":material/play_arrow:"
+        st.button("Resume", icon=icon, key="train_resume", on_click=attempt, args=(resume, job.id))
+
+
+def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
+    """The loss and its parts so far, and a table of the parts that are held out."""
+    if table.empty:
+        quiet(
+            "No loss yet: the model and the pictures are being read. The first training draws its pictures, a minute."
+        )
+        return
+    weights = objective.weights(request.loss)
+    names = {part: f"{part}: {objective.PARTS[part]}" for part in weights}
+    figure = charts.repair.losses(table, names, request.steps)
+    chart(
+        figure, "training_losses", "Losses step by step, in training and on what is held out; the table has the latter."
+    )
+    quiet(
+        "How to read it: down is better. The thin line is each batch before the step that learns from it; diamonds are "
+        "what is held out: where they rise while the line falls, the model only learns its pictures by heart. Losses "
+        "have no unit, no interval, and say little about what is repaired: the probes do."
+    )
+    st.html(repair.held_out(table, weights, objective.PARTS))

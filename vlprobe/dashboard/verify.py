@@ -1,0 +1,286 @@
+"""Whether what is stored is still what was written: read on the page, told in plain words, made anew by a press."""
+
+import html
+import re
+import shlex
+import time
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import streamlit as st
+
+from vlprobe import registry, views
+from vlprobe.dashboard.state import attempt, plain, quiet, store, view
+from vlprobe.dashboard.tables import show
+from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.render.html.elements import breakable, tag
+from vlprobe.runs import jobs, verify
+from vlprobe.runs.request import Request
+from vlprobe.runs.verify import Damage
+from vlprobe.storage import access
+from vlprobe.storage.files import REPAIR, parse_json, turn
+from vlprobe.storage.store import Store
+from vlprobe.types import Run
+
+FOUND = "stored_damages"  # of this session's last look
+MENDED = "stored_mended"
+HEAD = ("What", "File", "What is wrong", "What happens to it")
+COMMAND = r"Run `vlprobe verify --repair`, then [^.]+\."  # as errors say it, for a terminal
+PRESS = "On the Run page, press 'Check what is stored', then 'Make it anew'."
+ROWS = 50
+UNREAD = 3  # lines above a page about what cannot be read
+OTHERS = {  # what is no run: in plain words, and what becomes of it
+    "embeddings": ("Embeddings, kept to save time", "Goes, and is made by the next run that needs it"),
+    "models": ("What a model's examination found", "Goes, and the model is examined by its next run"),
+    "jobs": ("What is known of a job", "Goes; what it had finished stays"),
+    "annotations": ("Tags and notes", "Stays: nobody but you can write it again"),
+}
+RESULTS = ("Questions or answers",)
+NEVER_FINISHED = ("A file that was never finished", "Goes")
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a look at all that is stored found, and when."""
+
+    found: tuple[Damage, ...]
+    at: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """Runs by their key, and how each was asked for."""
+
+    runs: Mapping[str, Run]
+    asked: Mapping[str, Request]
+
+
+def stored() -> None:
+    """A button that reads all that is stored; of what is damaged a list, and a button that makes it anew."""
+    if access.read_only():
+        return
+    st.header("What is stored")
+    if told := st.session_state.pop(MENDED, ""):
+        st.success(plain(told), icon=":material/check_circle:")
+    quiet("Disks forget. Every result was stored with a checksum; this compares all of them, and changes nothing.")
+    if st.button("Check what is stored", icon=":material/fact_check:", key="check_stored"):
+        _look()
+    looked = st.session_state.get(FOUND)
+    if looked is None:
+        return
+    if not looked.found:
+        st.success(f"{looked.at}: everything that is stored is as it was written.", icon=":material/check_circle:")
+        return
+    _list(looked)
+
+
+def left_out() -> None:
+    """Above a page: what is stored and cannot be read, a line each. The rest is shown."""
+    try:
+        lines = view(views.runs.unread)
+    except VlprobeError:  # nothing can be told of what is stored, and the page says so itself
+        return
+    for line in lines[:UNREAD]:
+        st.warning(plain(said(line)), icon=":material/warning:")
+    if len(lines) > UNREAD:
+        quiet(f"And {len(lines) - UNREAD:,} more. `vlprobe verify` lists all of them.")
+    for line in [line for line in lines if REPAIR in line][:1]:
+        way_out(InvalidInput(line))
+
+
+def way_out(error: VlprobeError) -> None:
+    """Below an error that says something stored is damaged: the way to the button."""
+    if REPAIR in str(error) and not access.read_only():
+        st.page_link("pages/run.py", label="Check what is stored, and make it anew", icon=":material/fact_check:")
+
+
+def said(error: str) -> str:
+    """An error as a page says it: the button that mends what is stored, in place of the command."""
+    return error if access.read_only() else re.sub(COMMAND, PRESS, error)
+
+
+def _look() -> None:
+    try:
+        found = _read()
+        st.session_state[FOUND] = Looked(tuple(found), time.strftime("%d %b, %H:%M"))
+    except VlprobeError as error:
+        st.session_state.pop(FOUND, None)
+        st.error(plain(str(error)), icon=":material/error:")
+
+
+def _read(again: tuple[Damage, ...] | None = None) -> list[Damage]:
+    """What is damaged, of everything or of what was; a bar tells how far it is."""
+    bar = st.progress(0.0, text="Reading what is stored")
+    try:
+        return verify.damages(
+            store(), lambda label, done, of: bar.progress(done / of, text=f"{label}: {done:,} of {of:,} files"), again
+        )
+    finally:
+        bar.empty()
+
+
+def _list(looked: Looked) -> None:
+    known, found = _known(store()), looked.found
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for one in found:
+        what, then = _in_words(one, known)
+        alike.setdefault((what, one.why, then), []).append(_inside(one))
+    rows = []
+    for (what, why, then), files in list(alike.items())[:ROWS]:
+        more = f"<br>{tag('small', f'and {len(files) - 1:,} more')}" if len(files) > 1 else ""
+        cells = [breakable(files[0]) + more, *(html.escape(text[:1].upper() + text[1:]) for text in (why, then))]
+        named = zip(HEAD[1:], cells, strict=True)
+        own = "".join(f'<td data-title="{title}">{cell}</td>' for title, cell in named)
+        rows.append(f'<tr class="first">{tag("th", what, scope="row")}{own}</tr>')
+    older = sum(one.why == verify.OLDER for one in found)
+    if damaged := len(found) - older:
+        st.warning(f"{looked.at}: {_files(damaged)} damaged.", icon=":material/warning:")
+    if older:
+        st.info(
+            f"{looked.at}: {_files(older)} of an older version of vlprobe. No result is lost.", icon=":material/info:"
+        )
+    show("What was found", "".join(tag("th", title, scope="col") for title in HEAD), rows, "vp-prose")
+    if len(alike) > ROWS:
+        quiet(f"The first {ROWS} kinds of {len(alike):,}. `vlprobe verify` lists all of them.")
+    if not any(one.drop for one in found):
+        return
+    asked = again(found, known)
+    if st.button("Make it anew", type="primary", icon=":material/play_arrow:", key="mend_stored"):
+        attempt(_mend, found)
+        st.rerun()
+    models = sum(len(request.models) for request in asked)
+    runs = f"{models} {'run starts' if models == 1 else 'runs start'} again"
+    quiet(
+        f"These files go, and {runs}; models and pictures have to be where they were. What is whole is kept."
+        if models
+        else "These files go. No run has to start again for them at once."
+    )
+
+
+def _files(count: int) -> str:
+    return f"{count:,} stored {'file is' if count == 1 else 'files are'}"
+
+
+def again(found: Sequence[Damage], known: Known) -> list[Request]:
+    """The runs that make anew what goes, those that differ by the model alone in one."""
+    merged: list[Request] = []
+    for key in dict.fromkeys(key for one in found if one.drop for key in _runs_of(one, known)):
+        request = known.asked[key]
+        alike = [one for one in merged if replace(one, models=request.models) == request]
+        if not alike:
+            merged.append(request)
+        elif not set(request.models) <= set(alike[0].models):
+            merged[merged.index(alike[0])] = replace(request, models=(*alike[0].models, *request.models))
+    return merged
+
+
+def _mend(found: tuple[Damage, ...]) -> None:
+    """Drops what is damaged still, and starts its runs. They are written down first, so that none is forgotten."""
+    there = store()
+    there.writable()
+    with turn(there.root / "jobs" / ".mending.lock", lambda: None):  # of two who press, one finds it mended
+        still = _read(found)
+        st.session_state.pop(FOUND, None)
+        known = _known(there)
+        live = {job.request.probe for job in jobs.jobs(there) if isinstance(job.request, Request) and not job.ended}
+        free = [one for one in still if not _busy(one, known, live)]
+        asked = {jobs.write(request, there): request for request in again(free, known)}
+        gone, begun, problems = 0, [], []
+        for one in free:
+            try:
+                verify.repair([one])
+                gone += 1
+            except VlprobeError as error:
+                problems.append(str(error))
+        for job_id, request in asked.items():
+            try:
+                jobs.resume(there, job_id)
+                begun.append(job_id)
+            except VlprobeError as error:
+                what = f"{', '.join(request.models)} on {request.dataset} · {request.probe}"
+                command = shlex.join(["vlprobe", "--cache", there.address, "jobs", "--resume", job_id])
+                problems.append(f"{what}: {error} In a terminal: {command}")
+    told = [f"{gone:,} {'file' if gone == 1 else 'files'} removed." if gone else "Nothing was removed."]
+    if begun:
+        told.append("What they held is being made anew: see the top of this page.")
+    if busy := len(still) - len(free):
+        told.append(f"{busy:,} left alone while a job asks the same questions: check again when it has ended.")
+    if {one.path for one in found if one.drop} - {one.path for one in still}:
+        told.append("What was made anew since the check was left alone.")
+    st.session_state[MENDED] = " ".join(told)
+    if problems:
+        st.session_state["problem"] = " ".join(problems)
+    if asked:
+        st.query_params["job"] = next(iter(begun or asked))
+
+
+def _busy(damage: Damage, known: Known, probes: Set[str]) -> bool:
+    """Whether a job may be at it. Which runs a job makes is known once it has loaded them: the same probe counts."""
+    if _place(damage)[0] not in ("runs", "cases"):
+        return False
+    own = {known.asked[key].probe for key in _runs_of(damage, known)}
+    return bool(own & probes if own else probes)
+
+
+def _known(there: Store) -> Known:
+    """All runs of which anything can still be told, by their manifests or by the jobs that made them."""
+    runs = {}
+    for path in there.root.glob("runs/*/manifest.json"):
+        try:
+            run = Run(**parse_json(path.read_text())["run"])
+            if run.key == path.parent.name:  # the rest of a damaged manifest may be wrong, but not this
+                runs[run.key] = run
+        except (OSError, ValueError, TypeError, KeyError):
+            continue
+    asked = {key: _request(run) for key, run in runs.items()}
+    for job in jobs.jobs(there):
+        if isinstance(job.request, Request):
+            pairs = zip(job.keys, job.request.models, strict=False)
+            asked |= {key: replace(job.request, models=(model,)) for key, model in pairs}
+    return Known(runs, asked)
+
+
+def _request(run: Run) -> Request:
+    own = registry.load_probe(run.probe).defaults
+    options = {name: value for name, value in run.options.items() if name in own}
+    return Request((run.model,), run.dataset, run.probe, options, run.seed, run.limit)
+
+
+def _runs_of(damage: Damage, known: Known) -> list[str]:
+    """Keys of the runs that make this anew."""
+    kind, key = _place(damage)
+    if kind == "runs":
+        return [key] if key in known.asked else []
+    return [own for own, run in known.runs.items() if kind == "cases" and run.case_key == key]
+
+
+def _in_words(damage: Damage, known: Known) -> tuple[str, str]:
+    """What a damaged file holds, and what becomes of it."""
+    kind = _place(damage)[0]
+    if damage.path.name.endswith(".tmp") or not kind:
+        return NEVER_FINISHED
+    if kind in OTHERS and (damage.drop or kind == "annotations"):
+        return OTHERS[kind]
+    if not damage.drop:
+        return OTHERS.get(kind, RESULTS)[0], "Stays: ask whoever wrote it to let you read it"
+    runs = _runs_of(damage, known)
+    if not runs:
+        what = "Answers of a model" if kind == "runs" else "Questions"
+        return what, "Goes; which run it was cannot be told, so run it again as you did"
+    asked = known.asked[runs[0]]
+    data = f"{asked.dataset or registry.load_probe(asked.probe).dataset} · {asked.probe}"
+    what = f"Answers of {asked.models[0]} to {data}" if kind == "runs" else f"Questions of {data}"
+    return what, "Goes, and is made anew"
+
+
+def _place(damage: Damage) -> tuple[str, str]:
+    """The folder of the cache that a file is in, and the one below it, which names a run or its questions."""
+    found = re.search(r"\b(runs|cases|embeddings|models|jobs|annotations)/([0-9a-z]*)", _inside(damage))
+    return (found[1], found[2]) if found else ("", "")
+
+
+def _inside(damage: Damage) -> str:
+    """Where a file is in the cache, or in the object store."""
+    path = damage.path
+    return path.relative_to(store().root).as_posix() if isinstance(path, Path) else path.name

@@ -1,0 +1,319 @@
+"""What people might write about a scene of the demo world: true, grammatical, and varied in syntax.
+
+Every caption is one of the forms below. A form is a function of a `Voice` (the scene and a random stream) and gives a
+sentence or a phrase without capital and full stop. The words cover the word lists of the probes, so that a model that
+was trained on these captions has met every word that an edit can put in.
+"""
+
+import random
+from collections.abc import Callable
+
+from vlprobe.datasets.world import words
+from vlprobe.datasets.world.layout import facing
+from vlprobe.datasets.world.scene import OPPOSITE, Group, Scene, pick, stream
+
+TEMPLATES = (
+    "a photo of {c}",
+    "an image of {c}",
+    "a picture of {c}",
+    "{c}",
+    "{c} in the scene",
+    "a scene showing {c}",
+    "In this image, {c}",
+    "In the picture, {c}",
+    "This image shows {c}",
+)
+
+
+class Voice:
+    """Chooses words for one caption of one scene."""
+
+    def __init__(self, scene: Scene, rng: random.Random) -> None:
+        self.scene = scene
+        self.rng = rng
+        self.first = scene.groups[0]
+        self.other = scene.groups[-1]
+
+    def pick(self, *options: str) -> str:
+        """One of the options."""
+        return pick(self.rng, options)
+
+    def chance(self, share: float) -> bool:
+        """True in that share of all calls."""
+        return self.rng.random() < share
+
+    def noun(self, group: Group) -> str:
+        """The object's name or, one time in six, a synonym."""
+        name = group.object
+        if words.SYNONYMS[name] and self.chance(1 / 6):
+            name = self.pick(*words.SYNONYMS[name])
+        return words.plural(name) if group.count > 1 else name
+
+    def number(self, group: Group) -> str:
+        """The count as a word or, of one thing, most often as an article."""
+        if group.count > 1:
+            return words.NUMBERS[group.count]
+        roll = self.rng.random()
+        return "one" if roll < 0.22 else "a single" if roll < 0.3 else "a"
+
+    def thing(self, group: Group, definite: bool = False) -> str:
+        """What there is: "a red dog", "two dogs that are red", "a person in red"; definite: "the two red dogs"."""
+        number = self.number(group)
+        if definite:
+            number = f"the {number}" if group.count > 1 else "the"
+        noun, color = self.noun(group), group.color
+        if group.object == "person":
+            return words.article(f"{number} {noun} {self.pick('in', 'in', 'wearing', 'dressed in')} {color}")
+        if not self.scene.relation and self.chance(0.1):
+            return words.article(f"{number} {noun} that {words.be(group.count)} {color}")
+        return words.article(f"{number} {color} {noun}")
+
+    def where(self) -> str:
+        """The background as a place: "on the beach"."""
+        return self.pick(*words.PLACES[self.scene.background])
+
+    def setting(self) -> str:
+        """The background as a thing: "a beach"."""
+        return self.pick(*words.SETTINGS[self.scene.background])
+
+    def verb(self, group: Group) -> str:
+        """What things of this kind do here, agreeing with their number: "stand", "floats"."""
+        return words.agree(self._doing(group)[0], group.count)
+
+    def doing(self, group: Group) -> str:
+        """The same as a participle: "standing", "parked"."""
+        parked = words.parked(self.scene.background, group.object) and not self._in_the_air(group)
+        return "parked" if parked and self.chance(0.3) else self._doing(group)[1]
+
+    def _doing(self, group: Group) -> tuple[str, str]:
+        return pick(self.rng, words.doings(self.scene.background, group.object, self._in_the_air(group)))
+
+    def _in_the_air(self, group: Group) -> bool:
+        return self.scene.relation == ("above" if group is self.first else "below")
+
+    def relation(self, name: str, leading: bool = False) -> str:
+        """Words for where the subject is, as seen from the object: "to the left of". Not all can lead a sentence."""
+        return self.pick(*words.RELATIONS[name][: 2 if leading else None])
+
+    def pair(self) -> tuple[Group, str, Group]:
+        """Subject, relation, object: the scene as it is or, as often, seen from the other side."""
+        if self.chance(0.5):
+            return self.first, self.scene.relation, self.other
+        return self.other, OPPOSITE[self.scene.relation], self.first
+
+
+def captions(scene: Scene, n: int = 5, purpose: str = "captions") -> tuple[str, ...]:
+    """n captions, each with a capital and a full stop, no form used twice before all were used."""
+    rng = stream(scene.seed, scene.specification, purpose)
+    forms = [form for form in (_PAIRED if scene.relation else _ALONE) if _fits(form, scene)]
+    found: list[str] = []
+    while len(found) < n:
+        for form in sorted(forms, key=lambda _: rng.random()):
+            text = form(Voice(scene, rng))
+            text = f"{text[0].upper()}{text[1:]}."
+            if text not in found:
+                found.append(text)
+    return tuple(found[:n])
+
+
+def wrapped(caption: str, template: str) -> str:
+    """A caption inside one of LGIP's templates, its capital and full stop moved to where they belong."""
+    inner = caption.removesuffix(".")
+    if not template.startswith("{c}"):
+        inner = inner[0].lower() + inner[1:]
+    text = template.format(c=inner)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _alone_active(v: Voice) -> str:
+    verb = f"{words.be(v.first.count)} {v.doing(v.first)}" if v.chance(0.75) else v.verb(v.first)
+    return f"{v.thing(v.first)} {verb} {v.where()}"
+
+
+def _alone_phrase(v: Voice) -> str:
+    middle = f" {v.doing(v.first)}" if v.chance(0.4) else ""
+    return f"{v.thing(v.first)}{middle} {v.where()}"
+
+
+def _alone_there(v: Voice) -> str:
+    there = f"there {words.be(v.first.count)} {v.thing(v.first)}"
+    if v.chance(0.3):
+        return f"{v.where()} {there}"
+    middle = f" {v.doing(v.first)}" if v.chance(0.3) else ""
+    return f"{there}{middle} {v.where()}"
+
+
+def _alone_fronted(v: Voice) -> str:
+    return f"{v.where()}, {v.thing(v.first)} {words.be(v.first.count)} {v.doing(v.first)}"
+
+
+def _alone_inverted(v: Voice) -> str:
+    verb = v.verb(v.first) if v.chance(0.6) else words.be(v.first.count)
+    return f"{v.where()} {verb} {v.thing(v.first)}"
+
+
+def _alone_passive(v: Voice) -> str:
+    seen = v.pick("can be seen", *(f"{words.be(v.first.count)} {done}" for done in ("shown", "seen", "pictured")))
+    return f"{v.thing(v.first)} {seen} {v.where()}"
+
+
+def _alone_picture(v: Voice) -> str:
+    return f"{v.pick('a photo of', 'a picture of', 'an image of')} {v.thing(v.first)} {v.where()}"
+
+
+def _alone_setting(v: Voice) -> str:
+    if v.chance(0.5):
+        return f"{v.setting()} with {v.thing(v.first)}"
+    return f"{v.setting()} where {v.thing(v.first)} {words.be(v.first.count)} {v.doing(v.first)}"
+
+
+def _alone_seen(v: Voice) -> str:
+    return f"{v.pick('we see', 'we can see', 'you can see')} {v.thing(v.first)} {v.where()}"
+
+
+def _alone_color(v: Voice) -> str:
+    number = f"the {words.NUMBERS[v.first.count]}" if v.first.count > 1 else "the"
+    color = f"dressed in {v.first.color}" if v.first.object == "person" else v.first.color
+    return f"{number} {v.noun(v.first)} {v.where()} {words.be(v.first.count)} {color}"
+
+
+def _tail(v: Voice, share: float = 0.4) -> str:
+    return f" {v.where()}" if v.chance(share) else ""
+
+
+def _pair_active(v: Voice) -> str:
+    subject, relation, other = v.pair()
+    be = words.be(subject.count)
+    verb = f"{be} {v.pick(v.doing(subject), 'placed', 'located')}" if v.chance(0.5) else be
+    return f"{v.thing(subject)} {verb} {v.relation(relation)} {v.thing(other)}{_tail(v)}"
+
+
+def _pair_definite(v: Voice) -> str:
+    subject, relation, other = v.pair()
+    verb = words.be(subject.count) + v.pick("", "", " located", " placed")
+    this, that = v.thing(subject, definite=True), v.thing(other, definite=True)
+    return f"{this} {verb} {v.relation(relation)} {that}{_tail(v, 0.25)}"
+
+
+def _pair_phrase(v: Voice) -> str:
+    subject, relation, other = v.pair()
+    middle = f" {v.doing(subject)}" if v.chance(0.3) else ""
+    return f"{v.thing(subject)}{middle} {v.relation(relation)} {v.thing(other)}{_tail(v)}"
+
+
+def _pair_there(v: Voice) -> str:
+    subject, relation, other = v.pair()
+    there = f"there {words.be(subject.count)} {v.thing(subject)}"
+    if v.chance(0.35):
+        return f"{v.relation(relation, leading=True)} {v.thing(other)} {there}"
+    return f"{there} {v.relation(relation)} {v.thing(other)}{_tail(v)}"
+
+
+def _pair_inverted(v: Voice) -> str:
+    subject, relation, other = v.pair()
+    verb = v.verb(subject) if v.chance(0.4) else words.be(subject.count)
+    return f"{v.relation(relation, leading=True)} {v.thing(other)} {verb} {v.thing(subject)}"
+
+
+def _pair_fronted(v: Voice) -> str:
+    subject, relation, other = v.pair()
+    return f"{v.where()}, {v.thing(subject)} {words.be(subject.count)} {v.relation(relation)} {v.thing(other)}"
+
+
+def _pair_seen(v: Voice) -> str:
+    subject, relation, other = v.pair()
+    if v.chance(0.5):
+        return f"{v.thing(subject)} can be seen {v.relation(relation)} {v.thing(other)}{_tail(v)}"
+    return f"{v.pick('we see', 'we can see')} {v.thing(subject)} {v.relation(relation)} {v.thing(other)}{_tail(v)}"
+
+
+def _pair_picture(v: Voice) -> str:
+    subject, relation, other = v.pair()
+    start = v.pick("a photo of", "a picture of", "an image of")
+    return f"{start} {v.thing(subject)} {v.relation(relation)} {v.thing(other)}{_tail(v, 0.25)}"
+
+
+def _pair_setting(v: Voice) -> str:
+    subject, relation, other = v.pair()
+    return f"{v.setting()} with {v.thing(subject)} {v.relation(relation)} {v.thing(other)}"
+
+
+def _pair_together(v: Voice) -> str:
+    subject, _, other = v.pair()
+    return f"{v.thing(subject)} and {v.thing(other)} {v.where()}"
+
+
+def _pair_passive(v: Voice) -> str:
+    subject, relation, other = v.pair()
+    if relation == "behind":
+        done = v.pick("partly hidden by", "partly covered by")
+    elif relation == "front":
+        subject, other = other, subject
+        done = "partly hidden by"
+    else:
+        done = f"flanked on the {OPPOSITE[relation]} by"
+    return f"{v.thing(subject)} {words.be(subject.count)} {done} {v.thing(other)}{_tail(v)}"
+
+
+def _pair_follow(v: Voice) -> str:
+    # All face one way: whoever is on that side goes first.
+    ahead, behind = (v.first, v.other) if facing(v.scene) == v.scene.relation else (v.other, v.first)
+    if v.chance(0.6):
+        return f"{v.thing(ahead)} {words.be(ahead.count)} followed by {v.thing(behind)}{_tail(v)}"
+    return f"{v.thing(behind)} {words.be(behind.count)} following {v.thing(ahead)}{_tail(v)}"
+
+
+def _pair_beside(v: Voice) -> str:
+    subject, _, other = v.pair()
+    return f"{v.thing(subject)} {v.pick('next to', 'beside')} {v.thing(other)}{_tail(v)}"
+
+
+def _pair_with(v: Voice) -> str:
+    subject, relation, other = v.pair()
+    one = subject.count == 1 and subject.object != "person"
+    place = v.pick(*words.WITH[OPPOSITE[relation]]).format(its="its" if one else "their", it="it" if one else "them")
+    return f"{v.thing(subject)} with {v.thing(other)} {place}"
+
+
+_ALONE: tuple[Callable[[Voice], str], ...] = (
+    _alone_active,
+    _alone_phrase,
+    _alone_there,
+    _alone_fronted,
+    _alone_inverted,
+    _alone_passive,
+    _alone_picture,
+    _alone_setting,
+    _alone_seen,
+    _alone_color,
+)
+_PAIRED: tuple[Callable[[Voice], str], ...] = (
+    _pair_active,
+    _pair_definite,
+    _pair_phrase,
+    _pair_there,
+    _pair_inverted,
+    _pair_fronted,
+    _pair_seen,
+    _pair_picture,
+    _pair_setting,
+    _pair_together,
+    _pair_passive,
+    _pair_follow,
+    _pair_beside,
+    _pair_with,
+)
+
+_FRONTAL = ("person", "cat")  # drawn from the front: they go nowhere
+
+
+def _fits(form: Callable[[Voice], str], scene: Scene) -> bool:
+    """Whether what the form says can be true of the scene."""
+    sideways = scene.relation in ("left", "right")
+    if form is _pair_passive:
+        return scene.relation not in ("above", "below")
+    if form is _pair_beside:
+        return sideways
+    if form is _pair_follow:
+        return sideways and facing(scene) != "mixed" and not any(group.object in _FRONTAL for group in scene.groups)
+    return True

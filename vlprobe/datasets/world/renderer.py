@@ -1,0 +1,53 @@
+"""Draws a scene: a background, then every thing in its place, the farthest first."""
+
+import functools
+
+from PIL import Image, ImageDraw, ImageFilter
+
+from vlprobe.datasets.world.backgrounds import VARIANTS, background
+from vlprobe.datasets.world.layout import HORIZON, Place, places
+from vlprobe.datasets.world.scene import Scene, pick, stream
+from vlprobe.datasets.world.sprites import sprite
+
+# Names the folders that drawn pictures are kept in, `cache/demo/*-<version>`. Raise it whenever a scene gets other
+# pixels, so that no picture drawn before is taken for a new one;
+# tests/datasets/world/test_renderer_version.py fails until then.
+VERSION = "3c69a21e"
+
+
+def render(scene: Scene) -> Image.Image:
+    """The scene as an RGB picture of 224 x 224 pixels; the same scene always gives the same pixels."""
+    variant = pick(stream(scene.seed, "background"), range(VARIANTS))
+    image = background(scene.background, variant).copy()
+    standing = places(scene)
+    for place in standing:
+        ground = _ground(scene, place)
+        if ground:
+            below = _ground_mark(place.size, ground)
+            image.paste(below, (place.x, place.y), below)
+        group = scene.groups[place.group]
+        thing = sprite(group.object, group.color, place.size, place.faces_left)
+        image.paste(thing, (place.x, place.y), thing)
+    return image
+
+
+def _ground(scene: Scene, place: Place) -> str:
+    """What is under the thing: a shadow on the ground, a ripple on water, nothing in the air."""
+    if place.y + place.size <= HORIZON[scene.background] + 4 or scene.background == "sky":
+        return ""
+    return "ripple" if scene.background == "sea" else "shadow"
+
+
+@functools.lru_cache(maxsize=512)
+def _ground_mark(size: int, kind: str) -> Image.Image:
+    mark = Image.new("RGBA", (size, size), (20, 24, 40, 0) if kind == "shadow" else (235, 248, 255, 0))
+    draw = ImageDraw.Draw(mark)
+    height = 0.055 * size
+    middle = 0.93 * size
+    if kind == "shadow":
+        draw.ellipse((0.08 * size, middle - height, 0.92 * size, middle + height), fill=(20, 24, 40, 90))
+        return mark.filter(ImageFilter.GaussianBlur(0.012 * size))
+    for reach in (0.46, 0.36):
+        bounds = (size * (0.5 - reach), middle - height * reach * 2, size * (0.5 + reach), middle + height * reach * 2)
+        draw.ellipse(bounds, outline=(235, 248, 255, 170), width=max(1, size // 50))
+    return mark.filter(ImageFilter.GaussianBlur(0.5))

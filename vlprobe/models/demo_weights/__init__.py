@@ -1,0 +1,133 @@
+"""The demo world's tiny CLIP: its shape, its files, and how a file becomes a model of OpenCLIP again.
+
+Of the tokenizer's 49,408 tokens the captions use under 200. A file holds their rows alone, and a model in training has
+no others; a loaded model has the whole table, zero where nothing was learned: such a word adds nothing but its place.
+"""
+
+import copy
+import dataclasses
+import functools
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vlprobe.datasets.world.words import vocabulary
+from vlprobe.storage.files import write_bytes
+
+if TYPE_CHECKING:
+    import torch
+
+FOLDER = Path(__file__).parent
+LOSSES = ("softmax", "sigmoid")
+CONTEXT = 32  # tokens; the longest caption in a template has 28
+IMAGE_SIZE = 64  # pixels a side
+_CONFIG = {
+    "embed_dim": 128,
+    "quick_gelu": False,
+    "vision_cfg": {"image_size": IMAGE_SIZE, "layers": [1, 1, 1, 1], "width": 16, "patch_size": None},
+    "text_cfg": {"context_length": CONTEXT, "vocab_size": 49408, "width": 64, "heads": 4, "layers": 4},
+}
+_ROWS = "token_embedding.weight"
+
+
+def config(loss: str) -> dict:
+    """OpenCLIP's model config for a model trained with the softmax or the sigmoid loss."""
+    made = copy.deepcopy(_CONFIG)
+    if loss == "sigmoid":
+        made |= {"init_logit_scale": 2.302585, "init_logit_bias": -10.0}  # log 10 and -10, as in SigLIP's paper
+    return made
+
+
+def tokenizer() -> Callable:
+    """OpenCLIP's byte-pair tokenizer with this model's context length."""
+    from open_clip.tokenizer import SimpleTokenizer
+
+    return SimpleTokenizer(context_length=CONTEXT)
+
+
+@functools.cache
+def token_ids() -> tuple[int, ...]:
+    """The tokens of all words of the demo world, ascending: padding first; last the end of text, where CLIP pools."""
+    tokens = tokenizer()
+    used = {0, tokens.sot_token_id, tokens.eot_token_id}
+    for word in (*vocabulary(), ".", ","):
+        used.update(tokens.encode(word))
+    return tuple(sorted(used))
+
+
+def build(made: dict) -> "torch.nn.Module":
+    """The model of that config, on the CPU, its random weights always the same for one state of PyTorch's generator."""
+    from open_clip.model import CLIP, set_model_preprocess_cfg
+    from open_clip.transform import PreprocessCfg
+
+    model = CLIP(**made)
+    set_model_preprocess_cfg(model, dataclasses.asdict(PreprocessCfg(size=IMAGE_SIZE)))
+    return model
+
+
+def save(path: Path, model: "torch.nn.Module", loss: str, training: dict) -> None:
+    """Writes a model in training (its token table has the rows of `token_ids` alone) in half precision."""
+    _write(path, model.state_dict(), token_ids(), config(loss), training)
+
+
+def save_whole(path: Path, model: "torch.nn.Module", made: dict, training: dict) -> None:
+    """Writes a model with the whole token table, of that config, in half precision: the rows that are not zero."""
+    state = model.state_dict()
+    ids = state[_ROWS].any(dim=1).nonzero()[:, 0].tolist()
+    _write(path, state | {_ROWS: state[_ROWS][ids]}, ids, made, training)
+
+
+def _write(path: Path, state: dict, ids: Sequence[int], made: dict, training: dict) -> None:
+    import torch
+    from safetensors.torch import save as packed
+
+    state = {key: value.half() if value.is_floating_point() else value for key, value in state.items()}
+    state["token_ids"] = torch.tensor(ids, dtype=torch.int32)
+    described = {"config": json.dumps(made), "training": json.dumps(training)}
+    write_bytes(path, packed({key: value.contiguous().cpu() for key, value in state.items()}, metadata=described))
+
+
+def config_of(path: Path) -> dict:
+    """OpenCLIP's model config of a file that `save` wrote."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        return json.loads(file.metadata()["config"])
+
+
+def read(path: Path) -> tuple[dict, dict]:
+    """OpenCLIP's model config and the full state dict, in single precision, of a file that `save` wrote."""
+    from safetensors.torch import load_file
+
+    made, state = config_of(path), load_file(path)
+    ids = state.pop("token_ids").long()
+    state = {key: value.float() if value.is_floating_point() else value for key, value in state.items()}
+    rows = state[_ROWS]
+    state[_ROWS] = rows.new_zeros(made["text_cfg"]["vocab_size"], rows.shape[1])
+    state[_ROWS][ids] = rows
+    return made, state
+
+
+def load_checkpoint(path: Path) -> tuple["torch.nn.Module", Callable, Callable]:
+    """The model (frozen, on the CPU), the transform from PIL image to tensor, and the tokenizer."""
+    import torch
+    from open_clip.transform import PreprocessCfg, image_transform_v2
+
+    made, state = read(path)
+    with torch.random.fork_rng(devices=[]):
+        model = build(made)
+    model.load_state_dict(state)
+    transform = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
+    return model.eval().requires_grad_(False), transform, tokenizer()
+
+
+def export_local_dir(path: Path, folder: Path) -> None:
+    """Writes OpenCLIP's folder layout, so that `open_clip.create_model("local-dir:FOLDER")` loads the checkpoint."""
+    from safetensors.torch import save_file
+
+    made, state = read(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    described = {"model_cfg": made, "preprocess_cfg": {"size": IMAGE_SIZE}}
+    (folder / "open_clip_config.json").write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+    save_file(state, folder / "open_clip_model.safetensors")

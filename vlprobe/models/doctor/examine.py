@@ -1,0 +1,222 @@
+"""Reasons to believe a model, or not, before its numbers: a passport, and checks that a healthy model passes.
+
+cache/models/<model digest>-<dataset digest>.json
+"""
+
+import datetime
+import hashlib
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models.doctor import checks as doctor_checks
+from vlprobe.models.doctor import passport as doctor_passport
+from vlprobe.models.doctor.checks import Check
+from vlprobe.models.doctor.erased import Erased, erased
+from vlprobe.models.doctor.passport import Model
+from vlprobe.storage import objects
+from vlprobe.storage.files import parse_json, present, unreadable, write_json
+from vlprobe.storage.files import read as read_regular
+from vlprobe.storage.store import REPAIR, Store
+from vlprobe.types import Dataset, Item
+
+SCHEMA = 1
+ITEMS = 200  # items that a model is tried on, drawn by lot, no two with the same picture or the same first caption
+PAIR_ITEMS = 24  # the same for a model that scores pairs, which is asked about the square of it
+
+Progress = Callable[[str, float, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What one model is, and how it did on one dataset."""
+
+    model: str
+    model_digest: str
+    dataset: str
+    dataset_digest: str
+    passport: Mapping[str, str]
+    checks: tuple[Check, ...]
+    erased: tuple[Erased, ...]  # of plain edits of the dataset's captions, and of its foils; reported, not judged
+    finished: str
+
+
+def examine(
+    model: Model, dataset: Dataset, cache: Path, progress: Progress = lambda label, done, total: None
+) -> Examination:
+    """Reads the model's passport, tries it on some of the dataset's items, and stores the outcome.
+
+    Args:
+        model: What is examined; a check that it cannot be put to does not apply.
+        dataset: Items with a picture and a caption; where they have no picture or the model sees none, two captions.
+        cache: The store's folder.
+        progress: Called with (label, done, total); may raise to stop.
+
+    Raises:
+        InvalidInput: the dataset has no such item, or a picture cannot be read.
+    """
+    items = sample(dataset.items, model)
+    if not items:
+        raise InvalidInput(
+            f"Dataset '{dataset.name}' has nothing to try '{model.name}' on. Expected items with a picture and a "
+            "caption, or with two captions for a model of texts."
+        )
+    label = f"Examining {model.name} on {dataset.name}"
+    progress(label, 0, 1)
+    passport = doctor_passport.read_passport(model)
+    checks = [doctor_checks.preprocessing(model), doctor_checks.activation(model)]
+    checks += [doctor_checks.text_batch(model, items), doctor_checks.image_batch(model, items)]
+    given = doctor_checks.similarities(model, items, lambda done, total: progress(label, done, total))
+    checks += [doctor_checks.finite(given), *doctor_checks.matching(given)]
+    found = Examination(
+        model=model.name,
+        model_digest=model.digest,
+        dataset=dataset.name,
+        dataset_digest=dataset.digest,
+        passport=passport,
+        checks=tuple(checks),
+        erased=tuple(erased(plain_edits(items), model)),
+        finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+    path = cache / "models" / f"{model.digest}-{dataset.digest}.json"
+    write_json(path, _plain(found))
+    objects.share(path)
+    return found
+
+
+def _plain(found: Examination) -> dict:
+    """As JSON holds it; the passport as a list, since JSON would be sorted and a reader wants it in order."""
+    return {"schema": SCHEMA, **asdict(found), "passport": list(found.passport.items())}
+
+
+def sample(items: Sequence[Item], model: Model) -> list[Item]:
+    """The items that a model is tried on, all with their pictures or all without, none like another.
+
+    Without pictures it is two different captions that must find each other.
+    """
+    scores_pairs, embeds_texts = hasattr(model, "match"), hasattr(model, "encode_texts")
+    shown = [item for item in items if item.image and item.captions]
+    if not shown or not hasattr(model, "preprocess"):
+        shown = [replace(item, image=None) for item in items if len(set(item.captions[:2])) > 1 and embeds_texts]
+    drawn = sorted(shown, key=lambda item: hashlib.sha256(f"doctor/{item.id}".encode()).digest())
+    seen: set[object] = set()
+    found = []
+    for item in drawn:
+        own = {item.image, item.captions[0]} - {None}
+        if not own & seen:
+            seen |= own
+            found.append(item)
+    return found[: PAIR_ITEMS if scores_pairs else ITEMS]
+
+
+def plain_edits(items: Sequence[Item]) -> pa.Table:
+    """Small changes to captions that a tokenizer may undo, and the foils, as a table of cases."""
+    rows = []
+    for item in items:
+        for caption in item.captions:
+            edits = [
+                ("lower case", "same", caption.lower()),
+                ("no punctuation", "same", " ".join(re.findall(r"\w+", caption))),
+                ("one more word", "different", f"{caption} dog"),
+            ]
+            rows += [("caption", rule, [caption, text], role) for rule, role, text in edits if text != caption]
+        rows += [("foil", "foil", [*item.captions, foil], "different") for foil in item.foils]
+    return pa.table(
+        {
+            "id": [str(number) for number in range(len(rows))],
+            "item": [""] * len(rows),
+            "kind": [kind for kind, _, _, _ in rows],
+            "rule": [rule for _, rule, _, _ in rows],
+            "texts": [texts for _, _, texts, _ in rows],
+            "roles": [["original", *["same"] * (len(texts) - 2), role] for _, _, texts, role in rows],
+            "images": pa.array([[]] * len(rows), pa.list_(pa.string())),
+        }
+    )
+
+
+def load(store: Store, digest: str = "*") -> list[Examination]:
+    """The stored examinations of the model with this digest, or of all models, latest first."""
+    return _stored(store, digest)[0]
+
+
+def unread(store: Store) -> list[str]:
+    """One line for each stored examination that cannot be read, or is not what was written."""
+    try:
+        os.listdir(store.root / "models")
+    except PermissionError as error:
+        return [unreadable(store.root / "models", error)]
+    except OSError:  # nothing was examined yet
+        return []
+    return _stored(store, "*")[1]
+
+
+def _stored(store: Store, digest: str) -> tuple[list[Examination], list[str]]:
+    examinations, lines = [], []
+    for path in sorted((store.root / "models").glob(f"{digest}-*.json")):
+        try:
+            if own := read(path):
+                examinations.append(own)
+        except InvalidInput as error:
+            if present(path):  # it was not removed meanwhile
+                lines.append(str(error))
+    return sorted(examinations, key=lambda one: (one.finished, one.dataset), reverse=True), lines
+
+
+def read(path: Path) -> Examination | None:
+    """The examination in a file; None where it was stored in another form. Raises InvalidInput."""
+    try:
+        content = parse_json(read_regular(path).decode())
+        if content.pop("schema") != SCHEMA:
+            return None
+        content["passport"] = dict(content["passport"])
+        content["checks"] = tuple(Check(**check) for check in content["checks"])
+        content["erased"] = tuple(Erased(**row) for row in content["erased"])
+        found = Examination(**content)
+        _refuse_types(found)
+        return found
+    except OSError as error:
+        raise InvalidInput(unreadable(path, error)) from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise InvalidInput(f"'{path}' is damaged. {REPAIR}") from None
+
+
+def _refuse_types(found: Examination) -> None:
+    """Raises TypeError where what was read is of another sort than what was written: anybody may have put it there."""
+    texts = [found.model, found.model_digest, found.dataset, found.dataset_digest, found.finished]
+    texts += [*found.passport, *found.passport.values()]
+    texts += [text for one in found.checks for text in (one.name, one.meaning, one.detail)]
+    texts += [text for one in found.erased for text in (one.what, one.kind, one.rule, one.role, one.reason)]
+    numbers = [number for one in found.checks for number in (one.value, one.limit)]
+    numbers += [number for one in found.erased for number in (one.count, one.of)]
+    verdicts = [one.passed for one in found.checks]
+    for sort, values in ((str, texts), (int | float, numbers), (bool | None, verdicts)):
+        if not all(isinstance(value, sort) for value in values):
+            raise TypeError
+
+
+def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
+    """One line for each failed check, by the digests of model and dataset: shown beside that model's numbers on it."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for found in load(store):
+        lines.setdefault((found.model_digest, found.dataset_digest), []).extend(
+            f"Check '{check.name}' failed on {found.dataset}. Expected: {check.meaning} "
+            f"{'' if math.isnan(check.value) else f'Found {check.value:.4g}, limit {check.limit:.4g}. '}{check.detail}"
+            for check in found.checks
+            if check.passed is False
+        )
+    return lines
+
+
+def guessing(store: Store) -> set[tuple[str, str]]:
+    """Digests of models and datasets on which they failed a check of being better than chance."""
+    return {
+        (found.model_digest, found.dataset_digest)
+        for found in load(store)
+        if any(check.passed is False and check.name in doctor_checks.CHANCE for check in found.checks)
+    }

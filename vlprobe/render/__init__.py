@@ -1,0 +1,1 @@
+"""Tables to HTML, figures and files; nothing here imports Streamlit."""

@@ -1,0 +1,77 @@
+"""What all charts share: colours, marks, axes, text."""
+
+import html
+import textwrap
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from vlprobe.render.numbers import WAYS, unit_of
+from vlprobe.types import Metric
+
+QUIET = "#8a94a3"  # lines that are no data: readable on white and on near-black
+
+
+def safe(text: str) -> str:
+    """A name, a caption or a note as text of a figure: Plotly reads elements, and fields in the text beside a mark.
+
+    >>> safe("<b>R&D</b> %{x}")
+    '&lt;b&gt;R&amp;D&lt;/b&gt; %&#123;x}'
+    """
+    return html.escape(text).replace("%{", "%&#123;")
+
+
+def arms(value: Sequence[float], low: Sequence[float], high: Sequence[float], color: str) -> dict:
+    """95 % intervals as Plotly's error bars."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [top - middle for top, middle in zip(high, value, strict=True)],
+        "arrayminus": [middle - bottom for bottom, middle in zip(low, value, strict=True)],
+        "color": color,
+        "thickness": 1.8,
+        "width": 5,
+    }
+
+
+def guessing(figure: go.Figure, way: str, chance: float) -> None:
+    """The line on which a model lies that knows nothing."""
+    line = {"color": QUIET, "dash": "dot", "width": 1.5}
+    if way == "h":
+        figure.add_hline(y=chance, line=line, annotation={"text": "guessing", "xanchor": "right"})
+    else:
+        figure.add_vline(x=chance, line=line, annotation={"text": "guessing", "yanchor": "bottom"})
+
+
+def axis(metric: Metric, unit: str) -> str:
+    """What an axis is called: the metric, its unit and which way is better."""
+    told = {"cosine": " (cosine)", "spread": " (in spreads)"}.get(unit_of(metric, unit), "")
+    way = WAYS[metric.direction]
+    return f"{metric.label}{told} · {way}" if way else f"{metric.label}{told}"
+
+
+def ticks(metric: Metric) -> str:
+    """How an axis writes its numbers."""
+    return ".0%" if metric.unit == "rate" else ""
+
+
+def wrapped(text: str, width: int) -> str:
+    """A name as `safe` makes it, broken where people would: after a slash, a colon, a hyphen or a space."""
+    spaced = text.replace("/", "/ ").replace(":", ": ").replace("@", "@ ") if len(text) > width else text
+    lines = textwrap.wrap(spaced, width, break_long_words=False) or [""]
+    joined = "<br>".join(map(safe, lines))
+    return joined.replace("/ ", "/").replace(": ", ":").replace("@ ", "@") if len(text) > width else joined
+
+
+def finished(figure: go.Figure, height: int) -> go.Figure:
+    """The figure with the size, margins and legend that all have."""
+    figure.update_layout(
+        height=height,
+        margin={"l": 10, "r": 10, "t": 30, "b": 10},
+        dragmode=False,
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        hoverlabel={"align": "left"},
+    )
+    figure.update_xaxes(automargin=True)
+    figure.update_yaxes(automargin=True)
+    return figure

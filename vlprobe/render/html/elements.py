@@ -1,0 +1,63 @@
+"""Pieces of HTML that the dashboard and the report share. Names, captions and notes are data: always escaped."""
+
+import difflib
+import html
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from vlprobe.registry import is_control
+from vlprobe.render import charts
+from vlprobe.render.charts.styles import Look
+
+SHAPES = dict(zip(charts.styles.SYMBOLS, "●◆■▲★✚⬢▼⬟◄►", strict=True))
+
+
+def tag(name: str, text: str, **attributes: str) -> str:
+    """One HTML element with its text escaped."""
+    given = "".join(f' {key.rstrip("_")}="{html.escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{given}>{html.escape(text)}</{name}>"
+
+
+def mark(look: Look) -> str:
+    """A model's colour and shape, as in the charts."""
+    color, symbol = look
+    return f'<span aria-hidden="true" style="color:{color}">{SHAPES[symbol]}</span>'
+
+
+def breakable(name: str) -> str:
+    """A long name as HTML that may be broken after its slashes, colons and hyphens."""
+    return re.sub(r"([/:@_-])", r"\1<wbr>", html.escape(name, quote=False))
+
+
+def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
+    """Two captions in step, a run of words at a time, and whether they differ there; case does not count."""
+    left, right = (re.findall(r"\s*(?:[\w'-]+|[^\w\s])", text.strip()) for text in (before, after))
+    folded = [[word.strip().lower() for word in words] for words in (left, right)]
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, *folded, autojunk=False).get_opcodes():
+        yield "".join(left[a:b]), "".join(right[c:d]), kind != "equal"
+
+
+def marked(element: str, text: str) -> str:
+    """Escaped, and inside the element but for the blank before it."""
+    words = text.lstrip()
+    return text[: len(text) - len(words)] + tag(element, words) if words else ""
+
+
+def table(name: str, head: str, rows: Sequence[str], css: str = "") -> str:
+    """A table with a name for those who do not see it; narrow screens scroll it."""
+    return (
+        f'<div class="vp-scroll" role="region" tabindex="0" aria-label="{html.escape(name)}">'
+        f'<table class="{f"vp-table {css}".strip()}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def facts(known: dict[str, str]) -> str:
+    """Names and what is known of them, a line each."""
+    lines = "".join(f"{tag('dt', name)}<dd>{breakable(value)}</dd>" for name, value in known.items())
+    return f'<dl class="vp-facts">{lines}</dl>'
+
+
+def ordered(models: Iterable[str]) -> list[str]:
+    """Models by name, controls last."""
+    return sorted(models, key=lambda name: (is_control(name), name))

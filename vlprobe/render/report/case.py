@@ -1,0 +1,48 @@
+"""One case as a web page that stands alone, to send to somebody or to keep."""
+
+import functools
+
+from vlprobe import views
+from vlprobe.render.charts.styles import styles
+from vlprobe.render.html import cards
+from vlprobe.render.html.elements import ordered, tag
+from vlprobe.render.report.page import page
+from vlprobe.storage import annotations
+from vlprobe.storage.store import Store
+
+LARGE, SMALL = 1000, 280  # pixels a side
+
+
+def case_page(store: Store, case_key: str, model: str, number: int, other: str = "") -> str:
+    """The case with its pictures, texts, every model's scores, what people said of it, and how to find it again.
+
+    Args:
+        store: Where results are.
+        case_key: The question set.
+        model: Whose verdict stands first.
+        number: The case.
+        other: The model that it is compared with, if any.
+    """
+    own = views.runs.runs_of(store, case_key).set_index("model")
+    probe, looks = own["probe"].iloc[0], styles(views.runs.models(store))
+    row = next(views.cases.questions(store, case_key, [number]).itertuples())
+    said = cards.by_case(views.cases.answers(store, case_key, [number]))[number]
+    names = list(dict.fromkeys([model, *filter(None, [other]), *ordered(own.index)]))
+    small = functools.partial(cards.source, side=SMALL)
+    noted = next((one for one in annotations.read(store, case_key).said if one.case == number), None)
+    card = cards.card(row, said, names, looks, small, everything=True, beside=bool(other))
+    return page(
+        f"One case of {probe}",
+        [
+            tag("p", cards.asked(probe, row.kind)),
+            tag("p", f"The verdict is that of {model}.", class_="vp-quiet"),
+            f'<article class="vp-one-case">{cards.shots(row, said[model], LARGE)}',
+            f'<div class="vp-card">{card}</div>',
+            cards.chips(noted.tags, noted.note) if noted else "",
+            "</article>",
+            tag("h2", "What is known of it"),
+            cards.about(row, probe, {"Dataset": own["dataset"].iloc[0], "Question set": case_key}),
+            tag("h2", "How to find it again"),
+            tag("pre", cards.command(own.loc[model, "key"], row)),
+        ],
+    )

@@ -1,0 +1,1 @@
+"""From a request to stored results: questions, executors, answers; jobs, checks of the store, and the playground."""

@@ -1,0 +1,321 @@
+"""One request in a child process, its state on disk, so that it outlives the page that started it.
+
+    cache/jobs/<id>/request.json    what was asked
+                    status.json     how far it is, replaced whole
+                    process.json    the number of its process
+                    cancel          exists: stop at the next batch
+                    log.txt         what the process printed
+
+Jobs for one device take turns, first come, first served. A process that is gone while its status says running was
+killed. It is known by the job's id on its command line: a process that got its number later has another, and no clock
+that is set anew can make two of one.
+"""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import time
+import traceback
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from vlprobe.errors import InvalidInput, JobFailed, NotFound, VlprobeError
+from vlprobe.models.frozen import pick_device
+from vlprobe.runs import processes
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import jobs as storage_jobs
+from vlprobe.storage.access import refuse_writing
+from vlprobe.storage.files import turn, write_bytes, write_json
+from vlprobe.storage.store import Store
+from vlprobe.training.request import TrainRequest
+
+Asked = Request | TrainRequest
+ENDED = storage_jobs.ENDED
+_WRITE_EVERY = 0.3  # seconds between two writes of the status
+_LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
+_SPAWNED = 10  # seconds in which a process that was started has said so
+_LOG_BYTES = 65_536  # of the end of a log that are read
+_children: dict[int, subprocess.Popen] = {}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What can be said of a job now."""
+
+    id: str
+    request: Asked
+    state: str  # queued, running, done, failed, cancelled or dead
+    label: str = ""
+    done: float = 0.0
+    total: float = 1.0
+    created: float = 0.0
+    queued: float = 0.0  # when it last took its place in the queue
+    started: float = 0.0  # when what the label says began
+    updated: float = 0.0
+    device: str = ""  # whose turn it waits for or has; "": not known yet
+    error: str = ""
+    keys: tuple[str, ...] = ()
+
+    @property
+    def fraction(self) -> float:
+        """How much of the current model's work is done, 0 to 1."""
+        return min(self.done / self.total, 1.0) if self.total else 0.0
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state in ENDED
+
+
+class Cancelled(VlprobeError):
+    """Raised in the job at the first batch after somebody asked it to stop."""
+
+
+def _folder(store: Store, job_id: str) -> Path:
+    folder = store.root / "jobs" / job_id
+    if not storage_jobs.ID.fullmatch(job_id) or not storage_jobs.is_job(folder):
+        raise NotFound("job", job_id, [one.name for one in storage_jobs.folders(store.root)])
+    return folder
+
+
+def start(request: Asked, store: Store) -> str:
+    """Starts a child process for the request and returns the job's id."""
+    job_id = write(request, store)
+    _spawn(store, job_id)
+    return job_id
+
+
+def write(request: Asked, store: Store) -> str:
+    """Writes down what is asked and returns the job's id; `resume` starts it."""
+    store.writable()
+    job_id = f"{int(time.time()):x}{uuid.uuid4().hex[:6]}"
+    folder = store.root / "jobs" / job_id
+    write_json(folder / "request.json", asdict(request) | {"created": time.time()})
+    return job_id
+
+
+def resume(store: Store, job_id: str) -> None:
+    """Starts a stopped job again; what it had finished is not done twice. Raises InvalidInput while it runs."""
+    store.writable()
+    folder = _folder(store, job_id)
+    with turn(folder / ".lock", lambda: None):  # of two people who press at once, one is told that it is going
+        if not read(store, job_id).ended:
+            raise InvalidInput(f"Job '{job_id}' is still going. Cancel it first, or wait.")
+        (folder / "cancel").unlink(missing_ok=True)
+        _spawn(store, job_id)
+
+
+def _spawn(store: Store, job_id: str) -> None:
+    folder = store.root / "jobs" / job_id
+    (folder / "process.json").unlink(missing_ok=True)  # of an earlier try
+    now = time.time()
+    write_json(folder / "status.json", {"state": "queued", "label": "Starting", "queued": now, "updated": now})
+    try:
+        with (folder / "log.txt").open("ab") as log:
+            child = processes.start(
+                "vlprobe.runs.jobs",
+                store.address,
+                job_id,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise InvalidInput(
+            f"Job '{job_id}' cannot be started ({error.strerror}). Free some memory or disk, then resume it."
+        ) from None
+    _children[child.pid] = child
+    write_json(folder / "process.json", {"pid": child.pid})
+
+
+def cancel(store: Store, job_id: str) -> None:
+    """Asks a job to stop at its next batch; its finished parts are kept."""
+    refuse_writing()
+    write_bytes(_folder(store, job_id) / "cancel", b"")
+
+
+def read(store: Store, job_id: str) -> Job:
+    """The state of a job; a job whose process is gone is `dead`."""
+    folder = _folder(store, job_id)
+    for pid, child in list(_children.items()):
+        if child.poll() is not None:  # an ended child would stay visible until somebody asks
+            _children.pop(pid, None)
+    request, created = _asked(folder)
+    status = _status(folder)
+    if status["state"] not in ENDED and (gone := _gone(folder)):
+        status = _status(folder)  # it may have ended between the two looks
+        if status["state"] not in ENDED:
+            status |= {"state": "dead", "error": gone}
+    return Job(id=job_id, request=request, created=created, **status | {"keys": tuple(status.get("keys", ()))})
+
+
+def _asked(folder: Path) -> tuple[Asked, float]:
+    """What the job was asked, and when. Raises InvalidInput where that is damaged, NotFound where it is gone."""
+    try:
+        given = storage_jobs.request(folder)
+    except FileNotFoundError:
+        raise NotFound("job", folder.name, []) from None
+    created = given.pop("created")
+    kind, names = (TrainRequest, "datasets") if "datasets" in given else (Request, "models")
+    return kind(**given | {names: tuple(given[names])}), created
+
+
+def _status(folder: Path) -> dict:
+    """What the job last said of itself; one whose word is lost counts as gone."""
+    try:
+        return storage_jobs.status(folder)
+    except FileNotFoundError:  # its maker was killed before it was started
+        return {"state": "dead", "error": "It was never started. Resume it."}
+    except InvalidInput:
+        return {"state": "dead", "error": "What it said of itself is damaged. Resume it."}
+
+
+def _gone(folder: Path) -> str:
+    """Why no process works at a job that has not ended, in one line; "" while one does."""
+    gone = "Its process is gone: killed, or the machine restarted. Resume it."
+    try:
+        return "" if folder.name in psutil.Process(storage_jobs.pid(folder)).cmdline() else gone
+    except FileNotFoundError:  # written right after the process was started
+        with contextlib.suppress(FileNotFoundError):
+            return "" if abs(time.time() - (folder / "status.json").stat().st_mtime) < _SPAWNED else gone
+    except InvalidInput:
+        return "Which process is at it is damaged (process.json), so it counts as stopped. Resume it."
+    except (psutil.NoSuchProcess, psutil.AccessDenied):  # a zombie is none such; another's process is not ours
+        pass
+    return gone
+
+
+def jobs(store: Store) -> list[Job]:
+    """All jobs whose request can be read, latest first by the clock at which they were made."""
+    found = []
+    for folder in storage_jobs.folders(store.root):
+        with contextlib.suppress(InvalidInput, NotFound):  # see `damaged`; or gone meanwhile
+            found.append(read(store, folder.name))
+    return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
+
+
+def damaged(store: Store) -> list[str]:
+    """One line for each job of which nobody can tell what it was asked."""
+    lines = []
+    for folder in storage_jobs.folders(store.root):
+        try:
+            _asked(folder)
+        except InvalidInput as error:
+            lines.append(str(error))
+        except NotFound:  # gone meanwhile
+            continue
+    return lines
+
+
+def before(store: Store, job: Job) -> list[Job]:
+    """The jobs that have their turn on the same device before this one, those that run among them."""
+    others = [other for other in jobs(store) if not other.ended and other.device == job.device and other.id != job.id]
+    return [one for one in others if one.state == "running" or (one.queued, one.id) < (job.queued, job.id)]
+
+
+def log(store: Store, job_id: str, lines: int = 40) -> str:
+    """The end of what the job printed; nothing where it never began."""
+    path = _folder(store, job_id) / "log.txt"
+    if not path.exists():
+        return ""
+    with path.open("rb") as handle:
+        handle.seek(max(path.stat().st_size - _LOG_BYTES, 0))
+        return "\n".join(handle.read().decode(errors="replace").splitlines()[-lines:])
+
+
+class _Report(Progress):
+    """Writes the status file, and stops the run when somebody asked for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.last, self.label, self.started = folder, 0.0, "", time.time()
+        self.queued, self.device = _status(folder).get("queued", self.started), ""
+
+    def update(self, label: str, done: float, total: float) -> None:
+        if (self.folder / "cancel").exists():
+            raise Cancelled("Cancelled; what was finished is kept.")
+        now = time.monotonic()  # a clock that is set back must not silence the job
+        if label != self.label and done == 0:
+            self.started = time.time()
+        if label != self.label or now - self.last > _WRITE_EVERY:
+            self.last, self.label = now, label
+            self.write("running", label=label, done=done, total=total)
+
+    def write(self, state: str, **facts: object) -> None:
+        own = {"queued": self.queued, "device": self.device, "started": self.started, "updated": time.time()}
+        write_json(self.folder / "status.json", {"state": state} | own | facts)
+
+
+def work(address: str, job_id: str) -> int:
+    """What the child process does: waits for the device, runs the request, leaves its end in the status."""
+    store = Store(address)
+    folder = _folder(store, job_id)
+    write_json(folder / "process.json", {"pid": os.getpid()})  # whoever started it may have been killed since
+    report = _Report(folder)
+    try:
+        request, _ = _asked(folder)
+        report.device = _device(request.device)
+        with _turn(store, job_id, report):
+            keys = _work(request, store, report)
+        report.write("done", label="Done", done=1.0, total=1.0, keys=keys)
+        return 0
+    except Cancelled as stop:
+        report.write("cancelled", label=str(stop))
+        return 0
+    except VlprobeError as error:
+        report.write("failed", error=str(error))
+        return 1
+    except BaseException as error:  # noqa: BLE001 - whatever kills a job is written where a person sees it
+        traceback.print_exc()
+        report.write("failed", error=str(JobFailed(f"{type(error).__name__}: {error}. Its log has the details.")))
+        return 1
+
+
+def _work(request: Asked, store: Store, report: _Report) -> list[str]:
+    """Does what is asked; returns the keys of the runs that can be looked at, none of a training."""
+    if isinstance(request, Request):
+        return [manifest["key"] for manifest in execute(request, store, report)]
+    from vlprobe.training.trainer import train
+
+    train(request, store.root, report.update)
+    return []
+
+
+def _device(asked: str) -> str:
+    """One name for each device, whatever it was called: two jobs on one card wait for each other."""
+    found = asked if asked == "cpu" else pick_device(asked)  # "cpu" needs no torch to be known
+    return "cuda:0" if found == "cuda" else found
+
+
+@contextlib.contextmanager
+def _turn(store: Store, job_id: str, report: _Report) -> Iterator[None]:
+    """Holds the device while the block runs; says meanwhile how many jobs come first."""
+
+    def wait() -> None:
+        if (report.folder / "cancel").exists():
+            raise Cancelled("Cancelled before it began.")
+        first = len(before(store, read(store, job_id)))
+        jobs_first = f", {first} job{'s' if first > 1 else ''} before this one" if first else ""
+        label = f"Waiting for {report.device}{jobs_first}"
+        if label != report.label:
+            report.label = label
+            report.write("queued", label=label)
+
+    wait()
+    while before(store, read(store, job_id)):
+        time.sleep(_LOOK_EVERY)
+        wait()
+    with turn(store.root / "jobs" / f".{re.sub('[^a-z0-9]', '-', report.device)}.lock", wait):
+        yield
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    raise SystemExit(work(*sys.argv[1:]))

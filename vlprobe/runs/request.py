@@ -1,0 +1,33 @@
+"""What a person asks to be run, and what is told of its progress."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asks for: names and options, nothing loaded yet."""
+
+    models: tuple[str, ...]
+    dataset: str  # "": the probe's demo data
+    probe: str
+    options: Mapping[str, object] = field(default_factory=dict)
+    seed: int = 42
+    limit: int = 0  # items; 0: all
+    device: str = "auto"
+    precision: str = "fp32"
+    batch_size: int = 64
+    workers: int = min(16, os.cpu_count() or 1)  # threads that read pictures, processes that make edits
+    memory: int = 2048  # MiB that a run may take beside the model's weights
+    keep_embeddings: bool = True
+    examine: bool = True  # put the model to the doctor's checks too, once for each dataset
+    executor: str = "local"  # this process, or the machines of a "ray" cluster
+    ray_address: str = ""  # of that cluster; "": one of this machine alone
+
+
+class Progress:
+    """Told how far a run is; the command line and jobs override `update`, which may raise to stop."""
+
+    def update(self, label: str, done: float, total: float) -> None:
+        """`label` says what is being done; `done` of `total` cases or items."""

@@ -1,0 +1,1 @@
+"""Cases to scores: pictures and texts to embeddings, and galleries that are searched."""

@@ -1,0 +1,186 @@
+"""From cases to similarities: a slice of the table of cases in, a slice of the table of scores out."""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from vlprobe.errors import InvalidInput
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.types import DualEncoder, PairScorer, Picture, Probe, TextEncoder
+
+Scorer = Callable[[pa.Table], pa.Table]
+
+
+def score_type(model: TextEncoder | DualEncoder | PairScorer, probe: Probe) -> str:
+    """What a score of this model is here: "cosine", or what a model that looks at pairs says of its own.
+
+    A gallery is short-listed by cosine and ranked by the head's logit beside it.
+    """
+    own = getattr(model, "score_type", "cosine")
+    return "logit + cosine" if own != "cosine" and probe.needs == "gallery" else own
+
+
+def refuse_unfit(model: TextEncoder | DualEncoder | PairScorer, probe: Probe) -> None:
+    """Raises InvalidInput where the probe `needs` "pictures" or a "gallery" to search and the model cannot."""
+    sees, looks = hasattr(model, "encode_images"), hasattr(model, "match")
+    if probe.needs and not sees and not looks:
+        raise InvalidInput(
+            f"Probe '{probe.name}' needs a model that sees pictures, and '{model.name}' is a text encoder. "
+            "Choose another model, or the probe visla, where texts are compared with texts."
+        )
+    if probe.needs == "gallery" and not (sees and hasattr(model, "encode_texts")):
+        raise InvalidInput(
+            f"Probe '{probe.name}' searches a gallery, and '{model.name}' has no embeddings to search with: it looks "
+            "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2), or another probe."
+        )
+
+
+def matcher(
+    encoder: Encoder, images: Sequence[Picture], texts: Sequence[str], asked: str
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
+    """The logit of a query and a candidate, of a model that looks at pairs; None of any other.
+
+    Args:
+        encoder: The model.
+        images: Queries, or candidates.
+        texts: The other side.
+        asked: Which side the queries are: "images" or "texts".
+    """
+    if not encoder.scores_pairs:
+        return None
+
+    def match(query: np.ndarray, candidate: np.ndarray) -> np.ndarray:
+        left, right = (query, candidate) if asked == "images" else (candidate, query)
+        return encoder.pairs(images, texts, left, right, logits=True)
+
+    return match
+
+
+def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray]) -> Scorer:
+    """Scores cases whose pictures and texts are compared among themselves.
+
+    What a model cannot say is NaN: the scores of a picture where it sees none, the cosines of texts where it embeds
+    none, and margins that need them.
+
+    Args:
+        encoder: The model.
+        margins: Rows with `kind`, `subtype`, `rule` and what `columns` names (scores image by image, texts within an
+            image) to what should win minus what should lose.
+
+    Returns:
+        A function from cases to a table with `scores` (float32 of length n_images * n_texts), `text_scores` (cosines of
+        the texts, pair by pair in the order 01, 02, 12), `erased` (whether the model makes the same of the first
+        two texts, so that an edit never reaches it) and `margin`.
+    """
+
+    def score(cases: pa.Table) -> pa.Table:
+        images, image_of, n_images = distinct(cases["images"])
+        texts, text_of, n_texts = distinct(cases["texts"])
+        first_image, first_text = _starts(n_images), _starts(n_texts)
+        pictures = [Picture.named(name) for name in images]
+        encoder.expect(pictures)
+        if encoder.embeds_texts:
+            encoder.texts([texts[code] for code in dict.fromkeys(text_of[first_text].tolist())], keep=True)
+            text_vectors = encoder.texts(texts)
+        n_pairs = n_images * n_texts
+        row = np.repeat(np.arange(len(n_pairs)), n_pairs)
+        within = np.arange(len(row)) - _starts(n_pairs)[row]
+        left = image_of[first_image[row] + within // n_texts[row]]
+        right = text_of[first_text[row] + within % n_texts[row]]
+        if encoder.scores_pairs:
+            values = encoder.pairs(pictures, texts, left, right)
+        elif encoder.embeds_images:
+            values = cosines(encoder.images(pictures), left, text_vectors, right)
+        else:
+            values = np.full(len(left), np.nan, dtype=np.float32)
+        scores = _columns(row, within, values, len(n_pairs))
+        if encoder.embeds_texts:
+            text_scores = _text_scores(text_vectors, text_of, first_text, n_texts)
+        else:
+            widest = int(n_texts.max())
+            text_scores = np.full((len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32)
+        erased = np.zeros(len(n_texts), dtype=bool)
+        if encoder.embeds_texts:
+            two = np.flatnonzero(n_texts > 1)
+            first = first_text[two]
+            erased[two] = (text_vectors[text_of[first]] == text_vectors[text_of[first + 1]]).all(axis=1)
+        table = pa.table(
+            {
+                "scores": _lists(scores, n_pairs),
+                "text_scores": _lists(text_scores, n_texts * (n_texts - 1) // 2),
+                "erased": pa.array(erased),
+            }
+        )
+        rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**columns(table))
+        return table.append_column("margin", pa.array(margins(rows).astype(np.float32)))
+
+    return score
+
+
+def columns(table: pa.Table) -> dict[str, np.ndarray]:
+    """What was scored as one column a number: `score_0`, `score_1`..., `text_01`, `text_02`..., then all that is flat.
+
+    Columns of a case with fewer texts than the widest are NaN. Cosines of texts are named by their texts where a table
+    holds cases of at most three texts, or of equally many.
+    """
+    found = {}
+    for name in table.column_names:
+        if not pa.types.is_list(table[name].type):
+            found[name] = table[name].to_numpy()
+            continue
+        lists = table[name].combine_chunks()
+        lengths = lists.value_lengths().to_numpy()
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        values = _columns(row, np.arange(len(row)) - _starts(lengths)[row], lists.flatten().to_numpy(), len(lengths))
+        if name == "scores":
+            found |= {f"score_{column}": values[:, column] for column in range(values.shape[1])}
+        else:
+            n_texts = round((1 + np.sqrt(1 + 8 * values.shape[1])) / 2)
+            pairs = combinations(range(n_texts), 2)
+            found |= {f"text_{i}{j}": values[:, column] for column, (i, j) in enumerate(pairs)}
+    return found
+
+
+def distinct(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Distinct strings of a list column, the code of each entry, and how many entries each row has."""
+    lists = column.combine_chunks()
+    encoded = lists.flatten().dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(), lists.value_lengths().to_numpy()
+
+
+def cosines(left: np.ndarray, left_row: np.ndarray, right: np.ndarray, right_row: np.ndarray) -> np.ndarray:
+    """Row-wise products, summed in one order whatever the neighbours: equal vectors give equal scores to the bit."""
+    found = np.empty(len(left_row), dtype=np.float32)
+    for start in range(0, len(left_row), 8192):
+        chunk = slice(start, start + 8192)
+        found[chunk] = np.einsum("nd,nd->n", left[left_row[chunk]], right[right_row[chunk]])
+    return found
+
+
+def _text_scores(vectors: np.ndarray, text_of: np.ndarray, first: np.ndarray, n_texts: np.ndarray) -> np.ndarray:
+    widest = int(n_texts.max())
+    found = np.full((len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32)
+    for size in np.unique(n_texts).tolist():
+        rows = np.flatnonzero(n_texts == size)
+        for column, (i, j) in enumerate(combinations(range(size), 2)):
+            found[rows, column] = cosines(vectors, text_of[first[rows] + i], vectors, text_of[first[rows] + j])
+    return found
+
+
+def _starts(lengths: np.ndarray) -> np.ndarray:
+    return np.cumsum(lengths) - lengths
+
+
+def _columns(row: np.ndarray, within: np.ndarray, values: np.ndarray, n_rows: int) -> np.ndarray:
+    found = np.full((n_rows, int(within.max(initial=-1)) + 1), np.nan, dtype=np.float32)
+    found[row, within] = values
+    return found
+
+
+def _lists(columns: np.ndarray, lengths: np.ndarray) -> pa.ListArray:
+    inside = np.arange(columns.shape[1]) < lengths[:, None]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(columns[inside]))

@@ -1,0 +1,400 @@
+"""Galleries past memory: a query is compared with its nearest lists of candidates alone, and what that loses is told.
+
+faiss sorts the candidates into lists of neighbours (k-means on a sample of them); they lie on the disk list by list, so
+that a block of queries reads each list once. Similarities of what is found are exact: only which candidates are found
+is approximate, and `recall` measures how many of those that should be are. faiss runs on one thread in each of ours,
+for what it finds would else depend on their number.
+"""
+
+import functools
+import importlib.util
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.errors import InvalidInput, MissingDependency
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.gallery import SHARES, Found, Gallery, Rows, distinct, products
+from vlprobe.types.options import Option
+
+if TYPE_CHECKING:
+    import faiss
+
+FEWEST = 10  # candidates to look up: what R@10 and the overlap of the first 10 need
+SMALL = 5000  # distinct candidates, at most, that are all compared: lists of fewer save nothing
+PROBED = 64  # lists at least that a query is compared with
+PROBED_SHARE = 16  # one list in so many, where that is more
+TAUGHT = 64  # candidates a list that k-means sees
+ROUNDS = 10  # of k-means
+ASKED = 512  # queries that read the lists together
+BLOCK = 8 * ASKED  # queries whose finds are held at once
+MEASURED = 256  # queries, about, whose exact search tells the recall
+DEPTHS = (1, 10)  # the recall of the true first so many is told
+APPROXIMATE = Option(  # of a probe that searches galleries
+    name="approximate",
+    default=0,
+    label="Candidates looked up, 0: all",
+    help="An approximate search (faiss) looks up so many candidates for a query; the share that it finds is told.",
+    least=FEWEST,
+    off=0,
+    expected=f"0 (exact), or {FEWEST} candidates or more",
+)
+
+
+def pinned(options: Mapping[str, object]) -> dict[str, object]:
+    """The options of a probe, without `approximate` where it is 0: a run that is exact is named as it always was.
+
+    Raises:
+        InvalidInput: Fewer candidates are to be looked up than the measures need.
+        MissingDependency: faiss is not there.
+    """
+    k = int(options["approximate"])
+    if not k:
+        return {name: value for name, value in options.items() if name != "approximate"}
+    if k < FEWEST:
+        raise InvalidInput(f"Option 'approximate' is {k}. Expected 0 (exact), or {FEWEST} candidates or more.")
+    if importlib.util.find_spec("faiss") is None:
+        raise MissingDependency("Option 'approximate'", "faiss-cpu", "-r requirements-ray.txt")
+    return dict(options)
+
+
+def columns(k: int, apart: bool, depths: Sequence[int] = DEPTHS) -> tuple[str, ...]:
+    """Names of what `looked_up` returns where k candidates are looked up, altered ones `apart`: no depth beyond k.
+
+    >>> columns(500, False, (1, 10, 100, 1000))
+    ('looked_up', 'found_1', 'found_10', 'found_100')
+    >>> columns(10, True)
+    ('looked_up', 'found_1', 'found_10', 'altered_1', 'altered_10')
+    """
+    sides = ("found", "altered") if apart else ("found",)
+    return ("looked_up", *(f"{side}_{depth}" for side in sides for depth in depths if depth <= k))
+
+
+def searched(gallery: Gallery, k: int, encoder: Encoder) -> "Nearest | Gallery":
+    """The gallery in lists; as it is where k is 0, where it is SMALL, or where no more than k are in it.
+
+    Raises InvalidInput of a model whose similarity is more than a product of two vectors.
+    """
+    if k and (encoder.scores_pairs or encoder.image_dim != encoder.dim):
+        raise InvalidInput(
+            f"Model '{encoder.model.name}' compares a text with more than one vector of a picture, which only an exact "
+            "search does. Leave out the option 'approximate', or choose a dual encoder."
+        )
+    exact = not k or len(gallery.first) <= max(SMALL, k)
+    return gallery if exact else Nearest(gallery, k, encoder.memory, encoder.workers)
+
+
+class Nearest:
+    """A gallery in lists of neighbours.
+
+    Args:
+        gallery: The candidates.
+        k: How many of them are looked up for a query.
+        memory: Bytes that the whole run may take.
+        workers: Threads.
+    """
+
+    def __init__(self, gallery: Gallery, k: int, memory: int, workers: int) -> None:
+        self.k, self.workers = k, workers
+        rows = len(gallery.first)
+        width = next(gallery.blocks())[1].shape[1]
+        self._room = max(1, memory // SHARES // (4 * width))
+        n_lists = max(1, math.isqrt(rows))
+        self._probed = min(n_lists, max(PROBED, n_lists // PROBED_SHARE))
+        with self._threads(1) as thread:
+            self._lists = thread.submit(_lists, gallery, rows, n_lists, memory // 8 // (4 * width)).result()
+            own = [thread.submit(self._lists.search, part, 1).result()[1].ravel() for _, part in gallery.blocks()]
+        list_of = np.concatenate(own)
+        order = np.argsort(list_of, kind="stable")
+        self._starts = np.searchsorted(list_of[order], np.arange(n_lists + 1))
+        place = np.empty(rows, dtype=np.int64)
+        place[order] = np.arange(rows)
+        self._rows = Rows(width)
+        for start, vectors in gallery.blocks():
+            _scatter(self._rows, place[start : start + len(vectors)], vectors)
+        self.which = place[np.arange(rows)[gallery.which]]  # the row of each candidate
+        self._candidates = np.argsort(self.which, kind="stable")  # row by row
+        self._first = np.searchsorted(self.which[self._candidates], np.arange(rows + 1))
+
+    def search(self, queries: np.ndarray, k: int, among: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The best distinct candidates that are found for each query.
+
+        Args:
+            queries: Shape (q, width).
+            k: How many.
+            among: Which rows of the gallery count, of shape (rows,); None: all.
+
+        Returns:
+            Their rows and their similarities, best first, of shape (q, k); -1 and -inf where there are no more.
+        """
+        first, which = distinct(queries)
+        asked = queries[first]
+        chunks = [asked[start : start + ASKED] for start in range(0, len(asked), ASKED)]
+        with self._threads(self.workers) as threads:
+            found = list(threads.map(functools.partial(self._searched, k=k, among=among), chunks))
+        rows, values = (np.concatenate(parts)[which] for parts in zip(*found, strict=True))
+        return rows, values
+
+    def similarities(self, query: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Exact similarities of a query and some rows of the gallery, the same whatever else is asked."""
+        vectors = np.concatenate([self._rows[row : row + 1] for row in rows.tolist()])
+        return np.einsum("nd,d->n", vectors, query)
+
+    def spread(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What was found for several queries side by side.
+
+        Args:
+            rows: As `search` returns them.
+            values: Likewise.
+
+        Returns:
+            The numbers of all candidates found for any, in order, and the similarities of each query to these, of shape
+            (q, candidates); -inf where it was not found.
+        """
+        union = np.unique(rows[rows >= 0])
+        dense = np.full((len(rows), len(union)), -np.inf, dtype=np.float32)
+        query, column = np.nonzero(rows >= 0)
+        dense[query, np.searchsorted(union, rows[query, column])] = values[query, column]
+        alike = self._first[union + 1] - self._first[union]
+        within = np.arange(alike.sum()) - np.repeat(np.cumsum(alike) - alike, alike)
+        candidates = self._candidates[np.repeat(self._first[union], alike) + within]
+        order = np.argsort(candidates)
+        return candidates[order], np.repeat(dense, alike, axis=1)[:, order]
+
+    def counted(self, candidates: np.ndarray) -> np.ndarray:
+        """Which rows hold one of the candidates that are true, shape (n,); `among` of a search."""
+        return np.bincount(self.which[candidates], minlength=len(self._rows)) > 0
+
+    def recall(
+        self, queries: np.ndarray, among: np.ndarray | None = None, depths: Sequence[int] = DEPTHS
+    ) -> np.ndarray:
+        """Which share of the true first so many candidates is found, float32 of shape (q, len(depths)).
+
+        The truth is an exact search of the same candidates; those that are alike count once.
+
+        Args:
+            queries: As of `search`.
+            among: Likewise.
+            depths: How many, rising and at most `k`; of all candidates where there are fewer.
+        """
+        counts = np.ones(len(self._rows), dtype=bool) if among is None else among
+        first = min(depths[-1], int(counts.sum()))
+        found, _ = self.search(queries, self.k, among)
+        best, rows = (np.full((len(queries), first), fill) for fill in (-np.inf, -1))
+        for start in range(0, len(self._rows), self._room):
+            own = np.flatnonzero(counts[start : start + self._room])
+            values = products(queries, self._rows[start : start + self._room][own])
+            numbers = np.broadcast_to(start + own, values.shape)
+            values, rows = np.concatenate([best, values], axis=1), np.concatenate([rows, numbers], axis=1)
+            order = np.argpartition(-values, first - 1, axis=1)[:, :first]
+            best, rows = np.take_along_axis(values, order, 1), np.take_along_axis(rows, order, 1)
+        rows = np.take_along_axis(rows, np.argsort(-best, axis=1, kind="stable"), axis=1)
+        hit = np.stack([np.isin(true, ours) for true, ours in zip(rows, found, strict=True)])
+        return np.stack([hit[:, :depth].mean(axis=1) for depth in depths], axis=1).astype(np.float32)
+
+    def _searched(self, queries: np.ndarray, k: int, among: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        there = len(self._rows) if among is None else int(among.sum())
+        rows = self._found(queries, self._probed, min(k, there), among)
+        few = np.flatnonzero((rows < 0).any(axis=1))
+        if len(few):
+            rows[few] = self._found(queries[few], len(self._starts) - 1, min(k, there), among)
+        values = np.stack([self.similarities(query, own) for query, own in zip(queries, rows, strict=True)])
+        order = np.lexsort((rows, -values))
+        rows, values = np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1)
+        none = ((0, 0), (0, k - rows.shape[1]))
+        return np.pad(rows, none, constant_values=-1), np.pad(values, none, constant_values=-np.inf)
+
+    def _found(self, queries: np.ndarray, probed: int, k: int, among: np.ndarray | None) -> np.ndarray:
+        """Rows of the best candidates in the nearest lists, in any order; -1 where these hold fewer."""
+        import faiss
+
+        near = self._lists.search(queries, probed)[1].ravel()
+        order = np.argsort(near, kind="stable")
+        heap = faiss.ResultHeap(len(queries), k, keep_max=True)
+        for own in np.split(order, 1 + np.flatnonzero(np.diff(near[order]))):
+            asking = own // probed
+            first, last = self._starts[near[own[0]] : near[own[0]] + 2]
+            for start in range(first, last, self._room):
+                stop = min(start + self._room, last)
+                numbers, vectors = np.arange(start, stop), self._rows[start:stop]
+                if among is not None:
+                    numbers, vectors = numbers[among[start:stop]], vectors[among[start:stop]]
+                if len(numbers):
+                    best = min(k, len(numbers))
+                    values, found = faiss.knn(queries[asking], vectors, best, metric=faiss.METRIC_INNER_PRODUCT)
+                    heap.add_result_subset(asking, values, numbers[found])
+        return heap.I
+
+    @staticmethod
+    def _threads(n: int) -> ThreadPoolExecutor:
+        import faiss
+
+        return ThreadPoolExecutor(n, initializer=faiss.omp_set_num_threads, initargs=(1,))
+
+
+def retrieve(
+    queries: np.ndarray, query_item: np.ndarray, nearest: Nearest, owner: np.ndarray, altered: np.ndarray
+) -> Found:
+    """As `gallery.retrieve`, from the best originals and the best altered candidates that are found for a query.
+
+    The query's own originals are always compared.
+
+    Returns:
+        Likewise; where all `nearest.k` that were looked up come before the best own candidate, its rank is more than k:
+        NaN, and a least rank is what it is at least.
+    """
+    if not altered.any():
+        raise InvalidInput("Nothing in the gallery was altered, so nothing can be asked. Choose another policy.")
+    n_rows = nearest.which.max() + 1
+    n_original, n_altered = (np.bincount(nearest.which[own], minlength=n_rows) for own in (~altered, altered))
+    number = np.full(n_rows, len(altered))
+    np.minimum.at(number, nearest.which[altered], np.flatnonzero(altered))  # the first altered candidate of a row
+    originals = np.flatnonzero(~altered)
+    originals = originals[np.argsort(owner[originals], kind="stable")]
+    starts = np.searchsorted(owner[originals], np.arange(owner.max() + 2))
+    most = int(np.diff(starts).max())  # own candidates, which do not count for a rank
+    found: list[tuple] = []
+    for start in range(0, len(queries), BLOCK):
+        asked = queries[start : start + BLOCK]
+        best = zip(
+            asked,
+            query_item[start : start + BLOCK],
+            *nearest.search(asked, nearest.k + most, nearest.counted(~altered)),
+            *nearest.search(asked, nearest.k, nearest.counted(altered)),
+            strict=True,
+        )
+        for query, item, rows, values, changed, changed_values in best:
+            mine = nearest.which[originals[starts[item] : starts[item + 1]]]
+            own_values = nearest.similarities(query, mine)
+            own = own_values.max()
+            level = mine[own_values == own]
+            before = np.union1d(rows[values >= own], level)
+            rank_clean = 1.0 + n_original[before].sum() - len(level) if values[-1] < own else math.nan
+            before = np.union1d(changed[changed_values >= own], level)
+            rank = rank_clean + n_altered[before].sum() if changed_values[-1] < own else math.nan
+            above = n_original[rows[values > own]].sum(), n_altered[changed[changed_values > own]].sum()
+            changed, at = np.append(changed, mine), np.append(changed_values, own_values)
+            at[n_altered[changed] == 0] = -np.inf
+            top = at.max()
+            first, best = number[changed[at == top]].min(), max(own, values[0])
+            found.append((own, top, top >= best, first, rank_clean, rank, 1 + above[0], 1 + sum(above), top == best))
+    return Found(*map(np.array, zip(*found, strict=True)))
+
+
+def sampled(cases: Sequence[str], seed: int, of: int) -> np.ndarray:
+    """Which cases measure the recall: about MEASURED of so many, chosen by their ids."""
+    drawn = [int.from_bytes(blake2b(f"{seed}/recall/{case}".encode(), digest_size=8).digest()) for case in cases]
+    return np.array(drawn, dtype=np.float64) * of < MEASURED * 2.0**64
+
+
+def looked_up(
+    gallery: Nearest | Gallery,
+    queries: np.ndarray,
+    measured: np.ndarray,
+    names: Sequence[str],
+    altered: np.ndarray | None = None,
+) -> dict[str, np.ndarray]:
+    """What is stored beside the answer to each query.
+
+    Args:
+        gallery: What was searched.
+        queries: Those that measure the recall, shape (m, width).
+        measured: Which of all queries these are, shape (q,), m of them true.
+        names: As `columns` returns them.
+        altered: Which candidates were altered, shape (n,), where `retrieve` looked these up apart.
+
+    Returns:
+        `looked_up`, how many candidates were; `found_N`, which share of the true first N was found, with `altered` of
+        the originals, and `altered_N` of the others. All NaN where a small gallery was searched exactly; recall is
+        where it was not measured.
+    """
+    values = np.full((len(measured), len(names)), np.nan)
+    if isinstance(gallery, Nearest):
+        values[:, 0] = gallery.k
+        if measured.any():
+            searches = [None] if altered is None else [gallery.counted(~altered), gallery.counted(altered)]
+            depths = [_depth(name) for name in names if name.startswith("found_")]
+            recalls = [gallery.recall(queries, among, depths) for among in searches]
+            values[measured, 1:] = np.concatenate(recalls, axis=1)
+    return dict(zip(names, values.T, strict=True))
+
+
+def survey(blocks: Iterable[pd.DataFrame]) -> dict[str, str]:
+    """A `note` on how many of the candidates that should be found were; nothing of a run that is exact."""
+    parts = []
+    for rows in blocks:
+        if "looked_up" not in rows:
+            return {}
+        recalls = [name for name in rows if name.startswith(("found_", "altered_"))]
+        parts.append(rows[["kind", "looked_up", *recalls]])
+    if not parts:
+        return {}
+    rows = pd.concat(parts).astype({"kind": str})
+    near = rows[rows["looked_up"].notna()]
+    if near.empty:
+        return {"note": "not approximate: all galleries are so small that they are searched exactly"}
+    apart = "altered_1" in rows
+    recalls = []
+    for kind, own in near.groupby("kind"):
+        label = f"{kind}: " if near["kind"].nunique() > 1 else ""
+        originals = _listing(
+            [f"{share} of the true first{f' {depth:,}' * (depth > 1)}" for depth, share in _recalls(own, "found")]
+        )
+        changed = f"; of the altered {_listing([share for _, share in _recalls(own, 'altered')])}" if apart else ""
+        n = int(own["found_1"].notna().sum())
+        recalls.append(f"{label}{originals} were found{changed} ({n:,} {'query' if n == 1 else 'queries'} measured)")
+    note = f"approximate, {near['looked_up'].iloc[0]:.0f} candidates looked up: {'; '.join(recalls)}"
+    note += "; what was missed can only improve ranks, so the true R@K is this or lower" if apart else ""
+    return {"note": note + ("; small galleries were searched exactly" if len(near) < len(rows) else "")}
+
+
+def _recalls(rows: pd.DataFrame, side: str) -> list[tuple[int, str]]:
+    """Every depth of one side, the deepest first, and the mean recall there in words."""
+    means = {_depth(name): rows[name].mean() for name in rows if name.startswith(f"{side}_")}
+    words = {depth: "an unknown share" if math.isnan(mean) else f"{100 * mean:.1f} %" for depth, mean in means.items()}
+    return sorted(words.items(), reverse=True)
+
+
+def _listing(words: Sequence[str]) -> str:
+    """Words with commas, and "and" before the last."""
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _depth(name: str) -> int:
+    """Of a column of recalls: 10 of `found_10`."""
+    return int(name.rpartition("_")[2])
+
+
+def _lists(gallery: Gallery, rows: int, n_lists: int, room: int) -> "faiss.IndexFlatIP":
+    """An index of the lists' centres."""
+    import faiss
+
+    sample = np.unique(np.linspace(0, rows - 1, min(rows, max(n_lists, min(TAUGHT * n_lists, room)))).astype(np.int64))
+    taught = [
+        vectors[sample[np.searchsorted(sample, start) : np.searchsorted(sample, start + len(vectors))] - start]
+        for start, vectors in gallery.blocks()
+    ]
+    taught = np.concatenate(taught)
+    means = faiss.Kmeans(
+        taught.shape[1],
+        n_lists,
+        niter=ROUNDS,
+        seed=1,
+        spherical=True,
+        min_points_per_centroid=1,
+        max_points_per_centroid=len(taught),
+    )
+    means.train(taught)
+    return means.index
+
+
+def _scatter(rows: Rows, place: np.ndarray, vectors: np.ndarray) -> None:
+    """Writes each vector in its place; neighbours together."""
+    order = np.argsort(place)
+    for own in np.split(order, 1 + np.flatnonzero(np.diff(place[order]) > 1)):
+        rows.write(int(place[own[0]]), vectors[own])

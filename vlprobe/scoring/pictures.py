@@ -1,0 +1,160 @@
+"""Opening a picture: every image file that vlprobe reads goes through here, with the same checks."""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import struct
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import mix
+from vlprobe.storage import files
+from vlprobe.storage.access import refuse_outside
+from vlprobe.types import Picture
+
+MAX_PIXELS = 89_000_000  # just under the size at which PIL itself begins to warn of a decompression bomb
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")  # not EPS, say, which PIL hands to Ghostscript
+DIGEST_MEMO = "picture-digests.json"
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes. Raises InvalidInput where there is no such file, nothing in it, or it may not be read."""
+    refuse_outside(path)
+    try:
+        data = files.read(path)
+    except FileNotFoundError:
+        raise InvalidInput(
+            f"Image '{path}' does not exist. Expected the file that the dataset names; put it there or drop its row."
+        ) from None
+    except OSError as error:
+        raise InvalidInput(
+            f"Image '{path}' cannot be read ({error.strerror}). Check the file and its permissions."
+        ) from None
+    if not data:
+        raise InvalidInput(f"Image '{path}' is empty (0 bytes). Fetch it again or drop its row.")
+    return data
+
+
+def decode(data: bytes, name: str) -> Image.Image:
+    """Bytes to an upright RGB image, first frame only; transparency is laid on white, 16 bits are scaled to 8.
+
+    Always at full size: a JPEG decoded at a reduced scale has other pixels, and its scores would be other scores.
+
+    Args:
+        data: The file's bytes.
+        name: What to call the file in an error.
+
+    Raises:
+        InvalidInput: not an image, damaged, or more than MAX_PIXELS pixels.
+    """
+    try:
+        image = Image.open(io.BytesIO(data), formats=FORMATS)
+        if image.width * image.height > MAX_PIXELS:
+            raise Image.DecompressionBombError(f"{image.width:,} x {image.height:,} pixels")
+        image.load()
+        ImageOps.exif_transpose(image, in_place=True)
+        if image.mode.startswith(("I", "F")):
+            image = _eight_bit(image, name)
+        elif image.has_transparency_data:
+            image = image.convert("RGBA")
+            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+        return image.convert("RGB")
+    except UnidentifiedImageError:
+        raise InvalidInput(
+            f"'{name}' is not an image that can be read. Expected one of: {', '.join(FORMATS)}."
+        ) from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise InvalidInput(
+            f"Image '{name}' is too large ({error}). Expected at most {MAX_PIXELS:,} pixels; scale it down first."
+        ) from None
+    # What PIL's decoders of these formats raise on 27,000 files with random bytes changed or cut off.
+    except (OSError, SyntaxError, ValueError, TypeError, EOFError, struct.error) as error:
+        raise InvalidInput(
+            f"Image '{name}' is damaged ({error}). Expected a whole file; fetch it again or drop its row."
+        ) from None
+
+
+def _eight_bit(image: Image.Image, name: str) -> Image.Image:
+    values = np.asarray(image)
+    if image.mode == "F" or values.min() < 0 or values.max() > 65535:
+        raise InvalidInput(
+            f"Image '{name}' has numbers beyond 16 bits (PIL mode {image.mode}). Expected 8 or 16 bits; convert it."
+        )
+    return Image.fromarray(np.rint(values / 257).astype(np.uint8))
+
+
+def read(picture: Picture) -> tuple[bytes, ...]:
+    """The bytes of the picture's file and, where it is edited, of its partner's. Raises InvalidInput."""
+    if picture.edit is None:
+        return (read_bytes(picture.path),)
+    return read_bytes(picture.path), read_bytes(picture.edit.partner)
+
+
+def compose(picture: Picture, parts: tuple[bytes, ...]) -> Image.Image:
+    """The picture from what `read` gave, edited as it says. Raises InvalidInput."""
+    image = decode(parts[0], str(picture.path))
+    if picture.edit is None:
+        return image
+    return mix.apply(image, decode(parts[1], str(picture.edit.partner)), picture.edit)
+
+
+def content_key(picture: Picture, parts: tuple[bytes, ...]) -> bytes:
+    """16 bytes that name what is seen: the files' bytes and the edit, not where the files are."""
+    hasher = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        hasher.update(hashlib.blake2b(part).digest())
+    if picture.edit:
+        hasher.update(f"{picture.edit.kind} {picture.edit.lam!r} {picture.edit.seed}".encode())
+    return hasher.digest()
+
+
+def open_picture(picture: Picture) -> Image.Image:
+    """The picture as an upright RGB image, edited as it says. Raises InvalidInput."""
+    return compose(picture, read(picture))
+
+
+def digest(data: bytes) -> str:
+    """32 hex digits that name these bytes."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
+    """The digest of each file's bytes. A file with the size and time of an earlier call is not read again.
+
+    Args:
+        paths: Files that exist.
+        cache: The folder that holds the memory of earlier calls; a damaged memory is made again.
+
+    Raises:
+        InvalidInput: a file cannot be read.
+    """
+    file = cache / DIGEST_MEMO
+    memo = _read_memo(file)
+    keys = [os.path.abspath(path) for path in paths]
+    stamps = [[status.st_size, status.st_mtime_ns] for status in map(os.stat, keys)]
+    unknown = {key: row for row, key in enumerate(keys) if memo.get(key, [])[:2] != stamps[row]}
+    with ThreadPoolExecutor() as pool:
+        fresh = pool.map(lambda row: digest(read_bytes(paths[row])), unknown.values())
+        for (key, row), found in zip(unknown.items(), fresh, strict=True):
+            memo[key] = [*stamps[row], found]
+    if unknown:
+        with contextlib.suppress(InvalidInput):  # it only saves time: who looks at data need not be able to write
+            files.write_bytes(file, json.dumps(memo).encode(), durable=False)
+    return [memo[key][2] for key in keys]
+
+
+def _read_memo(file: Path) -> dict[str, list]:
+    try:
+        memo = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(memo, dict):
+        return {}
+    return {key: row for key, row in memo.items() if isinstance(row, list) and len(row) == 3}

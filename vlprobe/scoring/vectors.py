@@ -1,0 +1,229 @@
+"""Embeddings that will be asked for again: a little in memory, the rest in files written once and never changed.
+
+A file's name is the digest of its bytes. Small files are merged when an encoder is closed: the merged one is there
+before they go, and a process that has them open goes on reading them. In the mirror of an object store every file is
+sent there as it is written, all that are there are fetched when the folder is opened, and none are merged.
+"""
+
+import contextlib
+import functools
+import hashlib
+import io
+import re
+import tempfile
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import access, objects
+from vlprobe.storage.files import write_bytes
+from vlprobe.storage.objects import Remote
+
+FILE_BYTES = 32 << 20  # of embeddings that wait in memory to be written, and of a file that is not small
+FLUSH_SECONDS = 20.0  # what is lost at most when a process is killed
+SMALL_FILES = 16  # more than these are merged
+FETCHED = 8  # files at once
+
+_digest = functools.partial(hashlib.blake2b, digest_size=16)
+
+
+def intact(file: Path) -> bool:
+    """Whether an embedding file holds the bytes that were written."""
+    return holds(file, file.stem)
+
+
+def holds(file: Path, digest: str) -> bool:
+    """Whether these bytes are those of the embedding file of that name."""
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, _digest).hexdigest() == digest
+
+
+def _refuse_damaged(file: Path) -> None:
+    if not intact(file):
+        raise InvalidInput(
+            f"Embedding file '{file}' is damaged: its checksum differs. Run `vlprobe verify --repair`, then this again."
+        )
+
+
+class _Rows(NamedTuple):
+    """Rows on disk: where they begin in an open file."""
+
+    handle: BinaryIO
+    offset: int
+
+
+class Vectors:
+    """Embeddings under 16-byte keys; on disk, in a folder or in a file without a name that goes with the process.
+
+    In memory are FILE_BYTES of embeddings at most, and every key with the number of its row.
+    """
+
+    def __init__(self, dim: int, folder: Path | None) -> None:
+        self.dim, self.folder = dim, folder
+        self._row = np.dtype([("key", "V16"), ("vector", "<f4", (dim,))])
+        self._number: dict[bytes, int] = {}
+        self._firsts: list[int] = []  # of each source of rows, the number of its first
+        self._sources: list[np.ndarray | _Rows] = []
+        self._written, self._next = 0, 0  # sources that are on disk; the number of the next row
+        self._flushed = time.monotonic()
+        self._handles = contextlib.ExitStack()
+        weakref.finalize(self, self._handles.close)
+        self._there = objects.of(folder) if folder else None
+        if self._there:
+            _exchange(self._there, folder)
+        for file in sorted(folder.glob(f"{'?' * 32}.npy")) if folder and folder.is_dir() else []:
+            with contextlib.suppress(FileNotFoundError):  # merged by another process since the folder was listed
+                self._open(file)
+
+    def _open(self, file: Path) -> None:
+        _refuse_damaged(file)
+        source, count = self._opened(file)
+        for start in range(0, count, 4096):
+            keys = np.fromfile(source.handle, self._row, min(4096, count - start))["key"].tolist()
+            for number, key in enumerate(keys, self._next + start):
+                self._number.setdefault(key, number)
+        self._add(source, count)
+        self._written = len(self._sources)
+
+    def _opened(self, file: Path) -> tuple[_Rows, int]:
+        handle = self._handles.enter_context(file.open("rb"))
+        np.lib.format.read_magic(handle)
+        (count,), _, found = np.lib.format.read_array_header_1_0(handle)
+        if found != self._row:
+            raise InvalidInput(f"Embedding file '{file}' is not of dimension {self.dim}. Delete it.")
+        return _Rows(handle, handle.tell()), count
+
+    def _add(self, source: np.ndarray | _Rows, count: int) -> None:
+        self._firsts.append(self._next)
+        self._sources.append(source)
+        self._next += count
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._number
+
+    def get(self, keys: Sequence[bytes]) -> np.ndarray:
+        """Float32 of shape (len(keys), dim)."""
+        out = np.empty((len(keys), self.dim), dtype=np.float32)
+        numbers = np.fromiter(map(self._number.__getitem__, keys), np.int64, len(keys))
+        order = np.argsort(numbers, kind="stable")
+        numbers = numbers[order]
+        ends = np.searchsorted(numbers, [*self._firsts, self._next])[1:]
+        start = 0
+        for first, source, end in zip(self._firsts, self._sources, ends, strict=True):
+            own = numbers[start:end] - first
+            if isinstance(source, np.ndarray):
+                out[order[start:end]] = source["vector"][own]
+            else:
+                for place, rows in self._read(source, own):
+                    out[order[start + place.start : start + place.stop]] = rows
+            start = end
+        return out
+
+    def _read(self, source: _Rows, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Rows of a file, given in rising order: what is side by side is read at once, as far as the memory allows."""
+        size = max(1, FILE_BYTES // self._row.itemsize)
+        breaks = np.flatnonzero(np.diff(rows) > 1) + 1
+        for run_start, run_stop in zip([0, *breaks], [*breaks, len(rows)], strict=True):
+            for start in range(run_start, run_stop, size):
+                own = slice(start, min(start + size, run_stop))
+                first, last = int(rows[own.start]), int(rows[own.stop - 1])
+                source.handle.seek(source.offset + first * self._row.itemsize)
+                block = np.fromfile(source.handle, self._row, last - first + 1)
+                yield own, block["vector"][rows[own] - first]
+
+    def put(self, keys: Sequence[bytes], vectors: np.ndarray) -> None:
+        """Adds embeddings; they are on disk after FLUSH_SECONDS or FILE_BYTES, or when `flush` is called."""
+        if not keys:
+            return
+        block = np.empty(len(keys), dtype=self._row)
+        block["key"], block["vector"] = np.array(keys, dtype="V16"), vectors
+        self._number |= zip(keys, range(self._next, self._next + len(keys)), strict=True)
+        self._add(block, len(block))
+        waiting = (self._next - self._firsts[self._written]) * self._row.itemsize
+        if waiting >= FILE_BYTES or time.monotonic() - self._flushed >= FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what waits in memory; it appears on disk whole or not at all."""
+        blocks = self._sources[self._written :]
+        if blocks:
+            source = self._write(np.concatenate(blocks))
+            self._sources[self._written :] = [source]
+            del self._firsts[self._written + 1 :]
+            self._written += 1
+        self._flushed = time.monotonic()
+
+    def _write(self, block: np.ndarray) -> _Rows:
+        if self.folder is None:
+            handle = self._unnamed
+            offset = handle.seek(0, io.SEEK_END)
+            handle.write(block.tobytes())
+            handle.flush()
+            return _Rows(handle, offset)
+        file = self.folder / _save(self.folder, block)
+        if self._there:
+            self._there.put(self._there.name(file), file)
+        return self._opened(file)[0]
+
+    @functools.cached_property
+    def _unnamed(self) -> BinaryIO:
+        return self._handles.enter_context(tempfile.TemporaryFile())
+
+    def close(self) -> None:
+        """Writes what waits in memory, lets go of the files, and merges small ones where there are many."""
+        self.flush()
+        self._handles.close()
+        if self.folder and self.folder.is_dir() and not self._there:
+            with contextlib.suppress(FileNotFoundError):  # another process merges at the same time
+                _merge(self.folder)
+
+
+def _exchange(there: Remote, folder: Path) -> None:
+    """Fetches the files that are not here, and sends those that are not there, such as after a failure."""
+    named = ((Path(name).name, name) for name in there.names(there.name(folder)))
+    known = {file: name for file, name in named if re.fullmatch(r"[0-9a-f]{32}\.npy", file)}
+    own = {file.name: file for file in folder.glob(f"{'?' * 32}.npy")}
+
+    def fetch(name: str) -> None:
+        there.fetch(known[name], folder / name, lambda file: holds(file, Path(name).stem))
+
+    def send(name: str) -> None:
+        _refuse_damaged(own[name])
+        there.put(there.name(own[name]), own[name])
+
+    with ThreadPoolExecutor(FETCHED) as pool:
+        list(pool.map(fetch, sorted(set(known) - set(own))))
+        if not access.read_only():
+            list(pool.map(send, sorted(set(own) - set(known))))
+
+
+def _save(folder: Path, block: np.ndarray) -> str:
+    buffer = io.BytesIO()
+    np.save(buffer, block, allow_pickle=False)
+    name = f"{_digest(buffer.getbuffer()).hexdigest()}.npy"
+    write_bytes(folder / name, buffer.getbuffer())
+    return name
+
+
+def _merge(folder: Path) -> None:
+    small = [
+        file for file in sorted(folder.glob(f"{'?' * 32}.npy")) if file.stat().st_size < FILE_BYTES and intact(file)
+    ]
+    if len(small) <= SMALL_FILES:
+        return
+    group: list[Path] = []
+    for place, file in enumerate(small):
+        group.append(file)
+        if place + 1 == len(small) or sum(one.stat().st_size for one in group) >= FILE_BYTES:
+            merged = _save(folder, np.concatenate([np.load(one, allow_pickle=False) for one in group]))
+            for one in group:
+                if one.name != merged:
+                    with contextlib.suppress(PermissionError):  # open elsewhere, where that keeps a file from going
+                        one.unlink()
+            group = []

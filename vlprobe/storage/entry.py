@@ -1,0 +1,254 @@
+"""One folder of the store: tables written once, parts while it grows, a manifest when it is complete.
+
+A file is written beside its name, read back, flushed to the disk and renamed.
+"""
+
+import bisect
+import contextlib
+import functools
+import hashlib
+import itertools
+import json
+import logging
+import re
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vlprobe.errors import InvalidInput
+from vlprobe.storage.files import REPAIR, parse_json, present, sha256, unreadable, write_json, writing
+
+SCHEMA = 2
+GROUP_ROWS = 8192  # of a row group: what is read to show one row of it; with fewer, reading all of them is slower
+BLOCK_ROWS = 122_880  # that are read at a time where all of them are
+GROUP_BYTES = 64 << 20  # and what is in memory while it is written or read
+# What the manifest of a run says, of which sort; anybody may have written one that lies in a bucket.
+NUMBER = (int, float)
+SAID = {"key": str, "case_key": str, "run": dict, "finished": str, "note": str}
+SAID |= {"n_items": int, "n_cases": int, "spread": NUMBER, "seconds": NUMBER}
+ASIDE = {"dropped": dict, "findings": list, "notes": list, "erased": dict, "n_units": int}  # that one need not say
+RUN = {"model": str, "model_digest": str, "dataset": str, "dataset_digest": str, "probe": str, "probe_version": int}
+RUN |= {"metrics": list, "options": dict, "seed": int, "limit": int}
+
+
+def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
+    """One Parquet file of all the tables, written as they come; returns its line in a manifest."""
+    rows = 0
+    with writing(path) as handle:
+        with contextlib.ExitStack() as stack:
+            writer = None
+            for group in _row_groups(tables):
+                if writer is None:
+                    repeated = _words(group.schema)
+                    writer = pq.ParquetWriter(handle, group.schema, compression="zstd", use_dictionary=repeated)
+                    stack.enter_context(writer)
+                writer.write_table(group, row_group_size=max(1, group.num_rows))
+                rows += group.num_rows
+        handle.flush()
+        written = Path(handle.name)
+        if pq.read_metadata(written).num_rows != rows:
+            raise InvalidInput(
+                "A result file did not read back as written. Check the memory and the disk of this machine."
+            )
+        return {"name": path.name, "rows": rows, "bytes": written.stat().st_size, "sha256": sha256(written)}
+
+
+def _words(schema: pa.Schema) -> list[str]:
+    """Columns of words and of lists of words, as Parquet names them: a caption is repeated by each of its edits."""
+    strings = [field.name for field in schema if pa.types.is_string(field.type)]
+    lists = [field for field in schema if pa.types.is_list(field.type)]
+    return strings + [f"{field.name}.list.element" for field in lists if pa.types.is_string(field.type.value_type)]
+
+
+def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of about GROUP_ROWS, or of about GROUP_BYTES where that is less."""
+    held, size = [], 0
+    for table in tables:
+        for start in range(0, table.num_rows, GROUP_ROWS) or [0]:
+            held.append(table.slice(start, GROUP_ROWS))
+            size += held[-1].nbytes
+            if size >= GROUP_BYTES or sum(one.num_rows for one in held) >= GROUP_ROWS:
+                yield pa.concat_tables(held)
+                held, size = [], 0
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _seal(manifest: Mapping[str, object]) -> str:
+    """The checksum of all that a manifest says."""
+    said = {name: value for name, value in manifest.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def parsed(data: bytes) -> dict | None:
+    """What a manifest says; None where it is not what was written, or no manifest can say it."""
+    try:
+        found = parse_json(data.decode())
+        intact = found.get("sha256") in (None, _seal(found)) and all(map(_is_line, found["files"]))
+        if intact and found["schema"] == SCHEMA:
+            own = (SAID | ASIDE).items()
+            intact = all(isinstance(found[name], kind) for name, kind in own if name in found)
+            intact = intact and ("run" not in found or (set(SAID) <= set(found) and _is_run(found["run"])))
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):  # not JSON, or of another form
+        return None
+    return found if intact else None
+
+
+def _is_run(run: Mapping[str, object]) -> bool:
+    return set(run) == set(RUN) and all(isinstance(run[name], kind) for name, kind in RUN.items())
+
+
+def _is_line(line: Mapping[str, str]) -> bool:
+    """Whether this names a file beside the manifest, and its checksum."""
+    return bool(re.fullmatch(r"[\w-]+\.parquet", line["name"]) and re.fullmatch("[0-9a-f]{64}", line["sha256"]))
+
+
+def line_of(data: bytes) -> dict:
+    """What the line of a part says. Raises ValueError where it says no file and checksum."""
+    line = parse_json(data.decode())
+    try:
+        if _is_line(line):
+            return line
+    except (TypeError, KeyError):
+        pass
+    raise ValueError("it names no file and checksum")
+
+
+def part_intact(path: Path) -> bool:
+    """Whether a part holds the bytes that were written."""
+    try:
+        return line_of(path.with_suffix(".json").read_bytes())["sha256"] == sha256(path)
+    except (OSError, ValueError):
+        return False
+
+
+def whole(path: Path) -> None:
+    """Raises InvalidInput where a table of a complete entry is gone, or its bytes are not those that were written.
+
+    A file is read for this once in a process, and again when its size or its time has changed.
+    """
+    try:
+        status = path.stat()
+        _compared(path, status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        raise InvalidInput(unreadable(path, error)) from None
+
+
+@functools.lru_cache(maxsize=10_000)
+def _compared(path: Path, size: int, time_ns: int) -> None:
+    for pause in (0.5, 0):  # a second look, in case that a process is between writing the table and the manifest
+        known = {file["name"]: file["sha256"] for file in Entry(path.parent).manifest()["files"]}
+        if known.get(path.name) == sha256(path):
+            return
+        time.sleep(pause)
+    raise InvalidInput(f"'{path}' is not what was written: its checksum differs. {REPAIR}")
+
+
+class Entry:
+    """One folder of the store: parts while it grows, one file a table and a manifest when it is complete."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that belongs to this key has been written, in the form that is read today."""
+        return present(self.folder / "manifest.json") and self.manifest()["schema"] == SCHEMA
+
+    def manifest(self) -> dict:
+        """What was written and how it came about. Raises InvalidInput where it is not what was written."""
+        path = self.folder / "manifest.json"
+        try:
+            found = parsed(path.read_bytes())
+        except FileNotFoundError:
+            raise InvalidInput(f"Nothing is stored in '{self.folder}'. `vlprobe show` lists what is.") from None
+        except OSError as error:
+            raise InvalidInput(unreadable(path, error)) from None
+        if found is None:
+            raise InvalidInput(f"'{path}' is damaged. {REPAIR}")
+        return found
+
+    def part(self, name: str) -> pa.Table | None:
+        """A finished part, or None. A damaged part counts as not there and is made again."""
+        path = self.folder / "parts" / f"{name}.parquet"
+        if not self.has_part(name):
+            return None
+        if part_intact(path):
+            return pq.read_table(path)
+        logging.getLogger(__name__).warning("'%s' is damaged and is made again.", path)
+        return None
+
+    def has_part(self, name: str) -> bool:
+        """Whether the part is finished; its line is written last, so existing is enough."""
+        return (self.folder / "parts" / f"{name}.json").exists()
+
+    def parts(self) -> set[str]:
+        """Names of all finished parts."""
+        return {path.stem for path in (self.folder / "parts").glob("*.json")}
+
+    def write_part(self, name: str, table: pa.Table) -> None:
+        """Keeps a part; the same name always holds the same rows."""
+        path = self.folder / "parts" / f"{name}.parquet"
+        write_json(path.with_suffix(".json"), _write(path, [table]))
+
+    def write(self, name: str, tables: Iterable[pa.Table]) -> dict:
+        """Writes a table of the entry, row groups as they come, and returns its line for the manifest."""
+        return _write(self.folder / f"{name}.parquet", tables)
+
+    def finish(self, tables: Mapping[str, pa.Table], facts: Mapping[str, object], files: Sequence[dict] = ()) -> None:
+        """Writes each table as one file, then the manifest with the lines of all `files`, only then drops the parts."""
+        files = [*files, *(self.write(name, [table]) for name, table in tables.items())]
+        manifest = {**facts, "schema": SCHEMA, "files": files}
+        self._commit(manifest | {"sha256": _seal(manifest)})
+
+    def _commit(self, manifest: dict) -> None:
+        write_json(self.folder / "manifest.json", manifest)
+        shutil.rmtree(self.folder / "parts", ignore_errors=True)
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """A complete entry's table. Raises InvalidInput where its bytes are not those that were written."""
+        return pq.read_table(self.whole(name), columns=columns)
+
+    def columns(self, name: str) -> list[str]:
+        """The names of a complete entry's columns. Raises InvalidInput as `table` does."""
+        return pq.read_schema(self.whole(name)).names
+
+    def slices(
+        self, name: str, ranges: Sequence[tuple[int, int]], columns: Sequence[str] | None = None
+    ) -> Iterator[pa.Table]:
+        """The rows from first to last of each range, in rising order; one row group is in memory at a time.
+
+        Raises InvalidInput as `table` does.
+        """
+        with pq.ParquetFile(self.whole(name)) as file:
+            sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+            starts = list(itertools.accumulate(sizes, initial=0))
+            number, group = -1, None
+            for first, last in ranges:
+                found = []
+                wanted = bisect.bisect_right(starts, first) - 1
+                while wanted < len(sizes) and starts[wanted] < last:
+                    if wanted != number:
+                        number, group = wanted, None  # let go of the last one before the next is read
+                        group = file.read_row_group(number, columns=columns)
+                    start = max(first - starts[number], 0)
+                    found.append(group.slice(start, last - starts[number] - start))
+                    wanted += 1
+                yield pa.concat_tables(found)
+
+    def blocks(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """All rows, BLOCK_ROWS at a time. Raises InvalidInput as `table` does."""
+        rows = pq.read_metadata(self.whole(name)).num_rows
+        return self.slices(
+            name, [(start, min(start + BLOCK_ROWS, rows)) for start in range(0, rows, BLOCK_ROWS)], columns
+        )
+
+    def whole(self, name: str) -> Path:
+        """The path of a complete entry's table. Raises InvalidInput where its bytes are not those that were written."""
+        path = self.folder / f"{name}.parquet"
+        whole(path)
+        return path

@@ -1,0 +1,79 @@
+"""What a demo model can do on scenes it was not trained on: a plain second route beside the probes, for the model card.
+
+Nothing here uses the package's own edits or metrics: captions are flipped by swapping one word, wrapped by plain
+formatting, and counted in a loop, so that a mistake in one place cannot hide in the other.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from vlprobe.datasets.world.captions import TEMPLATES, captions
+from vlprobe.datasets.world.renderer import render
+from vlprobe.datasets.world.scene import COLORS, OBJECTS, distinct, pick, stream
+from vlprobe.models.demo_weights import load_checkpoint
+
+_WORDS = {"color": COLORS, "object": OBJECTS, "number": ("one", "two", "three", "four", "five")}
+_BATCH = 250
+
+
+def measure(path: Path, split: str, n: int) -> dict[str, float]:
+    """Scores of a checkpoint on the first n scenes of a split, five captions each.
+
+    Returns:
+        i2t_r1, t2i_r1: share of queries whose best match is right (chance 1/n).
+        pr_color, pr_object, pr_number: share of captions that score higher than the same caption with one word of
+            that kind swapped (chance .5), and n_color, ...: of how many captions.
+        e_inv: mean absolute change of the cosine when a scene's first caption goes, as it is, into each of the eight
+            templates that change it.
+    """
+    model, transform, tokenize = load_checkpoint(path)
+    scenes = distinct(split, n)
+    images = _encode(model.encode_image, [transform(render(scene)) for scene in scenes])
+    own = [(index, text) for index, scene in enumerate(scenes) for text in captions(scene)]
+    owner = np.array([index for index, _ in own])
+    texts = [text for _, text in own]
+
+    def cosines(edited: Sequence[str], owners: np.ndarray) -> np.ndarray:
+        return (images[owners] * _encode(model.encode_text, list(tokenize(list(edited))))).sum(axis=1)
+
+    plain = cosines(texts, owner)
+    similarity = images @ _encode(model.encode_text, list(tokenize(texts))).T
+    found = {
+        "i2t_r1": float((owner[similarity.argmax(axis=1)] == np.arange(n)).mean()),
+        "t2i_r1": float((similarity.argmax(axis=0) == owner).mean()),
+    }
+    for kind in _WORDS:
+        edits = [flip(text, kind) for text in texts]
+        hit = np.array([index for index, edit in enumerate(edits) if edit])
+        flipped = cosines([edits[index] for index in hit], owner[hit])
+        found[f"pr_{kind}"] = float((plain[hit] > flipped).mean())
+        found[f"n_{kind}"] = len(hit)
+    first = np.unique(owner, return_index=True)[1]  # one caption a scene: eight templates of each are many texts
+    wrapped = [
+        cosines([template.format(c=texts[index]) for index in first], owner[first])
+        for template in TEMPLATES
+        if template != "{c}"
+    ]
+    found["e_inv"] = float(np.mean([np.abs(plain[first] - other).mean() for other in wrapped]))
+    return found
+
+
+def flip(text: str, kind: str) -> str:
+    """The text with its first word of that kind swapped for another, drawn by hash; empty where it has none."""
+    words = _WORDS[kind]
+    match = re.search(rf"\b({'|'.join(words)})\b", text, re.IGNORECASE)
+    if not match:
+        return ""
+    others = [word for word in words if word != match[0].lower()]
+    return text[: match.start()] + pick(stream("flip", kind, text), others) + text[match.end() :]
+
+
+def _encode(encode: Callable, inputs: list) -> np.ndarray:
+    import torch
+
+    with torch.inference_mode():
+        parts = [encode(torch.stack(inputs[at : at + _BATCH]), normalize=True) for at in range(0, len(inputs), _BATCH)]
+    return torch.cat(parts).numpy()
