@@ -13,8 +13,7 @@ import pyarrow as pa
 from vlprobe.metrics import pairs
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
-from vlprobe.scoring.encoder import Encoder
-from vlprobe.types import Case, Edit, Item, Picture, Probe, Reader, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run
 
 
 class EqBen(Probe):

@@ -17,10 +17,9 @@ from vlprobe.metrics import pairwise
 from vlprobe.perturb import lgip, lgip_format
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
-from vlprobe.scoring.encoder import Encoder
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
-from vlprobe.types import Case, Item, Probe, Reader, Run
+from vlprobe.types import Case, Encoder, Item, Probe, Reader, Run
 from vlprobe.types.options import Option
 
 

@@ -21,10 +21,9 @@ from vlprobe.metrics import ranking
 from vlprobe.perturb import lgip
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
-from vlprobe.scoring.encoder import Encoder
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.scoring.nearest import Nearest
-from vlprobe.types import Case, Edit, Item, Picture, Probe, Reader, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run
 from vlprobe.types.options import Option
 
 PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-of")

@@ -25,10 +25,9 @@ from vlprobe.metrics import retrieval
 from vlprobe.perturb import influence, mix, substitution
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest, pictures
-from vlprobe.scoring.encoder import Encoder
 from vlprobe.scoring.gallery import Found, Gallery, Match, retrieve
 from vlprobe.scoring.nearest import Nearest
-from vlprobe.types import Case, DualEncoder, Edit, Item, Picture, Probe, Reader, Run
+from vlprobe.types import Case, DualEncoder, Edit, Encoder, Item, Picture, Probe, Reader, Run
 from vlprobe.types.options import Option
 
 RELEASED = "released"

@@ -14,8 +14,7 @@ from rapidfuzz.distance import Levenshtein
 
 from vlprobe.metrics import triplets
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.scoring.encoder import Encoder
-from vlprobe.types import Case, Edit, Item, Probe, Reader, Role, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Probe, Reader, Role, Run
 
 WORD = re.compile(r"\w+")
 

@@ -8,8 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from vlprobe.errors import InvalidInput
-from vlprobe.scoring.encoder import Encoder
-from vlprobe.types import DualEncoder, PairScorer, Picture, Probe, TextEncoder
+from vlprobe.types import DualEncoder, Encoder, PairScorer, Picture, Probe, TextEncoder
 
 Scorer = Callable[[pa.Table], pa.Table]
 

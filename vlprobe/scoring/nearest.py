@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.errors import InvalidInput, MissingDependency
-from vlprobe.scoring.encoder import Encoder
 from vlprobe.scoring.gallery import SHARES, Found, Gallery, Rows, distinct, products
+from vlprobe.types import Encoder
 from vlprobe.types.options import Option
 
 if TYPE_CHECKING:

@@ -1,0 +1,179 @@
+"""The nouns, in the order that data flows: Item -> Case -> scores -> Measure -> Estimate, and Run for a pass over all.
+
+Scores are not a class: they are float32 arrays, cosines of l2-normalised embeddings unless a probe says otherwise.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Role = Literal["original", "same", "different"]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image file, and what is done to it when it is opened (nothing, unless an edit is named)."""
+
+    path: Path
+    edit: "PictureEdit | None" = None
+
+    @property
+    def name(self) -> str:
+        """How the picture is written in a table: its path, or JSON where it is edited."""
+        if self.edit is None:
+            return str(self.path)
+        return json.dumps({"path": str(self.path), **asdict(self.edit), "partner": str(self.edit.partner)})
+
+    @classmethod
+    def named(cls, name: str) -> "Picture":
+        """The picture that is written so."""
+        if not name.startswith("{"):
+            return cls(Path(name))
+        edit = json.loads(name)
+        path = Path(edit.pop("path"))
+        return cls(path, PictureEdit(**edit | {"partner": Path(edit["partner"])}))
+
+
+@dataclass(frozen=True, slots=True)
+class PictureEdit:
+    """A change to a picture by means of another: `mix` blends the two, `patch` pastes a rectangle of the partner."""
+
+    kind: Literal["mix", "patch"]
+    partner: Path
+    lam: float  # share of the picture that stays, 0 to 1
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What was done to a caption, so that a result can be traced to the rule that made it."""
+
+    kind: str  # paraphrase, flip or combined
+    subtype: str  # of a paraphrase: simple, advanced; of a flip: color, number, object
+    rule: str  # the rule's id, such as "template:in-this-image" or "passive"
+    source: str = ""  # the words taken out, as written in the caption
+    target: str = ""  # the words put in
+    via: str = ""  # for a combined edit: the paraphrase that was then flipped
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One image and what people wrote about it.
+
+    Datasets of minimal pairs and of hard negatives also say what does not fit: `foils`, and in a minimal pair the
+    picture that the foil does fit. `cluster` and `setting` are for the readers of datasets alone: a column that a user
+    names so is a tag like any other.
+    """
+
+    id: str
+    image: Picture | None  # None: texts only
+    captions: tuple[str, ...]
+    tags: Mapping[str, str] = field(default_factory=dict)  # what results can be sliced by
+    foils: tuple[str, ...] = ()  # captions that do not fit the image
+    other: Picture | None = None  # a second picture, which the foil fits and the caption does not
+    cluster: str = ""  # items of one cluster are resampled together, as where they share a picture; "": each alone
+    setting: str = ""  # PRSM's: the captions are the versions of one query, written in this setting
+
+    @property
+    def unit(self) -> str:
+        """The name of what is resampled: the cluster, or the item itself."""
+        return self.cluster or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The smallest question that a person can look at: a few pictures against a few texts, and what was edited.
+
+    `group` is what a macro mean averages within first: for caption edits, the caption that was edited.
+    """
+
+    id: str
+    item_id: str
+    group: str
+    images: tuple[Picture, ...]
+    texts: tuple[str, ...]
+    roles: tuple[Role, ...]  # one for each text; the first is the original
+    edit: Edit
+
+
+def zero_margin(rows: "pd.DataFrame") -> np.ndarray:
+    """Whether the case's margin is 0: for metrics that make the same comparisons as the margin."""
+    return rows["margin"].to_numpy() == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """How a column of cases becomes a number, and everything a reader must know about that number."""
+
+    name: str
+    version: int  # raised whenever the numbers change
+    label: str
+    help: str  # one or two plain sentences for a tooltip
+    unit: str  # cosine or rate
+    direction: Literal["up", "down", "none"]  # which way is better
+    chance: float  # what a model that knows nothing gets; NaN where that is not defined
+    source: str  # paper, equation or table
+    kinds: tuple[str, ...]  # the kinds of edit that it judges
+    value: "Callable[[pd.DataFrame], np.ndarray]"  # cases of those kinds to one float a row; NaN: does not apply
+    weight: "Callable[[pd.DataFrame], np.ndarray] | None" = None  # of a row in the pooled mean; None: 1
+    averaging: tuple[str, ...] = ("macro", "micro")  # the first is the headline
+    # Cases in which what this metric compares is equal, bool of shape (n,); None: nothing is, or 0 is the aim.
+    tied: "Callable[[pd.DataFrame], np.ndarray] | None" = zero_margin
+    model_free: bool = False  # computed from the questions alone: it has a value where the model has no answer
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A metric on many cases, ready to be averaged: float64 of shape (n,); weight 0 does not count."""
+
+    value: np.ndarray
+    weight: np.ndarray
+    item: np.ndarray  # shape (n,), the code of the item that each row belongs to, 0 to n_items - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its 95 % interval over resampled items; unknown is NaN with n_items 0, never 0."""
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    n_items: int = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that can change a number, and nothing that cannot; the key names the result for ever."""
+
+    model: str
+    model_digest: str  # weights, preprocessing, tokenizer and precision
+    dataset: str
+    dataset_digest: str  # ids, captions, tags and the bytes of the images
+    probe: str
+    probe_version: int
+    metrics: tuple[str, ...]  # name@version
+    options: Mapping[str, object] = field(default_factory=dict)  # of the probe
+    seed: int = 42
+    limit: int = 0  # 0: all items
+
+    @property
+    def key(self) -> str:
+        """First 16 hex digits of the sha256 of all that names a number. Two names of the same bytes share one key."""
+        named = asdict(self)
+        del named["model"], named["dataset"]
+        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def case_key(self) -> str:
+        """Names the questions asked, whoever answers: runs of several models over the same cases share it."""
+        named = {k: v for k, v in asdict(self).items() if k not in ("model", "dataset", "model_digest", "metrics")}
+        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]

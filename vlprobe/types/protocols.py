@@ -1,0 +1,186 @@
+"""Interfaces between the packages: datasets, probes, models, and the encoder that a probe scores cases with."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from vlprobe.types.nouns import Case, Item, Metric, Picture, Run
+from vlprobe.types.options import Option
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from PIL import Image
+
+Reader = Callable[[Sequence[str]], "Iterator[pa.Table]"]  # column names to these columns, a block of rows at a time
+
+
+class Dataset(Protocol):
+    """A way in for pictures and captions: `datasets/*.py` define PREFIX, names() and load(name, cache)."""
+
+    name: str
+    digest: str
+    items: Sequence[Item]
+
+
+class TextEncoder(Protocol):
+    """A frozen model of texts: `models/*.py` define PREFIX, names() and load(name, ...).
+
+    `digest` covers the weights' bytes, the preprocessing, the tokenizer and the precision. A model may also have a
+    `note`, what a reader of its scores must know.
+    """
+
+    name: str
+    digest: str
+    dim: int
+
+    def tokenize(self, texts: Sequence[str]) -> np.ndarray:
+        """Texts to int64 of shape (n, columns); texts with equal rows are one text to the model.
+
+        -1 stands after the end of a text where a model sees no pads; the number of columns may then differ by call.
+        """
+
+    def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
+        """Shape (n, columns) to float32 of shape (n, dim), l2-normalised."""
+
+
+class DualEncoder(TextEncoder, Protocol):
+    """A frozen model that puts images and texts in one space. `preprocess` must be safe to call from several threads.
+
+    With `image_dim`, a multiple of `dim`, an image is several vectors in a row, and the best of them is its similarity.
+    """
+
+    def preprocess(self, image: "Image.Image") -> np.ndarray:
+        """An RGB PIL image to the array that encode_images stacks."""
+
+    def encode_images(self, pixels: np.ndarray) -> np.ndarray:
+        """Shape (n, ...) of preprocessed images to float32 of shape (n, image_dim or dim), l2-normalised."""
+
+
+class PairScorer(Protocol):
+    """A frozen model that looks at a picture and a text together. It may be a DualEncoder or TextEncoder too.
+
+    `score_type` says what a score is: "probability" or "logit".
+    """
+
+    name: str
+    digest: str
+    score_type: str
+
+    def preprocess(self, image: "Image.Image") -> np.ndarray:
+        """An RGB PIL image to an array; two images may give different shapes."""
+
+    def look(self, pixels: Sequence[np.ndarray]) -> Sequence:
+        """Preprocessed images to what `match` needs of each: anything with `nbytes`."""
+
+    def tokenize(self, texts: Sequence[str]) -> np.ndarray:
+        """As of a TextEncoder."""
+
+    def match(self, seen: Sequence, tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+        """How well each picture fits its text, float32 of shape (n,); with `logits` as the head gives it."""
+
+
+class Encoder(Protocol):
+    """What probes see of `scoring.encoder.Encoder`: a model with its batches, and embeddings that are computed once."""
+
+    model: TextEncoder | DualEncoder | PairScorer
+    dim: int  # of an embedding of a text
+    image_dim: int  # of an embedding of a picture: `dim`, or a multiple of it
+    scores_pairs: bool  # whether the model is a PairScorer
+    embeds_texts: bool
+    embeds_images: bool
+    workers: int  # threads that may be used
+    memory: int  # bytes that may be taken
+    progress: Callable[[str, int, int], None]  # called with stage, done and total; may raise to stop
+
+    def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
+        """Embeddings of the texts, float32 of shape (len(texts), dim); with `keep` they go to the disk."""
+        ...
+
+    def images(self, images: Sequence[Picture]) -> np.ndarray:
+        """Embeddings of the pictures, float32 of shape (len(images), image_dim)."""
+        ...
+
+    def expect(self, images: Sequence[Picture]) -> None:
+        """Begins to open the pictures that `images` will be called with next."""
+        ...
+
+    def pairs(
+        self,
+        images: Sequence[Picture],
+        texts: Sequence[str],
+        left: np.ndarray,
+        right: np.ndarray,
+        logits: bool = False,
+    ) -> np.ndarray:
+        """Scores of images[left] with texts[right], float32 of shape (len(left),), of a PairScorer."""
+        ...
+
+
+class Probe(ABC):
+    """A way of asking: `probes/*.py` define PROBE. Raise `version` whenever the cases or their scores change."""
+
+    name: str
+    version: int
+    dataset: str  # what it is tried on where nobody chose one
+    kinds: Mapping[str, str]  # the kinds of its cases, in plain words; the first is shown first
+    needs: str = ""  # "pictures", or a "gallery" to search; "": a text encoder can take part
+    options: tuple[Option, ...] = ()  # what can be set, with defaults, allowed values and help
+    metrics: tuple[Metric, ...]
+
+    @property
+    def defaults(self) -> Mapping[str, object]:
+        """The options' default values by name."""
+        return {option.name: option.value for option in self.options}
+
+    def refuse(self, options: Mapping[str, object]) -> None:
+        """Raises a VlprobeError where options that are allowed one by one do not go together; reads no file."""
+        return  # most probes have none that do not
+
+    def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
+        """The options with everything in them that names a file or a model pinned by a digest."""
+        return options
+
+    def asks_models(self, options: Mapping[str, object]) -> bool:
+        """Whether making the cases takes models: then one process makes them all, so that each is loaded once."""
+        return False
+
+    def among(self, items: Sequence[Item], options: Mapping[str, object]) -> "Probe":
+        """The probe that makes the cases of a run over these items, with what a case depends on of other items."""
+        return self
+
+    @abstractmethod
+    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+        """The questions about one item, and how many were dropped for each reason; see `among` for other items."""
+
+    @abstractmethod
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> "Callable[[pa.Table], pa.Table]":
+        """What turns a slice of the run's cases into `scores`, `text_scores`, `margin` and columns of its own.
+
+        The margin is what should win minus what should lose: 0 is a tie and a failure. `cases` reads all of them.
+        """
+
+    def candidates(
+        self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> tuple[Sequence[Picture], Sequence[str]]:
+        """What galleries hold beside what the cases name, so that several processes can encode it first, each a share.
+
+        What is not named here is encoded by each of them.
+        """
+        return (), ()
+
+    def survey(self, blocks: "Iterable[pd.DataFrame]") -> Mapping[str, object]:
+        """What can only be known from all scored cases of a run, which come a block at a time.
+
+        A `note` in it is told with the run's numbers, as a model's note is.
+        """
+        return {}
+
+    def prepare(self, rows: "pd.DataFrame", known: Mapping[str, object]) -> "pd.DataFrame":
+        """A block of scored cases with the columns added that need what the survey found."""
+        return rows
