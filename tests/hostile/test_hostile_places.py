@@ -164,7 +164,7 @@ def test_a_cache_that_cannot_be_written_answers_the_runs_that_it_holds(tmp_path,
         raise AssertionError("a read-only cache is written to")
 
     monkeypatch.setattr(Store, "writable", full)
-    for name in ("turn", "write_bytes"):
+    for name in ("lock", "write_bytes"):
         monkeypatch.setattr(runs_run.files, name, untouched)
     assert execute(request(dataset), store) == [made]
     with pytest.raises(InvalidInput, match="Cannot write to the cache"):

@@ -275,7 +275,7 @@ def test_a_run_tells_its_recall_and_leaves_open_what_it_does_not_know(few_lists,
     assert (rows["altered_10"] != rows["found_10"]).any()
     assert "can only improve ranks, so the true R@K is this or lower" in manifest["note"]
     lost = rows[rows["rank"].isna()].iloc[0].to_dict()
-    assert cases._place(lost).startswith("rank more than 10")
+    assert cases._rank_text(lost).startswith("rank more than 10")
     ranked = execute(Request(("control:random",), data, "prsm", {"approximate": 10}, examine=False), store)[0]
     rows = store.run(ranked["key"]).table("scores").to_pandas()
     assert rows["global"].isna().all() and rows["local_10"].notna().all()

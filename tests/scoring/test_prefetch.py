@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from vlprobe.scoring.encoder import Encoder
-from vlprobe.scoring.prefetch import Ahead, in_turn
+from vlprobe.scoring.prefetch import Prefetcher, pipelined
 from vlprobe.types import Picture
 
 PATIENCE = 20  # seconds after which what should have happened has not
@@ -30,14 +30,14 @@ def test_the_next_batch_is_made_while_the_model_is_at_one():
         assert batch != 2 or made.wait(PATIENCE)  # it would stand still here if one came after the other
         return 2 * batch
 
-    assert list(in_turn(double, batches(), True)) == [("a", 2), ("b", 4), ("c", 6)]
+    assert list(pipelined(double, batches(), True)) == [("a", 2), ("b", 4), ("c", 6)]
     assert len(threads) == 1 and threading.get_ident() not in threads
 
 
 def test_a_single_batch_needs_no_thread_and_a_processor_none_at_all():
-    assert list(in_turn(lambda _: threading.get_ident(), iter([("a", 1)]), True)) == [("a", threading.get_ident())]
-    assert list(in_turn(len, iter([]), True)) == []
-    assert {who for _, who in in_turn(lambda _: threading.get_ident(), zip("abc", "abc", strict=True), False)} == {
+    assert list(pipelined(lambda _: threading.get_ident(), iter([("a", 1)]), True)) == [("a", threading.get_ident())]
+    assert list(pipelined(len, iter([]), True)) == []
+    assert {who for _, who in pipelined(lambda _: threading.get_ident(), zip("abc", "abc", strict=True), False)} == {
         threading.get_ident()
     }
 
@@ -51,7 +51,7 @@ def test_an_error_in_the_thread_is_raised_in_its_turn_and_nothing_more_is_done()
             raise ValueError("two")
         return batch
 
-    found = in_turn(do, ((n, n) for n in range(100)), True)
+    found = pipelined(do, ((n, n) for n in range(100)), True)
     assert [next(found) for _ in range(2)] == [(0, 0), (1, 1)]
     with pytest.raises(ValueError, match="two"):
         next(found)
@@ -60,7 +60,7 @@ def test_an_error_in_the_thread_is_raised_in_its_turn_and_nothing_more_is_done()
 
 def test_things_are_made_ahead_in_order_and_only_so_many():
     begun = []
-    ahead = Ahead(lambda one: begun.append(one) or one, range(20), 2, lambda made: 3 if made is None else 5)
+    ahead = Prefetcher(lambda one: begun.append(one) or one, range(20), 2, lambda made: 3 if made is None else 5)
     assert next(ahead) == 0
     assert len(begun) <= 6
     assert list(ahead) == list(range(1, 20))

@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from vlprobe.storage.memory import Kept
+from vlprobe.storage.memory import SingleFlightCache
 
 
 def test_what_was_not_asked_for_longest_is_forgotten_first():
-    kept, made = Kept(100, len), []
+    kept, made = SingleFlightCache(100, len), []
 
     def get(name: str) -> bytes:
         return kept.get(name, lambda: made.append(name) or bytes(40))
@@ -22,7 +22,7 @@ def test_what_was_not_asked_for_longest_is_forgotten_first():
 
 
 def test_who_asks_while_a_value_is_made_waits_for_it():
-    kept, made, first = Kept(10), [], threading.Event()
+    kept, made, first = SingleFlightCache(10), [], threading.Event()
     going = threading.Event()
 
     def make() -> object:
@@ -43,13 +43,13 @@ def test_who_asks_while_a_value_is_made_waits_for_it():
 
 
 def test_an_error_is_everybody_s_and_is_not_kept():
-    kept = Kept(10)
+    kept = SingleFlightCache(10)
     with pytest.raises(ZeroDivisionError):
         kept.get("a", lambda: 1 // 0)
     assert "a" not in kept and kept.get("a", lambda: 7) == 7
 
 
 def test_a_value_whose_key_no_longer_says_all_is_given_and_not_kept():
-    kept = Kept(10)
+    kept = SingleFlightCache(10)
     assert kept.get("a", lambda: 1, lambda: False) == 1
     assert kept.get("a", lambda: 2) == 2

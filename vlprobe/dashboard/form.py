@@ -174,7 +174,7 @@ def _look(option: Option, value: object) -> None:
     """Raises a VlprobeError where the value names a file, a dataset or a model that cannot be there."""
     for name in filter(None, value if isinstance(value, list) else [value]):
         if option.names == "file":
-            heads.head(files.place(name))
+            heads.head(files.parse_path(name))
         elif option.names:
             registry.look(f"{option.names}s", name)
 

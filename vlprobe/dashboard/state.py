@@ -27,13 +27,13 @@ from vlprobe.render.html import tables
 from vlprobe.render.html.elements import ordered, tag
 from vlprobe.storage import annotations
 from vlprobe.storage import store as store_module
-from vlprobe.storage.memory import Kept
+from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
 
 # The same objects for all who ask; Streamlit's own cache would pack and unpack them for each of them.
-_kept = Kept(500)
+_kept = SingleFlightCache(500)
 RESULTS = (  # parameters of the URL that name results; what others say is only how these are shown
     *("set", "model", "kind", "base", "with", "other", "metric", "by", "type", "rule", "tag"),
     *("reader", "looker", "subset", "before", "control", "after"),

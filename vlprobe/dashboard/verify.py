@@ -19,7 +19,7 @@ from vlprobe.runs import jobs, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.verify import Damage
 from vlprobe.storage import access
-from vlprobe.storage.files import REPAIR, parse_json, turn
+from vlprobe.storage.files import REPAIR, lock, parse_json
 from vlprobe.storage.store import Store
 from vlprobe.types import Run
 
@@ -179,7 +179,7 @@ def _mend(found: tuple[Damage, ...]) -> None:
     """Drops what is damaged still, and starts its runs. They are written down first, so that none is forgotten."""
     there = store()
     there.writable()
-    with turn(there.root / "jobs" / ".mending.lock", lambda: None):  # of two who press, one finds it mended
+    with lock(there.root / "jobs" / ".mending.lock", lambda: None):  # of two who press, one finds it mended
         still = _read(found)
         st.session_state.pop(FOUND, None)
         known = _known(there)

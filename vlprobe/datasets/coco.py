@@ -18,12 +18,12 @@ def names() -> list[str]:
 
 def look(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
-    heads.look_at_json(_captions_file(files.place(name.removeprefix("coco:"))))
+    heads.look_at_json(_captions_file(files.parse_path(name.removeprefix("coco:"))))
 
 
 def load(name: str, cache: Path) -> Loaded:
     """Images in the order of their ids, captions in the order of theirs. Raises InvalidInput."""
-    captions = _captions_file(files.place(name.removeprefix("coco:")))
+    captions = _captions_file(files.parse_path(name.removeprefix("coco:")))
     content = read_json(captions)
     try:
         images = sorted(content["images"], key=_by_id)

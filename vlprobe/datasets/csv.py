@@ -27,13 +27,13 @@ def names() -> list[str]:
 
 def look(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
-    file = files.place(name.removeprefix("csv:"))
+    file = files.parse_path(name.removeprefix("csv:"))
     _header(file, heads.head(file)[0])
 
 
 def load(name: str, cache: Path) -> Loaded:
     """Images in the order of their first rows, captions in the order of theirs. Raises InvalidInput."""
-    return checked(name, read_items(files.place(name.removeprefix("csv:"))), cache)
+    return checked(name, read_items(files.parse_path(name.removeprefix("csv:"))), cache)
 
 
 def read_items(file: Path) -> list[Item]:

@@ -58,7 +58,7 @@ def load(name: str, cache: Path) -> Loaded:
 
 def _folder(name: str) -> Path:
     """The folder of that name. Raises InvalidInput."""
-    folder = files.place(name.removeprefix("folder:"))
+    folder = files.parse_path(name.removeprefix("folder:"))
     if not folder.is_dir():
         raise InvalidInput(f"Folder '{folder}' does not exist. Expected folder:DIR with pictures and captions.")
     return folder

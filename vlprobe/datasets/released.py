@@ -42,7 +42,7 @@ def source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> Source
     if not place:
         raise InvalidInput(f"'{name}' names no file. Expected {prefix}:FILE or {prefix}:FILE@IMAGEDIR.")
     chosen = set()
-    while not files.place(place).exists():
+    while not files.parse_path(place).exists():
         before, plus, option = place.rpartition("+")
         if not plus or not option.isalnum():
             break
@@ -51,12 +51,12 @@ def source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> Source
         chosen.add(option)
         place = before
     images = None
-    if not files.place(place).exists() and "@" in place:
+    if not files.parse_path(place).exists() and "@" in place:
         place, _, folder = place.rpartition("@")
-        images = files.place(folder)
+        images = files.parse_path(folder)
         if not images.is_dir():
             raise InvalidInput(f"Image folder '{images}' of '{name}' does not exist. Expected {prefix}:FILE@IMAGEDIR.")
-    return Source(name, _files(files.place(place), suffixes), images, frozenset(chosen))
+    return Source(name, _files(files.parse_path(place), suffixes), images, frozenset(chosen))
 
 
 def _files(place: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:

@@ -8,7 +8,7 @@ from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_settings
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
-from vlprobe.storage.files import place, regular
+from vlprobe.storage.files import parse_path, regular
 
 if TYPE_CHECKING:
     import torch
@@ -82,4 +82,4 @@ def _path(name: str) -> Path:
     short, _, checkpoint = name.partition(":")[2].partition("@")
     if short not in _NAMES:
         raise NotFound("model", name, names())
-    return place(checkpoint) if checkpoint else FOLDER / f"{short}.safetensors"
+    return parse_path(checkpoint) if checkpoint else FOLDER / f"{short}.safetensors"

@@ -70,7 +70,7 @@ def look(name: str) -> Path | None:
     Raises InvalidInput, also where it can be neither.
     """
     prefix, _, what = name.partition(":")
-    folder = files.place(what, confined=False)  # a name of the hub is no path
+    folder = files.parse_path(what, confined=False)  # a name of the hub is no path
     if what and folder.is_dir():
         check_folder(name, folder)
         return folder

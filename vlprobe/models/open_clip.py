@@ -54,9 +54,9 @@ def names() -> list[str]:
 def look(name: str) -> None:
     """Raises InvalidInput where a folder or a checkpoint that the name has is not there."""
     what, _, checkpoint = name.removeprefix(f"{PREFIX}:").removeprefix("local-dir:").partition("@")
-    if name.startswith(f"{PREFIX}:local-dir:") and not (files.place(what) / "open_clip_config.json").is_file():
+    if name.startswith(f"{PREFIX}:local-dir:") and not (files.parse_path(what) / "open_clip_config.json").is_file():
         raise InvalidInput(f"'{what}' holds no open_clip_config.json. Expected a folder that OpenCLIP wrote.")
-    if checkpoint and not files.place(checkpoint).is_file():
+    if checkpoint and not files.parse_path(checkpoint).is_file():
         raise InvalidInput(f"Checkpoint '{checkpoint}' does not exist. Expected a .safetensors or .pt file.")
 
 
@@ -66,7 +66,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     if what.startswith("local-dir:"):
         folder, _, checkpoint = what.removeprefix("local-dir:").partition("@")
         return load_folder(
-            name, files.place(folder), device, precision, weights=files.place(checkpoint) if checkpoint else None
+            name, files.parse_path(folder), device, precision, weights=files.place(checkpoint) if checkpoint else None
         )
     before, _, checkpoint = what.partition("@")
     architecture, _, tag = before.partition("/")
@@ -86,7 +86,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
         notes.append(f"{gelu}, as {tag} was trained, and not the activation that {architecture} stands for")
     weights = None
     if checkpoint:
-        weights = files.place(checkpoint)
+        weights = files.parse_path(checkpoint)
         if not tag:
             _check_that_defaults_can_be_right(name, architecture)
             notes.append(f"OpenCLIP's default preprocessing and {architecture}'s activation, whatever the weights had")

@@ -81,7 +81,7 @@ class Lgip(Probe):
         """Adds the digest of a file of edits."""
         if not options["edits"]:
             return options
-        path = files.place(str(options["edits"]))
+        path = files.parse_path(str(options["edits"]))
         try:
             path = path.resolve()
             refuse_outside(path)

@@ -32,7 +32,7 @@ from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import jobs as storage_jobs
 from vlprobe.storage.access import refuse_writing
-from vlprobe.storage.files import turn, write_bytes, write_json
+from vlprobe.storage.files import lock, write_bytes, write_json
 from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
 
@@ -105,7 +105,7 @@ def resume(store: Store, job_id: str) -> None:
     """Starts a stopped job again; what it had finished is not done twice. Raises InvalidInput while it runs."""
     store.writable()
     folder = _folder(store, job_id)
-    with turn(folder / ".lock", lambda: None):  # of two people who press at once, one is told that it is going
+    with lock(folder / ".lock", lambda: None):  # of two people who press at once, one is told that it is going
         if not read(store, job_id).ended:
             raise InvalidInput(f"Job '{job_id}' is still going. Cancel it first, or wait.")
         (folder / "cancel").unlink(missing_ok=True)
@@ -312,7 +312,7 @@ def _turn(store: Store, job_id: str, report: _Report) -> Iterator[None]:
     while before(store, read(store, job_id)):
         time.sleep(_LOOK_EVERY)
         wait()
-    with turn(store.root / "jobs" / f".{re.sub('[^a-z0-9]', '-', report.device)}.lock", wait):
+    with lock(store.root / "jobs" / f".{re.sub('[^a-z0-9]', '-', report.device)}.lock", wait):
         yield
 
 

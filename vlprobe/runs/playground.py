@@ -27,7 +27,7 @@ from vlprobe.perturb import influence, lgip, mix, substitution
 from vlprobe.perturb.influence import Scores
 from vlprobe.scoring import cases, pictures
 from vlprobe.storage import access
-from vlprobe.storage.files import turn, write_bytes
+from vlprobe.storage.files import lock, write_bytes
 from vlprobe.types import DualEncoder, Edit, PairScorer, PictureEdit, TextEncoder
 
 MAX_SIDE = 1024  # pixels; more than any model here looks at, and little enough to black out 16 parts of
@@ -361,7 +361,7 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
     text = file.with_suffix(".txt")
     buffer = BytesIO()
     picture.draw().save(buffer, "PNG")
-    with turn(folder.parent / f".{safe}.lock", lambda: None):  # two people may keep one picture at once
+    with lock(folder.parent / f".{safe}.lock", lambda: None):  # two people may keep one picture at once
         known = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
         write_bytes(file, buffer.getvalue())
         write_bytes(text, "".join(f"{one}\n" for one in dict.fromkeys([*known, line])).encode())

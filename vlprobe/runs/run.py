@@ -149,10 +149,10 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
             manifests.append(store.run(run.key).manifest())
             continue
         busy = functools.partial(progress.update, f"{run.model} on {run.dataset}: another process is at it", 0, 1)
-        with files.turn(store.cases(run.case_key).folder / ".lock", busy):
+        with files.lock(store.cases(run.case_key).folder / ".lock", busy):
             ask(run, dataset, items, probe, store, progress, request.workers)
         if not store.run(run.key).complete:
-            with files.turn(store.run(run.key).folder / ".lock", busy):
+            with files.lock(store.run(run.key).folder / ".lock", busy):
                 if not store.run(run.key).complete:
                     with executor(run, items, probe, model, request, store, progress) as by:
                         answer(by)

@@ -142,7 +142,7 @@ def repair(found: list[Damage]) -> None:
 
 def _empty(folder: Path) -> None:
     """Removes what is in a folder but its lock, which another process may be waiting for."""
-    with files.turn(folder / ".lock", lambda: None):
+    with files.lock(folder / ".lock", lambda: None):
         if not (folder / "manifest.json").is_dir():
             (folder / "manifest.json").unlink(missing_ok=True)  # first: half a folder must not pass for a whole one
         for path in folder.iterdir():

@@ -23,7 +23,7 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
-from vlprobe.scoring.prefetch import Ahead, in_turn
+from vlprobe.scoring.prefetch import Prefetcher, pipelined
 from vlprobe.scoring.vectors import Vectors
 from vlprobe.types import DualEncoder, PairScorer, Picture, TextEncoder
 
@@ -72,10 +72,10 @@ class Encoder:
         self._texts = Vectors(self.dim, place / "texts" if place else None)
         self._seen: OrderedDict[bytes, object] = OrderedDict()
         self._content: dict[Picture, bytes] = {}
-        self._expected: Ahead | None = None
+        self._expected: Prefetcher | None = None
         self._pixel_bytes = 0  # of one picture as the model sees it, once one was seen
-        self._beside = getattr(model, "device", "cpu") != "cpu"  # a processor has nobody to wait for but itself
-        self._most: dict[str, int] = {}  # at once, as far as the memory was found to reach
+        self._overlap = getattr(model, "device", "cpu") != "cpu"  # a processor has nobody to wait for but itself
+        self._oom_batch_caps: dict[str, int] = {}  # at once, as far as the memory was found to reach
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
         """Embeddings of the texts, float32 of shape (len(texts), dim), rows l2-normalised."""
@@ -109,7 +109,7 @@ class Encoder:
             for own in [self._filled("texts", rows.tolist())]
         )
         encode = functools.partial(self._encoded, "texts", self.model.encode_texts, self.dim)
-        with contextlib.closing(in_turn(encode, batches, self._beside)) as encoded:
+        with contextlib.closing(pipelined(encode, batches, self._overlap)) as encoded:
             for rows, vectors in encoded:
                 found[rows] = vectors[: len(rows)]
                 done += len(rows)
@@ -137,7 +137,7 @@ class Encoder:
                     break
             return list(fresh), np.stack(self._filled("images", list(fresh.values()))) if fresh else None
 
-        def batches(opened: Ahead) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
+        def batches(opened: Prefetcher) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
             left = zip(asked, opened, strict=True)
             while len(keys) < len(asked):
                 fresh, pixels = batch(left)
@@ -149,7 +149,7 @@ class Encoder:
         encode = functools.partial(self._encoded, "images", self.model.encode_images, self.image_dim)
         with (
             contextlib.closing(self._opened(asked)) as opened,
-            contextlib.closing(in_turn(encode, batches(opened), self._beside)) as encoded,
+            contextlib.closing(pipelined(encode, batches(opened), self._overlap)) as encoded,
         ):
             for (fresh, done), vectors in encoded:
                 self._images.put(fresh, vectors[: len(fresh)])
@@ -167,7 +167,7 @@ class Encoder:
             self._expected.close()
             self._expected = None
 
-    def _opened(self, images: Sequence[Picture]) -> Ahead:
+    def _opened(self, images: Sequence[Picture]) -> Prefetcher:
         """The key of each picture and, if it has no embedding yet, what the model sees; read ahead of who asks.
 
         Two batches are ahead, or as many pictures as the memory still holds; before the size of one is known, as many
@@ -177,7 +177,7 @@ class Encoder:
             found, self._expected = self._expected, None
             return found
         self._forget()
-        return Ahead(self._open, images, self.workers, self._ahead)
+        return Prefetcher(self._open, images, self.workers, self._ahead)
 
     def _ahead(self, opened: tuple[bytes, np.ndarray | None] | None) -> int:
         if opened is not None and opened[1] is not None:
@@ -276,7 +276,7 @@ class Encoder:
         """The model's answers to a batch, in as many pieces as the memory of the device asks for."""
         found, start = [], 0
         while start < len(batch[0]):
-            most = self._most.get(what, len(batch[0]))
+            most = self._oom_batch_caps.get(what, len(batch[0]))
             answered = self._tried(ask, *(part[start : start + most] for part in batch))
             if answered is not None:
                 found.append(answered)
@@ -288,7 +288,7 @@ class Encoder:
                     f"Model '{self.model.name}' finds no memory on its device for {what}, not even one at a time. "
                     "Close what else uses it, or choose --device cpu or --precision fp16."
                 )
-            self._most[what] = size // 2
+            self._oom_batch_caps[what] = size // 2
             _log.warning("Out of memory with %d %s at once: %d at once from here on.", size, what, size // 2)
         return found
 

@@ -11,15 +11,15 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-def in_turn(
-    do: Callable[[Given], Made], batches: Iterator[tuple[Name, Given]], beside: bool
+def pipelined(
+    do: Callable[[Given], Made], batches: Iterator[tuple[Name, Given]], overlap: bool
 ) -> Iterator[tuple[Name, Made]]:
     """What is done with each batch, in their order; meanwhile the next is made ready and the last one put away.
 
     One thread does it all, two batches after who makes them; where there is one batch only, or it is not to be done
-    `beside`, that of the caller. A batch that is done is held no longer.
+    `overlap`, that of the caller. A batch that is done is held no longer.
     """
-    if not beside:
+    if not overlap:
         yield from ((name, do(batch)) for name, batch in batches)
         return
     first = deque(itertools.islice(batches, 2))
@@ -41,7 +41,7 @@ def in_turn(
         pool.shutdown(cancel_futures=True)
 
 
-class Ahead:
+class Prefetcher:
     """Things made by several threads in their order, some of them before they are asked for; to be closed.
 
     Args:

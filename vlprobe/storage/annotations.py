@@ -77,7 +77,7 @@ def write(store: Store, case_key: str, said: Annotation) -> Annotation:
     access.refuse_writing()
     kept = Annotation(said.case, said.id, _tags(said.tags), _note(said.note))
     path = _path(store, case_key)
-    with files.turn(path.with_suffix(".lock"), lambda: None):
+    with files.lock(path.with_suffix(".lock"), lambda: None):
         known = read(store, case_key).tags
         if len(every := {*known, *kept.tags}) > max(TAGS_KNOWN, len(known)):
             raise InvalidInput(f"{len(every)} different tags are too many. Use one of: {', '.join(known)}.")

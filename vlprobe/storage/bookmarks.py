@@ -40,7 +40,7 @@ def save(store: Store, name: str, query: str) -> None:
         raise InvalidInput(f"'{name[:80]}' is no name for a view. Expected 1 to {NAME_LENGTH} letters.")
     if len(query) > QUERY_LENGTH:
         raise InvalidInput(f"This view's address has {len(query):,} letters. Expected at most {QUERY_LENGTH:,}.")
-    with files.turn(_path(store).with_suffix(".lock"), lambda: None):
+    with files.lock(_path(store).with_suffix(".lock"), lambda: None):
         known = read(store) | {name: query}
         if len(known) > MOST:
             raise InvalidInput(f"There are {MOST} saved views. Remove one that is not used any more.")
@@ -50,7 +50,7 @@ def save(store: Store, name: str, query: str) -> None:
 def remove(store: Store, name: str) -> None:
     """Forgets a saved view. Raises NotFound."""
     access.refuse_writing()
-    with files.turn(_path(store).with_suffix(".lock"), lambda: None):
+    with files.lock(_path(store).with_suffix(".lock"), lambda: None):
         known = read(store)
         if name not in known:
             raise NotFound("saved view", name, known)

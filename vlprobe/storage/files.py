@@ -21,7 +21,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")  # in a path: a byte that is not UTF-8
 REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
 
 
-def place(text: str, confined: bool = True) -> Path:
+def parse_path(text: str, confined: bool = True) -> Path:
     """A path as people type it, with ~ for a home.
 
     Args:
@@ -154,7 +154,7 @@ def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
 
 
 @contextlib.contextmanager
-def turn(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+def lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Holds the lock file while the block runs; a process that ends, however it ends, lets go of it.
 
     Args:
@@ -164,11 +164,11 @@ def turn(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     Raises:
         InvalidInput: the lock file cannot be made.
     """
-    lock = filelock.FileLock(path)
-    while not lock.is_locked:
+    file_lock = filelock.FileLock(path)
+    while not file_lock.is_locked:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            lock.acquire(timeout=0.5)
+            file_lock.acquire(timeout=0.5)
         except filelock.Timeout:
             waiting()
         except OSError as error:
@@ -178,7 +178,7 @@ def turn(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        file_lock.release()
 
 
 def write_json(path: Path, value: object) -> None:

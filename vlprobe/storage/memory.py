@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 
 
-class Kept:
+class SingleFlightCache:
     """The values that were asked for last, as many as fit.
 
     What is being made, or is still in use by who asked for it, is not counted; a single value that does not fit is held

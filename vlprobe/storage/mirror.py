@@ -40,12 +40,12 @@ class Mirror:
     def __init__(self, remote: Remote) -> None:
         self.remote, self.root = remote, remote.root
         self.unreached = ""  # why the last look failed
-        self._looked = float("-inf")
+        self._refreshed = float("-inf")
         self._damaged: dict[str, str] = {}  # names and stamps of what is not read again before it changes
         self._warned: set[str] = set()
         self._turn = threading.Lock()
 
-    def look(self, now: bool = False) -> None:
+    def refresh(self, now: bool = False) -> None:
         """Fetches what was completed or examined elsewhere, and forgets what was removed; at most every few seconds.
 
         Raises:
@@ -53,19 +53,19 @@ class Mirror:
         """
         with self._turn:
             pause = UNREACHED_SECONDS if self.unreached else LISTED_SECONDS
-            if now or time.monotonic() - self._looked >= pause:
+            if now or time.monotonic() - self._refreshed >= pause:
                 try:
-                    self._look()
+                    self._refresh()
                     self.unreached = ""
                 except InvalidInput as error:
                     self.unreached = str(error)
                     raise
                 finally:
-                    self._looked = time.monotonic()
+                    self._refreshed = time.monotonic()
             elif self.unreached:
                 raise InvalidInput(self.unreached)
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         self.remote.mark()
         known = self._known()  # before the listing: what is completed meanwhile is not taken for removed
         there = {name: stamp for name, stamp in self.remote.names("index").items() if self._file(name)}
@@ -135,7 +135,7 @@ class Mirror:
 
     def send(self) -> None:
         """Sends what was finished here and did not get there. Raises InvalidInput where that cannot be done."""
-        self.look(now=True)
+        self.refresh(now=True)
         self.remote.make()
         self.remote.write("writable", b"")
         for pending in sorted(self.root.glob("*/*/pending.json")):

@@ -97,7 +97,7 @@ class Store:
 
     def read_runs(self) -> tuple[list[dict], dict[str, str]]:
         """Manifests of all complete runs, oldest first, and of those that cannot be read one line each by their key."""
-        self._look()
+        self._refresh()
         manifests, unread = [], {}
         try:
             keys = os.listdir(self.root / "runs")
@@ -125,12 +125,12 @@ class Store:
         """Why what is complete elsewhere cannot be told now, in one line; "" where it can."""
         return self.mirror.unreached if self.mirror else ""
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         """Raises InvalidInput where nothing can be told of what is there, and nothing is here to be shown instead."""
         if not self.mirror:
             return
         try:
-            self.mirror.look()
+            self.mirror.refresh()
         except InvalidInput as error:
             if not any(self.root.glob("runs/*/manifest.json")):
                 raise
@@ -153,7 +153,7 @@ class Store:
 
     def version(self) -> str:
         """Changes whenever a run is completed or removed, or a model examined: what cached tables depend on."""
-        self._look()
+        self._refresh()
         stamps = [
             f"{path.relative_to(self.root)}:{_stamp(path)}"
             for pattern in ("runs/*/manifest.json", "models/*.json")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlprobe.storage.files import place
+from vlprobe.storage.files import parse_path
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class TrainRequest:
     @property
     def path(self) -> Path:
         """The file of the weights; the training itself checks that it may be written."""
-        return place(self.output, confined=False)
+        return parse_path(self.output, confined=False)
 
     @property
     def models(self) -> tuple[str, ...]:

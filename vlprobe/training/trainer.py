@@ -30,7 +30,7 @@ from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.frozen import PRECISIONS
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.storage import access
-from vlprobe.storage.files import read, turn, write_bytes, write_json
+from vlprobe.storage.files import lock, read, write_bytes, write_json
 from vlprobe.training import alter, objective
 from vlprobe.training.batches import Batches, rows, split
 from vlprobe.training.learner import Learner
@@ -64,7 +64,7 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
     """
     _check(request)
     _make_room(request.path)
-    with turn(
+    with lock(
         request.path.with_name(f".{request.path.stem}.lock"), lambda: progress("Waiting for another process", 0, 1)
     ):
         progress(f"Loading {request.model}", 0, 1)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from vlprobe.errors import InvalidInput
 from vlprobe.storage.files import REPAIR
-from vlprobe.storage.memory import Kept
+from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 
 KEPT_BYTES = 256 << 20  # 24 million margins and about 150 row groups of texts
@@ -28,7 +28,7 @@ def _bytes(value: np.ndarray | pa.Table) -> int:
     return value.nbytes if isinstance(value, np.ndarray) else value.get_total_buffer_size()
 
 
-_kept = Kept(KEPT_BYTES, _bytes)
+_kept = SingleFlightCache(KEPT_BYTES, _bytes)
 _readers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # of row groups: they are decoded beside each other
 
 

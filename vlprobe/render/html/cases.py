@@ -38,7 +38,7 @@ def shots(row: object, mine: Mapping) -> list[Shot]:
         source = "made of the right one" if own else "made of another picture"
         told = NOT_FIRST if wrong else "Best of the mixed"
         return [
-            Shot(row.images[0], f"The right picture: {_place(mine)}"),
+            Shot(row.images[0], f"The right picture: {_rank_text(mine)}"),
             Shot(mine["top"], f"{told} ({source})", wrong),
         ]
     if row.kind == "pair":
@@ -48,7 +48,7 @@ def shots(row: object, mine: Mapping) -> list[Shot]:
     return [Shot(name) for name in row.images]
 
 
-def _place(mine: Mapping) -> str:
+def _rank_text(mine: Mapping) -> str:
     after, before = (_rank(mine, name) for name in ("rank", "rank_clean"))
     return f"rank {after}" if after == before else f"rank {after}; in the clean gallery {before}"
 
@@ -95,7 +95,7 @@ def _searched(row: object, mine: Mapping, everything: bool) -> list[str]:
     altered = [text for text, role in zip(row.texts, row.roles, strict=True) if role == "different"]
     wrong, top = bool(mine["top_altered"]), mine["top"]
     label = NOT_FIRST if wrong else "Best of the altered captions"
-    found = [_text(f"Best of its {len(own)} true captions", _place(mine).capitalize())]
+    found = [_text(f"Best of its {len(own)} true captions", _rank_text(mine).capitalize())]
     if top in altered:
         source = max(own, key=lambda text: difflib.SequenceMatcher(None, text.split(), top.split()).ratio())
         before, after = diff(source, top)
