@@ -99,7 +99,7 @@ def test_a_tilde_before_the_cache_is_the_home(tmp_path, monkeypatch):
 def test_a_working_folder_that_is_gone_is_told_in_one_line(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
-    code = f"import os; os.rmdir({str(gone)!r}); from vlprobe.cli import main; main()"
+    code = f"import os; os.rmdir({str(gone)!r}); from vlprobe.cli.main import main; main()"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     for arguments in (["show"], ["run", "--model", "control:random"], ["check", "csv:rows.csv"]):
         done = subprocess.run(

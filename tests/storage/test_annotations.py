@@ -107,7 +107,8 @@ def test_nothing_is_written_where_nothing_may_be(store: Store, monkeypatch: pyte
 
 def test_processes_that_write_at_once_lose_nothing(store: Store):
     code = (
-        "import sys; from vlprobe import annotations as a; from vlprobe.store import Store; from pathlib import Path\n"
+        "import sys; from vlprobe.storage import annotations as a; from vlprobe.storage.store import Store\n"
+        "from pathlib import Path\n"
         "for n in range(int(sys.argv[3]), int(sys.argv[3]) + 15):\n"
         "    a.write(Store(Path(sys.argv[1])), sys.argv[2], a.Annotation(n, 'c', ('t',), 'x' * 500))"
     )

@@ -66,7 +66,11 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     if what.startswith("local-dir:"):
         folder, _, checkpoint = what.removeprefix("local-dir:").partition("@")
         return load_folder(
-            name, files.parse_path(folder), device, precision, weights=files.place(checkpoint) if checkpoint else None
+            name,
+            files.parse_path(folder),
+            device,
+            precision,
+            weights=files.parse_path(checkpoint) if checkpoint else None,
         )
     before, _, checkpoint = what.partition("@")
     architecture, _, tag = before.partition("/")
