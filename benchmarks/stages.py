@@ -79,13 +79,13 @@ def main() -> None:
             ("encode_images", "encode images"),
             ("tokenize", "tokenize"),
             ("encode_texts", "encode texts"),
-            ("look", "encode images"),
+            ("encode_pictures", "encode images"),
             ("match", "match pairs"),
         ):
             if hasattr(model, name):
                 timed(model, name, stage)
         timed(case_workers, "_made", "make edits")
-        timed(questions.check, "check", "check the data")
+        timed(questions.audit, "check", "check the data")
         timed(executor, "similarity_spread", "score")
         timed(encoder.Encoder, "images", "pictures")
         timed(encoder.Encoder, "texts", "texts")

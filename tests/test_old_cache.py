@@ -141,7 +141,7 @@ def test_the_worst_cases_are_the_same_and_their_pictures_are_found(old, key):
     assert total == len(table) >= len(rows)
     for names in table["images"]:
         for name in names:
-            assert pictures.open_picture(Picture.named(name)).size == (56, 56)
+            assert pictures.open_picture(Picture.from_name(name)).size == (56, 56)
 
 
 def test_saved_views_are_there_and_name_question_sets_and_models_that_are_there(old):

@@ -1,8 +1,9 @@
 """Finds what the folders `datasets`, `models` and `probes` define: one module a family, no list to edit.
 
 A module of `datasets` or `models` defines PREFIX, `names()` (what can be typed without looking anything up) and
-`load(name, ...)`, and may define `look(name)`, which raises what is wrong with a name before anything is loaded; a name
-is its prefix, or its prefix, a colon and whatever that family understands after it. A module of `probes` defines PROBE.
+`load(name, ...)`, and may define `check_name(name)`, which raises what is wrong with a name before anything is loaded.
+A name is its prefix, or its prefix, a colon and whatever that family understands after it. A module of `probes` defines
+PROBE.
 Modules are cheap to import: heavy libraries are imported where they are used.
 """
 
@@ -40,7 +41,7 @@ def _family(folder: str, name: str) -> ModuleType:
     raise NotFound(folder.removesuffix("s"), name, names(folder))
 
 
-def look(folder: str, name: str) -> None:
+def check_name(folder: str, name: str) -> None:
     """Tells at once what is wrong with the name of one of `models` or `datasets`, before it is loaded.
 
     Nothing is fetched and no library imported: the family, the paths in the name and the head of a file are looked at.
@@ -54,8 +55,8 @@ def look(folder: str, name: str) -> None:
     refuse_name(name)
     family = _family(folder, name)
     try:
-        if hasattr(family, "look"):
-            family.look(name)
+        if hasattr(family, "check_name"):
+            family.check_name(name)
         elif hasattr(family, "PRESETS") and name not in family.names():
             raise NotFound(folder.removesuffix("s"), name, family.names())
     except OSError as error:

@@ -121,9 +121,9 @@ def test_parts_of_a_file_that_changed_are_looked_at_again(tmp_path):
     path = tmp_path / "picture.png"
     Image.new("RGB", (40, 40), "red").save(path)
     name = Picture(path).name
-    before = dashboard_figures._occlusion(RANDOM, name, changed(Picture.named(name)))
+    before = dashboard_figures._occlusion(RANDOM, name, changed(Picture.from_name(name)))
     noise = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
     Image.fromarray(noise).save(path)
     os.utime(path, ns=(1, 1))
-    after = dashboard_figures._occlusion(RANDOM, name, changed(Picture.named(name)))
+    after = dashboard_figures._occlusion(RANDOM, name, changed(Picture.from_name(name)))
     assert not np.allclose(before, after)

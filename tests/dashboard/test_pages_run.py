@@ -44,7 +44,7 @@ def fill(at: AppTest, option: Option, key: str, folder: Path) -> object:
         at.toggle(key=key).set_value(not option.default)
         return not option.default
     if option.type == "number":
-        value = max(option.least or 0, 10) + 1
+        value = max(option.minimum or 0, 10) + 1
         at.number_input(key=key).set_value(value)
         return value
     if option.type == "list":

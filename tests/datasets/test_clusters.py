@@ -117,7 +117,7 @@ def test_pairs_that_share_a_picture_are_joined_along_every_chain(tmp_path: Path)
             Picture(tmp_path / painted(tmp_path, colors[one], f"{one}{two}0.png")),  # copies, equal byte for byte
             ("a",),
             foils=("b",),
-            other=Picture(tmp_path / painted(tmp_path, colors[two], f"{one}{two}1.png")),
+            foil_image=Picture(tmp_path / painted(tmp_path, colors[two], f"{one}{two}1.png")),
         )
         for one, two in edges
     ]

@@ -130,7 +130,7 @@ def test_everything_that_a_probe_can_see_of_an_item_is_in_the_digest(tmp_path: P
         [Item("b", one, ("x", "y"))],
         [Item("a", two, ("x", "y"))],
         [Item("a", None, ("x", "y"))],
-        [Item("a", one, ("x", "y"), other=two)],
+        [Item("a", one, ("x", "y"), foil_image=two)],
         [Item("a", one, ("y", "x"))],
         [Item("a", one, ("xy",))],
         [Item("a", one, ("x",), foils=("y",))],

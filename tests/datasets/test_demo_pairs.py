@@ -21,7 +21,7 @@ def test_there_are_300_pairs_of_each_of_five_subsets(tmp_path, monkeypatch):
     items = demo_pairs.load("demo-pairs", tmp_path)
     subsets = [item.tags["subset"] for item in items]
     assert {subset: subsets.count(subset) for subset in subsets} == dict.fromkeys(KINDS, 300)
-    assert len({item.image.path for item in items} | {item.other.path for item in items}) == 3000
+    assert len({item.image.path for item in items} | {item.foil_image.path for item in items}) == 3000
 
 
 def test_an_item_is_a_pair_with_its_pictures_and_captions(few, tmp_path):
@@ -35,7 +35,7 @@ def test_an_item_is_a_pair_with_its_pictures_and_captions(few, tmp_path):
         "background": contrast.scene.background,
         "relation": contrast.scene.relation,
     }
-    for picture, scene in ((item.image, contrast.scene), (item.other, contrast.changed)):
+    for picture, scene in ((item.image, contrast.scene), (item.foil_image, contrast.changed)):
         with Image.open(picture.path) as image:
             assert (image.size, image.mode) == ((224, 224), "RGB")
             assert image.tobytes() == render(scene).tobytes()
@@ -50,14 +50,14 @@ def test_a_second_load_draws_nothing_and_gives_the_same_digest(few, tmp_path, mo
 def test_a_cut_off_first_load_goes_on_where_it_stopped(few, tmp_path):
     whole = demo_pairs.load("demo-pairs", tmp_path)
     for item in whole.items[4:9]:
-        item.other.path.unlink()
+        item.foil_image.path.unlink()
     assert demo_pairs.load("demo-pairs", tmp_path) == whole
     assert not list(tmp_path.rglob("*.tmp"))
 
 
 def test_the_digest_covers_the_pixels_of_both_pictures(few, tmp_path):
     loaded = [demo_pairs.load("demo-pairs", tmp_path)]
-    for picture in (loaded[0].items[0].image, loaded[0].items[1].other):
+    for picture in (loaded[0].items[0].image, loaded[0].items[1].foil_image):
         Image.new("RGB", (224, 224)).save(picture.path)
         loaded.append(demo_pairs.load("demo-pairs", tmp_path))
     assert len({dataset.digest for dataset in loaded}) == 3

@@ -73,7 +73,7 @@ def test_an_item_has_its_picture_and_shares_it_with_the_pairs(few, tmp_path, mon
         pair, triplet = pairs[f"demo-pairs-{kind}-003"], triplets[f"demo-triplets-{kind}-003"]
         assert triplet.image == pair.image
         assert (triplet.captions[0], triplet.foils) == (pair.captions[0], pair.foils)
-        assert triplet.other is None
+        assert triplet.foil_image is None
         assert open_picture(triplet.image).size == (224, 224)
 
 

@@ -57,7 +57,7 @@ def test_neighbouring_frames_of_a_video_are_pairs(tmp_path):
     ]
     item = dataset.items[0]
     assert (item.id, item.tags) == ("table/3-4", {"subset": "table", "video": "v"})
-    assert (item.image.path.name, item.other.path.name) == ("v0.png", "v1.png")
+    assert (item.image.path.name, item.foil_image.path.name) == ("v0.png", "v1.png")
     assert dataset.notes == ("1 of 4 pairs say the same of both frames and are left out (first: 5-6).",)
 
 

@@ -23,14 +23,14 @@ def written(path: Path, content: bytes | str) -> Path:
 @pytest.mark.parametrize("probe", PROBES)
 def test_a_dataset_that_loads_has_nothing_wrong_with_its_name(probe: str, tmp_path: Path):
     name = make(probe, tmp_path / "data", 3)
-    registry.look("datasets", name)
+    registry.check_name("datasets", name)
     assert registry.load_dataset(name, tmp_path / "cache").items
 
 
 @pytest.mark.parametrize("form", ["coco", "csv", "folder", "pairs", "triplets", "rococo", "queries"])
 def test_a_path_that_is_not_there_is_told(form: str, tmp_path: Path):
     with pytest.raises(VlprobeError, match=r"does not exist|holds 0 captions files") as caught:
-        registry.look("datasets", f"{form}:{tmp_path / 'nope'}")
+        registry.check_name("datasets", f"{form}:{tmp_path / 'nope'}")
     assert str(tmp_path / "nope") in str(caught.value)
 
 
@@ -48,7 +48,7 @@ def test_a_path_that_is_not_there_is_told(form: str, tmp_path: Path):
 def test_a_file_that_begins_wrong_is_told(form: str, content: bytes | str, said: str, tmp_path: Path):
     file = written(tmp_path / "a.json", content)
     with pytest.raises(InvalidInput, match=said):
-        registry.look("datasets", f"{form}:{file}")
+        registry.check_name("datasets", f"{form}:{file}")
 
 
 def test_wherever_the_end_of_the_head_cuts_a_long_file_it_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -62,17 +62,17 @@ def test_wherever_the_end_of_the_head_cuts_a_long_file_it_is_right(tmp_path: Pat
 
 def test_tables_and_lines_are_looked_at_by_their_first_line(tmp_path: Path):
     with pytest.raises(InvalidInput, match="columns picture, caption"):
-        registry.look("datasets", f"csv:{written(tmp_path / 'a.csv', 'picture,caption')}")
+        registry.check_name("datasets", f"csv:{written(tmp_path / 'a.csv', 'picture,caption')}")
     with pytest.raises(InvalidInput, match="line 1, is not valid JSON"):
-        registry.look("datasets", f"pairs:{written(tmp_path / 'a.jsonl', '{no' + chr(10))}")
+        registry.check_name("datasets", f"pairs:{written(tmp_path / 'a.jsonl', '{no' + chr(10))}")
     rows = "image,caption\n" + "a.png,a caption\n" * 10_000
-    registry.look("datasets", f"csv:{written(tmp_path / 'b.csv', rows)}")
+    registry.check_name("datasets", f"csv:{written(tmp_path / 'b.csv', rows)}")
 
 
 @pytest.mark.parametrize("name", ["demo:tset", "demo-pairs:x", "demo-triplets:x", "demoo", "nope:/etc"])
 def test_an_unknown_dataset_is_told_with_what_there_is(name: str):
     with pytest.raises(VlprobeError, match=f"No dataset named '{name}'"):
-        registry.look("datasets", name)
+        registry.check_name("datasets", name)
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_an_unknown_dataset_is_told_with_what_there_is(name: str):
 def test_a_model_that_cannot_be_there_is_told_and_none_is_loaded(name: str, said: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(registry, "load_model", None)
     with pytest.raises(VlprobeError, match=said):
-        registry.look("models", name)
+        registry.check_name("models", name)
 
 
 @pytest.mark.parametrize(
     "name", ["control:random", "demo:weak", "openclip:ViT-B-32/openai", "hf:a/b", "lgip:siglip-base-224"]
 )
 def test_a_name_that_may_be_right_is_not_fetched(name: str):
-    registry.look("models", name)
+    registry.check_name("models", name)
 
 
 @pytest.mark.parametrize("folder", ["datasets", "models"])
@@ -119,7 +119,7 @@ def test_a_look_reads_no_file_outside_of_the_folders_of_a_served_dashboard(
         said = set()
         for file in ("there.json", "gone.json"):
             with pytest.raises(InvalidInput, match="outside of the folders") as caught:
-                registry.look(folder, f"{form}{tmp_path / file}")
+                registry.check_name(folder, f"{form}{tmp_path / file}")
             said.add(str(caught.value).replace(file, ""))
         assert len(said) == 1
 
@@ -127,4 +127,4 @@ def test_a_look_reads_no_file_outside_of_the_folders_of_a_served_dashboard(
 def test_a_pipe_is_never_waited_for(tmp_path: Path):
     os.mkfifo(tmp_path / "a.json")
     with pytest.raises(InvalidInput, match="Not a regular file"):
-        registry.look("datasets", f"coco:{tmp_path / 'a.json'}")
+        registry.check_name("datasets", f"coco:{tmp_path / 'a.json'}")

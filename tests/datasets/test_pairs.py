@@ -65,7 +65,7 @@ def test_winoground_is_lines_with_pictures_named_without_ending(tmp_path: Path):
     assert item.id == "examples/3"
     assert item.captions == ("an old person kisses a young person",)
     assert item.foils == ("a young person kisses an old person",)
-    assert (item.image.path.name, item.other.path.name) == ("ex_3_img_0.png", "ex_3_img_1.jpg")
+    assert (item.image.path.name, item.foil_image.path.name) == ("ex_3_img_0.png", "ex_3_img_1.jpg")
     assert item.tags == {"subset": "examples", "tag": "Adjective-Age", "num_main_preds": "1"}
 
 
@@ -84,7 +84,7 @@ def test_eqben_is_a_list_or_nested_by_video_and_subject(pictures: Path):
     for loaded in (flat, by_video, by_subject):
         item = loaded.items[0]
         assert (item.captions, item.foils) == (("One cat.",), ("Two cats.",))
-        assert (item.image.path.name, item.other.path.name) == ("a0.png", "a1.png")
+        assert (item.image.path.name, item.foil_image.path.name) == ("a0.png", "a1.png")
         assert item.tags["subset"] == item.id.partition("/")[0]
 
 
@@ -112,7 +112,7 @@ def test_a_foil_of_valse_is_an_item_without_a_second_picture(pictures: Path):
         ("A man runs.",),
         ("A man sleeps.",),
     )
-    assert item.other is None
+    assert item.foil_image is None
     assert item.tags == {"subset": "action-replacement", "phenomenon": "actions", "dataset": "SWiG"}
     assert loaded.notes == ("Columns of action-replacement.json that are not read: classes.",)
 
@@ -155,7 +155,7 @@ def test_a_frame_is_opened_with_its_channels_in_order(tmp_path: Path):
     loaded = pairs.load(name, tmp_path / "cache")
     blue, green, red = np.moveaxis(array, 2, 0)
     assert np.array_equal(np.asarray(open_picture(loaded.items[0].image)), np.stack([red, green, blue], axis=2))
-    assert loaded.items[0].image == loaded.items[0].other
+    assert loaded.items[0].image == loaded.items[0].foil_image
     assert len(list((tmp_path / "cache" / "frames").iterdir())) == 1
 
 

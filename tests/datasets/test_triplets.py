@@ -35,7 +35,7 @@ def test_a_row_of_sugarcrepe_plus_plus_is_two_captions_and_a_foil(tmp_path: Path
     assert item.captions == ("A dog and 7 cats.", "7 cats with a dog.")
     assert item.foils == ("A cat and 7 dogs.",)
     assert (item.tags, item.cluster) == ({"subset": "swap"}, "000000000007")
-    assert (item.image, item.other, loaded.notes) == (None, None, ())
+    assert (item.image, item.foil_image, loaded.notes) == (None, None, ())
 
 
 def test_a_row_of_sugarcrepe_has_one_caption(tmp_path: Path):

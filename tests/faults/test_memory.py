@@ -97,7 +97,7 @@ class Heads:
     def preprocess(self, image: Image.Image) -> np.ndarray:
         return np.asarray(image, dtype=np.float32)
 
-    def look(self, pixels) -> list[np.ndarray]:
+    def encode_pictures(self, pixels) -> list[np.ndarray]:
         if len(pixels) > 2:
             raise ERRORS["CUDA"]
         return [own.mean(axis=(0, 1)) for own in pixels]

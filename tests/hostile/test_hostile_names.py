@@ -314,4 +314,4 @@ def test_a_note_cannot_leave_its_place(asked, key: str):
 
 def test_the_name_of_a_picture_in_a_table_is_a_path_and_nothing_else():
     for name in ("../../etc/passwd", "<b>", "a\0b", "x" * 5000):
-        assert Picture.named(name).edit is None
+        assert Picture.from_name(name).edit is None

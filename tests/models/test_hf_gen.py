@@ -53,7 +53,7 @@ def probabilities(kind: str, folder: Path, image: Image.Image, question: str) ->
 def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, made):
     folder, model = made(kind)
     images = tiny_hf.pictures(2)
-    found = model.match(model.look([model.preprocess(image) for image in images]), model.tokenize(CAPTIONS))
+    found = model.match(model.encode_pictures([model.preprocess(image) for image in images]), model.tokenize(CAPTIONS))
     for row, (image, caption) in enumerate(zip(images, CAPTIONS, strict=True)):
         question = f"Does this picture show: '{caption}'? Answer yes or no."
         said, tokenizer = probabilities(kind, folder, image, question)

@@ -84,7 +84,7 @@ def forward(kind: str, folder: Path, image, text: str, itm: bool = True) -> torc
 def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, made):
     folder, model = made(kind)
     images = tiny_hf.pictures(len(TEXTS))
-    seen, tokens = model.look([model.preprocess(image) for image in images]), model.tokenize(TEXTS)
+    seen, tokens = model.encode_pictures([model.preprocess(image) for image in images]), model.tokenize(TEXTS)
     found, logits = model.match(seen, tokens), model.match(seen, tokens, logits=True)
     assert found.dtype == np.float32
     for row, (image, text) in enumerate(zip(images, TEXTS, strict=True)):
@@ -112,16 +112,20 @@ def test_the_similarity_that_short_lists_is_that_of_transformers(kind, made):
 def test_a_score_does_not_depend_on_its_batch(kind, made):
     _, model = made(kind)
     images = tiny_hf.pictures(len(TEXTS))
-    seen, tokens = model.look([model.preprocess(image) for image in images]), model.tokenize(TEXTS)
+    seen, tokens = model.encode_pictures([model.preprocess(image) for image in images]), model.tokenize(TEXTS)
     alone = [
-        model.match(model.look([model.preprocess(i)]), row[None])[0] for i, row in zip(images, tokens, strict=True)
+        model.match(model.encode_pictures([model.preprocess(i)]), row[None])[0]
+        for i, row in zip(images, tokens, strict=True)
     ]
     assert np.abs(model.match(seen, tokens) - alone).max() <= 1e-6
 
 
 def test_vilt_leaves_the_global_random_state_alone(made):
     _, model = made("vilt")
-    seen, tokens = model.look([model.preprocess(image) for image in tiny_hf.pictures(2)]), model.tokenize(TEXTS[:2])
+    seen, tokens = (
+        model.encode_pictures([model.preprocess(image) for image in tiny_hf.pictures(2)]),
+        model.tokenize(TEXTS[:2]),
+    )
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
@@ -148,7 +152,9 @@ def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(kind, 
     assert sum(asked) == 3
     assert found[0] == found[4] and found[1] == found[2] == found[5]
     plain = [
-        own(model, model.look([model.preprocess(tiny_hf.pictures(5)[one])]), model.tokenize([TEXTS[two % 5]]))[0]
+        own(
+            model, model.encode_pictures([model.preprocess(tiny_hf.pictures(5)[one])]), model.tokenize([TEXTS[two % 5]])
+        )[0]
         for one, two in ((4, 0), (0, 1), (2, 1))
     ]
     assert np.abs(found[[0, 1, 3]] - plain).max() <= 1e-6
@@ -157,8 +163,10 @@ def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(kind, 
 def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(made, photos, monkeypatch):
     _, model = made("blip")
     looked = []
-    own = type(model).look
-    monkeypatch.setattr(type(model), "look", lambda self, pixels: looked.append(len(pixels)) or own(self, pixels))
+    own = type(model).encode_pictures
+    monkeypatch.setattr(
+        type(model), "encode_pictures", lambda self, pixels: looked.append(len(pixels)) or own(self, pixels)
+    )
     encoder = Encoder(model, batch_size=2)
     for _ in range(2):
         encoder.pairs(photos, TEXTS, np.repeat(np.arange(5), 5), np.tile(np.arange(5), 5))
@@ -225,7 +233,7 @@ def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(p
     for case, row in zip(cases, rows, strict=True):
         if case["kind"] != "i2t":
             continue
-        picture = Picture.named(case["images"][0])
+        picture = Picture.from_name(case["images"][0])
         texts = [text for one in cases if one["kind"] == "i2t" for text in one["texts"]]
         mine = [one["item"] == case["item"] for one in cases if one["kind"] == "i2t" for _ in one["texts"]]
         altered = [role == "different" for one in cases if one["kind"] == "i2t" for role in one["roles"]]

@@ -27,7 +27,7 @@ def run(dataset, store, **options):
 
 
 def image_vector(model, name: str) -> np.ndarray:
-    return model.encode_images(model.preprocess(pictures.open_picture(Picture.named(name)))[None])[0]
+    return model.encode_images(model.preprocess(pictures.open_picture(Picture.from_name(name)))[None])[0]
 
 
 def text_vector(model, text: str) -> np.ndarray:
@@ -105,7 +105,7 @@ def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted_and_foo
     dropped = store.cases(store.runs()[-1]["case_key"]).manifest()["dropped"]
     assert dropped == Counter(f"{strength}: changes no pixel" for _, strength, _ in unchanged)
     assert {strength for _, strength, _ in unchanged} == set(options["pictures"])
-    for top in {Picture.named(name) for name in cases["top"]}:
+    for top in {Picture.from_name(name) for name in cases["top"]}:
         edited, plain = (np.asarray(pictures.open_picture(one)) for one in (top, Picture(top.path)))
         assert not np.array_equal(edited, plain)
 

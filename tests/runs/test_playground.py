@@ -61,7 +61,7 @@ class Pairs:
     def preprocess(self, image):
         return np.asarray(image, np.float32) / 255
 
-    def look(self, pixels):
+    def encode_pictures(self, pixels):
         return [np.array(own.mean()) for own in pixels]
 
     def tokenize(self, texts):

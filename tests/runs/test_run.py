@@ -64,7 +64,7 @@ def test_stored_numbers_are_those_of_a_plain_loop(tiny, store):
     from vlprobe.types import Picture
 
     def cosine(case, text):
-        image = pictures.open_picture(Picture.named(case["images"][0]))
+        image = pictures.open_picture(Picture.from_name(case["images"][0]))
         left = model.encode_images(model.preprocess(image)[None])[0]
         return float(left @ model.encode_texts(model.tokenize([text]))[0])
 

@@ -32,7 +32,7 @@ class PairsOnly:
     def preprocess(self, image):
         return np.asarray(image)
 
-    def look(self, pixels):
+    def encode_pictures(self, pixels):
         return pixels
 
     def tokenize(self, texts):
@@ -63,7 +63,7 @@ def test_scores_are_the_products_of_the_embeddings_image_by_image(cases):
     encoder = Encoder(controls.load("control:random"))
     found = scoring_cases.case_scorer(encoder, lambda rows: rows["text_01"].to_numpy())(cases)
     for row in cases.to_pylist():
-        images = [encoder.images([Picture.named(name)])[0] for name in row["images"]]
+        images = [encoder.images([Picture.from_name(name)])[0] for name in row["images"]]
         texts = [encoder.texts([text])[0] for text in row["texts"]]
         number = cases["kind"].to_pylist().index(row["kind"])
         assert found["scores"][number].as_py() == pytest.approx([float(i @ t) for i in images for t in texts], abs=1e-6)
@@ -90,8 +90,8 @@ def test_an_edited_picture_keeps_its_edit_when_it_is_written_and_read():
     from vlprobe.types import PictureEdit
 
     picture = Picture(Path("a b.png"), PictureEdit("mix", Path("c.png"), 0.9, 7))
-    assert Picture.named(picture.name) == picture
-    assert Picture.named("a b.png") == Picture(Path("a b.png"))
+    assert Picture.from_name(picture.name) == picture
+    assert Picture.from_name("a b.png") == Picture(Path("a b.png"))
 
 
 def test_what_a_text_encoder_cannot_see_is_unknown_and_its_texts_are_compared(cases):

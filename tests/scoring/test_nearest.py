@@ -22,7 +22,7 @@ from vlprobe.scoring import nearest as scoring_nearest
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.scoring.nearest import Nearest
 from vlprobe.types import Run
-from vlprobe.types.options import parsed
+from vlprobe.types.options import parse_options
 
 faiss = pytest.importorskip("faiss", reason="needs faiss-cpu of requirements-ray.txt")
 MEMORY = 1 << 30
@@ -227,7 +227,7 @@ def test_an_exact_run_has_the_key_that_it_had_before_there_was_another(probe: st
     metrics = tuple(f"{metric.name}@1" for metric in loaded.metrics)
     keys = []
     for given in ({}, {"approximate": 0}, {"approximate": 10}):
-        options = loaded.pin(parsed(loaded.options, given, "Probe"), tmp_path)
+        options = loaded.pin(parse_options(loaded.options, given, "Probe"), tmp_path)
         run = Run("m", "d", "data", "dd", loaded.name, 1, metrics, dict(options))
         keys.append((run.key, run.case_key))
     assert keys[0] == keys[1] == expected

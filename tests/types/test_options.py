@@ -8,7 +8,7 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import SETTINGS
-from vlprobe.types.options import Option, parsed
+from vlprobe.types.options import Option, parse_options
 
 PROBES = registry.names("probes")
 ROCOCO = {option.name: option for option in registry.load_probe("rococo").options}
@@ -84,7 +84,7 @@ def test_a_path_with_a_comma_stays_one_text():
 
 
 def test_bounds_hold_and_are_told():
-    option = Option(name="n", default=3, label="N", help="A number.", least=2, most=5)
+    option = Option(name="n", default=3, label="N", help="A number.", minimum=2, maximum=5)
     assert [option.parse(n) for n in (2, "5")] == [2, 5]
     for n in (1, 6):
         assert re.search("Expected a whole number from 2 to 5", told(option, n))
@@ -92,6 +92,6 @@ def test_bounds_hold_and_are_told():
 
 def test_an_option_that_no_probe_has_is_named_with_those_that_there_are():
     with pytest.raises(InvalidInput, match=r"Probe 'x' has no option 'b'\. It has: n\."):
-        parsed([Option(name="n", default=3, label="N", help="A number.")], {"b": 1}, "Probe 'x'")
+        parse_options([Option(name="n", default=3, label="N", help="A number.")], {"b": 1}, "Probe 'x'")
     with pytest.raises(InvalidInput, match=r"Probe 'x' has no option 'b'\. It has: none\."):
-        parsed([], {"b": 1}, "Probe 'x'")
+        parse_options([], {"b": 1}, "Probe 'x'")

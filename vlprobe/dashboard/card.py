@@ -54,7 +54,7 @@ def case_pictures(row: object, mine: Mapping, side: int) -> None:
 
 
 def _picture(place: object, shot: Shot, row: object, side: int) -> None:
-    picture = Picture.named(shot.name)
+    picture = Picture.from_name(shot.name)
     try:
         data = _thumbnail(shot.name, changed(picture), side)
     except VlprobeError:
@@ -78,6 +78,6 @@ def _thumbnail(name: str, changed: int, side: int) -> bytes:
 def _source(name: str, side: int) -> str:
     """A small picture as what an <img> shows; nothing where it cannot be read."""
     try:
-        return cards.inline(_thumbnail(name, changed(Picture.named(name)), side))
+        return cards.inline(_thumbnail(name, changed(Picture.from_name(name)), side))
     except VlprobeError:
         return ""

@@ -265,9 +265,9 @@ def occlusion(asked: Questions) -> None:
 def _part(title: str, picture: str, name: str) -> None:
     st.markdown(f"**{title}**")
     try:
-        image = pictures.open_picture(Picture.named(picture))
+        image = pictures.open_picture(Picture.from_name(picture))
         with st.spinner("Looking at its parts"):
-            values = _occlusion(name, picture, changed(Picture.named(picture)))
+            values = _occlusion(name, picture, changed(Picture.from_name(picture)))
     except VlprobeError as error:
         quiet(str(error))
         return
@@ -327,4 +327,4 @@ def _occlusion(name: str, picture: str, changed: int) -> np.ndarray:
         rows = player.look(images)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # several vectors a picture count as one
 
-    return 1 - influence.occlusion_map(pictures.open_picture(Picture.named(picture)), encode)
+    return 1 - influence.occlusion_map(pictures.open_picture(Picture.from_name(picture)), encode)

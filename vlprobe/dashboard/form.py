@@ -20,7 +20,7 @@ from vlprobe.models.frozen import pick_device
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import SETTINGS
 from vlprobe.storage import files
-from vlprobe.types.options import Option, parsed
+from vlprobe.types.options import Option, parse_options
 
 COLUMNS = 3
 WIDE = 2  # columns of lists, which hold several values in a row
@@ -115,13 +115,13 @@ def _fields(options: Sequence[Option], prefix: str, width: int = COLUMNS) -> dic
 
 def _field(column: "st.delta_generator.DeltaGenerator", option: Option, key: str) -> object:
     """A field of the option's type; what is in it, as it was typed."""
-    choices = [str(choice) for choice in option.choices] or (_names(f"{option.names}s") if option.names else [])
+    choices = [str(choice) for choice in option.choices] or (_names(f"{option.refers_to}s") if option.refers_to else [])
     told = {"key": key, "help": option.help}
     if option.type == "flag":
         return column.toggle(option.label, option.default, **told)
     if option.type == "number":
-        least = option.least if option.off is None else min(option.least, option.off)
-        return int(column.number_input(option.label, least, option.most, option.default, 1, **told))
+        least = option.minimum if option.off_value is None else min(option.minimum, option.off_value)
+        return int(column.number_input(option.label, least, option.maximum, option.default, 1, **told))
     if option.type == "list":
         default = [str(value) for value in option.default]
         hint = "None; type a value and press Enter" if option.open else "None"
@@ -159,12 +159,12 @@ def checked(
     if not models:
         raise InvalidInput("Choose at least one model.")
     loaded = registry.load_probe(probe)
-    options = parsed(loaded.options, fields, f"Probe '{probe}'")
-    loaded.refuse(options)
-    request = Request(tuple(models), dataset, probe, options, **parsed(SETTINGS, settings, "A run"))
-    registry.look("datasets", dataset)
+    options = parse_options(loaded.options, fields, f"Probe '{probe}'")
+    loaded.check_options(options)
+    request = Request(tuple(models), dataset, probe, options, **parse_options(SETTINGS, settings, "A run"))
+    registry.check_name("datasets", dataset)
     for name in models:
-        registry.look("models", name)
+        registry.check_name("models", name)
     for option in loaded.options:
         _look(option, options[option.name])
     return request
@@ -173,10 +173,10 @@ def checked(
 def _look(option: Option, value: object) -> None:
     """Raises a VlprobeError where the value names a file, a dataset or a model that cannot be there."""
     for name in filter(None, value if isinstance(value, list) else [value]):
-        if option.names == "file":
+        if option.refers_to == "file":
             heads.head(files.parse_path(name))
-        elif option.names:
-            registry.look(f"{option.names}s", name)
+        elif option.refers_to:
+            registry.check_name(f"{option.refers_to}s", name)
 
 
 def _start(models: Sequence[str], dataset: str, probe: str, fields: Mapping, settings: Mapping) -> None:

@@ -65,7 +65,7 @@ def _made(item: Item) -> list[Alteration]:
 
 
 def _contents(items: Sequence[Item], cache: Path) -> dict[Path, str]:
-    files = list(dict.fromkeys(picture.path for item in items for picture in (item.image, item.other) if picture))
+    files = list(dict.fromkeys(picture.path for item in items for picture in (item.image, item.foil_image) if picture))
     return dict(zip(files, pictures.file_digests(files, cache), strict=True))
 
 
@@ -134,15 +134,15 @@ def _pictures(items: Sequence[Item], contents: Mapping[Path, str]) -> list[Findi
                 ((item.id, times[contents[item.image.path]] > 1) for item in items if item.image),
             )
         )
-    if any(item.other for item in items):
+    if any(item.foil_image for item in items):
         found.append(
             _finding(
                 "same_image_twice",
                 "The two images of the pair are the same, byte for byte: nothing can tell them apart.",
                 (
-                    (item.id, contents[item.image.path] == contents[item.other.path])
+                    (item.id, contents[item.image.path] == contents[item.foil_image.path])
                     for item in items
-                    if item.image and item.other
+                    if item.image and item.foil_image
                 ),
             )
         )

@@ -95,7 +95,7 @@ def dataset_digest(items: Sequence[Item], cache: Path) -> str:
     contents = dict(zip(images, pictures.file_digests(images, cache), strict=True))
     hasher = hashlib.blake2b(digest_size=16)
     for item in items:
-        seen = [contents[picture.path] if picture else None for picture in (item.image, item.other)]
+        seen = [contents[picture.path] if picture else None for picture in (item.image, item.foil_image)]
         fields = zip(RESERVED, (item.cluster, item.setting), strict=True)
         labels = [*item.tags.items(), *((name, value) for name, value in fields if value)]
         row = [item.id, item.captions, item.foils, sorted(labels), *seen]
@@ -131,7 +131,7 @@ def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
 
     first_with: dict[str, int] = {}
     for number, item in enumerate(items):
-        for picture in filter(None, (item.image, item.other)):
+        for picture in filter(None, (item.image, item.foil_image)):
             ends = find(first_with.setdefault(contents[picture.path], number)), find(number)
             root[max(ends)] = min(ends)
     roots = [find(number) for number in range(len(items))]
@@ -149,7 +149,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _image_files(items: Sequence[Item]) -> list[Path]:
-    return list(dict.fromkeys(picture.path for item in items for picture in (item.image, item.other) if picture))
+    return list(dict.fromkeys(picture.path for item in items for picture in (item.image, item.foil_image) if picture))
 
 
 def read_text(path: Path) -> str:

@@ -16,7 +16,7 @@ def names() -> list[str]:
     return ["coco:DIR"]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
     heads.look_at_json(_captions_file(files.parse_path(name.removeprefix("coco:"))))
 

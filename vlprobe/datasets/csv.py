@@ -25,7 +25,7 @@ def names() -> list[str]:
     return ["csv:FILE"]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
     file = files.parse_path(name.removeprefix("csv:"))
     _header(file, heads.head(file)[0])

@@ -32,7 +32,7 @@ def names() -> list[str]:
     return [PREFIX]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
     if (name.partition(":")[2] or "test") not in SIZES:
         raise NotFound("dataset", name, [PREFIX, *(f"{PREFIX}:{split}" for split in SIZES)])
@@ -45,7 +45,7 @@ def load(name: str, cache: Path) -> DemoDataset:
         NotFound: a split that is neither test nor val.
         InvalidInput: the cache folder cannot be written.
     """
-    look(name)
+    check_name(name)
     split = name.partition(":")[2] or "test"
     folder = cache / "demo" / f"{split}-{VERSION}"
     prefix = "demo" if split == "test" else f"demo-{split}"

@@ -30,7 +30,7 @@ def names() -> list[str]:
     return [PREFIX]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
     split_in(name)
 

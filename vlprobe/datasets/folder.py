@@ -23,7 +23,7 @@ def names() -> list[str]:
     return ["folder:DIR"]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
     folder = _folder(name)
     for file in _lists(folder):

@@ -20,8 +20,8 @@ A segment is a run of frames with one caption and one boundary; its middle frame
     +youcook2     any two segments of a video, unless a frame shows a face (B.3)
 
 No face detector is shipped: `faces` is the user's to fill in. Nor is the manual screening of B.2 reproduced. Two frames
-of one caption are never a pair. What is left out is counted in the notes. An item is image I1, captions (T1,), other
-I2, foils (T2,); pairs that share a frame are one cluster.
+of one caption are never a pair. What is left out is counted in the notes. An item is image I1, captions (T1,),
+foil_image I2, foils (T2,); pairs that share a frame are one cluster.
 """
 
 import math

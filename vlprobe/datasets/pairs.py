@@ -11,9 +11,9 @@ A row is found by its fields, wherever it is nested (EqBen's video files nest by
     image_file, caption, foil                   VALSE
 
 In a list of EqBen's whose pictures lie in several folders (EqBen_Mini), the folder is the tag `subset`, else the file.
-An item of a pair is image I1, captions (T1,), other I2, foils (T2,); a VALSE item has no other picture. Of VALSE only
-the foils are used that at least two of three annotators told from the caption, and those without votes; +unvalidated
-keeps them all. Rows that share a picture are one cluster: they are resampled together.
+An item of a pair is image I1, captions (T1,), foil_image I2, foils (T2,); a VALSE item has no second
+picture. Of VALSE only the foils are used that at least two of three annotators told from the caption, and those without
+votes; +unvalidated keeps them all. Rows that share a picture are one cluster: they are resampled together.
 
 YouCook2's frames are .npy arrays of height x width x 3, 8 bits, blue first: they are written once as BMP into
 cache/frames/ (without loss, and with the same bytes under every version of PIL). Any other array is refused.
@@ -52,7 +52,7 @@ def names() -> list[str]:
     return ["pairs:FILE", "pairs:FILE@IMAGEDIR"]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
     heads.look_at_records(released.source(name, [released.AVAILABLE, UNVALIDATED], [".json", ".jsonl"]).files[0])
 
@@ -149,7 +149,10 @@ def _opened(items: list[Item], cache: Path) -> list[Item]:
     """The items with frames in place of .npy arrays."""
     arrays = list(
         dict.fromkeys(
-            picture.path for item in items for picture in (item.image, item.other) if picture and _is_array(picture)
+            picture.path
+            for item in items
+            for picture in (item.image, item.foil_image)
+            if picture and _is_array(picture)
         )
     )
     frames = {
@@ -160,7 +163,7 @@ def _opened(items: list[Item], cache: Path) -> list[Item]:
         replace(
             item,
             image=frames.get(item.image.path, item.image),
-            other=item.other and frames.get(item.other.path, item.other),
+            foil_image=item.foil_image and frames.get(item.foil_image.path, item.foil_image),
         )
         for item in items
     ]

@@ -66,7 +66,7 @@ def names() -> list[str]:
     return ["queries:FILE", "queries:FILE+p2", "queries:FILE+p3"]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
     heads.look_at_records(released.source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"]).files[0])
 

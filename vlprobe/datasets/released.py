@@ -151,7 +151,7 @@ def attach(source: Source, rows: Sequence[tuple[Item, Sequence[str]]]) -> tuple[
         if None in paths:
             missing.append((item.id, names[paths.index(None)]))
             continue
-        items.append(replace(item, **dict(zip(("image", "other"), map(Picture, paths), strict=False))))
+        items.append(replace(item, **dict(zip(("image", "foil_image"), map(Picture, paths), strict=False))))
     if missing and not (items and AVAILABLE in source.options):
         remedy = (
             f", or write '{source.name}+{AVAILABLE}' to use the {len(items)} rows that have theirs" if items else ""

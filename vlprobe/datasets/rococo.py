@@ -25,7 +25,7 @@ def names() -> list[str]:
     return ["rococo:FILE", "rococo:FILE@IMAGEDIR"]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
     heads.look_at_records(released.source(name, [released.AVAILABLE], [".json"]).files[0])
 

@@ -32,7 +32,7 @@ def names() -> list[str]:
     return ["triplets:FILE", "triplets:FILE@IMAGEDIR"]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
     heads.look_at_records(released.source(name, [released.AVAILABLE], [".json", ".tsv"]).files[0])
 

@@ -28,7 +28,7 @@ def names() -> list[str]:
     return [f"{PREFIX}:{kind}" for kind in NOTES]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises NotFound where there is no control of that name."""
     if name.partition(":")[2] not in NOTES:
         raise NotFound("model", name, names())
@@ -36,7 +36,7 @@ def look(name: str) -> None:
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "ControlEncoder":
     """The control of that name; it needs no device and knows no precision. Raises NotFound."""
-    look(name)
+    check_name(name)
     return ControlEncoder(name.partition(":")[2])
 
 

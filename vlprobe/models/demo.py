@@ -22,7 +22,7 @@ def names() -> list[str]:
     return [f"{PREFIX}:{name}" for name in _NAMES]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where there is no model of that name, or its checkpoint is none."""
     _config(_path(name))
 

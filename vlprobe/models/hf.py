@@ -56,7 +56,7 @@ def names() -> list[str]:
     ]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
     hub.look(name)
 

@@ -39,7 +39,7 @@ def names() -> list[str]:
     ]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
     hub.look(name)
 
@@ -112,7 +112,7 @@ class Generator:
         """An RGB PIL image to uint8 of shape (height, width, 3): its processor lays it out beside the question."""
         return np.asarray(image)
 
-    def look(self, pixels: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The pictures as they are."""
         return list(pixels)
 

@@ -31,7 +31,7 @@ def names() -> list[str]:
     ]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
     hub.look(name)
 
@@ -53,7 +53,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "ItmHead":
     with hub.opening(name):
         model = hub.load(name, getattr(transformers, kind.architecture), folder)
         head = kind(name, folder, model, config, device, precision)
-        head.match(head.look([head.preprocess(Image.new("RGB", (64, 64)))]), head.tokenize(["a"]))
+        head.match(head.encode_pictures([head.preprocess(Image.new("RGB", (64, 64)))]), head.tokenize(["a"]))
     return head
 
 
@@ -115,7 +115,7 @@ class _TwoSided(ItmHead):
         with frozen.arithmetic(self.device, self.precision):
             return frozen.unit(self._text_vectors(*self._asked(tokens)))
 
-    def look(self, pixels: Sequence[np.ndarray]) -> list["torch.Tensor"]:
+    def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list["torch.Tensor"]:
         """Each picture as the hidden states of the vision tower."""
         with frozen.arithmetic(self.device, self.precision):
             return list(self._hidden(np.stack(pixels)))
@@ -214,7 +214,7 @@ class Vilt(ItmHead):
 
     architecture, context, score_type = "ViltForImageAndTextRetrieval", 40, "logit"
 
-    def look(self, pixels: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The pictures as they are: nothing is known of one before its text is."""
         return list(pixels)
 

@@ -51,7 +51,7 @@ def names() -> list[str]:
     ]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises InvalidInput where a folder or a checkpoint that the name has is not there."""
     what, _, checkpoint = name.removeprefix(f"{PREFIX}:").removeprefix("local-dir:").partition("@")
     if name.startswith(f"{PREFIX}:local-dir:") and not (files.parse_path(what) / "open_clip_config.json").is_file():

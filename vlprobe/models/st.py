@@ -20,7 +20,7 @@ def names() -> list[str]:
     return ["st:sentence-transformers/all-MiniLM-L6-v2", "st:BAAI/bge-base-en-v1.5", "st:thenlper/gte-base"]
 
 
-def look(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
     hub.look(name)
 

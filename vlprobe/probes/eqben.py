@@ -34,7 +34,7 @@ class EqBen(Probe):
         if item.image is None or not item.foils:
             return [], {"no foil" if item.image else "no picture": 1}
         subset = item.tags.get("subset", "")
-        if item.other is None:
+        if item.foil_image is None:
             made = [
                 Case(
                     f"{item.id}/{number}",
@@ -50,7 +50,7 @@ class EqBen(Probe):
             return made, {}
         texts = (item.captions[0], item.foils[0])
         edit = Edit("pair", subset, "pair")
-        images = (item.image, item.other)
+        images = (item.image, item.foil_image)
         return [Case(item.id, item.id, item.id, images, texts, ("original", "different"), edit)], {}
 
     def scorer(
@@ -85,7 +85,7 @@ def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:
         return found
     for row, case in enumerate(cases.select(["kind", "images", "texts"]).to_pylist()):
         if case["kind"] == "pair":
-            left, right = (pictures.open_picture(Picture.named(name)) for name in case["images"])
+            left, right = (pictures.open_picture(Picture.from_name(name)) for name in case["images"])
             one, two = case["texts"]
             found[0, row] = encoder.model.first_is_left(left, right, one, two)
             found[1, row] = 1 - encoder.model.first_is_left(left, right, two, one)

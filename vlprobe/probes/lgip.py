@@ -50,16 +50,16 @@ class Lgip(Probe):
             label="Kinds of edit",
             help="Reworded, made wrong, or both at once.",
             choices=lgip.KINDS,
-            fewest=1,
+            min_values=1,
         ),
         Option(
             name="k_same",
             default=6,
             label="Rewordings a caption, at most",
             help="More rewordings, more cases.",
-            least=0,
+            minimum=0,
         ),
-        Option(name="k_diff", default=6, label="Flips a caption, at most", help="More flips, more cases.", least=0),
+        Option(name="k_diff", default=6, label="Flips a caption, at most", help="More flips, more cases.", minimum=0),
         Option(
             name="tag",
             default="rule",
@@ -72,7 +72,7 @@ class Lgip(Probe):
             default="",
             label="Edits from a file",
             help="A file of JSON lines in the paper's form, as `vlprobe perturb` writes it, instead of making edits.",
-            names="file",
+            refers_to="file",
         ),
     )
     metrics = pairwise.METRICS

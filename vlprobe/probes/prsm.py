@@ -44,7 +44,7 @@ class Prsm(Probe):
             default="",
             label="Pictures of",
             help="The dataset whose pictures are ranked; empty: the queries' own dataset.",
-            names="dataset",
+            refers_to="dataset",
         ),
         Option(
             name="group",
@@ -56,7 +56,7 @@ class Prsm(Probe):
     )
     metrics = ranking.METRICS
 
-    def refuse(self, options: Mapping[str, object]) -> None:
+    def check_options(self, options: Mapping[str, object]) -> None:
         """An approximate search needs faiss."""
         nearest.pinned(options)
 

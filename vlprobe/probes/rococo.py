@@ -75,7 +75,7 @@ class Rococo(Probe):
             choices=mix.SEEDS,
             pattern="[0-9]+",
             expected="whole numbers, 0 or more",
-            least=0,
+            minimum=0,
         ),
         Option(
             name="influence",
@@ -84,7 +84,7 @@ class Rococo(Probe):
             help="Models that embed texts: the noun that most of them find least influential is exchanged. None: a "
             "noun at random.",
             pattern=".+",
-            names="model",
+            refers_to="model",
         ),
         Option(
             name="normalise",
@@ -98,7 +98,7 @@ class Rococo(Probe):
     metrics = retrieval.METRICS
     partners: Mapping[int, Mapping[str, Path]] = {}  # by seed and item id: the picture that one is mixed with
 
-    def refuse(self, options: Mapping[str, object]) -> None:
+    def check_options(self, options: Mapping[str, object]) -> None:
         """A vote takes voters, an altered picture a seed, an approximate search faiss; no edit has two names."""
         voted = [policy for policy in options["policies"] if policy in VOTED]
         if voted and not options["influence"]:
@@ -123,11 +123,11 @@ class Rococo(Probe):
         names = options["influence"]
         return {**options, "influence_digest": [_voter(name).digest for name in names]} if names else options
 
-    def asks_models(self, options: Mapping[str, object]) -> bool:
+    def loads_models(self, options: Mapping[str, object]) -> bool:
         """Encoders vote which words are replaced."""
         return bool(options["influence"])
 
-    def among(self, items: Sequence[Item], options: Mapping[str, object]) -> "Rococo":
+    def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Rococo":
         """The probe with the partners that these items' pictures are mixed with."""
         paths = {item.id: item.image.path for item in items if item.image}
         if not paths or not options["pictures"]:

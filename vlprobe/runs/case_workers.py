@@ -62,8 +62,8 @@ def chunks(items: Sequence[Item], probe: Probe, run: Run, workers: int) -> Itera
         JobFailed: one of the processes was killed. What else fails there fails here again, with the same error.
     """
     starts = range(0, len(items), CHUNK_ITEMS)
-    make = functools.partial(_made, probe.among(items, run.options), dict(run.options), run.seed)
-    shares = type(probe).__module__.startswith("vlprobe.") and not probe.asks_models(run.options)
+    make = functools.partial(_made, probe.for_items(items, run.options), dict(run.options), run.seed)
+    shares = type(probe).__module__.startswith("vlprobe.") and not probe.loads_models(run.options)
     began = time.perf_counter()
     for number, start in enumerate(starts):
         made = make(items[start : start + CHUNK_ITEMS], start)

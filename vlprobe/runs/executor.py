@@ -104,7 +104,7 @@ class LocalExecutor(Executor):
         own = next(self.cases.slices("cases", [part], ["texts", "images"]))
         texts, images = (pa.compute.unique(own[side].combine_chunks().flatten()) for side in ("texts", "images"))
         self.encoder.texts(texts.to_pylist(), keep=True)
-        self.encoder.images([Picture.named(one) for one in images.to_pylist()])
+        self.encoder.images([Picture.from_name(one) for one in images.to_pylist()])
         self.encoder.flush()
 
     @functools.cached_property

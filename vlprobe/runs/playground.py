@@ -190,7 +190,7 @@ class Player:
             asked = [canvases[image] for image in dict.fromkeys(pairs[row][0] for row in rows)]
             seen = self._looked.recall(
                 [canvas.key for canvas in asked],
-                lambda new: self.model.look(self._pixels([asked[row] for row in new])),
+                lambda new: self.model.encode_pictures(self._pixels([asked[row] for row in new])),
             )
             by_key = {canvas.key: one for canvas, one in zip(asked, seen, strict=True)}
             return self.model.match([by_key[keys[row][0]] for row in rows], tokens[[pairs[row][1] for row in rows]])

@@ -35,7 +35,7 @@ def ask(
     They are written anew where a picture is no longer where it was: the key says that the questions are the same.
     """
     entry = store.cases(run.case_key)
-    if entry.complete and all(Picture.named(name).path.exists() for name in _pictures(entry)):
+    if entry.complete and all(Picture.from_name(name).path.exists() for name in _pictures(entry)):
         return entry
     progress.update("Checking the data", 0, 1)
     findings = [finding for finding in audit.check(items, store.root) if finding.count]

@@ -24,7 +24,7 @@ from vlprobe.storage import files
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.store import Store
 from vlprobe.types import Dataset, DualEncoder, Item, Probe, Run
-from vlprobe.types.options import Option, parsed
+from vlprobe.types.options import Option, parse_options
 
 EXECUTORS = {"local": LocalExecutor, "ray": RayExecutor}
 
@@ -38,7 +38,7 @@ SETTINGS = (  # how a run is made, whatever the probe
         default=Request.limit,
         label="Only the first pictures, 0: all",
         help="So many items of the dataset, from its beginning.",
-        least=0,
+        minimum=0,
     ),
     Option(
         name="seed",
@@ -67,23 +67,23 @@ SETTINGS = (  # how a run is made, whatever the probe
         default=Request.batch_size,
         label="Batch size",
         help="Pictures or texts that a model embeds at once: changes the speed, and the memory of the device.",
-        least=1,
-        most=65_536,
+        minimum=1,
+        maximum=65_536,
     ),
     Option(
         name="workers",
         default=Request.workers,
         label="Workers",
         help="Threads that open pictures, processes that edit captions.",
-        least=1,
-        most=1024,
+        minimum=1,
+        maximum=1024,
     ),
     Option(
         name="memory",
         default=Request.memory,
         label="Memory in MiB",
         help="What a run may take beside the model's weights.",
-        least=LEAST_MEMORY,
+        minimum=LEAST_MEMORY,
     ),
     Option(
         name="keep_embeddings",
@@ -120,7 +120,7 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
         The manifest of each model's run, in the order of the request. What is finished stays when a later model fails.
     """
     progress = progress or Progress()
-    parsed(SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run")
+    parse_options(SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run")
     with ray_pool.joined(request.ray_address) if request.executor == "ray" else contextlib.nullcontext():
         return _execute(request, store, progress)
 
@@ -130,8 +130,8 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
     executor = EXECUTORS[request.executor]
     device = request.device if request.executor == "local" else "cpu"  # the workers on a cluster choose their own
     probe = registry.load_probe(request.probe)
-    options = parsed(probe.options, request.options, f"Probe '{probe.name}'")
-    probe.refuse(options)
+    options = parse_options(probe.options, request.options, f"Probe '{probe.name}'")
+    probe.check_options(options)
     options = probe.pin(options, store.root)
     name = request.dataset or probe.dataset
     progress.update(f"Reading {name}", 0, 1)
@@ -182,7 +182,7 @@ def _found(item: Item) -> Item:
     """The item with whole paths, so that its pictures are found from wherever the results are read."""
     whole = {
         name: replace(picture, path=picture.path.resolve())
-        for name in ("image", "other")
+        for name in ("image", "foil_image")
         if (picture := getattr(item, name))
     }
     return replace(item, **whole)

@@ -79,7 +79,7 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
         images, image_of, n_images = distinct(cases["images"])
         texts, text_of, n_texts = distinct(cases["texts"])
         first_image, first_text = _starts(n_images), _starts(n_texts)
-        pictures = [Picture.named(name) for name in images]
+        pictures = [Picture.from_name(name) for name in images]
         encoder.expect(pictures)
         if encoder.embeds_texts:
             encoder.texts([texts[code] for code in dict.fromkeys(text_of[first_text].tolist())], keep=True)

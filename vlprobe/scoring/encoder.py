@@ -255,7 +255,7 @@ class Encoder:
             with ThreadPoolExecutor(self.workers) as pool:
                 asked = [wanted[key] for key in fresh]
                 pixels = list(pool.map(self._pixels, asked, pool.map(pictures.read, asked)))
-            looked = [one for part in self._fitting("pictures", self.model.look, pixels) for one in part]
+            looked = [one for part in self._fitting("pictures", self.model.encode_pictures, pixels) for one in part]
             self._seen |= zip(fresh, looked, strict=True)
         found = {key: self._seen[key] for key in wanted}
         for key in wanted:

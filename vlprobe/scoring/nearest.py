@@ -40,8 +40,8 @@ APPROXIMATE = Option(  # of a probe that searches galleries
     default=0,
     label="Candidates looked up, 0: all",
     help="An approximate search (faiss) looks up so many candidates for a query; the share that it finds is told.",
-    least=FEWEST,
-    off=0,
+    minimum=FEWEST,
+    off_value=0,
     expected=f"0 (exact), or {FEWEST} candidates or more",
 )
 

@@ -76,8 +76,8 @@ def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
 def rows(item: Item) -> list[Row]:
     """The item's picture with its captions and, of a minimal pair, the other picture with the foils, which fit it."""
     found = [Row(item.id, item.image, item.captions)]
-    if item.other and item.foils:
-        found.append(Row(f"{item.id}/other", item.other, item.foils))
+    if item.foil_image and item.foils:
+        found.append(Row(f"{item.id}/other", item.foil_image, item.foils))
     return found
 
 

@@ -34,7 +34,7 @@ class Picture:
         return json.dumps({"path": str(self.path), **asdict(self.edit), "partner": str(self.edit.partner)})
 
     @classmethod
-    def named(cls, name: str) -> "Picture":
+    def from_name(cls, name: str) -> "Picture":
         """The picture that is written so."""
         if not name.startswith("{"):
             return cls(Path(name))
@@ -79,7 +79,7 @@ class Item:
     captions: tuple[str, ...]
     tags: Mapping[str, str] = field(default_factory=dict)  # what results can be sliced by
     foils: tuple[str, ...] = ()  # captions that do not fit the image
-    other: Picture | None = None  # a second picture, which the foil fits and the caption does not
+    foil_image: Picture | None = None  # a second picture, which the foil fits and the caption does not
     cluster: str = ""  # items of one cluster are resampled together, as where they share a picture; "": each alone
     setting: str = ""  # PRSM's: the captions are the versions of one query, written in this setting
 

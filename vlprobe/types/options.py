@@ -1,7 +1,7 @@
 """What can be set of a probe or of a run: type, default, allowed values and help of each setting, and its check.
 
 Data, not page code: the form on the Run page draws these. Whatever it, the command line or the file of a job names is
-checked by `parsed`, so that all three refuse the same values in the same words.
+checked by `parse_options`, so that all three refuse the same values in the same words.
 """
 
 import re
@@ -27,11 +27,11 @@ class Option:
     choices: tuple[Value, ...] = ()  # values to pick from; the only ones, unless `pattern` allows others
     pattern: str = ""  # what other texts match as a whole
     expected: str = ""  # these texts in words, for an error
-    least: int | None = None  # of a whole number
-    most: int | None = None
-    off: int | None = None  # a number outside of these bounds that switches it off
-    fewest: int = 0  # values of a list
-    names: Literal["", "dataset", "model", "file"] = ""  # what a text is the name of; "" in place of one is none
+    minimum: int | None = None  # of a whole number
+    maximum: int | None = None
+    off_value: int | None = None  # a number outside of these bounds that switches it off
+    min_values: int = 0  # values of a list
+    refers_to: Literal["", "dataset", "model", "file"] = ""  # what a text is the name of; "" in place of one is none
 
     @property
     def type(self) -> Literal["flag", "number", "choice", "text", "list"]:
@@ -58,7 +58,7 @@ class Option:
         """The value, or what a command line has for it, in its own type. Raises InvalidInput."""
         if self.type == "list":
             entries = list(value) if isinstance(value, list | tuple) else [value] if value not in ("", None) else []
-            if len(entries) < self.fewest:
+            if len(entries) < self.min_values:
                 raise InvalidInput(f"Option '{self.name}' has no value. Expected {self._expected()}.")
             values = [self._entry(entry) for entry in entries]
             if repeated := [value for value in values if values.count(value) > 1]:
@@ -86,8 +86,8 @@ class Option:
         return any(isinstance(sample, int) for sample in samples)
 
     def _within(self, number: int) -> bool:
-        above = self.least is None or number >= self.least
-        return number == self.off or (above and (self.most is None or number <= self.most))
+        above = self.minimum is None or number >= self.minimum
+        return number == self.off_value or (above and (self.maximum is None or number <= self.maximum))
 
     def _expected(self) -> str:
         if self.type == "flag":
@@ -95,12 +95,12 @@ class Option:
         if self.expected:
             return self.expected
         if self._whole():
-            low = "" if self.least is None else f", {self.least} or more"
-            return f"a whole number{low if self.most is None else f' from {self.least} to {self.most}'}"
+            low = "" if self.minimum is None else f", {self.minimum} or more"
+            return f"a whole number{low if self.maximum is None else f' from {self.minimum} to {self.maximum}'}"
         return f"one of: {', '.join(map(str, self.choices))}"
 
 
-def parsed(options: Sequence[Option], given: Mapping[str, object], owner: str) -> dict[str, object]:
+def parse_options(options: Sequence[Option], given: Mapping[str, object], owner: str) -> dict[str, object]:
     """All options, each with the value that is given or else its default. Raises InvalidInput.
 
     Args:

@@ -73,7 +73,7 @@ class PairScorer(Protocol):
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """An RGB PIL image to an array; two images may give different shapes."""
 
-    def look(self, pixels: Sequence[np.ndarray]) -> Sequence:
+    def encode_pictures(self, pixels: Sequence[np.ndarray]) -> Sequence:
         """Preprocessed images to what `match` needs of each: anything with `nbytes`."""
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
@@ -136,7 +136,7 @@ class Probe(ABC):
         """The options' default values by name."""
         return {option.name: option.value for option in self.options}
 
-    def refuse(self, options: Mapping[str, object]) -> None:
+    def check_options(self, options: Mapping[str, object]) -> None:
         """Raises a VlprobeError where options that are allowed one by one do not go together; reads no file."""
         return  # most probes have none that do not
 
@@ -144,17 +144,17 @@ class Probe(ABC):
         """The options with everything in them that names a file or a model pinned by a digest."""
         return options
 
-    def asks_models(self, options: Mapping[str, object]) -> bool:
+    def loads_models(self, options: Mapping[str, object]) -> bool:
         """Whether making the cases takes models: then one process makes them all, so that each is loaded once."""
         return False
 
-    def among(self, items: Sequence[Item], options: Mapping[str, object]) -> "Probe":
+    def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Probe":
         """The probe that makes the cases of a run over these items, with what a case depends on of other items."""
         return self
 
     @abstractmethod
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
-        """The questions about one item, and how many were dropped for each reason; see `among` for other items."""
+        """The questions about one item, and how many were dropped for each reason; see `for_items` for other items."""
 
     @abstractmethod
     def scorer(

@@ -341,7 +341,7 @@ class Pairs:
     def preprocess(self, image: Image.Image) -> np.ndarray:
         return np.asarray(image)
 
-    def look(self, pixels: list[np.ndarray]) -> list[np.ndarray]:
+    def encode_pictures(self, pixels: list[np.ndarray]) -> list[np.ndarray]:
         return list(pixels)
 
     def tokenize(self, texts: list[str]) -> np.ndarray:

@@ -243,7 +243,7 @@ def test_each_machine_finds_the_pictures_where_it_has_them(memory, on, tmp_path)
     assert again["case_key"] == manifest["case_key"]
     for store, folder in ((one, "here"), (two, "there")):
         shown = store.cases(manifest["case_key"]).table("cases")["images"].combine_chunks().flatten().to_pylist()
-        assert {Picture.named(name).path.parent for name in shown} == {tmp_path / folder}
+        assert {Picture.from_name(name).path.parent for name in shown} == {tmp_path / folder}
     two.mirror.refresh(now=True)
     assert verify.damages(two) == []
     assert len(examine.load(two)) == 1

@@ -90,7 +90,7 @@ def _matched(model: PairScorer, pixels: Sequence[np.ndarray], tokens: np.ndarray
     found = []
     for start in range(0, len(pixels), BATCH):
         batch = slice(start, start + BATCH)
-        found.append(model.match(model.look(pixels[batch]), tokens[batch]))
+        found.append(model.match(model.encode_pictures(pixels[batch]), tokens[batch]))
     return np.concatenate(found)
 
 

@@ -106,7 +106,7 @@ def _pictures(cases: pa.Table, model: Model) -> list[Erased]:
 def _pairs_within(cases: pa.Table) -> list[tuple]:
     several = cases.filter(pc.greater(pc.list_value_length(cases["images"]), 1))
     return [
-        (f"{row['id']}/{number}", ("picture", row["kind"], row["rule"], "different"), *map(Picture.named, pair))
+        (f"{row['id']}/{number}", ("picture", row["kind"], row["rule"], "different"), *map(Picture.from_name, pair))
         for row in several.select(["id", "kind", "rule", "images"]).to_pylist()
         for number, pair in enumerate((row["images"][0], image) for image in row["images"][1:])
     ]
@@ -116,7 +116,7 @@ def _mixed(cases: pa.Table) -> list[tuple]:
     """RoCOCO's cases name the picture and the rule; the mixed pictures are made when its gallery is."""
     asked: dict[str, dict[str, Path]] = {}
     for row in cases.filter(pc.equal(cases["kind"], "t2i")).select(["item", "rule", "images"]).to_pylist():
-        asked.setdefault(row["rule"], {})[row["item"]] = Picture.named(row["images"][0]).path
+        asked.setdefault(row["rule"], {})[row["item"]] = Picture.from_name(row["images"][0]).path
     return [
         (f"{item}/{rule}", ("picture", "t2i", rule, "different"), Picture(paths[item]), Picture(paths[item], edit))
         for rule, paths in asked.items()

@@ -135,7 +135,7 @@ def about(row: object, probe: str, more: Mapping[str, str] = MappingProxyType({}
     if row.source or row.target:
         known["Words"] = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
     known |= {"Case": row.id} | (
-        {"Pictures": ", ".join(Picture.named(name).path.name for name in row.images)} if len(row.images) else {}
+        {"Pictures": ", ".join(Picture.from_name(name).path.name for name in row.images)} if len(row.images) else {}
     )
     known |= {f"Tag {name}": value for name, value in dict(row.tags).items() if value}
     return facts({**known, **more})
@@ -156,7 +156,7 @@ def command(run_key: str, row: object) -> str:
 
 def jpeg(name: str, side: int) -> bytes:
     """The picture of this name as a JPEG of at most so many pixels a side. Raises InvalidInput."""
-    image = pictures.open_picture(Picture.named(name))
+    image = pictures.open_picture(Picture.from_name(name))
     image.thumbnail((side, side))
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=88)
@@ -194,4 +194,4 @@ def shots(row: object, mine: Mapping, side: int) -> str:
 
 def missing(name: str) -> str:
     """What to say in place of a picture that cannot be shown."""
-    return f"The picture {Picture.named(name).path.name} is missing or damaged."
+    return f"The picture {Picture.from_name(name).path.name} is missing or damaged."

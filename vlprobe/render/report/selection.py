@@ -57,7 +57,7 @@ def defused(value: object) -> object:
 
 def _pictures(names: Sequence[str]) -> list[str]:
     """Where the pictures are; strangers are told their names alone."""
-    return [Picture.named(name).path.name for name in names] if access.read_only() else list(names)
+    return [Picture.from_name(name).path.name for name in names] if access.read_only() else list(names)
 
 
 def _cases(store: Store, case_key: str, chosen: Filter) -> tuple[list[dict], int]:
