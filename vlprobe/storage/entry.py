@@ -15,6 +15,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,26 +36,74 @@ RUN = {"model": str, "model_digest": str, "dataset": str, "dataset_digest": str,
 RUN |= {"metrics": list, "options": dict, "seed": int, "limit": int}
 
 
-def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
-    """One Parquet file of all the tables, written as they come; returns its line in a manifest."""
-    rows = 0
+class TableWriter:
+    """Writes one Parquet file, tables of any length at a time, in row groups of about GROUP_ROWS or GROUP_BYTES.
+
+    `line` is the file's line in a manifest, once it is written.
+    """
+
+    def __init__(self, handle: BinaryIO) -> None:
+        self.rows = 0
+        self.line: dict[str, object] = {}
+        self._handle = handle
+        self._parquet: pq.ParquetWriter | None = None
+        self._pending: list[pa.Table] = []  # rows of the next row group
+        self._pending_bytes = 0
+
+    def write(self, table: pa.Table) -> None:
+        """Appends the rows; what does not fill a row group waits for the next call."""
+        for start in range(0, table.num_rows, GROUP_ROWS) or [0]:
+            self._pending.append(table.slice(start, GROUP_ROWS))
+            self._pending_bytes += self._pending[-1].nbytes
+            pending_rows = sum(piece.num_rows for piece in self._pending)
+            if self._pending_bytes >= GROUP_BYTES or pending_rows >= GROUP_ROWS:
+                self.flush()
+
+    def flush(self) -> None:
+        """Writes the waiting rows as one row group."""
+        if not self._pending:
+            return
+        group = pa.concat_tables(self._pending)
+        self._pending, self._pending_bytes = [], 0
+        if self._parquet is None:
+            repeated = _words(group.schema)
+            self._parquet = pq.ParquetWriter(self._handle, group.schema, compression="zstd", use_dictionary=repeated)
+        self._parquet.write_table(group, row_group_size=max(1, group.num_rows))
+        self.rows += group.num_rows
+
+    def close(self) -> None:
+        """Writes the footer of the file."""
+        if self._parquet:
+            self._parquet.close()
+            self._parquet = None
+
+
+@contextlib.contextmanager
+def _table_writer(path: Path) -> Iterator[TableWriter]:
+    """A writer of one Parquet file, which appears whole when the block ends, or not at all."""
     with writing(path) as handle:
-        with contextlib.ExitStack() as stack:
-            writer = None
-            for group in _row_groups(tables):
-                if writer is None:
-                    repeated = _words(group.schema)
-                    writer = pq.ParquetWriter(handle, group.schema, compression="zstd", use_dictionary=repeated)
-                    stack.enter_context(writer)
-                writer.write_table(group, row_group_size=max(1, group.num_rows))
-                rows += group.num_rows
+        writer = TableWriter(handle)
+        try:
+            yield writer
+            writer.flush()
+        finally:
+            writer.close()
         handle.flush()
         written = Path(handle.name)
-        if pq.read_metadata(written).num_rows != rows:
+        if pq.read_metadata(written).num_rows != writer.rows:
             raise InvalidInput(
                 "A result file did not read back as written. Check the memory and the disk of this machine."
             )
-        return {"name": path.name, "rows": rows, "bytes": written.stat().st_size, "sha256": sha256(written)}
+        size = written.stat().st_size
+        writer.line |= {"name": path.name, "rows": writer.rows, "bytes": size, "sha256": sha256(written)}
+
+
+def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
+    """One Parquet file of all the tables, written as they come; returns its line in a manifest."""
+    with _table_writer(path) as writer:
+        for table in tables:
+            writer.write(table)
+    return writer.line
 
 
 def _words(schema: pa.Schema) -> list[str]:
@@ -62,20 +111,6 @@ def _words(schema: pa.Schema) -> list[str]:
     strings = [field.name for field in schema if pa.types.is_string(field.type)]
     lists = [field for field in schema if pa.types.is_list(field.type)]
     return strings + [f"{field.name}.list.element" for field in lists if pa.types.is_string(field.type.value_type)]
-
-
-def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of about GROUP_ROWS, or of about GROUP_BYTES where that is less."""
-    held, size = [], 0
-    for table in tables:
-        for start in range(0, table.num_rows, GROUP_ROWS) or [0]:
-            held.append(table.slice(start, GROUP_ROWS))
-            size += held[-1].nbytes
-            if size >= GROUP_BYTES or sum(one.num_rows for one in held) >= GROUP_ROWS:
-                yield pa.concat_tables(held)
-                held, size = [], 0
-    if held:
-        yield pa.concat_tables(held)
 
 
 def _seal(manifest: Mapping[str, object]) -> str:
@@ -198,6 +233,10 @@ class Entry:
     def write(self, name: str, tables: Iterable[pa.Table]) -> dict:
         """Writes a table of the entry, row groups as they come, and returns its line for the manifest."""
         return _write(self.folder / f"{name}.parquet", tables)
+
+    def writer(self, name: str) -> contextlib.AbstractContextManager[TableWriter]:
+        """A writer of a table of the entry, block by block; its `line` is for `finish`."""
+        return _table_writer(self.folder / f"{name}.parquet")
 
     def finish(self, tables: Mapping[str, pa.Table], facts: Mapping[str, object], files: Sequence[dict] = ()) -> None:
         """Writes each table as one file, then the manifest with the lines of all `files`, only then drops the parts."""
