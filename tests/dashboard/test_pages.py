@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from tests.conftest import make_tiny
-from vlprobe import views
+from vlprobe import registry, views
 from vlprobe.dashboard import cards as dashboard_cards
 from vlprobe.render import charts, numbers
 from vlprobe.render.html import cards, cases
@@ -341,7 +341,7 @@ def test_changed_words_are_marked_and_everything_is_escaped(before, after, shown
     [("flip", -0.1, "Fooled"), ("flip", 0.0, "Tied"), ("flip", 0.1, "Held"), ("paraphrase", -0.2, "Moved")],
 )
 def test_a_verdict_is_a_word_and_not_a_colour_alone(kind: str, margin: float, word: str):
-    assert word in cards.verdict(kind, margin)
+    assert word in cards.verdict(registry.load_probe("lgip").presentation.kind(kind), margin)
 
 
 def test_what_was_left_out_stands_beside_the_numbers(shown, filled: Store):

@@ -12,7 +12,6 @@ from tests.dashboard.test_pages import PROBES, bodies, open_page, words
 from vlprobe import registry, views
 from vlprobe.dashboard import cards
 from vlprobe.render import numbers
-from vlprobe.render import words as render_words
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
 from vlprobe.storage.store import Store
@@ -47,7 +46,7 @@ def test_a_page_answers_for_every_probe(shown, key, page: str, probe: str):
     at = shown(page, set=key[probe])
     assert not at.error
     if page == "overview":
-        assert render_words.SENTENCES[probe] in [element.value for element in at.markdown]
+        assert registry.load_probe(probe).presentation.sentence in [element.value for element in at.markdown]
 
 
 @pytest.mark.parametrize("probe", registry.names("probes"))

@@ -13,8 +13,10 @@ from vlprobe.errors import VlprobeError
 from vlprobe.render.html import cards, cases
 from vlprobe.render.html.cases import Shot
 from vlprobe.render.html.elements import tag
+from vlprobe.render.words import presentations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.types import Picture
+from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
 
 SHOWN = 5  # models on a card where nobody chose two
@@ -31,7 +33,11 @@ def card(row: object, said: Mapping[str, Mapping], asked: Questions, chosen: Fil
     """Verdict, texts and scores of one case as HTML, of the models that are `shown`."""
     names = shown(asked, chosen, everything)
     source = functools.partial(_source, side=280 if everything else 112)
-    parts = [cards.card(row, said, names, asked.looks, source, everything, beside=bool(chosen.other))]
+    parts = [
+        cards.card(
+            row, presentations()[asked.probe], said, names, asked.looks, source, everything, beside=bool(chosen.other)
+        )
+    ]
     if len(names) < len(asked.models) and not chosen.other:
         parts.append(tag("p", f"{len(asked.models) - len(names)} more models in the details.", class_="vp-quiet"))
     return f'<div class="vp-card">{"".join(parts)}</div>'
@@ -42,14 +48,14 @@ def chips(said: Annotation | None) -> str:
     return cards.chips(said.tags, said.note) if said else ""
 
 
-def case_pictures(row: object, mine: Mapping, side: int) -> None:
+def case_pictures(row: object, kind: KindPresentation, mine: Mapping, side: int) -> None:
     """The case's pictures, or a line that says why one cannot be shown."""
-    found = cases.shots(row, mine)
+    found = cases.shots(row, kind, mine)
     places = st.columns(len(found), gap="small") if len(found) > 1 else [st]
     for shot, place in zip(found, places, strict=len(found) > 0):
         if shot.label:
             css = "vp-label vp-wrong" if shot.wrong else "vp-label"
-            place.html(tag("p", shot.label, class_=css if row.kind == "t2i" else f"{css} vp-one"))
+            place.html(tag("p", shot.label, class_=css if kind.body == "picture_search" else f"{css} vp-one"))
         _picture(place, shot, row, side)
 
 

@@ -12,6 +12,7 @@ from vlprobe.dashboard.export import link, selection
 from vlprobe.dashboard.filters import sorting
 from vlprobe.dashboard.state import Questions, counts, plain, quiet, store, turn, view
 from vlprobe.render.html import cards as html_cards
+from vlprobe.render.words import presentations
 from vlprobe.storage import annotations
 from vlprobe.views.filter import Filter
 
@@ -40,11 +41,12 @@ def cards(asked: Questions, chosen: Filter) -> None:
 
 def _grid(asked: Questions, chosen: Filter, table: pd.DataFrame) -> None:
     said = html_cards.by_case(view(views.cases.answers, asked.key, tuple(table["case"].tolist()), shown(asked, chosen)))
+    kind = presentations()[asked.probe].kind(chosen.kind)
     ours = {one.case: one for one in annotations.read(store(), asked.key).said}
-    if chosen.kind in html_cards.LEGENDS:
-        quiet(html_cards.LEGENDS[chosen.kind])
+    if kind.legend:
+        quiet(kind.legend)
     grid = st.grid(
-        min_column_width=WIDE if chosen.kind in ("pair", "t2i", "ranking") else 245,
+        min_column_width=WIDE if kind.wide else 245,
         border=True,
         gap="small",
         key="cards",
@@ -52,7 +54,7 @@ def _grid(asked: Questions, chosen: Filter, table: pd.DataFrame) -> None:
     for row in table.itertuples():
         with grid.cell():
             own = said[row.case]
-            case_pictures(row, own[chosen.model], 480)
+            case_pictures(row, kind, own[chosen.model], 480)
             st.html(card(row, own, asked, chosen) + chips(ours.get(row.case)))
             st.button("Details", key=f"open_{row.case}", on_click=_open, args=(row.id,), width="stretch")
 
@@ -65,25 +67,15 @@ def summary(asked: Questions, chosen: Filter) -> None:
     """How often the model is fooled, in a sentence."""
     counted = counts(asked, replace(chosen, other_outcome="", within=()))  # whatever the other says
     model = plain(chosen.model)
-    if chosen.kind == "paraphrase":
-        st.markdown(
-            f"**{counted['all']:,}** rewordings kept a caption's meaning, so the score of {model} should stay too. "
-            f"The cards show how far it moved; it stayed exactly the same **{counted['tied']:,}** times."
-        )
-    elif chosen.kind == "ranking":
-        st.markdown(
-            f"**{counted['all']:,}** queries were asked in several wordings, so {model} should rank the same pictures "
-            "first. Moved is the share of the first 100 that two wordings do not have in common (of the "
-            "first 10 in a small gallery, or where an approximate search looks up fewer than 100; in a gallery of at "
-            f"most 10: 1 minus the rank correlation); nothing moved **{counted['tied']:,}** times."
-        )
+    kind = presentations()[asked.probe].kind(chosen.kind)
+    if kind.summary:
+        st.markdown(kind.summary.format(n_cases=counted["all"], n_tied=counted["tied"], model=model))
     elif counted["all"]:
         share = f"{100 * counted['fooled'] / counted['all']:.1f} %"
         ties = f", {counted['tied']:,} of them by a tie" if counted["tied"] else ""
-        several = chosen.kind in ("pair", "t2t") or (chosen.kind == "i2t" and asked.probe != "rococo")
         st.markdown(
-            f"{html_cards.asked(asked.probe, chosen.kind)} {model} was fooled **{counted['fooled']:,}** times of "
+            f"{kind.question} {model} was fooled **{counted['fooled']:,}** times of "
             f"**{counted['all']:,}** ({share}){ties}. "
             "The margin is the score of what should win minus the score of what should lose"
-            f"{', at the comparison that comes out worst' if several else ''}."
+            f"{', at the comparison that comes out worst' if kind.several_comparisons else ''}."
         )

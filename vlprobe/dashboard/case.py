@@ -11,6 +11,7 @@ from vlprobe.dashboard.state import Questions, attempt, counts, plain, store, tu
 from vlprobe.render.html import cards
 from vlprobe.render.html.elements import tag
 from vlprobe.render.report import case
+from vlprobe.render.words import presentations
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.views.filter import Filter
@@ -40,7 +41,7 @@ def details(asked: Questions, chosen: Filter, size: int) -> None:
     said = cards.by_case(view(views.cases.answers, asked.key, (number,)))[number]
     _steps(asked, chosen, size, number)
     with st.container(key="bigger"):
-        case_pictures(row, said[chosen.model], 1000)
+        case_pictures(row, presentations()[asked.probe].kind(row.kind), said[chosen.model], 1000)
     st.html(card(row, said, asked, chosen, everything=True))
     _annotate(asked, row)
     st.html(cards.about(row, asked.probe))

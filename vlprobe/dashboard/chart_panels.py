@@ -7,7 +7,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.state import Questions, plain, quiet, view
 from vlprobe.render import charts, numbers
-from vlprobe.render.words import HEADLINES, named, order
+from vlprobe.render.words import named, order, presentations
 from vlprobe.types import Metric
 
 ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
@@ -43,7 +43,7 @@ def headlines(asked: Questions, averaging: str, unit: str) -> None:
     """The headline numbers, a row each."""
     table = view(views.estimates.estimates, asked.key, "all", averaging, unit).dropna(subset=["value"])
     there = set(table["metric"])
-    metrics = {name: asked.metrics[name] for name in HEADLINES.get(asked.probe, ()) if name in there}
+    metrics = {name: asked.metrics[name] for name in presentations()[asked.probe].headlines if name in there}
     if not metrics:
         return
     figure = charts.dots.headlines(table, metrics, unit, asked.looks, view(views.papers.chances, asked.key))
@@ -57,7 +57,7 @@ def headlines(asked: Questions, averaging: str, unit: str) -> None:
 
 def links(asked: Questions) -> None:
     """From a model to what fools it."""
-    word = "What moves" if asked.probe == "prsm" else "What fools"
+    word = "What moves" if presentations()[asked.probe].is_movement else "What fools"
     for model in asked.models:
         st.page_link(
             "pages/failures.py",
@@ -85,7 +85,7 @@ def by_subtype(asked: Questions, metric: Metric) -> None:
 def triplets(asked: Questions) -> None:
     """VISLA's accuracies by subset, with what counting shared words gets; guessing is one in three."""
     table = view(views.estimates.estimates, asked.key, "subtype").dropna(subset=["value"])
-    measured = [name for name in HEADLINES["visla"] if name in set(table["metric"])]
+    measured = [name for name in presentations()[asked.probe].headlines if name in set(table["metric"])]
     words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == asked.models[0])]
     words = words.assign(metric="t2t_accuracy", model=WORDS_ALONE)
     table = pd.concat([table[table["metric"].isin(measured)], words])

@@ -15,7 +15,7 @@ from vlprobe.dashboard.filters import buckets, ordered
 from vlprobe.dashboard.state import Questions, choose, not_here, picked, plain, quiet, view
 from vlprobe.render import charts
 from vlprobe.render.html import compare
-from vlprobe.render.words import MOVED, named
+from vlprobe.render.words import movement_kinds, named
 from vlprobe.views.compare import REAL, Outcomes, bucket
 from vlprobe.views.filter import Filter
 
@@ -105,7 +105,7 @@ def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
         if len(others) > 1:
             other = choose(f"{base} against", "other", {name: name for name in others}, others[0])
         kind = choose("Kind of question", "kind", kinds, next(iter(kinds)))
-    moved = kind in MOVED
+    moved = kind in movement_kinds()
     area = corners(st.query_params.get("area", ""))
     chosen = ordered(Filter(base, kind, outcome="all", other=other, within=area))
     points, total = view(views.compare.scatter, asked.key, base, other, kind)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.state import Questions, choose, counts, plain, search, store, view
-from vlprobe.render.words import MOVED, named
+from vlprobe.render.words import movement_kinds, named
 from vlprobe.storage import annotations
 from vlprobe.views.compare import bucket
 from vlprobe.views.filter import Filter
@@ -39,7 +39,7 @@ def filters(asked: Questions) -> Filter:
     own = known[known["kind"] == kind]
     with st.expander("More filters", expanded=any(name in st.query_params for name in MORE)):
         chosen = _more(asked, Filter(model, kind, outcome="all", other=other), own)
-    if kind not in MOVED:
+    if kind not in movement_kinds():
         chosen = bucket(chosen, buckets(asked, chosen)) if other else replace(chosen, outcome=_outcome(asked, chosen))
     return ordered(chosen)
 
@@ -78,7 +78,7 @@ def sorting(chosen: Filter) -> str:
 
 def _orders(chosen: Filter) -> dict[str, str]:
     """What cards can be ordered by; the first is what they are ordered by unless somebody chose."""
-    return (BESIDE if chosen.other else {}) | (SORTS_MOVED if chosen.kind in MOVED else SORTS) | LAST
+    return (BESIDE if chosen.other else {}) | (SORTS_MOVED if chosen.kind in movement_kinds() else SORTS) | LAST
 
 
 def _any(label: str, name: str, counts: dict[str, int]) -> str:

@@ -32,7 +32,7 @@ from vlprobe.errors import VlprobeError
 from vlprobe.render.html.style import style
 from vlprobe.render.html.tables import BOLD
 from vlprobe.render.report import selection
-from vlprobe.render.words import AGREED, HEADLINES, SENTENCES, by_words, named, order
+from vlprobe.render.words import AGREED, by_words, named, order, presentations
 from vlprobe.types import Metric
 
 __all__ = [
@@ -176,7 +176,7 @@ def first_start() -> None:
 
 def begin(probe: str) -> Questions:
     """The question sets of one probe. Without any: a button that asks its questions of the demo models, and stops."""
-    st.markdown(SENTENCES[probe])
+    st.markdown(presentations()[probe].sentence)
     job = watched()
     mine = job is not None and job.request.probe == probe
     if mine and job.state != "done":
@@ -191,7 +191,7 @@ def begin(probe: str) -> Questions:
 
 def sentence(asked: Questions) -> None:
     """What the chosen probe shows, and which way is good."""
-    st.markdown(SENTENCES.get(asked.probe, ""))
+    st.markdown(presentations()[asked.probe].sentence)
 
 
 def unit(asked: Questions, *names: str) -> str:
@@ -219,7 +219,7 @@ def metric(asked: Questions) -> Metric:
     """One of the probe's metrics, of those that have a value."""
     known = set(view(views.estimates.estimates, asked.key).dropna(subset=["value"])["metric"])
     options = {key: own.label for key, own in asked.metrics.items() if key in known}
-    first = next((name for name in HEADLINES.get(asked.probe, ()) if name in options), next(iter(options)))
+    first = next((name for name in presentations()[asked.probe].headlines if name in options), next(iter(options)))
     return asked.metrics[choose("Metric", "metric", options, first)]
 
 

@@ -21,25 +21,18 @@ from vlprobe.render.html import repair, tables
 from vlprobe.render.html.elements import ordered
 from vlprobe.render.html.repair import UNIT, Metrics
 from vlprobe.render.numbers import unit_of
-from vlprobe.render.words import HEADLINES
+from vlprobe.render.words import presentations
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.runs.request import Request
 from vlprobe.training.objective import RETRIEVAL
 from vlprobe.views.repair import Numbers, otherwise
-from vlprobe.views.tradeoff import TRADE_OFFS
 
-PROBES = {
-    "lgip": "Edits of captions (LGIP)",
-    "rococo": "Retrieval (RoCOCO)",
-    "eqben": "Pairs (EqBen)",
-    "visla": "Triplets (VISLA)",
-    "prsm": "Rankings (PRSM)",
-}
-COST = {"rococo": ("i2t_r1", "t2i_r1")}  # what is easily lost, though no probe is about it
-STEADY, ALERT = TRADE_OFFS["lgip"]
-HEADLINE = HEADLINES | {"lgip": (*ALERT, STEADY)}
-NUMBERS: Numbers = tuple((probe, (*COST.get(probe, ()), *HEADLINE[probe])) for probe in PROBES)
+PROBES = {probe: presentation.title for probe, presentation in presentations().items()}
+NUMBERS: Numbers = tuple(
+    (probe, (*presentation.retrieval_metrics, *presentation.main_metrics))
+    for probe, presentation in presentations().items()
+)
 SEEDS = 9  # shipped models are numbered: demo:eqsim, demo:eqsim-2, ...
 Three = tuple[str, str, str]  # before, control, after
 HELP = {

@@ -10,8 +10,8 @@ from vlprobe.dashboard.tables import reading
 from vlprobe.registry import is_control
 from vlprobe.render import charts, numbers
 from vlprobe.render.html.elements import breakable, mark
-from vlprobe.render.words import named
-from vlprobe.views.tradeoff import COMBINED, TRADE_OFFS, TYPES, printed, printed_by_type, printed_trade_off
+from vlprobe.render.words import named, presentations
+from vlprobe.views.tradeoff import COMBINED, TYPES, printed, printed_by_type, printed_trade_off
 
 HOW_TO_READ = (
     "How to read it: left is steadier, up is more alert, so the top left corner is ideal. The arms are 95 % intervals: "
@@ -28,7 +28,7 @@ WORDINGS = ("simple", "advanced")
 
 def headline_figure(asked: Questions, averaging: str, unit: str) -> None:
     """The picture of the headline numbers: the trade-off where the probe has one, else a row a number."""
-    if asked.probe in TRADE_OFFS:
+    if presentations()[asked.probe].trade_off:
         trade_off(asked, averaging, unit)
     else:
         headlines(asked, averaging, unit)
@@ -36,7 +36,8 @@ def headline_figure(asked: Questions, averaging: str, unit: str) -> None:
 
 def trade_off(asked: Questions, averaging: str, unit: str) -> tuple[str, bool]:
     """The scatter beside what it says; returns what "alert" is measured by, and whether printed numbers are shown."""
-    down, ups = TRADE_OFFS[asked.probe]
+    sides = presentations()[asked.probe].trade_off
+    down, ups = sides.down, sides.ups
     names = {name: asked.metrics[name].label for name in ups}
     left, right = st.columns([5, 2], gap="medium")
     with left:
@@ -91,7 +92,7 @@ def _failures(asked: Questions, model: str, subtype: str) -> dict[str, str]:
 
 def types(asked: Questions, up: str, averaging: str, unit: str, hollow: bool) -> None:
     """The trade-off once more for each type of edit, on the same axes, each with links to its failures."""
-    down = asked.metrics[TRADE_OFFS[asked.probe][0]]
+    down = asked.metrics[presentations()[asked.probe].trade_off.down]
     points = view(views.tradeoff.trade_off_by_type, asked.key, up, averaging, unit)
     if points.dropna(subset=["x"]).empty:
         quiet("These models were not asked about rewordings and flips both.")
@@ -147,7 +148,7 @@ def strength(asked: Questions, up: str, averaging: str, unit: str, hollow: bool)
 
 def wordings(asked: Questions, averaging: str, unit: str, hollow: bool) -> None:
     """How far the score moves under simple and under advanced rewordings."""
-    down = asked.metrics[TRADE_OFFS[asked.probe][0]]
+    down = asked.metrics[presentations()[asked.probe].trade_off.down]
     table = view(views.estimates.estimates, asked.key, "subtype", averaging, unit)
     table = table[(table["metric"] == down.name)].dropna(subset=["value"])
     names = {name: f"{named(name)} rewordings" for name in WORDINGS if name in set(table["slice"])}

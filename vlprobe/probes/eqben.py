@@ -14,6 +14,37 @@ from vlprobe.metrics import pairs
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run
+from vlprobe.types.presentation import KindPresentation, Presentation
+
+PRESENTATION = Presentation(
+    title="Pairs (EqBen)",
+    position=3,
+    sentence="Two pictures differ in one thing, and each caption is true of one of them only. A model has to tell "
+    "which belongs to which, in both directions. **Up is good**: more pairs are told apart.",
+    headlines=("text_score", "image_score", "group_score", "foil_accuracy"),
+    subtype_label="Subset",
+    value_labels={
+        "color": "Colour",
+        "number": "Number",
+        "object": "Object",
+        "location": "Location",
+        "swap": "Swap",
+    },
+    kinds={
+        "pair": KindPresentation(
+            label="Two pictures, two captions",
+            question="Each of two pictures has its own caption: all four comparisons should hold.",
+            body="pair",
+            legend="The matrix has the scores of the chosen model. Each picture should prefer its own caption (right "
+            "of each row), and each caption its own picture (under each column).",
+            several_comparisons=True,
+        ),
+        "foil": KindPresentation(
+            label="A picture, its caption and a foil",
+            question="A picture should prefer its caption to one that is false.",
+        ),
+    },
+)
 
 
 class EqBen(Probe):
@@ -23,10 +54,7 @@ class EqBen(Probe):
     version = 1
     needs = "pictures"
     dataset = "demo-pairs"
-    kinds: Mapping[str, str] = {
-        "pair": "Two pictures, two captions",
-        "foil": "A picture, its caption and a foil",
-    }
+    presentation = PRESENTATION
     metrics = pairs.METRICS
 
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:

@@ -21,6 +21,51 @@ from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
 from vlprobe.types import Case, Encoder, Item, Probe, Reader, Run
 from vlprobe.types.options import Option
+from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation, TradeOff
+
+PRESENTATION = Presentation(
+    title="Edits of captions (LGIP)",
+    position=1,
+    sentence="A model that understands captions is **steady**: its score hardly moves when a caption is only reworded. "
+    "And it is **alert**: its score falls when a word is made wrong. Here is every model on both counts.",
+    trade_off=TradeOff(down="invariance_error", ups=("positive_rate", "sensitivity_gap")),
+    value_labels={
+        "color": "Colour",
+        "number": "Number",
+        "object": "Object",
+        "simple": "Simple",
+        "advanced": "Advanced",
+        "weak": "Weak",
+        "medium": "Medium",
+        "strong": "Strong",
+    },
+    value_order=("weak", "medium", "strong"),
+    kinds={
+        "flip": KindPresentation(
+            label="Made wrong: a colour, a number or an object is exchanged",
+            question="The caption was changed so that it no longer fits the picture: the true one should score higher.",
+            body="edit",
+            edit_label="Made wrong",
+        ),
+        "combined": KindPresentation(
+            label="Reworded and made wrong",
+            question="The caption was reworded and made wrong: the true one should score higher.",
+            body="edit",
+            edit_label="Reworded and made wrong",
+        ),
+        "paraphrase": KindPresentation(
+            label="Reworded only",
+            question="Rewordings kept the caption's meaning, so the score should stay.",
+            body="edit",
+            edit_label="Reworded",
+            edit_column="reworded",
+            is_movement=True,
+            verdict_words=MOVEMENT_WORDS,
+            summary="**{n_cases:,}** rewordings kept a caption's meaning, so the score of {model} should stay too. "
+            "The cards show how far it moved; it stayed exactly the same **{n_tied:,}** times.",
+        ),
+    },
+)
 
 
 class Lgip(Probe):
@@ -30,11 +75,7 @@ class Lgip(Probe):
     version = 2
     needs = "pictures"
     dataset = "demo"
-    kinds: Mapping[str, str] = {
-        "flip": "Made wrong: a colour, a number or an object is exchanged",
-        "combined": "Reworded and made wrong",
-        "paraphrase": "Reworded only",
-    }
+    presentation = PRESENTATION
     options = (
         Option(
             name="rules",

@@ -25,9 +25,36 @@ from vlprobe.scoring.gallery import Gallery
 from vlprobe.scoring.nearest import Nearest
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run
 from vlprobe.types.options import Option
+from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation
 
 PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-of")
 SHOWN = 5  # pictures of each version's ranking that are kept to look at
+
+
+PRESENTATION = Presentation(
+    title="Rankings (PRSM)",
+    position=5,
+    sentence="The same query is asked in several wordings, and a model ranks all pictures for each. **Up is good**: "
+    "the same pictures come first, whatever the wording.",
+    headlines=("prsm_local_10", "prsm_local_100", "prsm_local_1000"),
+    subtype_label="Kind of rewording",
+    value_labels={"P1": "P1: any other wording", "P2": "P2: a prefix", "P3": "P3: synonyms"},
+    kinds={
+        "ranking": KindPresentation(
+            label="One query in several wordings",
+            question="Queries were asked in several wordings, so the same pictures should be ranked first.",
+            body="rankings",
+            is_movement=True,
+            verdict_words=MOVEMENT_WORDS,
+            legend="Pictures from rank 1 to 5. Solid frame: the query's own picture. Dashed: not among the first five "
+            "of the first wording.",
+            summary="**{n_cases:,}** queries were asked in several wordings, so {model} should rank the same pictures "
+            "first. Moved is the share of the first 100 that two wordings do not have in common (of the "
+            "first 10 in a small gallery, or where an approximate search looks up fewer than 100; in a gallery of at "
+            "most 10: 1 minus the rank correlation); nothing moved **{n_tied:,}** times.",
+        ),
+    },
+)
 
 
 class Prsm(Probe):
@@ -37,7 +64,7 @@ class Prsm(Probe):
     version = 2
     needs = "gallery"
     dataset = "demo"
-    kinds: Mapping[str, str] = {"ranking": "One query in several wordings"}
+    presentation = PRESENTATION
     options = (
         Option(
             name="gallery",

@@ -12,7 +12,6 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +22,55 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import retrieval
 from vlprobe.perturb import influence, mix, substitution
+from vlprobe.probes.rococo_galleries import (
+    RELEASED,
+    PictureGalleries,
+    TextGalleries,
+    changed_items,
+    mixed_pictures,
+    normalised,
+)
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest, pictures
-from vlprobe.scoring.gallery import Found, Gallery, Match, retrieve
-from vlprobe.scoring.nearest import Nearest
 from vlprobe.types import Case, DualEncoder, Edit, Encoder, Item, Picture, Probe, Reader, Run
 from vlprobe.types.options import Option
+from vlprobe.types.presentation import KindPresentation, Presentation
 
-RELEASED = "released"
 VOTED = ("delete:low-ei", "delete:high-ei")  # policies that make nothing without the encoders' vote
+
+
+PRESENTATION = Presentation(
+    title="Retrieval (RoCOCO)",
+    position=2,
+    sentence="A model searches for the caption of a picture, or the picture of a caption, while captions with a wrong "
+    "word or mixed pictures hide among the candidates. **Down is good**: it loses less of what it found before, and "
+    "fewer false candidates come first.",
+    headlines=("i2t_drop_rate", "i2t_rsms", "t2i_drop_rate", "t2i_rsms"),
+    retrieval_metrics=("i2t_r1", "t2i_r1"),
+    subtype_label="What was altered",
+    value_labels={
+        "rand-voca": "A random word",
+        "same-concept": "A word of the same concept",
+        "diff-concept": "A word of another concept",
+        "danger": "A danger word",
+        "released": "As released",
+    },
+    value_order=("rand-voca", "same-concept", "diff-concept", "danger"),
+    kinds={
+        "i2t": KindPresentation(
+            label="Find the caption: altered captions are in the gallery",
+            question="A picture looks for its captions while altered captions are among the candidates: one of its own "
+            "should score higher than all of these.",
+            body="caption_search",
+        ),
+        "t2i": KindPresentation(
+            label="Find the picture: mixed pictures are in the gallery",
+            question="A caption looks for its picture while mixed pictures are among the candidates: the right one "
+            "should score higher than all of these.",
+            body="picture_search",
+        ),
+    },
+)
 
 
 class Rococo(Probe):
@@ -41,10 +80,7 @@ class Rococo(Probe):
     version = 2
     needs = "gallery"
     dataset = "demo"
-    kinds: Mapping[str, str] = {
-        "i2t": "Find the caption: altered captions are in the gallery",
-        "t2i": "Find the picture: mixed pictures are in the gallery",
-    }
+    presentation = PRESENTATION
     options = (
         Option(
             name="policies",
@@ -184,8 +220,8 @@ class Rococo(Probe):
         shown = [item for item in items if item.image]
         code = {item.id: number for number, item in enumerate(shown)}
         k = int(run.options.get("approximate", 0))
-        texts = _TextGalleries(encoder, cases, code, run.options["normalise"], k)
-        images = _PictureGalleries(encoder, shown, _changed(cases, shown), k)
+        texts = TextGalleries(encoder, cases, code, run.options["normalise"], k)
+        images = PictureGalleries(encoder, shown, changed_items(cases, shown), k)
         n_cases = sum(len(block) for block in cases(["case"])) if k else 0
 
         def score(part: pa.Table) -> pa.Table:
@@ -231,9 +267,11 @@ class Rococo(Probe):
     ) -> tuple[Sequence[Picture], Sequence[str]]:
         """The mixed pictures, and released captions as they are compared."""
         shown = [item for item in items if item.image]
-        mixed = [one for rule, changed in _changed(cases, shown).items() for one in _mixed(shown, rule, changed)]
+        mixed = [
+            one for rule, changed in changed_items(cases, shown).items() for one in mixed_pictures(shown, rule, changed)
+        ]
         released = [item for item in shown if item.foils and run.options["normalise"]]
-        return mixed, [_normal(text) for item in released for text in (*item.captions, *item.foils)]
+        return mixed, [normalised(text) for item in released for text in (*item.captions, *item.foils)]
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """How much of what should be found an approximate search found."""
@@ -244,124 +282,12 @@ _COUNTED = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_rank
 _COLUMNS = ("best_own", "best_altered", *_COUNTED, "top")
 
 
-@dataclass(frozen=True)
-class _Searched:
-    """What queries, as embeddings, found in a gallery, and what its candidates are called."""
-
-    found: Found
-    name_of: Callable[[int], str]
-    gallery: Gallery | Nearest
-    queries: np.ndarray
-    altered: np.ndarray
-
-
-class _TextGalleries:
-    """All captions once, and for each policy the altered ones."""
-
-    def __init__(self, encoder: Encoder, cases: Reader, code: Mapping[str, int], normalise: bool, k: int) -> None:
-        self.encoder, self.normalise, self.k = encoder, normalise, k
-        self.rows: dict[str, dict[str, list]] = {}
-        for block in cases(["kind", "subtype", "item", "texts", "roles"]):
-            for row in block.filter(pa.compute.equal(block["kind"], "i2t")).to_pylist():
-                own = self.rows.setdefault(row["subtype"], {"text": [], "owner": [], "altered": []})
-                own["text"] += row["texts"]
-                own["owner"] += [code[row["item"]]] * len(row["texts"])
-                own["altered"] += [role == "different" for role in row["roles"]]
-        self.built: dict[str, tuple[Gallery | Nearest, np.ndarray, np.ndarray, list[str]]] = {}
-
-    def search(self, queries: Sequence[Picture], query_item: np.ndarray, policy: str) -> _Searched:
-        rows = self.rows[policy]
-        if policy not in self.built:
-            texts = rows["text"]
-            if policy == RELEASED and self.normalise:
-                texts = [_normal(text) for text in texts]
-            altered = np.array(rows["altered"])
-            self.encoder.texts([text for text, own in zip(texts, ~altered, strict=True) if own], keep=True)
-            whole = slice(0, len(texts))
-            gallery = Gallery.of(
-                # In parts, all are kept: one text is then the same vector in each of them.
-                lambda part: self.encoder.texts(texts[part], keep=part != whole),
-                len(texts),
-                self.encoder.dim,
-                self.encoder.memory,
-            )
-            gallery = nearest.searched(gallery, self.k, self.encoder)
-            self.built[policy] = gallery, np.array(rows["owner"]), altered, texts
-        gallery, owner, altered, texts = self.built[policy]
-        match = scoring_cases.matcher(self.encoder, queries, texts, asked="images")
-        vectors = self.encoder.images(queries)
-        found = _retrieved(vectors, query_item, gallery, owner, altered, match)
-        return _Searched(found, rows["text"].__getitem__, gallery, vectors, altered)
-
-
-class _PictureGalleries:
-    """All pictures once, and for each strength and seed the mixed ones in which a pixel differs."""
-
-    def __init__(self, encoder: Encoder, items: Sequence[Item], changed: Mapping[str, np.ndarray], k: int) -> None:
-        self.encoder, self.items, self.changed, self.k = encoder, items, changed, k
-        self.built: dict[str, tuple[Gallery | Nearest, list[Picture]]] = {}
-
-    def search(self, queries: Sequence[str], query_item: np.ndarray, rule: str) -> _Searched:
-        if rule not in self.built:
-            everything = [item.image for item in self.items] + _mixed(self.items, rule, self.changed[rule])
-            gallery = Gallery.of(
-                lambda part: self.encoder.images(everything[part]),
-                len(everything),
-                self.encoder.image_dim,
-                self.encoder.memory,
-            )
-            self.built[rule] = nearest.searched(gallery, self.k, self.encoder), everything
-        gallery, everything = self.built[rule]
-        owner = np.concatenate([np.arange(len(self.items)), self.changed[rule]])
-        altered = np.arange(len(owner)) >= len(self.items)
-        match = scoring_cases.matcher(self.encoder, everything, queries, asked="texts")
-        vectors = self.encoder.texts(queries, keep=True)
-        found = _retrieved(vectors, query_item, gallery, owner, altered, match)
-        return _Searched(found, lambda number: everything[number].name, gallery, vectors, altered)
-
-
-def _retrieved(
-    queries: np.ndarray,
-    query_item: np.ndarray,
-    gallery: Gallery | Nearest,
-    owner: np.ndarray,
-    altered: np.ndarray,
-    match: Match | None,
-) -> Found:
-    if isinstance(gallery, Nearest):
-        return nearest.retrieve(queries, query_item, gallery, owner, altered)
-    return retrieve(queries, query_item, gallery, owner, altered, match)
-
-
-def _changed(cases: Reader, items: Sequence[Item]) -> dict[str, np.ndarray]:
-    """By rule, the places of the items whose mixed pictures are asked about: those in which a pixel differs."""
-    place = {item.id: number for number, item in enumerate(items)}
-    asked: dict[str, set[int]] = {}
-    for block in cases(["kind", "rule", "item"]):
-        queries = block.filter(pa.compute.equal(block["kind"], "t2i"))
-        for row in queries.group_by(["rule", "item"]).aggregate([]).to_pylist():
-            asked.setdefault(row["rule"], set()).add(place[row["item"]])
-    return {rule: np.array(sorted(places)) for rule, places in asked.items()}
-
-
-def _mixed(items: Sequence[Item], rule: str, changed: np.ndarray) -> list[Picture]:
-    """The pictures of these places, mixed with their partners among all items as the rule says: KIND:LAM:seedN."""
-    kind, lam, number = rule.split(":")
-    paths = {item.id: item.image.path for item in items}
-    edits = mix.picture_edits(paths, kind, float(lam), int(number.removeprefix("seed")))
-    return [Picture(items[place].image.path, edits[items[place].id]) for place in changed.tolist()]
-
-
 def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
     """Raises InvalidInput where two values of an option mean the same, so that it would be in the gallery twice."""
     for value, meaning in meanings.items():
         synonym = next(name for name, same in meanings.items() if same == meaning)
         if synonym != value:
             raise InvalidInput(f"Option '{option}' names one edit as '{synonym}' and as '{value}'. Name it once.")
-
-
-def _normal(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def _altered(item: Item, policy: str, options: Mapping[str, object], seed: int) -> tuple[list[str], Mapping[str, int]]:

@@ -15,8 +15,37 @@ from rapidfuzz.distance import Levenshtein
 from vlprobe.metrics import triplets
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Case, Edit, Encoder, Item, Probe, Reader, Role, Run
+from vlprobe.types.presentation import KindPresentation, Presentation
 
 WORD = re.compile(r"\w+")
+
+
+PRESENTATION = Presentation(
+    title="Triplets (VISLA)",
+    position=4,
+    sentence="Two captions say the same in other words; a third looks alike and is false. A model has to see which two "
+    "belong together, by the texts alone or beside a picture. **Up is good**: more triplets are solved.",
+    headlines=("t2t_accuracy", "i2t_accuracy", "pair_accuracy"),
+    subtype_label="Subset",
+    value_labels={"generic": "Generic", "spatial": "Spatial"},
+    kinds={
+        "t2t": KindPresentation(
+            label="Texts: two that mean the same, one that does not",
+            question="Two captions mean the same: they should be closer to each other than either is to the third.",
+            body="triplet",
+            several_comparisons=True,
+        ),
+        "i2t": KindPresentation(
+            label="A picture against the three texts",
+            question="A picture should prefer both true captions to the false one.",
+            several_comparisons=True,
+        ),
+        "i2t-pair": KindPresentation(
+            label="A picture, its caption and a false one",
+            question="A picture should prefer its caption to one that is false.",
+        ),
+    },
+)
 
 
 class Visla(Probe):
@@ -25,11 +54,7 @@ class Visla(Probe):
     name = "visla"
     version = 1
     dataset = "demo-triplets"
-    kinds: Mapping[str, str] = {
-        "t2t": "Texts: two that mean the same, one that does not",
-        "i2t": "A picture against the three texts",
-        "i2t-pair": "A picture, its caption and a false one",
-    }
+    presentation = PRESENTATION
     metrics = triplets.METRICS
 
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:

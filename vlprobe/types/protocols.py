@@ -9,6 +9,7 @@ import numpy as np
 
 from vlprobe.types.nouns import Case, Item, Metric, Picture, Run
 from vlprobe.types.options import Option
+from vlprobe.types.presentation import Presentation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,10 +127,15 @@ class Probe(ABC):
     name: str
     version: int
     dataset: str  # what it is tried on where nobody chose one
-    kinds: Mapping[str, str]  # the kinds of its cases, in plain words; the first is shown first
+    presentation: Presentation  # what pages and reports show of it
     needs: str = ""  # "pictures", or a "gallery" to search; "": a text encoder can take part
     options: tuple[Option, ...] = ()  # what can be set, with defaults, allowed values and help
     metrics: tuple[Metric, ...]
+
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """The kinds of its cases in plain words; the first is shown first."""
+        return {name: kind.label for name, kind in self.presentation.kinds.items()}
 
     @property
     def defaults(self) -> Mapping[str, object]:

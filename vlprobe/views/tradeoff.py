@@ -2,13 +2,14 @@
 
 import pandas as pd
 
+from vlprobe import registry
 from vlprobe.errors import NotFound
 from vlprobe.storage.store import Store
+from vlprobe.types.presentation import TradeOff
 from vlprobe.views import estimates, runs
 from vlprobe.views.leaders import credible, front
 from vlprobe.views.papers import SCALE, chances
 
-TRADE_OFFS = {"lgip": ("invariance_error", ("positive_rate", "sensitivity_gap"))}  # low is good, high is good
 TYPES = ("color", "number", "object")  # of flips
 COMBINED = "combined"  # a flip of a reworded caption
 OF_COMBINED = {"positive_rate": "combined_positive_rate", "sensitivity_gap": "combined_gap"}
@@ -20,7 +21,7 @@ def trade_off(store: Store, case_key: str, up: str, averaging: str = "macro", un
 
     Args:
         store: Where results are.
-        case_key: A question set of a probe that TRADE_OFFS names.
+        case_key: A question set of a probe with a trade-off.
         up: The metric that should be high.
         averaging: "macro" or "micro".
         unit: "cosine" or "spread".
@@ -28,12 +29,21 @@ def trade_off(store: Store, case_key: str, up: str, averaging: str = "macro", un
     Returns:
         model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (as `views_leaders.front`), by model.
     """
-    down, ups = TRADE_OFFS[runs.runs_of(store, case_key)["probe"].iloc[0]]
-    if up not in ups:
-        raise NotFound("trade-off metric", up, ups)
+    sides = _trade_off(runs.runs_of(store, case_key)["probe"].iloc[0])
+    if up not in sides.ups:
+        raise NotFound("trade-off metric", up, sides.ups)
     table = estimates.estimates(store, case_key, "all", averaging, unit)
-    points = _sides(table[table["metric"] == down], table[table["metric"] == up])
+    points = _sides(table[table["metric"] == sides.down], table[table["metric"] == up])
     return points.assign(front=front(points, credible(store, case_key), chances(store, case_key)[up]))
+
+
+def _trade_off(probe: str) -> TradeOff:
+    """The two sides of the probe's trade-off. Raises NotFound where it has none."""
+    sides = registry.load_probe(probe).presentation.trade_off
+    if sides is None:
+        offering = [name for name in registry.names("probes") if registry.load_probe(name).presentation.trade_off]
+        raise NotFound("probe with a trade-off", probe, offering)
+    return sides
 
 
 def printed_trade_off(up: str) -> pd.DataFrame:
@@ -55,7 +65,7 @@ def trade_off_by_type(
     Returns:
         type, model, x, x_low, x_high, x_n, y, y_low, y_high, y_n; types that nobody was asked are left out.
     """
-    down, _ = TRADE_OFFS["lgip"]
+    down = _trade_off("lgip").down
     whole = estimates.estimates(store, case_key, "all", averaging, unit)
     parts = estimates.estimates(store, case_key, "subtype", averaging, unit).dropna(subset=["value"])
     steady = whole[whole["metric"] == down]

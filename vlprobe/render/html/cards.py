@@ -15,64 +15,38 @@ from vlprobe.errors import VlprobeError
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import cases
 from vlprobe.render.html.elements import breakable, facts, mark, tag
-from vlprobe.render.words import MOVED, named
+from vlprobe.render.words import named
 from vlprobe.scoring import pictures
 from vlprobe.types import Picture
-
-LEGENDS = {
-    "ranking": "Pictures from rank 1 to 5. Solid frame: the query's own picture. Dashed: not among the first five of "
-    "the first wording.",
-    "pair": "The matrix has the scores of the chosen model. Each picture should prefer its own caption (right of each "
-    "row), and each caption its own picture (under each column).",
-}
-# What was asked, by kind; i2t of a probe that ranks is another question
-ASKED = {
-    "flip": "The caption was changed so that it no longer fits the picture: the true one should score higher.",
-    "combined": "The caption was reworded and made wrong: the true one should score higher.",
-    "search": "A picture looks for its captions while altered captions are among the candidates: one of its own should "
-    "score higher than all of these.",
-    "t2i": "A caption looks for its picture while mixed pictures are among the candidates: the right one should score "
-    "higher than all of these.",
-    "pair": "Each of two pictures has its own caption: all four comparisons should hold.",
-    "foil": "A picture should prefer its caption to one that is false.",
-    "t2t": "Two captions mean the same: they should be closer to each other than either is to the third.",
-    "i2t": "A picture should prefer both true captions to the false one.",
-    "i2t-pair": "A picture should prefer its caption to one that is false.",
-}
-STEADY = {
-    "paraphrase": "Rewordings kept the caption's meaning, so the score should stay.",
-    "ranking": "Queries were asked in several wordings, so the same pictures should be ranked first.",
-}
+from vlprobe.types.presentation import KindPresentation, Presentation
 
 
-def asked(probe: str, kind: str) -> str:
-    """What cases of a kind ask, as a sentence."""
-    return STEADY.get(kind) or ASKED["search" if kind == "i2t" and probe == "rococo" else kind]
-
-
-def judged(kind: str, margin: float) -> tuple[str, str, str]:
+def judged(kind: KindPresentation, margin: float) -> tuple[str, str, str]:
     """Icon, word and colour class of an outcome: what is only reworded moves or stays, what is wrong fools or not."""
+    words = kind.verdict_words
     if math.isnan(margin):
         return "?", "Unknown", "tied"
-    if kind in MOVED:
-        return ("↕", "Moved", "tied") if margin else ("=", "Stayed", "held")
-    if margin > 0:
-        return "✓", "Held", "held"
-    return ("✗", "Fooled", "fooled") if margin < 0 else ("=", "Tied", "tied")
+    if not margin:
+        return "=", words.zero, "held" if kind.is_movement else "tied"
+    word = words.positive if margin > 0 else words.negative
+    if kind.is_movement:
+        return "↕", word, "tied"
+    return ("✓", word, "held") if margin > 0 else ("✗", word, "fooled")
 
 
-def verdict(kind: str, margin: float) -> str:
+def verdict(kind: KindPresentation, margin: float) -> str:
     """The headline of a card."""
     icon, word, css = judged(kind, margin)
     if math.isnan(margin):
         by = "the model cannot tell the candidates apart"
     else:
-        by = f"by {abs(margin):.3f}" if margin else "not at all" if kind in MOVED else "equal scores"
+        by = f"by {abs(margin):.3f}" if margin else kind.verdict_words.zero_margin
     return f'<p class="vp-verdict vp-{css}"><strong>{icon} {word}</strong> <small>{by}</small></p>'
 
 
 def card(
     row: object,
+    presentation: Presentation,
     said: Mapping[str, Mapping],
     names: Sequence[str],
     looks: Looks,
@@ -84,6 +58,7 @@ def card(
 
     Args:
         row: The case, as `views.failures` has it.
+        presentation: Of the case's probe.
         said: What the models said to it, by model, as `by_case` has it.
         names: Models in order; the verdict is the first one's.
         looks: What `charts.styles` returns.
@@ -92,8 +67,9 @@ def card(
         beside: Also how far the margin of the first model is from that of the second.
     """
     mine = said[names[0]]
-    parts = [verdict(row.kind, float(mine["margin"])), *cases.body(row, mine, picture, everything)]
-    return "".join([*parts, _scores(row, said, names, looks, beside)])
+    kind = presentation.kind(row.kind)
+    body = cases.body(row, presentation, mine, picture, everything)
+    return "".join([verdict(kind, float(mine["margin"])), *body, _scores(row, kind, said, names, looks, beside)])
 
 
 def by_case(answers: pd.DataFrame) -> dict[int, dict[str, dict]]:
@@ -104,16 +80,23 @@ def by_case(answers: pd.DataFrame) -> dict[int, dict[str, dict]]:
     return found
 
 
-def _scores(row: object, said: Mapping[str, Mapping], names: Sequence[str], looks: Looks, beside: bool) -> str:
+def _scores(
+    row: object,
+    kind: KindPresentation,
+    said: Mapping[str, Mapping],
+    names: Sequence[str],
+    looks: Looks,
+    beside: bool,
+) -> str:
     """A line a model: what its kind of case has to tell, and the margin."""
-    columns = cases.columns(row, said[names[0]])
-    moved = row.kind in MOVED
+    columns = cases.columns(row, kind)
+    moved = kind.is_movement
     titles = ["Scores" if columns else "Model", *columns, "moved" if moved else "margin"]
     head = "".join(tag("th", title, scope="col") for title in titles)
     lines = []
     for name in names:
         answer = said[name]
-        icon, word, css = judged(row.kind, float(answer["margin"]))
+        icon, word, css = judged(kind, float(answer["margin"]))
         cells = "".join(tag("td", told(answer)) for told in columns.values())
         margin = abs(answer["margin"]) if moved or not answer["margin"] else answer["margin"]
         sign = "" if moved or not margin else "+"
@@ -176,10 +159,10 @@ def source(name: str, side: int) -> str:
         return ""
 
 
-def shots(row: object, mine: Mapping, side: int) -> str:
+def shots(row: object, kind: KindPresentation, mine: Mapping, side: int) -> str:
     """The pictures of a case, one beside the other, or a line that says why one cannot be shown."""
     found = []
-    for shot in cases.shots(row, mine):
+    for shot in cases.shots(row, kind, mine):
         data = source(shot.name, side)
         label = shot.label or row.texts[0]
         image = (

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from vlprobe.render.html.elements import in_step, marked, tag
 from vlprobe.render.words import named
+from vlprobe.types.presentation import KindPresentation, Presentation
 
-EDITED = {"flip": "Made wrong", "combined": "Reworded and made wrong", "paraphrase": "Reworded"}
-ROLES = {"original": "True caption", "same": "Means the same", "different": "Does not fit"}
 BEFORE = "Reworded, before it was made wrong"
 HIGHER = ' <span class="vp-higher">▲ scores higher</span>'
 HIGHEST = ' <span class="vp-higher">▲ highest</span>'
@@ -30,9 +29,9 @@ class Shot:
     wrong: bool = False
 
 
-def shots(row: object, mine: Mapping) -> list[Shot]:
+def shots(row: object, kind: KindPresentation, mine: Mapping) -> list[Shot]:
     """The pictures that stand above the texts of a case."""
-    if row.kind == "t2i":
+    if kind.body == "picture_search":
         wrong = bool(mine["top_altered"])
         own = json.loads(mine["top"])["path"] == row.images[0] if mine["top"].startswith("{") else False
         source = "made of the right one" if own else "made of another picture"
@@ -41,9 +40,9 @@ def shots(row: object, mine: Mapping) -> list[Shot]:
             Shot(row.images[0], f"The right picture: {_rank_text(mine)}"),
             Shot(mine["top"], f"{told} ({source})", wrong),
         ]
-    if row.kind == "pair":
+    if kind.body == "pair":
         return [Shot(name, f"Picture {place}") for place, name in enumerate(row.images, 1)]
-    if row.kind == "ranking":
+    if kind.body == "rankings":
         return []
     return [Shot(name) for name in row.images]
 
@@ -58,26 +57,29 @@ def _rank(mine: Mapping, name: str) -> str:
     return f"more than {int(mine['looked_up']):,}" if _unknown(mine[name]) else f"{int(mine[name]):,}"
 
 
-def body(row: object, mine: Mapping, picture: Callable[[str], str], everything: bool) -> list[str]:
+def body(
+    row: object, presentation: Presentation, mine: Mapping, picture: Callable[[str], str], everything: bool
+) -> list[str]:
     """The texts of a case and what the model made of them, as HTML.
 
     Args:
         row: The case.
+        presentation: Of its probe.
         mine: What the model said to it.
         picture: Gives the `src` of a small picture by its name.
         everything: All there is, for the details; else what a card has room for.
     """
-    if row.kind == "i2t" and "rank" in mine:
-        return _searched(row, mine, everything)
-    if row.kind == "t2i":
-        return [_text("Asked for", html.escape(row.texts[0]))]
-    if row.kind == "pair":
-        return _pair(row, mine["scores"])
-    if row.kind == "t2t":
-        return _triplet(row, mine)
-    if row.kind == "ranking":
-        return _rankings(row, mine, picture, everything)
-    return _captions(row, mine["scores"], everything)
+    kind = presentation.kind(row.kind)
+    bodies = {
+        "caption_search": lambda: _searched(row, mine, everything),
+        "picture_search": lambda: [_text("Asked for", html.escape(row.texts[0]))],
+        "pair": lambda: _pair(row, mine["scores"]),
+        "triplet": lambda: _triplet(row, mine),
+        "rankings": lambda: _rankings(row, mine, picture, everything),
+        "edit": lambda: _captions(row, presentation, mine["scores"], everything),
+        "captions": lambda: _captions(row, presentation, mine["scores"], everything),
+    }
+    return bodies[kind.body]()
 
 
 def _unknown(value: object) -> bool:
@@ -186,24 +188,26 @@ def _rankings(row: object, mine: Mapping, picture: Callable[[str], str], everyth
     return found
 
 
-def _captions(row: object, scores: Sequence[float], everything: bool) -> list[str]:
+def _captions(row: object, presentation: Presentation, scores: Sequence[float], everything: bool) -> list[str]:
     """The original, then other texts with what was changed: one on a card of an edit, all of them in the details."""
-    shown = len(row.texts) if everything else 2 if row.kind in EDITED else 4
-    scored = list(scores[:2] if row.kind in EDITED else scores) if aligned(row, scores) else []
+    kind = presentation.kind(row.kind)
+    edited = kind.body == "edit"
+    shown = len(row.texts) if everything else 2 if edited else 4
+    scored = list(scores[:2] if edited else scores) if aligned(row, scores) else []
     highest = max(scored, default=0.0) if len(set(scored)) > 1 else None
     found = []
     for place, (text, role) in enumerate(zip(row.texts[:shown], row.roles[:shown], strict=True)):
-        label = ROLES[role]
-        if place and row.kind in EDITED:
-            label = f"{EDITED[row.kind]}: {named(row.subtype).lower()}" if place == 1 else BEFORE
-        elif row.kind not in EDITED and place < len(scored):
+        label = presentation.role_labels[role]
+        if place and edited:
+            label = f"{kind.edit_label}: {named(row.subtype).lower()}" if place == 1 else BEFORE
+        elif not edited and place < len(scored):
             label = f"{label} · {scored[place]:.3f}"
         chip = ""
         if place < len(scored) and scored[place] == highest:
             chip = HIGHER if len(scored) == 2 else HIGHEST
-        against = row.texts[1] if len(row.texts) == 2 or row.kind in EDITED else text
+        against = row.texts[1] if len(row.texts) == 2 or edited else text
         marked = diff(text, against)[0] if place == 0 else diff(row.texts[0], text)[1]
-        if role == "same" and row.kind not in EDITED:
+        if role == "same" and not edited:
             marked = html.escape(text)
         found.append(_text(label, marked, chip))
     return found
@@ -214,17 +218,16 @@ def aligned(row: object, scores: Sequence[float]) -> bool:
     return len(row.images) == 1 and len(scores) == len(row.texts)
 
 
-def columns(row: object, mine: Mapping) -> dict[str, Callable[[Mapping], str]]:
+def columns(row: object, kind: KindPresentation) -> dict[str, Callable[[Mapping], str]]:
     """What the table of models says beside the margin, by heading."""
-    if row.kind in EDITED or (len(row.texts) == 2 and row.kind in ("foil", "i2t-pair")):
-        second = "reworded" if row.kind == "paraphrase" else "wrong"
-        return {"true": lambda answer: _score(answer, 0), second: lambda answer: _score(answer, 1)}
-    if "rank" in mine:
+    if kind.body == "edit" or (kind.body == "captions" and len(row.texts) == 2):
+        return {"true": lambda answer: _score(answer, 0), kind.edit_column: lambda answer: _score(answer, 1)}
+    if kind.body in ("caption_search", "picture_search"):
         return {
             "rank": lambda answer: _rank(answer, "rank"),
             "clean": lambda answer: _rank(answer, "rank_clean"),
         }
-    if row.kind == "ranking":
+    if kind.body == "rankings":
         return {
             "top 10": lambda answer: _share(answer["local_10"]),
             "top 100": lambda answer: _share(answer["local_100"]),

@@ -11,9 +11,8 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, mark, table, tag
 from vlprobe.render.html.tables import explained
 from vlprobe.render.numbers import number, unit_of
-from vlprobe.render.words import AGREED, HEADLINES
+from vlprobe.render.words import AGREED, presentations
 from vlprobe.types import Metric
-from vlprobe.views.tradeoff import TRADE_OFFS
 
 CSS = {"better": "vp-held", "worse": "vp-fooled"}
 WORDS = {"better": "better", "worse": "worse", "differs": "different", "tied": "these are tied", "": "unknown"}
@@ -21,8 +20,7 @@ WORDS = {"better": "better", "worse": "worse", "differs": "different", "tied": "
 
 def main(probe: str) -> tuple[str, ...]:
     """The metrics that say most."""
-    down, ups = TRADE_OFFS.get(probe, ("", ()))
-    return HEADLINES.get(probe, tuple(filter(None, (*ups, down))))
+    return presentations()[probe].main_metrics
 
 
 def how_to_read(compared: pd.DataFrame) -> str:

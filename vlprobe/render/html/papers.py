@@ -11,7 +11,7 @@ import pandas as pd
 from vlprobe.render import numbers
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, mark, table, tag
-from vlprobe.render.words import MOVED
+from vlprobe.render.words import movement_kinds
 from vlprobe.types import Metric
 from vlprobe.views.papers import PaperTable
 from vlprobe.views.published import SOURCES
@@ -95,5 +95,5 @@ def _cell(cell: object, metric: Metric, notes: Mapping[str, int], bare: bool) ->
         return f'<td title="{text}">{value}<sup>{notes[cell.note]}</sup></td>'
     if math.isnan(cell.low):
         return f"<td>{value}</td>"
-    tied = f"<br>{cell.ties:,} tied" if cell.ties and not set(metric.kinds) <= set(MOVED) else ""
+    tied = f"<br>{cell.ties:,} tied" if cell.ties and not set(metric.kinds) <= movement_kinds() else ""
     return f"<td>{value}<br><small>{numbers.interval(cell.low, cell.high, unit).removesuffix(end)}{tied}</small></td>"

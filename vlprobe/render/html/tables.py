@@ -11,7 +11,7 @@ from vlprobe import views
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, mark, table, tag
-from vlprobe.render.words import MOVED
+from vlprobe.render.words import movement_kinds
 from vlprobe.types import Metric
 from vlprobe.views.leaders import Leader
 
@@ -38,7 +38,7 @@ def metrics(probe: str) -> dict[str, Metric]:
 def told(metric: Metric, unit: str, chance: float) -> str:
     """A metric's unit, which way is better and what guessing gets, in a line.
 
-    >>> told(views.metrics("lgip")["positive_rate"], "rate", 0.5)
+    >>> told(views.runs.metrics("lgip")["positive_rate"], "rate", 0.5)
     'in % · ↑ higher is better · guessing gets 50 %'
     """
     named = {"rate": "in %", "spread": "in spreads"}.get(unit, unit)
@@ -92,7 +92,7 @@ def headline(
         own = render_numbers.unit_of(metric, unit)
         first = explained(metric, own, chances[name], folded=False)
         best = leaders[name].models[0] if leaders[name].state == "leads" else ""
-        tells = not set(metric.kinds) <= set(MOVED)
+        tells = not set(metric.kinds) <= movement_kinds()
         row = "".join(_cell(cells.get((model, name)), own, model == best, tells) for model in models)
         rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{row}</tr>')
     return table("Headline numbers of each model", head, rows), unasked

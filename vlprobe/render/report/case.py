@@ -7,6 +7,7 @@ from vlprobe.render.charts.styles import styles
 from vlprobe.render.html import cards
 from vlprobe.render.html.elements import ordered, tag
 from vlprobe.render.report.page import page
+from vlprobe.render.words import presentations
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 
@@ -26,17 +27,18 @@ def case_page(store: Store, case_key: str, model: str, number: int, other: str =
     own = views.runs.runs_of(store, case_key).set_index("model")
     probe, looks = own["probe"].iloc[0], styles(views.runs.models(store))
     row = next(views.cases.questions(store, case_key, [number]).itertuples())
+    presentation = presentations()[probe]
     said = cards.by_case(views.cases.answers(store, case_key, [number]))[number]
     names = list(dict.fromkeys([model, *filter(None, [other]), *ordered(own.index)]))
     small = functools.partial(cards.source, side=SMALL)
     noted = next((one for one in annotations.read(store, case_key).said if one.case == number), None)
-    card = cards.card(row, said, names, looks, small, everything=True, beside=bool(other))
+    card = cards.card(row, presentation, said, names, looks, small, everything=True, beside=bool(other))
     return page(
         f"One case of {probe}",
         [
-            tag("p", cards.asked(probe, row.kind)),
+            tag("p", presentation.kind(row.kind).question),
             tag("p", f"The verdict is that of {model}.", class_="vp-quiet"),
-            f'<article class="vp-one-case">{cards.shots(row, said[model], LARGE)}',
+            f'<article class="vp-one-case">{cards.shots(row, presentation.kind(row.kind), said[model], LARGE)}',
             f'<div class="vp-card">{card}</div>',
             cards.chips(noted.tags, noted.note) if noted else "",
             "</article>",

@@ -16,15 +16,16 @@ from vlprobe.render.html import compare as html_compare
 from vlprobe.render.html.elements import breakable, mark, ordered, table, tag
 from vlprobe.render.report import figures
 from vlprobe.render.report.page import page
-from vlprobe.render.words import AGREED, MOVED, SENTENCES, named, order
+from vlprobe.render.words import AGREED, named, order, presentations
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric
+from vlprobe.types.presentation import Presentation
 from vlprobe.views.compare import compare
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaders import leaders
 from vlprobe.views.papers import chances, paper_tables, remade
-from vlprobe.views.tradeoff import TRADE_OFFS, trade_off
+from vlprobe.views.tradeoff import trade_off
 
 WORST = 4  # cases a model and kind of question
 NOTED = 40  # cases that people said something of
@@ -41,7 +42,7 @@ def report(store: Store, case_key: str) -> str:
     sets = views.runs.question_sets(store).set_index("case_key")
     told = sets.loc[case_key, "label"]
     body = [
-        f"<p>{_strong(SENTENCES.get(probe, ''))}</p>",
+        f"<p>{_strong(presentations()[probe].sentence)}</p>",
         *_models(runs, looks),
         *_numbers(store, case_key, list(runs.index), metrics, looks),
         *_figures(store, case_key, probe, metrics, looks),
@@ -105,10 +106,9 @@ def _numbers(store: Store, key: str, models: list[str], metrics: dict[str, Metri
 
 def _figures(store: Store, key: str, probe: str, metrics: dict[str, Metric], looks: Looks) -> list[str]:
     parts = [tag("h2", "In pictures")]
-    if probe in TRADE_OFFS:
-        down, ups = TRADE_OFFS[probe]
-        points = trade_off(store, key, ups[0])
-        parts.append(figures.scatter(points, metrics[down], metrics[ups[0]], "cosine", looks))
+    if sides := presentations()[probe].trade_off:
+        points = trade_off(store, key, sides.ups[0])
+        parts.append(figures.scatter(points, metrics[sides.down], metrics[sides.ups[0]], "cosine", looks))
         parts.append(_quiet("Left is steadier, up is more alert: the top left corner is ideal. Arms: 95 % intervals."))
     whole, split = views.estimates.estimates(store, key), views.estimates.estimates(store, key, "subtype")
     guessed = chances(store, key)
@@ -148,28 +148,35 @@ def _worst(store: Store, key: str, probe: str, models: list[str], looks: Looks) 
     """The first cases of each model and kind: what fools it most, or moves it most."""
     there = set(views.estimates.choices(store, key)["kind"])
     parts = [tag("h2", "The worst failures")]
-    for kind, words in views.runs.kinds(probe).items():
+    for kind, presentation in presentations()[probe].kinds.items():
         if kind not in there:
             continue
-        parts += [tag("h3", words), _quiet(cards.asked(probe, kind))]
-        if kind in cards.LEGENDS:
-            parts.append(_quiet(cards.LEGENDS[kind]))
+        parts += [tag("h3", presentation.label), _quiet(presentation.question)]
+        if presentation.legend:
+            parts.append(_quiet(presentation.legend))
         for model in models:
-            chosen = Filter(model, kind, outcome="all" if kind in MOVED else "fooled")
+            chosen = Filter(model, kind, outcome="all" if presentation.is_movement else "fooled")
             counts = views.cases.outcomes(store, key, chosen)
             found, _ = views.cases.failures(store, key, chosen, 1, WORST)
-            if kind in MOVED:
+            if presentation.is_movement:
                 told = f"{counts['all']:,} cases; what moved most."
             else:
                 share = f" ({100 * counts['fooled'] / counts['all']:.1f} %)" if counts["all"] else ""
                 told = f"fooled {counts['fooled']:,} times of {counts['all']:,}{share}."
             parts.append(f"<p>{mark(looks[model])} <strong>{breakable(model)}</strong>: {told}</p>")
-            parts.append(_cards(store, key, found, [model, *(name for name in models if name != model)], looks, {}))
+            names = [model, *(name for name in models if name != model)]
+            parts.append(_cards(store, key, presentations()[probe], found, names, looks, {}))
     return parts
 
 
 def _cards(
-    store: Store, key: str, found: pd.DataFrame, names: list[str], looks: Looks, said: dict[int, annotations.Annotation]
+    store: Store,
+    key: str,
+    presentation: Presentation,
+    found: pd.DataFrame,
+    names: list[str],
+    looks: Looks,
+    said: dict[int, annotations.Annotation],
 ) -> str:
     """A grid of cases; the verdict is the first model's."""
     if found.empty:
@@ -179,11 +186,11 @@ def _cards(
     shown = []
     for row in found.itertuples():
         own = answers[row.case]
-        card = cards.card(row, own, names, looks, small)
+        card = cards.card(row, presentation, own, names, looks, small)
         noted = cards.chips(said[row.case].tags, said[row.case].note) if row.case in said else ""
-        pictures = cards.shots(row, own[names[0]], LARGE)
+        pictures = cards.shots(row, presentation.kind(row.kind), own[names[0]], LARGE)
         shown.append(f'<article>{pictures}<div class="vp-card">{card}</div>{noted}</article>')
-    wide = " vp-wide" if found["kind"].isin(["pair", "t2i", "ranking"]).any() else ""
+    wide = " vp-wide" if any(presentation.kind(kind).wide for kind in found["kind"].unique()) else ""
     return f'<div class="vp-grid{wide}">{"".join(shown)}</div>'
 
 
@@ -197,7 +204,7 @@ def _noted(store: Store, key: str, probe: str, models: list[str], looks: Looks) 
     parts = [tag("h2", "What people noted"), _quiet(f"{len(known.said):,} cases have tags or a note.{more}")]
     if known.damaged:
         parts.append(_quiet(f"Damaged, and left out: {'; '.join(known.damaged)}."))
-    return [*parts, _cards(store, key, found, models, looks, first)]
+    return [*parts, _cards(store, key, presentations()[probe], found, models, looks, first)]
 
 
 def _published(store: Store, key: str, probe: str, metrics: dict[str, Metric], looks: Looks) -> list[str]:

@@ -1,0 +1,79 @@
+"""What a probe says about itself is complete, and enough to show it: no page knows a probe by name."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from vlprobe import registry
+from vlprobe.render import words
+from vlprobe.render.html import cards
+from vlprobe.types.presentation import KindPresentation, Presentation
+
+PROBES = registry.names("probes")
+ROOT = Path(__file__).resolve().parents[2] / "vlprobe"
+CARD_FILES = ["render/words.py", "render/html/cards.py", "render/html/cases.py", "dashboard/cards.py"]
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_every_kind_of_case_has_its_words(probe: str):
+    loaded = registry.load_probe(probe)
+    presentation = loaded.presentation
+    judged_kinds = {kind for metric in loaded.metrics for kind in metric.kinds}
+    assert judged_kinds == presentation.kinds.keys() == loaded.kinds.keys()
+    for kind in presentation.kinds.values():
+        assert kind.label and kind.question.endswith(".")
+        assert bool(kind.summary) is kind.is_movement
+        assert bool(kind.edit_label) is (kind.body == "edit")
+        assert "{" not in kind.summary.format(n_cases=1, n_tied=0, model="demo")
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_the_main_metrics_exist_and_have_a_direction(probe: str):
+    loaded = registry.load_probe(probe)
+    metrics = {metric.name: metric for metric in loaded.metrics}
+    presentation = loaded.presentation
+    assert presentation.main_metrics
+    assert all(metrics[name].direction != "none" for name in presentation.main_metrics)
+    assert {metrics[name].unit for name in presentation.headlines} <= {"rate"}
+    assert set(presentation.retrieval_metrics) <= metrics.keys()
+    if presentation.trade_off:
+        assert metrics[presentation.trade_off.down].direction == "down"
+        assert {metrics[name].direction for name in presentation.trade_off.ups} == {"up"}
+
+
+def test_probes_have_positions_of_their_own_and_agree_on_the_words_of_stored_names():
+    every = [registry.load_probe(probe).presentation for probe in PROBES]
+    assert len({presentation.position for presentation in every}) == len(every)
+    labels = {label for presentation in every for label in presentation.value_labels.items()}
+    assert len(labels) == len({name for name, _ in labels})
+
+
+def test_a_probe_that_nobody_has_heard_of_is_shown_by_what_it_says(monkeypatch):
+    kind = KindPresentation(label="A sound against a caption", question="The true caption should score higher.")
+    presentation = Presentation(
+        title="Sounds",
+        position=9,
+        sentence="Hears.",
+        kinds={"sound": kind},
+        subtype_label="Kind of sound",
+        value_labels={"dog-bark": "A bark"},
+    )
+    monkeypatch.setattr(words, "presentations", lambda: {"sounds": presentation})
+    words._value_labels.cache_clear()
+    try:
+        assert words.named("dog-bark") == "A bark"
+    finally:
+        words._value_labels.cache_clear()
+    assert words.by_words("sounds", "subtype") == "Kind of sound"
+    assert "Fooled" in cards.verdict(presentation.kind("sound"), -0.25)
+    assert presentation.kind("unheard").label == "unheard"
+
+
+@pytest.mark.parametrize("name", CARD_FILES)
+def test_what_draws_cards_names_no_probe_and_no_kind(name: str):
+    tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+    literals = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    bodies = {"pair"}  # a body that has the name of a kind
+    kinds = {kind for probe in PROBES for kind in registry.load_probe(probe).kinds}
+    assert not literals & ({*PROBES, *kinds} - bodies)

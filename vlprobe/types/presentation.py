@@ -1,0 +1,102 @@
+"""How a probe is shown: its sentence, its headline metrics, and how a card reports each kind of its cases.
+
+Texts and names alone: what draws a card or a page is found by these, and no page names a probe or a kind.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+# What a card shows below its verdict:
+#   captions         one picture and its texts, each with its score
+#   edit             one picture, its caption and the edited caption
+#   caption_search   a picture and the caption that it ranks first among its own and altered ones
+#   picture_search   a caption, its picture and the mixed picture that it ranks first
+#   pair             two pictures, two captions and their four scores
+#   triplet          three texts and their three cosines
+#   rankings         the pictures that each wording of a query ranks first
+CardBody = Literal["captions", "edit", "caption_search", "picture_search", "pair", "triplet", "rankings"]
+
+ROLE_LABELS: Mapping[str, str] = MappingProxyType(
+    {"original": "True caption", "same": "Means the same", "different": "Does not fit"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictWords:
+    """What a case is called by the sign of its margin."""
+
+    positive: str = "Held"
+    negative: str = "Fooled"
+    zero: str = "Tied"
+    zero_margin: str = "equal scores"  # in place of the size of a margin of 0
+
+
+MOVEMENT_WORDS = VerdictWords(positive="Moved", negative="Moved", zero="Stayed", zero_margin="not at all")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindPresentation:
+    """How the cases of one kind are shown.
+
+    Where the margin is minus how far a score or a ranking moved, 0 is best, no case is fooled, and `summary` has a
+    sentence of its own.
+    """
+
+    label: str  # what is asked, in plain words
+    question: str = ""  # what should win against what, a sentence
+    body: CardBody = "captions"
+    is_movement: bool = False  # the margin is minus how far something moved
+    verdict_words: VerdictWords = VerdictWords()
+    edit_label: str = ""  # above the edited caption, of an `edit`
+    edit_column: str = "wrong"  # heading of the edited caption's score
+    legend: str = ""  # how to read a card, where it does not explain itself
+    summary: str = ""  # Markdown with {n_cases}, {n_tied} and {model}; "" for the share of fooled cases
+    several_comparisons: bool = False  # the margin is that of the worst of several comparisons
+
+    @property
+    def wide(self) -> bool:
+        """Whether a card has several pictures beside each other."""
+        return self.body in ("pair", "picture_search", "rankings")
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOff:
+    """Two things that a model should have at once, each as a metric of the probe."""
+
+    down: str  # the metric that should be low
+    ups: tuple[str, ...]  # the metrics that should be high, each an alternative
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presentation:
+    """All that is specific to one probe in what pages, reports and the command line show."""
+
+    title: str  # the probe in a list of probes
+    position: int  # place in such a list
+    sentence: str  # Markdown: what the probe shows and which way is better, for readers who know no paper
+    kinds: Mapping[str, KindPresentation]  # the first is shown first
+    headlines: tuple[str, ...] = ()  # the two to four metrics that say most: rates with one direction
+    trade_off: TradeOff | None = None
+    retrieval_metrics: tuple[str, ...] = ()  # plain recall, which fine-tuning easily loses
+    subtype_label: str = "Type of edit"  # what the column `subtype` divides cases by
+    value_labels: Mapping[str, str] = field(default_factory=dict)  # stored names of subtypes and strengths, in words
+    value_order: tuple[str, ...] = ()  # stored names that have an order of their own
+    role_labels: Mapping[str, str] = field(default_factory=lambda: ROLE_LABELS)
+
+    @property
+    def main_metrics(self) -> tuple[str, ...]:
+        """The headline metrics; without any, the two sides of the trade-off."""
+        if self.headlines or self.trade_off is None:
+            return self.headlines
+        return (*self.trade_off.ups, self.trade_off.down)
+
+    @property
+    def is_movement(self) -> bool:
+        """Whether no case of the probe can be fooled, since all margins say how far something moved."""
+        return all(kind.is_movement for kind in self.kinds.values())
+
+    def kind(self, name: str) -> KindPresentation:
+        """How cases of a kind are shown; one that the probe does not have is shown as plain captions."""
+        return self.kinds.get(name) or KindPresentation(label=name)
