@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import make_tiny
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
+from vlprobe.probes.fit import score_type
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import cases as scoring_cases
@@ -225,7 +226,7 @@ def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(p
     rows = store.run(manifest["key"]).table("scores").to_pylist()
     cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
     encoder = Encoder(model)
-    assert scoring_cases.score_type(model, registry.load_probe(probe)) == "logit + cosine"
+    assert score_type(model, registry.load_probe(probe)) == "logit + cosine"
     if probe == "prsm":
         assert len(rows) == len(cases) and not any(np.isnan(row["margin"]) for row in rows)
         return

@@ -7,8 +7,6 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from vlprobe import registry
-from vlprobe.errors import InvalidInput
 from vlprobe.models import controls
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring.encoder import Encoder
@@ -109,26 +107,6 @@ def test_a_model_that_looks_at_pairs_scores_them_and_compares_no_texts(cases):
     assert [len(row) for row in found["scores"].to_pylist()] == [3, 4]
     assert found["scores"][0].as_py() == pytest.approx([0.01, 0.01, 0.01])
     assert np.isnan([score for row in found["text_scores"].to_pylist() for score in row]).all()
-
-
-@pytest.mark.parametrize("probe", registry.names("probes"))
-def test_a_probe_refuses_what_cannot_answer_it_and_nothing_else(probe):
-    probe = registry.load_probe(probe)
-    scoring_cases.refuse_unfit(controls.load("control:random"), probe)
-    refuses = {"lgip": [TextsOnly], "eqben": [TextsOnly], "visla": []}.get(probe.name, [TextsOnly, PairsOnly])
-    for kind in (TextsOnly, PairsOnly):
-        if kind in refuses:
-            with pytest.raises(InvalidInput, match=f"Probe '{probe.name}' (needs|searches)"):
-                scoring_cases.refuse_unfit(kind(), probe)
-        else:
-            scoring_cases.refuse_unfit(kind(), probe)
-
-
-def test_what_a_score_is_depends_on_the_model_and_on_whether_a_gallery_is_ranked():
-    lgip, rococo = registry.load_probe("lgip"), registry.load_probe("rococo")
-    assert scoring_cases.score_type(controls.load("control:random"), rococo) == "cosine"
-    assert scoring_cases.score_type(PairsOnly(), lgip) == "probability"
-    assert scoring_cases.score_type(PairsOnly(), rococo) == "logit + cosine"
 
 
 def test_an_edit_that_the_tokenizer_undoes_is_erased_and_others_are_not(cases):

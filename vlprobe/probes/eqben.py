@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from vlprobe.metrics import pairs
+from vlprobe.probes.fit import check_fit, score_type
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run
@@ -85,9 +86,9 @@ class EqBen(Probe):
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
         """The smallest of the differences that should be positive; what a generative model says of both orders."""
-        scoring_cases.refuse_unfit(encoder.model, self)
+        check_fit(encoder.model, self)
         score = scoring_cases.case_scorer(encoder, _margins)
-        probability = scoring_cases.score_type(encoder.model, self) == "probability"
+        probability = score_type(encoder.model, self) == "probability"
 
         def scored(cases: pa.Table) -> pa.Table:
             table = score(cases).append_column("probability", pa.array(np.full(len(cases), probability)))

@@ -15,6 +15,7 @@ import pandas as pd
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import pairwise
 from vlprobe.perturb import lgip, lgip_format
+from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
@@ -153,7 +154,7 @@ class Lgip(Probe):
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
         """Similarity of the original minus that of the edit; for a paraphrase, minus how far it moved."""
-        scoring_cases.refuse_unfit(encoder.model, self)
+        check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:

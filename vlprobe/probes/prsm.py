@@ -19,6 +19,7 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import ranking
 from vlprobe.perturb import lgip
+from vlprobe.probes.fit import check_fit
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
 from vlprobe.scoring.gallery import Gallery
@@ -119,7 +120,7 @@ class Prsm(Probe):
         That of the first 100, or of 10 where the gallery has or an approximate search looks up fewer than that; in a
         gallery too small for these it is how far the rank correlation does.
         """
-        scoring_cases.refuse_unfit(encoder.model, self)
+        check_fit(encoder.model, self)
         name, group = str(run.options["gallery"]), str(run.options["group"])
         shown = registry.load_dataset(name, cache).items if name else items
         candidates = [item for item in shown if item.image]

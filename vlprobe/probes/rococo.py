@@ -22,6 +22,7 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import retrieval
 from vlprobe.perturb import influence, mix, substitution
+from vlprobe.probes.fit import check_fit
 from vlprobe.probes.rococo_galleries import (
     RELEASED,
     PictureGalleries,
@@ -216,7 +217,7 @@ class Rococo(Probe):
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
         """Ranks in both galleries; the margin is the right candidate's similarity minus the best altered one's."""
-        scoring_cases.refuse_unfit(encoder.model, self)
+        check_fit(encoder.model, self)
         shown = [item for item in items if item.image]
         code = {item.id: number for number, item in enumerate(shown)}
         k = int(run.options.get("approximate", 0))

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from vlprobe import __version__
 from vlprobe.metrics.judge import Judge
+from vlprobe.probes.fit import score_type
 from vlprobe.runs import executor, questions
 from vlprobe.runs.executor import Executor, Part
 from vlprobe.scoring import cases as scoring_cases
@@ -51,7 +52,7 @@ def answer(by: Executor) -> None:
         "n_units": answers.n_units,
         "spread": spread,
         "note": "; ".join(filter(None, [getattr(model, "note", ""), answers.note])),
-        "score_type": scoring_cases.score_type(model, probe),
+        "score_type": score_type(model, probe),
         "erased": erased,
         "version": __version__,
         "seconds": round(time.monotonic() - started, 3),

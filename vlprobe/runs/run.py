@@ -13,13 +13,13 @@ from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen
 from vlprobe.models.doctor import examine as doctor_examine
+from vlprobe.probes.fit import check_fit
 from vlprobe.runs import ray_pool
 from vlprobe.runs.answers import answer
 from vlprobe.runs.executor import LocalExecutor
 from vlprobe.runs.questions import ask
 from vlprobe.runs.ray_executor import RayExecutor
 from vlprobe.runs.request import Progress, Request
-from vlprobe.scoring import cases
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.store import Store
@@ -141,7 +141,7 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
     for name in request.models:
         progress.update(f"Loading {name}", 0, 1)
         model = registry.load_model(name, device, request.precision)
-        cases.refuse_unfit(model, probe)
+        check_fit(model, probe)
         run = plan(model, dataset, probe, options, request)
         if unwritable:
             if not store.run(run.key).complete:

@@ -7,34 +7,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe.errors import InvalidInput
-from vlprobe.types import DualEncoder, Encoder, PairScorer, Picture, Probe, TextEncoder
+from vlprobe.types import Encoder, Picture
 
 Scorer = Callable[[pa.Table], pa.Table]
-
-
-def score_type(model: TextEncoder | DualEncoder | PairScorer, probe: Probe) -> str:
-    """What a score of this model is here: "cosine", or what a model that looks at pairs says of its own.
-
-    A gallery is short-listed by cosine and ranked by the head's logit beside it.
-    """
-    own = getattr(model, "score_type", "cosine")
-    return "logit + cosine" if own != "cosine" and probe.needs == "gallery" else own
-
-
-def refuse_unfit(model: TextEncoder | DualEncoder | PairScorer, probe: Probe) -> None:
-    """Raises InvalidInput where the probe `needs` "pictures" or a "gallery" to search and the model cannot."""
-    sees, looks = hasattr(model, "encode_images"), hasattr(model, "match")
-    if probe.needs and not sees and not looks:
-        raise InvalidInput(
-            f"Probe '{probe.name}' needs a model that sees pictures, and '{model.name}' is a text encoder. "
-            "Choose another model, or the probe visla, where texts are compared with texts."
-        )
-    if probe.needs == "gallery" and not (sees and hasattr(model, "encode_texts")):
-        raise InvalidInput(
-            f"Probe '{probe.name}' searches a gallery, and '{model.name}' has no embeddings to search with: it looks "
-            "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2), or another probe."
-        )
 
 
 def matcher(
