@@ -16,7 +16,7 @@ from types import ModuleType
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_name
-from vlprobe.types import Dataset, DualEncoder, Probe
+from vlprobe.types import Dataset, Model, Probe
 
 
 @functools.cache
@@ -76,7 +76,7 @@ def load_dataset(name: str, cache: Path) -> Dataset:
     return _family("datasets", name).load(name, cache)
 
 
-def load_model(name: str, device: str = "auto", precision: str = "fp32") -> DualEncoder:
+def load_model(name: str, device: str = "auto", precision: str = "fp32") -> Model:
     """The model of that name, its weights loaded and frozen. Raises NotFound or InvalidInput."""
     _refuse_bytes(name)
     refuse_name(name)

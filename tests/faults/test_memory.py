@@ -12,7 +12,7 @@ from vlprobe import registry
 from vlprobe.datasets.world.words import vocabulary
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring.encoder import Encoder
-from vlprobe.types import Picture
+from vlprobe.types import Capabilities, PairScorer, Picture
 
 CPU = "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate"
 ERRORS = {
@@ -89,10 +89,11 @@ def test_any_other_error_of_a_model_stays_what_it_is(shown):
         Encoder(Small("control:random", 0, RuntimeError("size mismatch"))).images(shown)
 
 
-class Heads:
+class Heads(PairScorer):
     """A model that looks at pairs, with memory for two pictures or three pairs."""
 
-    name, digest, score_type = "heads", "0" * 32, "logit"
+    name, digest = "heads", "0" * 32
+    capabilities = Capabilities(scores_pairs=True, score_type="logit")
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
         return np.asarray(image, dtype=np.float32)

@@ -60,7 +60,7 @@ def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, m
         # a byte a token: what begins with a blank begins both answers
         yes, no = (sum(float(said[tokenizer.convert_tokens_to_ids(one)]) for one in pair) for pair in ("Yy", "Nn"))
         assert found[row] == pytest.approx(yes / (yes + no), abs=1e-5)
-    assert model.score_type == "probability" and "Answer yes or no." in model.note
+    assert model.capabilities.score_type == "probability" and "Answer yes or no." in model.note
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -93,7 +93,7 @@ def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, made):
         assert logits[row] == pytest.approx(float(own[-1]), abs=2e-6)
         expected = float(own[0]) if kind == "vilt" else float(own.softmax(dim=0)[1])
         assert found[row] == pytest.approx(expected, abs=1e-6)
-    assert model.score_type == ("logit" if kind == "vilt" else "probability")
+    assert model.capabilities.score_type == ("logit" if kind == "vilt" else "probability")
 
 
 @pytest.mark.parametrize("kind", ["blip", "blip-2"])
@@ -103,7 +103,7 @@ def test_the_similarity_that_short_lists_is_that_of_transformers(kind, made):
     left = model.encode_images(np.stack([model.preprocess(image) for image in images]))
     right = model.encode_texts(model.tokenize(TEXTS))
     found = gallery.products(left, right)
-    assert right.shape[1] == model.dim and left.shape[1] == getattr(model, "image_dim", model.dim)
+    assert (right.shape[1], left.shape[1]) == (model.capabilities.dim, model.capabilities.image_dim)
     for row, (image, text) in enumerate(zip(images, TEXTS, strict=True)):
         assert found[row, row] == pytest.approx(float(forward(kind, folder, image, text, itm=False)[0, 0]), abs=1e-6)
     np.testing.assert_array_equal(gallery.products(right, left), found.T)

@@ -16,7 +16,7 @@ from vlprobe.runs import playground
 from vlprobe.runs.playground import Player
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring.encoder import Encoder
-from vlprobe.types import Picture, PictureEdit
+from vlprobe.types import Capabilities, DualEncoder, PairScorer, Picture, PictureEdit
 
 CAPTION = "Four purple cats floating above four green boats."
 
@@ -33,13 +33,17 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-class Counting:
+class Counting(DualEncoder):
     """A model that says how many texts and pictures it was given."""
 
     def __init__(self, model) -> None:
-        self.model, self.name, self.dim = model, model.name, model.dim
+        self.model, self.name = model, model.name
         self.texts = self.images = 0
         self.preprocess, self.tokenize = model.preprocess, model.tokenize
+
+    @property
+    def capabilities(self):
+        return self.model.capabilities
 
     def encode_texts(self, tokens):
         self.texts += len(tokens)
@@ -50,10 +54,11 @@ class Counting:
         return self.model.encode_images(pixels)
 
 
-class Pairs:
+class Pairs(PairScorer):
     """A model that looks at pairs: the score is a picture's brightness over the number of words."""
 
-    name, score_type = "pairs", "probability"
+    name = "pairs"
+    capabilities = Capabilities(scores_pairs=True, score_type="probability")
 
     def __init__(self) -> None:
         self.matched = 0
@@ -168,7 +173,7 @@ def test_words_that_a_model_never_learned_are_one_to_it_in_every_batch(softmax: 
 
 def test_a_model_of_texts_alone_compares_texts(softmax: Player, scene: Path):
     class Texts:
-        name, dim = "texts", softmax.model.dim
+        name, capabilities = "texts", Capabilities(embeds_texts=True, dim=softmax.model.dim)
         tokenize, encode_texts = softmax.model.tokenize, softmax.model.encode_texts
 
     canvas = playground.uploaded(scene.read_bytes(), "cats.png")
@@ -192,7 +197,7 @@ def test_a_model_that_looks_at_pairs_is_asked_once_for_each():
 
 def test_the_best_of_several_vectors_is_a_pictures_score():
     class Several:
-        name, dim, image_dim = "several", 2, 4
+        name, capabilities = "several", Capabilities(embeds_texts=True, embeds_images=True, dim=2, image_dim=4)
         preprocess = staticmethod(lambda image: np.zeros(1))
         encode_images = staticmethod(lambda pixels: np.tile(np.float32([1, 0, 0.6, 0.8]), (len(pixels), 1)))
         tokenize = staticmethod(lambda texts: np.array([[len(text)] for text in texts]))

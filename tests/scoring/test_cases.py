@@ -10,22 +10,25 @@ from PIL import Image
 from vlprobe.models import controls
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring.encoder import Encoder
-from vlprobe.types import Picture
+from vlprobe.types import Capabilities, PairScorer, Picture, TextEncoder
 
 
-class TextsOnly:
+class TextsOnly(TextEncoder):
     """A control that sees no pictures."""
+
+    capabilities = Capabilities(embeds_texts=True, dim=controls.ControlEncoder.dim)
 
     def __init__(self) -> None:
         self._model = controls.load("control:random")
-        self.name, self.digest, self.dim = "texts", self._model.digest, self._model.dim
+        self.name, self.digest = "texts", self._model.digest
         self.tokenize, self.encode_texts = self._model.tokenize, self._model.encode_texts
 
 
-class PairsOnly:
+class PairsOnly(PairScorer):
     """A control that looks at pairs: the score is the length of the text over that of the longest."""
 
-    name, digest, score_type = "pairs", "d" * 32, "probability"
+    name, digest = "pairs", "d" * 32
+    capabilities = Capabilities(scores_pairs=True, score_type="probability")
 
     def preprocess(self, image):
         return np.asarray(image)

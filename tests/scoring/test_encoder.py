@@ -13,10 +13,10 @@ from vlprobe.scoring import encoder as scoring_encoder
 from vlprobe.scoring import vectors as scoring_vectors
 from vlprobe.scoring.encoder import Encoder
 from vlprobe.scoring.vectors import Vectors
-from vlprobe.types import Picture
+from vlprobe.types import DualEncoder, Picture
 
 
-class Counted:
+class Counted(DualEncoder):
     """A control model that keeps count of what it was asked to encode, but for what only fills a batch."""
 
     def __init__(self, name: str = "control:random") -> None:
@@ -24,6 +24,10 @@ class Counted:
         self.name, self.digest, self.dim = self._model.name, self._model.digest, self._model.dim
         self.preprocess = self._model.preprocess
         self.n_texts = self.n_images = 0
+
+    @property
+    def capabilities(self):
+        return self._model.capabilities
 
     def tokenize(self, texts):
         return self._model.tokenize([text.lower() for text in texts])  # like CLIP's, this tokenizer folds case

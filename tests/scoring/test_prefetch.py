@@ -10,7 +10,7 @@ from PIL import Image
 
 from vlprobe.scoring.encoder import Encoder
 from vlprobe.scoring.prefetch import Prefetcher, pipelined
-from vlprobe.types import Picture
+from vlprobe.types import Capabilities, DualEncoder, Picture
 
 PATIENCE = 20  # seconds after which what should have happened has not
 
@@ -67,10 +67,11 @@ def test_things_are_made_ahead_in_order_and_only_so_many():
     ahead.close()
 
 
-class Blind:
+class Blind(DualEncoder):
     """A dual encoder whose pictures are sized by their file."""
 
-    name, digest, dim = "blind", "b" * 32, 4
+    name, digest = "blind", "b" * 32
+    capabilities = Capabilities(embeds_texts=True, embeds_images=True, dim=4, image_dim=4)
 
     def __init__(self) -> None:
         self.opened = threading.Event()

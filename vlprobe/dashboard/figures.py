@@ -299,7 +299,8 @@ def _encoder(name: str, does: str, what: str) -> Player | None:
         quiet(str(error))
         return None
     ready.add(name)
-    if not hasattr(player.model, does):
+    capabilities = player.model.capabilities
+    if not {"encode_texts": capabilities.embeds_texts, "encode_images": capabilities.embeds_images}[does]:
         quiet(f"{name} gives no embeddings of {what}, so nothing can be said of their parts. Choose another model.")
         return None
     return player

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vlprobe.errors import NotFound
+from vlprobe.types import Capabilities, DualEncoder
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -40,8 +41,8 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "ControlEn
     return ControlEncoder(name.partition(":")[2])
 
 
-class ControlEncoder:
-    """A DualEncoder that sees only whether two inputs are the same."""
+class ControlEncoder(DualEncoder):
+    """A model that sees only whether two inputs are the same."""
 
     dim = 64
 
@@ -50,6 +51,11 @@ class ControlEncoder:
         self.note = NOTES[kind]
         self.digest = hashlib.blake2b(f"{self.name} version 1".encode(), digest_size=16).hexdigest()
         self._kind = kind
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Embeddings of both sides."""
+        return Capabilities(embeds_texts=True, embeds_images=True, dim=self.dim, image_dim=self.dim)
 
     def facts(self) -> dict[str, str]:
         """Controls have neither weights nor a tokenizer."""

@@ -13,6 +13,7 @@ from PIL import Image
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
 from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
+from vlprobe.types import Capabilities, SideBySideMatcher
 
 if TYPE_CHECKING:
     import torch
@@ -67,8 +68,8 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator
         return Generator(name, model, processor, config, device, precision)
 
 
-class Generator:
-    """A PairScorer that is asked in words, one question at a time: neighbours in a batch cannot move an answer.
+class Generator(SideBySideMatcher):
+    """A model that is asked in words, one question at a time: neighbours in a batch cannot move an answer.
 
     Args:
         name: What the user typed.
@@ -81,8 +82,6 @@ class Generator:
     Raises:
         InvalidInput: it has no chat template, or its answers do not begin with different tokens.
     """
-
-    score_type = "probability"
 
     def __init__(
         self, name: str, model: "torch.nn.Module", processor: object, config: dict, device: str, precision: str
@@ -104,6 +103,17 @@ class Generator:
         self._model = model.to(device)
         self.note = f"asked: {QUESTION.format('...')}"
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """Scores of pairs, and which caption belongs to which side."""
+        return Capabilities(
+            scores_pairs=True,
+            matches_side_by_side=True,
+            score_type="probability",
+            device=self.device,
+            precision=self.precision,
+        )
+
     def facts(self) -> dict[str, str]:
         """What was built, in words."""
         return hub.facts(self._model, self._processor.tokenizer, self._processor.image_processor)
@@ -120,24 +130,24 @@ class Generator:
         """Texts to int64 of shape (n, columns), a character a number: the whole question is tokenized when asked."""
         return frozen.padded([[ord(letter) for letter in text] for text in texts])
 
-    def match(self, seen: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+    def match(self, encoded: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
         """Probability of yes against no, or its log-odds, float32 of shape (n,)."""
         texts = ["".join(map(chr, row[row != frozen.PAD])) for row in tokens]
         odds = [
             self._log_odds(Image.fromarray(pixels), QUESTION.format(text), self._yes_no)
-            for pixels, text in zip(seen, texts, strict=True)
+            for pixels, text in zip(encoded, texts, strict=True)
         ]
         found = np.array(odds, dtype=np.float64)
         return (found if logits else 1 / (1 + np.exp(-found))).astype(np.float32)
 
-    def first_is_left(self, left: Image.Image, right: Image.Image, one: str, two: str) -> float:
-        """Probability that it matches caption one to the left of two pictures side by side, 0 to 1.
+    def first_is_left(self, left: Image.Image, right: Image.Image, caption_a: str, caption_b: str) -> float:
+        """Probability that it matches the first caption to the left of two pictures side by side, 0 to 1.
 
         Args:
             left: A picture.
             right: A picture, scaled to the height of the first.
-            one: The caption that is named first.
-            two: The caption that is named second.
+            caption_a: The caption that is named first.
+            caption_b: The caption that is named second.
 
         Source: EqBen, section 5.5. The question is the paper's; the answer is not read by people but is the
         probability of "1" against "2" as its first word.
@@ -146,7 +156,7 @@ class Generator:
         both = Image.new("RGB", (left.width + width, left.height))
         both.paste(left, (0, 0))
         both.paste(right.resize((width, left.height), Image.Resampling.BICUBIC), (left.width, 0))
-        odds = self._log_odds(both, MATCHING.format(one, two), self._one_two)
+        odds = self._log_odds(both, MATCHING.format(caption_a, caption_b), self._one_two)
         return float(1 / (1 + np.exp(-odds)))
 
     def _prompt(self, question: str) -> str:

@@ -5,8 +5,9 @@ embed both sides, which is what a gallery is short-listed by; ViLT gives a logit
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from PIL import Image
@@ -14,6 +15,7 @@ from PIL import Image
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
 from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
+from vlprobe.types import Capabilities, DualEncoder, PairScorer
 
 if TYPE_CHECKING:
     import torch
@@ -57,12 +59,12 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "ItmHead":
     return head
 
 
-class ItmHead:
-    """A PairScorer of transformers, frozen: what the three heads share."""
+class ItmHead(PairScorer):
+    """A head of transformers, frozen: what the three heads share."""
 
     architecture: str  # class of transformers
     context: int  # tokens of a text, as in the released evaluation
-    score_type = "probability"
+    score_type: Literal["probability", "logit"] = "probability"
 
     def __init__(
         self, name: str, folder: Path, model: "torch.nn.Module", config: dict, device: str, precision: str
@@ -77,6 +79,11 @@ class ItmHead:
         }
         self.digest = frozen.digest(said, model)
         self._model = model.to(device)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Scores of pairs."""
+        return Capabilities(scores_pairs=True, score_type=self.score_type, device=self.device, precision=self.precision)
 
     def facts(self) -> dict[str, str]:
         """What was built, in words."""
@@ -100,10 +107,18 @@ class ItmHead:
         return ids.masked_fill(~there, self._tokenizer.pad_token_id), there.long()
 
 
-class _TwoSided(ItmHead):
+class _TwoSided(ItmHead, DualEncoder):
     """A head with embeddings of each side beside it."""
 
     dim: int
+    image_dim: int
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Scores of pairs, and embeddings of both sides."""
+        return replace(
+            super().capabilities, embeds_texts=True, embeds_images=True, dim=self.dim, image_dim=self.image_dim
+        )
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
         """Shape (n, 3, height, width) to unit vectors, of several in a row to one row."""
@@ -120,12 +135,12 @@ class _TwoSided(ItmHead):
         with frozen.arithmetic(self.device, self.precision):
             return list(self._hidden(np.stack(pixels)))
 
-    def match(self, seen: Sequence["torch.Tensor"], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+    def match(self, encoded: Sequence["torch.Tensor"], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
         """Probability that each picture fits its text, or the logit that it does; float32 of shape (n,)."""
         import torch
 
         with frozen.arithmetic(self.device, self.precision):
-            both = self._both(torch.stack(list(seen)), *self._asked(tokens)).double().cpu()
+            both = self._both(torch.stack(list(encoded)), *self._asked(tokens)).double().cpu()
         found = both[:, 1] if logits else (both[:, 1] - both[:, 0]).sigmoid()
         return found.float().numpy()
 
@@ -146,7 +161,7 @@ class Blip(_TwoSided):
     def __init__(self, *described: object) -> None:
         super().__init__(*described)
         config = self._model.config
-        self.dim = config.image_text_hidden_size
+        self.dim = self.image_dim = config.image_text_hidden_size
         enc = config.text_config.bos_token_id + 1  # [DEC], which begins captions, and then [ENC]
         self._enc = enc if enc < config.text_config.vocab_size else None
         self.note = "" if self._enc else "its vocabulary has no [ENC]: the matching head reads [CLS]"
@@ -218,14 +233,14 @@ class Vilt(ItmHead):
         """The pictures as they are: nothing is known of one before its text is."""
         return list(pixels)
 
-    def match(self, seen: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+    def match(self, encoded: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
         """The rank head's logit of each picture and its text, float32 of shape (n,)."""
         import torch
 
-        height, width = (max(one.shape[axis] for one in seen) for axis in (1, 2))
-        pixels = torch.zeros((len(seen), 3, height, width))
-        mask = torch.zeros((len(seen), height, width), dtype=torch.long)
-        for row, one in enumerate(seen):
+        height, width = (max(one.shape[axis] for one in encoded) for axis in (1, 2))
+        pixels = torch.zeros((len(encoded), 3, height, width))
+        mask = torch.zeros((len(encoded), height, width), dtype=torch.long)
+        for row, one in enumerate(encoded):
             pixels[row, :, : one.shape[1], : one.shape[2]] = torch.from_numpy(one)
             mask[row, : one.shape[1], : one.shape[2]] = 1
         ids, there = self._asked(tokens)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from vlprobe import registry
 from vlprobe.errors import NotFound
-from vlprobe.types import DualEncoder
+from vlprobe.types import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,14 @@ class Preset:
     printed: str  # what the paper's tables call it
 
 
-def family(prefix: str, presets: Mapping[str, Preset]) -> tuple[Callable[[], list[str]], Callable[..., DualEncoder]]:
+def family(prefix: str, presets: Mapping[str, Preset]) -> tuple[Callable[[], list[str]], Callable[..., Model]]:
     """The `names` and `load` of a module of models, for the presets of one paper."""
 
     def names() -> list[str]:
         """Every preset of the paper."""
         return [f"{prefix}:{short}" for short in presets]
 
-    def load(name: str, device: str = "auto", precision: str = "fp32") -> DualEncoder:
+    def load(name: str, device: str = "auto", precision: str = "fp32") -> Model:
         """The model that the preset stands for. Raises NotFound, and what its own family raises."""
         preset = presets.get(name.partition(":")[2])
         if preset is None:

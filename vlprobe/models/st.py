@@ -8,6 +8,7 @@ import numpy as np
 
 from vlprobe.models import frozen, hub
 from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
+from vlprobe.types import Capabilities, TextEncoder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -47,7 +48,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
         return StEncoder(name, folder, model, device, precision)
 
 
-class StEncoder:
+class StEncoder(TextEncoder):
     """A text encoder of sentence-transformers, frozen, with its own pooling and its default prompt if it has one.
 
     Args:
@@ -81,6 +82,11 @@ class StEncoder:
         self.digest = frozen.digest(hub.described(said), model)
         self._model.to(device)
         self.dim = self.encode_texts(self.tokenize(["a"])).shape[1]
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Embeddings of texts alone."""
+        return Capabilities(embeds_texts=True, dim=self.dim, device=self.device, precision=self.precision)
 
     def facts(self) -> dict[str, str]:
         """What was built, in words."""

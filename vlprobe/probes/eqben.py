@@ -14,7 +14,7 @@ from vlprobe.metrics import pairs
 from vlprobe.probes.fit import check_fit, score_type
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
-from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run, matches_side_by_side
 from vlprobe.types.presentation import KindPresentation, Presentation
 
 PRESENTATION = Presentation(
@@ -110,7 +110,7 @@ class EqBen(Probe):
 def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:
     """Probability that the captions are matched rightly when the first is named first, and second: shape (2, n)."""
     found = np.full((2, len(cases)), np.nan, dtype=np.float32)
-    if not hasattr(encoder.model, "first_is_left"):
+    if not matches_side_by_side(encoder.model):
         return found
     for row, case in enumerate(cases.select(["kind", "images", "texts"]).to_pylist()):
         if case["kind"] == "pair":

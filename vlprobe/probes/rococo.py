@@ -33,7 +33,7 @@ from vlprobe.probes.rococo_galleries import (
 )
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest, pictures
-from vlprobe.types import Case, DualEncoder, Edit, Encoder, Item, Picture, Probe, Reader, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run, TextEncoder, embeds_texts
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
 
@@ -311,14 +311,14 @@ def _altered(item: Item, policy: str, options: Mapping[str, object], seed: int) 
 
 
 @functools.cache
-def _voter(name: str) -> DualEncoder:
+def _voter(name: str) -> TextEncoder:
     model = registry.load_model(name)
-    if not hasattr(model, "encode_texts"):
+    if not embeds_texts(model):
         raise InvalidInput(f"'{name}' embeds no texts and cannot vote on words. Name a text encoder or a dual encoder.")
     return model
 
 
-def _encode(model: DualEncoder) -> Callable[[Sequence[str]], np.ndarray]:
+def _encode(model: TextEncoder) -> Callable[[Sequence[str]], np.ndarray]:
     return lambda texts: model.encode_texts(model.tokenize(texts))
 
 

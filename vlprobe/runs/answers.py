@@ -36,7 +36,7 @@ def answer(by: Executor) -> None:
     sample = sorted(by.items, key=lambda item: hashlib.sha256(f"{run.seed}/spread/{item.id}".encode()).digest())
     sample = list({item.image: item for item in sample if item.image}.values())[:SPREAD_ITEMS]
     # A case has two or three texts, and for a moment each has its vector twice.
-    fits = (by.request.memory << 20) // (4 * 2 * 3 * 4 * max(getattr(model, "dim", 1), 1))
+    fits = (by.request.memory << 20) // (4 * 2 * 3 * 4 * max(model.capabilities.dim, 1))
     parts = questions.parts(by.cases, max(1, min(FAST_PART_CASES if by.fast else PART_CASES, fits)))
     finished = entry.parts()
     spread = by.work(sample, [part for part in parts if executor.name(part) not in finished])
@@ -51,7 +51,7 @@ def answer(by: Executor) -> None:
         **{name: asked[name] for name in ("n_items", "n_cases", "dropped", "findings", "notes")},
         "n_units": answers.n_units,
         "spread": spread,
-        "note": "; ".join(filter(None, [getattr(model, "note", ""), answers.note])),
+        "note": "; ".join(filter(None, [model.note, answers.note])),
         "score_type": score_type(model, probe),
         "erased": erased,
         "version": __version__,

@@ -11,7 +11,7 @@ import pyarrow as pa
 from vlprobe.scoring.cases import Scorer
 from vlprobe.scoring.encoder import Encoder, similarity_spread
 from vlprobe.storage.store import Entry, Store
-from vlprobe.types import DualEncoder, Item, Picture, Probe, Run
+from vlprobe.types import Item, Model, Picture, Probe, Run
 
 if TYPE_CHECKING:
     from vlprobe.runs.request import Progress, Request
@@ -35,7 +35,7 @@ class Executor(ABC):
     run: Run  # pinned
     items: Sequence[Item]  # of the run
     probe: Probe
-    model: DualEncoder  # on this machine
+    model: Model  # on this machine
     request: "Request"
     store: Store  # where the parts are written to
     progress: "Progress"  # told of finished cases
@@ -77,7 +77,7 @@ class LocalExecutor(Executor):
     @property
     def fast(self) -> bool:
         """On a GPU, where a small part takes no time."""
-        return str(getattr(self.model, "device", "cpu")).startswith("cuda")
+        return self.model.capabilities.device.startswith("cuda")
 
     def work(self, sample: Sequence[Item], parts: Sequence[Part]) -> float:
         """Scores these parts, and returns the model's similarity spread over a sample of items."""

@@ -28,7 +28,7 @@ from vlprobe.perturb.influence import Scores
 from vlprobe.scoring import cases, pictures
 from vlprobe.storage import access
 from vlprobe.storage.files import lock, write_bytes
-from vlprobe.types import DualEncoder, Edit, PairScorer, PictureEdit, TextEncoder
+from vlprobe.types import Edit, Model, PictureEdit
 
 MAX_SIDE = 1024  # pixels; more than any model here looks at, and little enough to black out 16 parts of
 SHELF = 200  # pictures of a dataset that are offered
@@ -115,11 +115,11 @@ class _Memory:
 class Player:
     """A model that takes part: it encodes what is new and remembers the rest, for one caller at a time."""
 
-    def __init__(self, model: TextEncoder | DualEncoder | PairScorer) -> None:
+    def __init__(self, model: Model) -> None:
         self.model, self.name = model, model.name
-        self.embeds_texts = hasattr(model, "encode_texts")
-        self.scores_pairs = hasattr(model, "match")
-        self.sees = self.scores_pairs or hasattr(model, "encode_images")
+        self.embeds_texts = model.capabilities.embeds_texts
+        self.scores_pairs = model.capabilities.scores_pairs
+        self.sees = model.capabilities.takes_pictures
         self._lock = threading.RLock()
         self._texts = _Memory(8192)
         self._forget()
@@ -158,7 +158,7 @@ class Player:
 
     def _embedded(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
         vectors = self.model.encode_images(np.stack(self._pixels(canvases)))
-        return [row.reshape(-1, self.model.dim) for row in vectors]
+        return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
 
     def _pixels(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
         return [self.model.preprocess(canvas.draw()) for canvas in canvases]

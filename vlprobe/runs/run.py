@@ -23,7 +23,7 @@ from vlprobe.runs.request import Progress, Request
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.store import Store
-from vlprobe.types import Dataset, DualEncoder, Item, Probe, Run
+from vlprobe.types import Dataset, Item, Model, Probe, Run
 from vlprobe.types.options import Option, parse_options
 
 EXECUTORS = {"local": LocalExecutor, "ray": RayExecutor}
@@ -188,7 +188,7 @@ def _found(item: Item) -> Item:
     return replace(item, **whole)
 
 
-def plan(model: DualEncoder, dataset: Dataset, probe: Probe, options: Mapping[str, object], request: Request) -> Run:
+def plan(model: Model, dataset: Dataset, probe: Probe, options: Mapping[str, object], request: Request) -> Run:
     """Pins everything that can change a number."""
     return Run(
         model=model.name,

@@ -25,7 +25,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
 from vlprobe.scoring.prefetch import Prefetcher, pipelined
 from vlprobe.scoring.vectors import Vectors
-from vlprobe.types import DualEncoder, PairScorer, Picture, TextEncoder
+from vlprobe.types import Model, Picture
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 TOKENIZED = 65_536  # texts whose tokens are in memory at once
@@ -52,7 +52,7 @@ class Encoder:
 
     def __init__(
         self,
-        model: TextEncoder | DualEncoder | PairScorer,
+        model: Model,
         folder: Path | None = None,
         batch_size: int = 64,
         workers: int = 2,
@@ -61,20 +61,20 @@ class Encoder:
     ) -> None:
         self.model, self.batch_size, self.workers, self.progress = model, batch_size, workers, progress
         self.memory = memory
-        self.scores_pairs = hasattr(model, "match")
-        self.embeds_texts = hasattr(model, "encode_texts")
-        self.embeds_images = hasattr(model, "encode_images")
-        self.sees = self.embeds_images or self.scores_pairs
+        capabilities = model.capabilities
+        self.scores_pairs = capabilities.scores_pairs
+        self.embeds_texts = capabilities.embeds_texts
+        self.embeds_images = capabilities.embeds_images
+        self.takes_pictures = capabilities.takes_pictures
         place = folder / model.digest if folder else None
-        self.dim = getattr(model, "dim", 0)
-        self.image_dim = getattr(model, "image_dim", self.dim)
+        self.dim, self.image_dim = capabilities.dim, capabilities.image_dim
         self._images = Vectors(self.image_dim, place / "images" if place else None)
         self._texts = Vectors(self.dim, place / "texts" if place else None)
         self._seen: OrderedDict[bytes, object] = OrderedDict()
         self._content: dict[Picture, bytes] = {}
         self._expected: Prefetcher | None = None
         self._pixel_bytes = 0  # of one picture as the model sees it, once one was seen
-        self._overlap = getattr(model, "device", "cpu") != "cpu"  # a processor has nobody to wait for but itself
+        self._overlap = capabilities.device != "cpu"  # a processor has nobody to wait for but itself
         self._oom_batch_caps: dict[str, int] = {}  # at once, as far as the memory was found to reach
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
@@ -99,7 +99,7 @@ class Encoder:
         found[known] = self._texts.get([keys[row] for row in np.flatnonzero(known).tolist()])
         missing = np.flatnonzero(~known & is_first)
         lengths = np.concatenate(measured)
-        if not getattr(self.model, "cuts_columns", True):
+        if not self.model.capabilities.cuts_columns:
             lengths[:] = 0  # all texts are equally long to it
         missing = missing[np.lexsort(lengths[missing].T)]
         done = 0
@@ -342,7 +342,7 @@ def similarity_spread(encoder: Encoder, images: Sequence[Picture], captions: Seq
         the model's scores; over SPREAD_PAIRS of these where the model must look at each pair; NaN with fewer than two
         items, and of a model that sees no pictures.
     """
-    if len(images) < 2 or not encoder.sees:
+    if len(images) < 2 or not encoder.takes_pictures:
         return float("nan")
     if encoder.scores_pairs:
         return _spread_of_pairs(encoder, images, captions)

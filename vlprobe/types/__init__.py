@@ -15,16 +15,24 @@ from vlprobe.types.nouns import (
 )
 from vlprobe.types.options import Option
 from vlprobe.types.protocols import (
+    Capabilities,
     Dataset,
     DualEncoder,
     Encoder,
+    Model,
     PairScorer,
     Probe,
     Reader,
+    SideBySideMatcher,
     TextEncoder,
+    embeds_images,
+    embeds_texts,
+    matches_side_by_side,
+    scores_pairs,
 )
 
 __all__ = [
+    "Capabilities",
     "Case",
     "Dataset",
     "DualEncoder",
@@ -34,6 +42,7 @@ __all__ = [
     "Item",
     "Measure",
     "Metric",
+    "Model",
     "Option",
     "PairScorer",
     "Picture",
@@ -42,6 +51,11 @@ __all__ = [
     "Reader",
     "Role",
     "Run",
+    "SideBySideMatcher",
     "TextEncoder",
+    "embeds_images",
+    "embeds_texts",
+    "matches_side_by_side",
+    "scores_pairs",
     "zero_margin",
 ]

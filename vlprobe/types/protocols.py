@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard
 
 import numpy as np
 
@@ -27,67 +28,130 @@ class Dataset(Protocol):
     items: Sequence[Item]
 
 
-class TextEncoder(Protocol):
-    """A frozen model of texts: `models/*.py` define PREFIX, names() and load(name, ...).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a model can be asked, as its adapter declares it."""
 
-    `digest` covers the weights' bytes, the preprocessing, the tokenizer and the precision. A model may also have a
-    `note`, what a reader of its scores must know.
+    embeds_texts: bool = False  # it is a TextEncoder
+    embeds_images: bool = False  # it is a DualEncoder
+    scores_pairs: bool = False  # it is a PairScorer
+    matches_side_by_side: bool = False  # it is a SideBySideMatcher
+    dim: int = 0  # of an embedding of a text; 0: it has none
+    image_dim: int = 0  # of an embedding of a picture: `dim`, or a multiple of it
+    score_type: Literal["cosine", "probability", "logit"] = "cosine"
+    device: str = "cpu"
+    precision: str = "fp32"
+    cuts_columns: bool = True  # whether a short text takes less time than a long one
+
+    @property
+    def takes_pictures(self) -> bool:
+        """Whether it has `preprocess`."""
+        return self.embeds_images or self.scores_pairs
+
+
+class Model(Protocol):
+    """A frozen model: `models/*.py` define PREFIX, names() and load(name, ...). What else it is, `capabilities` says.
+
+    `digest` covers the weights' bytes, the preprocessing, the tokenizer and the precision.
     """
 
     name: str
     digest: str
-    dim: int
+    note: str = ""  # what a reader of its scores must know
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can be asked."""
+        ...
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, columns); texts with equal rows are one text to the model.
 
         -1 stands after the end of a text where a model sees no pads; the number of columns may then differ by call.
         """
+        ...
+
+    def facts(self) -> Mapping[str, str]:
+        """What was built, in words by subject; the subjects stand in `models.doctor.passport`."""
+        return {}
+
+    def published(self) -> Mapping[str, str]:
+        """The same subjects as those who published the weights state them; empty where that is not known."""
+        return {}
+
+
+class TextEncoder(Model, Protocol):
+    """A model of texts."""
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         """Shape (n, columns) to float32 of shape (n, dim), l2-normalised."""
+        ...
 
 
 class DualEncoder(TextEncoder, Protocol):
-    """A frozen model that puts images and texts in one space. `preprocess` must be safe to call from several threads.
+    """A model that puts images and texts in one space. `preprocess` must be safe to call from several threads.
 
-    With `image_dim`, a multiple of `dim`, an image is several vectors in a row, and the best of them is its similarity.
+    With an `image_dim` that is a multiple of `dim`, an image is several vectors in a row, and the best of them is its
+    similarity.
     """
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """An RGB PIL image to the array that encode_images stacks."""
+        ...
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
-        """Shape (n, ...) of preprocessed images to float32 of shape (n, image_dim or dim), l2-normalised."""
+        """Shape (n, ...) of preprocessed images to float32 of shape (n, image_dim), l2-normalised."""
+        ...
 
 
-class PairScorer(Protocol):
-    """A frozen model that looks at a picture and a text together. It may be a DualEncoder or TextEncoder too.
-
-    `score_type` says what a score is: "probability" or "logit".
-    """
-
-    name: str
-    digest: str
-    score_type: str
+class PairScorer(Model, Protocol):
+    """A model that looks at a picture and a text together. It may be a DualEncoder or TextEncoder too."""
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """An RGB PIL image to an array; two images may give different shapes."""
+        ...
 
     def encode_pictures(self, pixels: Sequence[np.ndarray]) -> Sequence:
         """Preprocessed images to what `match` needs of each: anything with `nbytes`."""
+        ...
 
-    def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """As of a TextEncoder."""
-
-    def match(self, seen: Sequence, tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+    def match(self, encoded: Sequence, tokens: np.ndarray, logits: bool = False) -> np.ndarray:
         """How well each picture fits its text, float32 of shape (n,); with `logits` as the head gives it."""
+        ...
+
+
+class SideBySideMatcher(PairScorer, Protocol):
+    """A model that can tell which of two captions fits the left one of two pictures side by side."""
+
+    def first_is_left(self, left: "Image.Image", right: "Image.Image", caption_a: str, caption_b: str) -> float:
+        """Probability that caption_a fits the left picture and caption_b the right one, 0 to 1."""
+        ...
+
+
+def embeds_texts(model: Model) -> TypeGuard[TextEncoder]:
+    """Whether it has `encode_texts`."""
+    return model.capabilities.embeds_texts
+
+
+def embeds_images(model: Model) -> TypeGuard[DualEncoder]:
+    """Whether it has `preprocess` and `encode_images`."""
+    return model.capabilities.embeds_images
+
+
+def scores_pairs(model: Model) -> TypeGuard[PairScorer]:
+    """Whether it has `preprocess`, `encode_pictures` and `match`."""
+    return model.capabilities.scores_pairs
+
+
+def matches_side_by_side(model: Model) -> TypeGuard[SideBySideMatcher]:
+    """Whether it has `first_is_left`."""
+    return model.capabilities.matches_side_by_side
 
 
 class Encoder(Protocol):
     """What probes see of `scoring.encoder.Encoder`: a model with its batches, and embeddings that are computed once."""
 
-    model: TextEncoder | DualEncoder | PairScorer
+    model: Model
     dim: int  # of an embedding of a text
     image_dim: int  # of an embedding of a picture: `dim`, or a multiple of it
     scores_pairs: bool  # whether the model is a PairScorer

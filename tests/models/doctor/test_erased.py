@@ -14,10 +14,13 @@ from vlprobe.models import controls
 from vlprobe.models.doctor.erased import PICTURE_PAIRS, Erased, erased
 from vlprobe.perturb import mix
 from vlprobe.runs import questions
+from vlprobe.types import Capabilities
 
 
 class Reader:
     """OpenCLIP's own tokenizer, alone."""
+
+    capabilities = Capabilities(embeds_texts=True)
 
     def __init__(self, **options: object) -> None:
         self._tokenizer = SimpleTokenizer(**options)
@@ -28,6 +31,8 @@ class Reader:
 
 class Viewer(Reader):
     """The same with OpenCLIP's preprocessing: the middle square of a picture."""
+
+    capabilities = Capabilities(embeds_texts=True, embeds_images=True)
 
     def __init__(self) -> None:
         super().__init__(context_length=16)

@@ -24,7 +24,7 @@ from vlprobe.models.doctor import checks, examine, passport
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.models.open_clip_words import quick
-from vlprobe.types import Item, Picture
+from vlprobe.types import Capabilities, Item, PairScorer, Picture, TextEncoder
 
 TEXT = {"context_length": 16, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2}
 VISION = {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8}
@@ -326,10 +326,11 @@ def test_the_command_shows_passport_and_checks(tiny, tmp_path):
     assert registry.load_model("control:constant").digest == found["model_digest"]
 
 
-class Pairs:
+class Pairs(PairScorer):
     """Scores pairs; knows by heart which caption belongs to which picture."""
 
-    name, digest, score_type = "pairs", "f" * 32, "probability"
+    name, digest = "pairs", "f" * 32
+    capabilities = Capabilities(scores_pairs=True, score_type="probability")
 
     def __init__(self, data: SimpleNamespace, fault: float = 0) -> None:
         self.fault = fault
@@ -372,8 +373,12 @@ def test_a_score_of_pairs_that_depends_on_the_batch_is_caught(data):
 
 def test_a_text_encoder_is_tried_on_captions_of_data_that_has_pictures(data, tmp_path):
     random = controls.load("control:random")
-    model = SimpleNamespace(name="st", digest="9" * 32, dim=64, tokenize=random.tokenize)
-    model.encode_texts = lambda tokens: random.encode_texts(tokens)
+
+    class Texts(TextEncoder):
+        name, digest, capabilities = "st", "9" * 32, Capabilities(embeds_texts=True, dim=64)
+        tokenize, encode_texts = random.tokenize, random.encode_texts
+
+    model = Texts()
     items = [replace(item, captions=(*item.captions, f"{item.captions[0]} Again.")) for item in data.items]
     found = outcomes(model, SimpleNamespace(name="two", digest="2" * 32, items=items), tmp_path)
     assert (found["image_batch"].passed, found["preprocessing"].passed) == (None, None)

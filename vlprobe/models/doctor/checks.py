@@ -8,9 +8,16 @@ import numpy as np
 
 from vlprobe.metrics import estimate
 from vlprobe.models.doctor import passport
-from vlprobe.models.doctor.passport import Model
 from vlprobe.scoring import pictures
-from vlprobe.types import Estimate, Item, Measure, PairScorer, Picture
+from vlprobe.types import (
+    Estimate,
+    Item,
+    Measure,
+    Model,
+    PairScorer,
+    Picture,
+    scores_pairs,
+)
 
 BATCH = 32
 TRIED_ALONE = 8  # texts and pictures that are asked about once more, alone
@@ -58,7 +65,7 @@ def similarities(
     n, shown = len(items), items[0].image is not None
     names = ("pictures", "captions") if shown else ("second captions", "first captions")
     tokens = model.tokenize([item.captions[0] for item in items])
-    if shown and hasattr(model, "match"):
+    if shown and scores_pairs(model):
         rows = []
         for done, item in enumerate(items):
             progress(done, n)
@@ -104,7 +111,7 @@ def finite(found: Similarities) -> Check:
 def text_batch(model: Model, items: Sequence[Item]) -> Check:
     """The same caption alone, beside a long one, in another order. SigLIP padded to a batch's longest fails it."""
     texts = [item.captions[0] for item in items[:TRIED_ALONE]]
-    if hasattr(model, "match") and items[0].image is not None:
+    if scores_pairs(model) and items[0].image is not None:
         pixels = _pixels(model, [items[0].image])
 
         def give(batch: Sequence[str]) -> np.ndarray:
@@ -126,7 +133,7 @@ def image_batch(model: Model, items: Sequence[Item]) -> Check:
     if items[0].image is None:
         return Check("image_batch", meaning, None, detail="Not judged: no pictures.")
     pixels = _pixels(model, [item.image for item in items[:TRIED_ALONE]])
-    if hasattr(model, "match"):
+    if scores_pairs(model):
         tokens = model.tokenize([items[0].captions[0]])
 
         def give(batch: Sequence[np.ndarray]) -> np.ndarray:
@@ -143,7 +150,7 @@ def image_batch(model: Model, items: Sequence[Item]) -> Check:
 def _moved(name: str, meaning: str, model: Model, alone: np.ndarray, beside: Sequence[np.ndarray], what: str) -> Check:
     if not all(np.isfinite(vectors).all() for vectors in (alone, *beside)):
         return Check(name, meaning, None, detail=NOT_FINITE)
-    limit = TOLERANCE if getattr(model, "precision", "fp32") == "fp32" else HALF_TOLERANCE
+    limit = TOLERANCE if model.capabilities.precision == "fp32" else HALF_TOLERANCE
     value = max(float(np.linalg.norm(vectors - alone, axis=1).max()) for vectors in beside)
     return Check(name, meaning, value <= limit, value, limit, f"Furthest that one of {len(alone)} {what} moved.")
 
@@ -213,11 +220,11 @@ def auc(scores: np.ndarray) -> Estimate:
 def preprocessing(model: Model) -> Check:
     """What becomes of a picture, against what those who published the weights state."""
     meaning = "Pictures are resized and normalised as those of the training were."
-    wanted = passport.published(model)
+    wanted = model.published()
     seen = passport.seeing(model)
     if not seen or "mean" not in wanted:
         return Check("preprocessing", meaning, None, detail=UNKNOWN_WEIGHTS)
-    built = {**passport.facts(model), **seen}
+    built = {**model.facts(), **seen}
     gaps = {name: _gap(built[name], wanted[name]) for name in ("mean", "std")}
     different = [name for name, gap in gaps.items() if gap > COLOR_TOLERANCE]
     different += [name for name in ("size", "interpolation", "resizing") if built[name] != wanted[name]]
@@ -234,7 +241,7 @@ def _gap(one: str, other: str) -> float:
 def activation(model: Model) -> Check:
     """GELU weights under QuickGELU, or the other way round, lose some points in silence."""
     meaning = "The layers run with the activation (GELU or QuickGELU) that the published weights were trained with."
-    built, wanted = passport.facts(model).get("activation"), passport.published(model).get("activation")
+    built, wanted = model.facts().get("activation"), model.published().get("activation")
     if not wanted:
         return Check("activation", meaning, None, detail=UNKNOWN_WEIGHTS)
     return Check("activation", meaning, built == wanted, detail=f"Built with {built}; published with {wanted}.")

@@ -15,10 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vlprobe.models.doctor.passport import Model
 from vlprobe.perturb import mix
 from vlprobe.scoring import pictures
-from vlprobe.types import Picture
+from vlprobe.types import Model, Picture, embeds_images, scores_pairs
 
 PICTURE_PAIRS = 200  # pairs of pictures looked at, drawn by lot: opening all would cost as much as the run
 _CASES = 4096  # tokenized at once
@@ -50,7 +49,7 @@ def erased(cases: pa.Table, model: Model) -> list[Erased]:
 
     Args:
         cases: With `id`, `item`, `kind`, `rule`, `images`, `texts` and `roles`, as a run stores them.
-        model: Anything that can `tokenize`; pictures are left out where it has no `preprocess`.
+        model: Pictures are left out where it takes none.
 
     Returns:
         A row for each sort of which at least one is erased; an empty list says that none is.
@@ -58,7 +57,8 @@ def erased(cases: pa.Table, model: Model) -> list[Erased]:
     Raises:
         InvalidInput: a picture cannot be read.
     """
-    return [*_texts(cases, model), *(_pictures(cases, model) if hasattr(model, "preprocess") else [])]
+    takes_pictures = embeds_images(model) or scores_pairs(model)
+    return [*_texts(cases, model), *(_pictures(cases, model) if takes_pictures else [])]
 
 
 def _texts(cases: pa.Table, model: Model) -> list[Erased]:

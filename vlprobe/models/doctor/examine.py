@@ -19,12 +19,11 @@ from vlprobe.models.doctor import checks as doctor_checks
 from vlprobe.models.doctor import passport as doctor_passport
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.doctor.erased import Erased, erased
-from vlprobe.models.doctor.passport import Model
 from vlprobe.storage import objects
 from vlprobe.storage.files import parse_json, present, unreadable, write_json
 from vlprobe.storage.files import read as read_regular
 from vlprobe.storage.store import REPAIR, Store
-from vlprobe.types import Dataset, Item
+from vlprobe.types import Dataset, Item, Model
 
 SCHEMA = 1
 ITEMS = 200  # items that a model is tried on, drawn by lot, no two with the same picture or the same first caption
@@ -100,10 +99,11 @@ def sample(items: Sequence[Item], model: Model) -> list[Item]:
 
     Without pictures it is two different captions that must find each other.
     """
-    scores_pairs, embeds_texts = hasattr(model, "match"), hasattr(model, "encode_texts")
+    capabilities = model.capabilities
     shown = [item for item in items if item.image and item.captions]
-    if not shown or not hasattr(model, "preprocess"):
-        shown = [replace(item, image=None) for item in items if len(set(item.captions[:2])) > 1 and embeds_texts]
+    if not shown or not capabilities.takes_pictures:
+        shown = [replace(item, image=None) for item in items if len(set(item.captions[:2])) > 1]
+        shown = shown if capabilities.embeds_texts else []
     drawn = sorted(shown, key=lambda item: hashlib.sha256(f"doctor/{item.id}".encode()).digest())
     seen: set[object] = set()
     found = []
@@ -112,7 +112,7 @@ def sample(items: Sequence[Item], model: Model) -> list[Item]:
         if not own & seen:
             seen |= own
             found.append(item)
-    return found[: PAIR_ITEMS if scores_pairs else ITEMS]
+    return found[: PAIR_ITEMS if capabilities.scores_pairs else ITEMS]
 
 
 def plain_edits(items: Sequence[Item]) -> pa.Table:

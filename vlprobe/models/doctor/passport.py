@@ -1,9 +1,8 @@
 """What a model is, in words that a reader can check: asked of its adapter, or found out by experiment.
 
-What an adapter may tell beside what `types` asks of it, each free to be absent: `precision`, `note`, `score_type`;
-`facts()`, words by subject (architecture, activation, tokenizer, parameters, mean, std, interpolation, resizing, size);
-`published()`, the same from mean on and the activation, as those who published the weights state them; empty where that
-is not known. Figures are written as "0.4815, 0.4578, 0.4082" and "224 x 224".
+The subjects of an adapter's `facts()`, each free to be absent: architecture, activation, tokenizer, parameters, mean,
+std, interpolation, resizing, size. Those of `published()`: activation, and all from mean on. Figures are written as
+"0.4815, 0.4578, 0.4082" and "224 x 224".
 """
 
 import sys
@@ -11,9 +10,7 @@ import sys
 import numpy as np
 from PIL import Image
 
-from vlprobe.types import DualEncoder, PairScorer, TextEncoder
-
-Model = TextEncoder | DualEncoder | PairScorer
+from vlprobe.types import Model, embeds_images, scores_pairs
 
 NO_TEXT = -1  # what TextEncoder.tokenize puts after the end of a text where a model sees no pads
 LONG = "a dog and a cat " * 150
@@ -39,25 +36,15 @@ def read_passport(model: Model) -> dict[str, str]:
     return {
         "name": model.name,
         "weights": model.digest,
-        "embedding": f"{model.dim} numbers" if hasattr(model, "dim") else "none: it scores pairs",
-        "precision": getattr(model, "precision", "fp32"),
-        "score": getattr(model, "score_type", "cosine"),
-        "note": getattr(model, "note", ""),
+        "embedding": f"{model.capabilities.dim} numbers" if model.capabilities.dim else "none: it scores pairs",
+        "precision": model.capabilities.precision,
+        "score": model.capabilities.score_type,
+        "note": model.note,
         **_reading(model),
-        **facts(model),
+        **model.facts(),
         **seeing(model),
         "versions": ", ".join(f"{name} {sys.modules[name].__version__}" for name in _PACKAGES if name in sys.modules),
     }
-
-
-def facts(model: Model) -> dict[str, str]:
-    """What the adapter says of its model; nothing where it says nothing."""
-    return dict(model.facts()) if hasattr(model, "facts") else {}
-
-
-def published(model: Model) -> dict[str, str]:
-    """The same subjects as those who published the weights state them; nothing where the name does not tell."""
-    return dict(model.published()) if hasattr(model, "published") else {}
 
 
 def _reading(model: Model) -> dict[str, str]:
@@ -89,7 +76,7 @@ def seeing(model: Model) -> dict[str, str]:
 
     A channel is (value - mean) / std with values from 0 to 1, so black gives -mean / std and white (1 - mean) / std.
     """
-    if not hasattr(model, "preprocess"):
+    if not (embeds_images(model) or scores_pairs(model)):
         return {}
     black, white = (model.preprocess(Image.new("RGB", (64, 64), color)) for color in ("black", "white"))
     plain = black.ndim == 3 and len(black) == 3 and all(np.ptp(one, axis=(1, 2)).max() < 1e-4 for one in (black, white))
