@@ -13,7 +13,7 @@ from vlprobe import registry
 from vlprobe.cli import main
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.metrics import ranking, retrieval
-from vlprobe.probes import prsm
+from vlprobe.probes import prsm_ranking
 from vlprobe.render.html import cases
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -292,7 +292,12 @@ def test_all_margins_of_a_prsm_run_are_of_the_same_overlap_whatever_ties(few_lis
     rows = store.run(execute(asked, store)[0]["key"]).table("scores").to_pandas()
     assert rows["local_100"].notna().any() and (rows["looked_up"] == 40).all()
     np.testing.assert_allclose(rows["margin"], rows["local_10"] - 1, atol=1e-6)
-    assert [prsm._kept(6000, k) for k in (0, 10, 99, 100)] == ["local_100", "local_10", "local_10", "local_100"]
+    assert [prsm_ranking.margin_measure(6000, k) for k in (0, 10, 99, 100)] == [
+        "local_100",
+        "local_10",
+        "local_10",
+        "local_100",
+    ]
 
 
 def test_the_sample_is_chosen_by_id_and_all_of_a_few():

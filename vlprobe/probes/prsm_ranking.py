@@ -1,0 +1,199 @@
+"""Ranks the pictures of a gallery for every version of a query, and measures how much the rankings agree."""
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from vlprobe.errors import InvalidInput
+from vlprobe.metrics import ranking
+from vlprobe.probes.recall import RecallSampling
+from vlprobe.scoring import cases as scoring_cases
+from vlprobe.scoring import nearest
+from vlprobe.scoring.gallery import Gallery
+from vlprobe.scoring.nearest import Nearest
+from vlprobe.types import Encoder, Picture
+
+TOP_PICTURES = 5  # of each version's ranking that are stored
+
+
+class QueryRanking(NamedTuple):
+    """How one query is ranked: the measures over its versions, and what each version ranks first."""
+
+    measures: dict[str, float]
+    top: list[list[int]]  # for each version, the numbers of its TOP_PICTURES best candidates
+
+
+class GroupGallery:
+    """The pictures that the queries of one group rank.
+
+    Args:
+        encoder: Embeds pictures and texts.
+        pictures: The candidates.
+        n_looked_up: Candidates that an approximate search looks up for a query; 0: all, exactly.
+    """
+
+    def __init__(self, encoder: Encoder, pictures: Sequence[Picture], n_looked_up: int) -> None:
+        self.encoder, self.pictures = encoder, pictures
+        exact = Gallery.of(
+            lambda block: encoder.images(pictures[block]), len(pictures), encoder.image_dim, encoder.memory
+        )
+        self.index: Gallery | Nearest = nearest.searched(exact, n_looked_up, encoder)
+
+    def rank(self, queries: Sequence[Sequence[str]]) -> Iterator[QueryRanking]:
+        """The ranking of each query, in order; a query is the sequence of its versions."""
+        if isinstance(self.index, Nearest):
+            return self._rank_approximately(self.index, queries)
+        return self._rank_exactly(self.index, queries)
+
+    def _rank_exactly(self, gallery: Gallery, queries: Sequence[Sequence[str]]) -> Iterator[QueryRanking]:
+        with ThreadPoolExecutor(self.encoder.workers) as threads:
+            for block in query_blocks(queries, gallery.block):
+                texts = [text for versions in block for text in versions]
+                match = scoring_cases.matcher(self.encoder, self.pictures, texts, asked="texts")
+                similarities = gallery.similarities(self.encoder.texts(texts), match)
+                scores = np.concatenate([scores for _, scores in similarities])
+                scores_of_query = np.split(scores, _ends(block))
+                n_share = -(-len(block) // self.encoder.workers)
+                shares = [scores_of_query[start : start + n_share] for start in range(0, len(block), n_share)]
+                yield from itertools.chain.from_iterable(threads.map(_rankings, shares))
+
+    def _rank_approximately(self, gallery: Nearest, queries: Sequence[Sequence[str]]) -> Iterator[QueryRanking]:
+        """Looks up one candidate more than `gallery.k`, which shows whether the last ones tie."""
+        for block in query_blocks(queries, nearest.BLOCK):
+            vectors = self.encoder.texts([text for versions in block for text in versions])
+            rows, scores = gallery.search(vectors, gallery.k + 1)
+            ends = _ends(block)
+            for query_rows, query_scores in zip(np.split(rows, ends), np.split(scores, ends), strict=True):
+                candidates, candidate_scores = gallery.spread(query_rows, query_scores)
+                measures, order = ranking.first_measures(candidate_scores)
+                yield QueryRanking(measures, candidates[order[:, :TOP_PICTURES]].tolist())
+
+    def recall(
+        self, queries: Sequence[Sequence[str]], case_ids: Sequence[str], sampling: RecallSampling
+    ) -> list[dict[str, float]]:
+        """For each query the columns of the sampling; recall is the mean over the query's versions."""
+        n_versions = [len(versions) for versions in queries]
+        is_sampled = sampling.is_sampled(case_ids)
+        sampled = [versions for versions, measures in zip(queries, is_sampled, strict=True) if measures]
+        vectors = self.encoder.texts([text for versions in sampled for text in versions])
+        columns = sampling.measure(self.index, vectors, np.repeat(is_sampled, n_versions))
+        by_query = {name: np.split(column, _ends(queries)) for name, column in columns.items()}
+        return [{name: float(values[row].mean()) for name, values in by_query.items()} for row in range(len(queries))]
+
+
+class RankingScorer:
+    """Scores slices of the run's cases: one case is a query in several versions.
+
+    Args:
+        encoder: Embeds pictures and texts.
+        galleries: By group, the pictures that its queries rank.
+        group_of_item: By item id, the group of its queries.
+        group_tag: The tag that groups are formed by, for an error; "": one group.
+        sampling: Of an approximate search; None of an exact one.
+        n_looked_up: Candidates that an approximate search looks up for a query; 0: all.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        galleries: Mapping[str, GroupGallery],
+        group_of_item: Mapping[str, str],
+        *,
+        group_tag: str,
+        sampling: RecallSampling | None,
+        n_looked_up: int,
+    ) -> None:
+        self.encoder, self.galleries, self.group_of_item = encoder, galleries, group_of_item
+        self.group_tag, self.sampling, self.n_looked_up = group_tag, sampling, n_looked_up
+
+    def __call__(self, cases: pa.Table) -> pa.Table:
+        """The table of scores of a slice of cases. Raises InvalidInput where a query's group has no picture."""
+        queries, case_ids = cases["texts"].to_pylist(), cases["id"].to_pylist()
+        self.encoder.texts([text for versions in queries for text in versions], keep=True)
+        measures: list[dict[str, float]] = [{} for _ in queries]
+        tops = [""] * len(queries)
+        for group, rows in self._rows_by_group(cases["item"].to_pylist()).items():
+            gallery, group_queries = self.galleries[group], [queries[row] for row in rows]
+            for row, ranked in zip(rows, gallery.rank(group_queries), strict=True):
+                measures[row] = ranked.measures | {"gallery_size": len(gallery.pictures)}
+                names = [[gallery.pictures[number].name for number in version] for version in ranked.top]
+                tops[row] = json.dumps(names)
+            if self.sampling:
+                recalls = gallery.recall(group_queries, [case_ids[row] for row in rows], self.sampling)
+                for row, recall in zip(rows, recalls, strict=True):
+                    measures[row] |= recall
+        return ranking_table(measures, tops, self.n_looked_up)
+
+    def _rows_by_group(self, item_ids: Sequence[str]) -> dict[str, list[int]]:
+        rows_by_group: dict[str, list[int]] = {}
+        for row, item_id in enumerate(item_ids):
+            group = self.group_of_item[item_id]
+            if group not in self.galleries:
+                raise InvalidInput(
+                    f"No picture of the gallery has {self.group_tag} '{group}', which item '{item_id}' asks of."
+                )
+            rows_by_group.setdefault(group, []).append(row)
+        return rows_by_group
+
+
+def ranking_table(measures: Sequence[Mapping[str, float]], tops: Sequence[str], n_looked_up: int) -> pa.Table:
+    """The table of scores: the margin is the measure that `margin_measure` names minus 1."""
+    columns = pd.DataFrame(measures).astype(np.float64)
+    agreement = np.array([row[margin_measure(int(row["gallery_size"]), n_looked_up)] for row in measures])
+    no_scores = pa.array([[]] * len(measures), pa.list_(pa.float32()))
+    return pa.table(
+        {
+            "scores": no_scores,
+            "text_scores": no_scores,
+            "margin": pa.array((agreement - 1).astype(np.float32), from_pandas=True),
+            "top": pa.array(tops),
+            **{name: pa.array(columns[name].to_numpy(), from_pandas=True) for name in columns},
+        }
+    )
+
+
+def margin_measure(gallery_size: int, n_looked_up: int) -> str:
+    """The measure that the margin is made of, the same for all cases of a run with one gallery.
+
+    >>> margin_measure(5000, 0), margin_measure(5000, 10), margin_measure(100, 0), margin_measure(10, 0)
+    ('local_100', 'local_10', 'local_10', 'global')
+    """
+    depths = [depth for depth in (100, 10) if depth < gallery_size and (not n_looked_up or depth <= n_looked_up)]
+    return f"local_{depths[0]}" if depths else "global"
+
+
+def query_blocks(queries: Sequence[Sequence[str]], max_versions: int) -> Iterator[list[Sequence[str]]]:
+    """Queries in blocks of at most so many versions, or of one query that has more.
+
+    >>> list(query_blocks(["abc", "def", "gh"], 6))
+    [['abc', 'def'], ['gh']]
+    """
+    block: list[Sequence[str]] = []
+    for versions in queries:
+        if block and sum(map(len, block)) + len(versions) > max_versions:
+            yield block
+            block = []
+        block.append(versions)
+    if block:
+        yield block
+
+
+def _ends(queries: Sequence[Sequence[str]]) -> np.ndarray:
+    """Where the versions of each query but the last end, among all versions in a row."""
+    return np.cumsum([len(versions) for versions in queries])[:-1]
+
+
+def _rankings(queries: Sequence[np.ndarray]) -> list[QueryRanking]:
+    """The ranking of each query from its similarities, float32 of shape (n_versions, n_candidates)."""
+    ranker, rankings = ranking.Ranker(), []
+    for scores in queries:
+        versions = ranker(scores)  # in memory that the next call overwrites
+        top = versions.order[:, :TOP_PICTURES].tolist()
+        rankings.append(QueryRanking(ranking.measures(versions), top))
+    return rankings
