@@ -5,7 +5,7 @@ there to be found; a query lies near a candidate. Real embeddings have other nei
 Both searches read the candidates from a file (a run of 2 GiB gives a gallery 64 MiB), on one thread:
 
     exact          the ten best of all similarities that `gallery.Gallery` makes
-    approximate    `gallery_faiss.Nearest.search` of the 110 best, similarities made exactly
+    approximate    `ApproximateGallery.search` of the 110 best, similarities made exactly
 
 Printed are seconds to build, milliseconds a query, the most resident memory beside what there was before, and the
 recall on 256 queries. 200,000 candidates; with --full 1,000,000 too.
@@ -23,7 +23,7 @@ import faiss  # noqa: F401 - loaded before memory is looked at
 import numpy as np
 
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.nearest import Nearest
+from vlprobe.scoring.nearest import ApproximateGallery
 
 DIM, MIDDLES, MEMORY, LOOKED_UP = 512, 2000, 2 << 30, 110
 EXACT, ASKED, MEASURED = 128, 4096, 256  # queries
@@ -83,12 +83,12 @@ def measure(n: int) -> None:
     noise = np.random.default_rng(2).standard_normal(near.shape, dtype=np.float32) * np.float32(0.6 / np.sqrt(DIM))
     queries = unit(near + noise)
     with Watch() as filed:
-        gallery = Gallery.of(candidates, n, DIM, MEMORY)
+        gallery = Gallery.encode(candidates, n, DIM, MEMORY)
     with Watch() as exact:
         for _, values in gallery.similarities(queries[:EXACT]):
             np.argpartition(-values, 9, axis=1)[:, :10]
     with Watch() as built:
-        nearest = Nearest(gallery, 100, MEMORY, 1)
+        nearest = ApproximateGallery(gallery, 100, MEMORY, 1)
     with Watch() as asked:
         nearest.search(queries, LOOKED_UP)
     first, ten = nearest.recall(queries[:MEASURED]).mean(axis=0)

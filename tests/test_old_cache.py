@@ -162,10 +162,10 @@ def test_tags_and_notes_are_on_the_cases_that_they_were_written_on(old):
     for case_key, stored in EXPECTED["annotations"].items():
         found = annotations.read(old, case_key)
         assert found.damaged == ()
-        assert [(one.case, one.id, list(one.tags), one.note) for one in found.said] == [
+        assert [(one.case, one.id, list(one.tags), one.note) for one in found.current] == [
             (one["case"], one["id"], one["tags"], one["note"]) for one in stored
         ]
-        assert views.cases.questions(old, case_key, [one.case for one in found.said])["id"].tolist() == [
+        assert views.cases.questions(old, case_key, [one.case for one in found.current])["id"].tolist() == [
             one["id"] for one in stored
         ]
         model = views.runs.runs_of(old, case_key)["model"].iloc[0]

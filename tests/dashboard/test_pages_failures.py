@@ -116,7 +116,7 @@ def test_a_tag_and_a_note_are_kept_and_shown_and_filter(shown, own: Store, key: 
     tags.set_value(["ambiguous"])
     at.text_area[0].set_value("**Look** <script>alert(1)</script>")
     press(at, "Keep")
-    said = annotations.read(own, key).said
+    said = annotations.read(own, key).current
     assert said == (Annotation(int(first["case"]), first["id"], ("ambiguous",), "**Look** <script>alert(1)</script>"),)
     at = shown(own, "failures", model=ONE, tagged="ambiguous")
     assert opened(at) == [first["case"]]
@@ -134,7 +134,7 @@ def test_what_is_too_much_is_said_in_the_drawer(shown, own: Store, key: str, mon
     at.text_area[0].set_value("too long")
     press(at, "Keep")
     assert "has 8 letters" in at.error[0].value
-    assert annotations.read(own, key).said == ()
+    assert annotations.read(own, key).current == ()
 
 
 def test_a_read_only_dashboard_shows_notes_and_has_no_button(shown, own: Store, key: str, monkeypatch):

@@ -67,7 +67,7 @@ def test_every_number_and_case_can_be_looked_at(sealed):
     assert views.cases.failures(store, key, views.filter.Filter(model="control:random", outcome="all"))[1] > 0
     assert examine.load(store)
     assert jobs.jobs(store) == []
-    assert annotations.read(store, key).said == ()
+    assert annotations.read(store, key).current == ()
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_a_cache_that_cannot_be_written_answers_the_runs_that_it_holds(tmp_path,
     def untouched(*arguments: object, **more: object) -> None:
         raise AssertionError("a read-only cache is written to")
 
-    monkeypatch.setattr(Store, "writable", full)
+    monkeypatch.setattr(Store, "require_writable", full)
     for name in ("lock", "write_bytes"):
         monkeypatch.setattr(runs_run.files, name, untouched)
     assert execute(request(dataset), store) == [made]

@@ -95,7 +95,7 @@ def test_a_tie_of_triplets_is_counted_for_its_own_metric():
 
 @pytest.mark.parametrize("approximate", [False, True])
 def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approximate: bool):
-    monkeypatch.setattr(scoring_nearest, "PROBED", 10**6)
+    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 10**6)
     rng = np.random.default_rng(3)
     queries = rng.integers(-1, 2, (100, 8)).astype(np.float32)  # few directions: many candidates tie
     vectors = np.concatenate([queries, rng.integers(-1, 2, (200, 8)).astype(np.float32)])
@@ -103,7 +103,7 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approxima
     owner, altered = np.tile(np.arange(100), 3), np.repeat([False, False, True], 100)
     candidates = Gallery(vectors)
     if approximate:
-        nearest = scoring_nearest.Nearest(candidates, len(vectors), 1 << 30, 1)
+        nearest = scoring_nearest.ApproximateGallery(candidates, len(vectors), 1 << 30, 1)
         found = scoring_nearest.retrieve(queries, np.arange(100), nearest, owner, altered)
     else:
         found = retrieve(queries, np.arange(100), candidates, owner, altered)

@@ -52,7 +52,7 @@ def test_a_bag_of_words_is_judged_although_the_model_embeds_no_texts(tmp_path):
     run = Run("pairs", "d", "made", "e", "visla", probe.version, ())
     (cases, _), *_ = case_workers.chunks(items, probe, run, 1)
     scores = probe.scorer(Encoder(PairsOnly()), run, items, None, tmp_path)(pa.Table.from_batches([cases]))
-    rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**scoring_cases.columns(scores))
+    rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**scoring_cases.score_columns(scores))
     judge = Judge(probe.metrics, 2, [])
     judge.add(rows.assign(item_code=[0, 1], group_code=[0, 1]))
     found = judge.estimates().query("by == 'all' and averaging == 'macro'").set_index("metric")

@@ -102,11 +102,11 @@ def test_the_similarity_that_short_lists_is_that_of_transformers(kind, made):
     images = tiny_hf.pictures(len(TEXTS))
     left = model.encode_images(np.stack([model.preprocess(image) for image in images]))
     right = model.encode_texts(model.tokenize(TEXTS))
-    found = gallery.products(left, right)
+    found = gallery.similarity_matrix(left, right)
     assert (right.shape[1], left.shape[1]) == (model.capabilities.dim, model.capabilities.image_dim)
     for row, (image, text) in enumerate(zip(images, TEXTS, strict=True)):
         assert found[row, row] == pytest.approx(float(forward(kind, folder, image, text, itm=False)[0, 0]), abs=1e-6)
-    np.testing.assert_array_equal(gallery.products(right, left), found.T)
+    np.testing.assert_array_equal(gallery.similarity_matrix(right, left), found.T)
 
 
 @pytest.mark.parametrize("kind", KINDS)

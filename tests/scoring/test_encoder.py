@@ -12,7 +12,7 @@ from vlprobe.models import controls
 from vlprobe.scoring import encoder as scoring_encoder
 from vlprobe.scoring import vectors as scoring_vectors
 from vlprobe.scoring.encoder import Encoder
-from vlprobe.scoring.vectors import Vectors
+from vlprobe.scoring.vectors import VectorStore
 from vlprobe.types import DualEncoder, Picture
 
 
@@ -97,13 +97,13 @@ def test_two_copies_of_one_picture_are_encoded_once(tmp_path, photos):
 
 
 def test_a_damaged_embedding_file_is_named(tmp_path):
-    vectors = Vectors(4, tmp_path)
+    vectors = VectorStore(4, tmp_path)
     vectors.put([b"0" * 16], np.ones((1, 4), np.float32))
     vectors.close()
     file = next(tmp_path.glob("*.npy"))
     file.write_bytes(file.read_bytes()[:-3])
     with pytest.raises(InvalidInput, match=f"{file.name}' is damaged"):
-        Vectors(4, tmp_path)
+        VectorStore(4, tmp_path)
 
 
 def test_progress_is_told_after_each_batch_and_may_stop_the_work():
@@ -173,7 +173,7 @@ def keyed(n: int, first: int = 0) -> tuple[list[bytes], np.ndarray]:
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_embeddings_are_found_wherever_they_wait_or_lie(tmp_path, monkeypatch, on_disk):
     monkeypatch.setattr(scoring_vectors, "FILE_BYTES", 5 * 28)  # five rows
-    vectors = Vectors(3, tmp_path if on_disk else None)
+    vectors = VectorStore(3, tmp_path if on_disk else None)
     for start in range(0, 22, 2):
         vectors.put(*keyed(2, start))
     assert len(list(tmp_path.glob("*.npy"))) == (3 if on_disk else 0)  # of six rows each; four still wait
@@ -185,26 +185,26 @@ def test_embeddings_are_found_wherever_they_wait_or_lie(tmp_path, monkeypatch, o
 
 def test_small_files_are_merged_and_a_process_that_has_them_open_goes_on_reading(tmp_path):
     for start in range(0, 40, 2):
-        vectors = Vectors(3, tmp_path)
+        vectors = VectorStore(3, tmp_path)
         vectors.put(*keyed(2, start))
         vectors.flush()
         if start == 20:
-            reader = Vectors(3, tmp_path)
+            reader = VectorStore(3, tmp_path)
     assert len(list(tmp_path.glob("*.npy"))) == 20
     vectors.close()
     assert len(list(tmp_path.glob("*.npy"))) == 1
     keys, expected = keyed(40)
-    assert (Vectors(3, tmp_path).get(keys) == expected).all()
+    assert (VectorStore(3, tmp_path).get(keys) == expected).all()
     assert (reader.get(keys[:20]) == expected[:20]).all()
 
 
 def test_what_waits_is_written_after_a_while(tmp_path, monkeypatch):
-    vectors = Vectors(3, tmp_path)
+    vectors = VectorStore(3, tmp_path)
     vectors.put(*keyed(2))
     assert not list(tmp_path.glob("*.npy"))
     monkeypatch.setattr(scoring_vectors, "FLUSH_SECONDS", 0)
     vectors.put(*keyed(2, 2))
-    assert (Vectors(3, tmp_path).get(keyed(4)[0]) == keyed(4)[1]).all()
+    assert (VectorStore(3, tmp_path).get(keyed(4)[0]) == keyed(4)[1]).all()
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_what_else_is_encoded_beside_it_changes_no_bit_of_an_embedding(name, tmp
 def test_texts_tokenized_in_many_pieces_are_still_encoded_once_each(monkeypatch):
     texts = [f"{name} {number}" for number in range(5) for name in ("Dog", "dog", "cat")]
     whole = Encoder(Counted()).texts(texts)
-    monkeypatch.setattr(scoring_encoder, "TOKENIZED", 2)
+    monkeypatch.setattr(scoring_encoder, "TOKENIZE_CHUNK", 2)
     model = Counted()
     assert (Encoder(model).texts(texts) == whole).all()
     assert model.n_texts == 10

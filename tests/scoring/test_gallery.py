@@ -55,7 +55,7 @@ def test_candidates_that_the_model_cannot_tell_apart_tie_to_the_bit():
     rng = np.random.default_rng(3)
     vectors = np.repeat(unit(rng, 40, 64), 50, axis=0)[rng.permutation(2000)]
     found = Gallery(vectors)
-    assert len(found.first) == 40
+    assert len(found.representatives) == 40
     for _, scores in found.similarities(unit(rng, 30, 64)):
         assert all(len(np.unique(row)) <= 40 for row in scores)
 
@@ -126,11 +126,11 @@ def test_ties_at_the_end_of_the_short_list_are_on_it_and_blocks_change_nothing(m
 def test_a_gallery_in_a_file_ranks_as_one_in_memory_and_ties_as_exactly(monkeypatch, encoded: int):
     queries, vectors, owner, altered = world(4)
     vectors[40:60] = vectors[5:25]
-    monkeypatch.setattr(gallery, "ENCODED", encoded)
+    monkeypatch.setattr(gallery, "ENCODE_CHUNK", encoded)
     asked = []
-    made = Gallery.of(lambda part: asked.append(part) or vectors[part], len(vectors), 8, 32 * 1000)
+    made = Gallery.encode(lambda part: asked.append(part) or vectors[part], len(vectors), 8, 32 * 1000)
     assert [part.stop for part in asked] == [*range(encoded, len(vectors), encoded), len(vectors)]
-    assert len(made.first) == len(np.unique(vectors, axis=0))
+    assert len(made.representatives) == len(np.unique(vectors, axis=0))
     for (_, scores), (_, expected) in zip(
         made.similarities(queries), Gallery(vectors).similarities(queries), strict=True
     ):
@@ -145,7 +145,7 @@ def test_a_gallery_in_a_file_ranks_as_one_in_memory_and_ties_as_exactly(monkeypa
 def test_a_gallery_goes_to_a_file_only_where_it_takes_more_than_its_share():
     vectors = unit(np.random.default_rng(5), 50)
     asked = []
-    Gallery.of(lambda part: asked.append(part) or vectors[part], 50, 8, gallery.SHARES * 4 * 8 * 50)
+    Gallery.encode(lambda part: asked.append(part) or vectors[part], 50, 8, gallery.MEMORY_SHARES * 4 * 8 * 50)
     assert asked == [slice(0, 50)]
 
 

@@ -20,7 +20,7 @@ from vlprobe.runs.run import execute
 from vlprobe.scoring import gallery
 from vlprobe.scoring import nearest as scoring_nearest
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.nearest import Nearest
+from vlprobe.scoring.nearest import ApproximateGallery
 from vlprobe.types import Run
 from vlprobe.types.options import parse_options
 
@@ -59,8 +59,8 @@ def pictures(folder: Path, n: int, alike: int = 1) -> str:
 @pytest.fixture
 def few_lists(monkeypatch):
     """Lists for galleries of any size, of which a query is compared with four."""
-    monkeypatch.setattr(scoring_nearest, "SMALL", 0)
-    monkeypatch.setattr(scoring_nearest, "PROBED", 4)
+    monkeypatch.setattr(scoring_nearest, "EXACT_LIMIT", 0)
+    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 4)
 
 
 @pytest.mark.parametrize("memory", [MEMORY, 32 * 4 * 16 * 100], ids=["in memory", "in files, 100 rows at once"])
@@ -68,15 +68,15 @@ def few_lists(monkeypatch):
 def test_recall_is_that_of_a_plain_loop(few_lists, memory: int, apart: bool):
     queries, _, vectors, _, altered = world()
     queries = queries[:60]
-    made = Gallery.of(lambda part: vectors[part], len(vectors), 16, memory)
-    nearest = Nearest(made, 10, memory, 2)
-    among = nearest.counted(altered) if apart else None
+    made = Gallery.encode(lambda part: vectors[part], len(vectors), 16, memory)
+    nearest = ApproximateGallery(made, 10, memory, 2)
+    among = nearest.rows_holding(altered) if apart else None
     measured = nearest.recall(queries, among)
     rows, _ = nearest.search(queries, 10, among)
     for query, own, (first, ten) in zip(queries, rows, measured, strict=True):
         scores = {row.tobytes(): float(row @ query) for row in (vectors[altered] if apart else vectors)}
         truth = sorted(scores, key=scores.get, reverse=True)[:10]
-        found = {vectors[np.flatnonzero(nearest.which == row)[0]].tobytes() for row in own.tolist()}
+        found = {vectors[np.flatnonzero(nearest.row_of == row)[0]].tobytes() for row in own.tolist()}
         assert first == (truth[0] in found)
         assert ten == pytest.approx(len(found & set(truth)) / 10)
     assert 0.6 < measured[:, 1].mean() < 1
@@ -84,14 +84,14 @@ def test_recall_is_that_of_a_plain_loop(few_lists, memory: int, apart: bool):
 
 def test_recall_is_measured_at_every_depth_and_is_that_of_a_plain_loop(few_lists):
     queries, _, vectors, _, _ = world()
-    nearest = Nearest(Gallery(vectors), 120, MEMORY, 2)
+    nearest = ApproximateGallery(Gallery(vectors), 120, MEMORY, 2)
     depths = (1, 10, 100)
     measured = nearest.recall(queries[:40], None, depths)
     rows, _ = nearest.search(queries[:40], 120)
     for query, own, shares in zip(queries, rows, measured, strict=False):
         scores = {row.tobytes(): float(row @ query) for row in vectors}
         truth = sorted(scores, key=scores.get, reverse=True)
-        found = {vectors[np.flatnonzero(nearest.which == row)[0]].tobytes() for row in own.tolist()}
+        found = {vectors[np.flatnonzero(nearest.row_of == row)[0]].tobytes() for row in own.tolist()}
         assert shares.tolist() == pytest.approx([len(found & set(truth[:depth])) / depth for depth in depths])
     assert (measured[:, 2] < measured[:, 1]).any() and measured[:, 2].mean() < 0.99
 
@@ -111,23 +111,23 @@ def test_a_prsm_run_tells_the_recall_of_every_overlap_that_it_shows(few_lists, s
 
 def test_what_is_found_has_its_exact_similarity_the_best_first_and_only_of_those_that_count(few_lists):
     queries, _, vectors, _, altered = world()
-    nearest = Nearest(Gallery(vectors), 10, MEMORY, 1)
-    among = np.bincount(nearest.which[altered], minlength=nearest.which.max() + 1) > 0
+    nearest = ApproximateGallery(Gallery(vectors), 10, MEMORY, 1)
+    among = np.bincount(nearest.row_of[altered], minlength=nearest.row_of.max() + 1) > 0
     rows, values = nearest.search(queries, 12, among)
-    candidates, known = nearest.spread(rows, values)
+    candidates, known = nearest.dense_similarities(rows, values)
     for query, own, row in zip(queries, values, known, strict=True):
         assert (np.diff(own) <= 0).all()
         there = row > -np.inf
         np.testing.assert_allclose(row[there], vectors[candidates[there]] @ query, rtol=0, atol=1e-6)
         assert set(row[there]) == set(own)
-    assert all(among[nearest.which[candidates]])
+    assert all(among[nearest.row_of[candidates]])
     assert (np.diff(candidates) > 0).all()
 
 
 def test_lists_that_hold_too_few_of_those_that_count_are_not_all_that_is_read(few_lists):
     queries, _, vectors, _, _ = world()
-    nearest = Nearest(Gallery(vectors), 10, MEMORY, 1)
-    among = np.zeros(nearest.which.max() + 1, dtype=bool)
+    nearest = ApproximateGallery(Gallery(vectors), 10, MEMORY, 1)
+    among = np.zeros(nearest.row_of.max() + 1, dtype=bool)
     among[[3, 700, 1500]] = True
     rows, values = nearest.search(queries[:5], 10, among)
     assert (np.sort(rows[:, :3]) == [3, 700, 1500]).all()
@@ -136,10 +136,10 @@ def test_lists_that_hold_too_few_of_those_that_count_are_not_all_that_is_read(fe
 
 
 def test_all_candidates_looked_up_give_the_exact_numbers(few_lists, monkeypatch):
-    monkeypatch.setattr(scoring_nearest, "PROBED", 10**6)
+    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 10**6)
     queries, item, vectors, owner, altered = world(300)
     exact = gallery.retrieve(queries, item, Gallery(vectors), owner, altered)
-    nearest = Nearest(Gallery(vectors), len(vectors), MEMORY, 2)
+    nearest = ApproximateGallery(Gallery(vectors), len(vectors), MEMORY, 2)
     found = scoring_nearest.retrieve(queries, item, nearest, owner, altered)
     for name in ("rank_clean", "rank", "top_altered", "which_altered"):
         assert (getattr(found, name) == getattr(exact, name)).all(), name
@@ -151,11 +151,11 @@ def test_all_candidates_looked_up_give_the_exact_numbers(few_lists, monkeypatch)
 
 @pytest.mark.parametrize("k", [10, 40])
 def test_a_rank_is_exact_or_unknown_and_then_beyond_k(few_lists, monkeypatch, k: int):
-    monkeypatch.setattr(scoring_nearest, "PROBED", 10**6)
+    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 10**6)
     _, item, vectors, owner, altered = world(seed=3)
     queries = unit(np.random.default_rng(4).normal(size=(len(item), 16)) + vectors[::3][: len(item)])
     exact = gallery.retrieve(queries, item, Gallery(vectors), owner, altered)
-    found = scoring_nearest.retrieve(queries, item, Nearest(Gallery(vectors), k, MEMORY, 1), owner, altered)
+    found = scoring_nearest.retrieve(queries, item, ApproximateGallery(Gallery(vectors), k, MEMORY, 1), owner, altered)
     for name in ("rank_clean", "rank"):
         ours, true = getattr(found, name), getattr(exact, name)
         unknown = np.isnan(ours)
@@ -170,11 +170,11 @@ def test_a_rank_is_exact_or_unknown_and_then_beyond_k(few_lists, monkeypatch, k:
 
 
 def test_what_is_missed_can_only_improve_a_rank(few_lists, monkeypatch):
-    monkeypatch.setattr(scoring_nearest, "PROBED", 2)
+    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 2)
     _, item, vectors, owner, altered = world(seed=3)
     queries = unit(np.random.default_rng(4).normal(size=(len(item), 16)) + vectors[::3][: len(item)])
     exact = gallery.retrieve(queries, item, Gallery(vectors), owner, altered)
-    found = scoring_nearest.retrieve(queries, item, Nearest(Gallery(vectors), 10, MEMORY, 1), owner, altered)
+    found = scoring_nearest.retrieve(queries, item, ApproximateGallery(Gallery(vectors), 10, MEMORY, 1), owner, altered)
     for name in ("rank_clean", "rank"):
         ours, true = getattr(found, name), getattr(exact, name)
         unknown = np.isnan(ours)
@@ -184,7 +184,7 @@ def test_what_is_missed_can_only_improve_a_rank(few_lists, monkeypatch):
 def test_a_constant_model_finds_nothing_here_either(few_lists):
     _, item, vectors, owner, altered = world(120)
     same = np.ones_like(vectors) / 4
-    nearest = Nearest(Gallery(same), 10, MEMORY, 1)
+    nearest = ApproximateGallery(Gallery(same), 10, MEMORY, 1)
     found = scoring_nearest.retrieve(same[: len(item)], item, nearest, owner, altered)
     assert (found.rank_clean == 1 + 117).all() and (found.rank == 1 + 117 + 120).all() and found.top_altered.all()
 
@@ -212,7 +212,7 @@ def test_a_second_run_on_other_threads_writes_the_same_bytes(few_lists):
     found = []
     for threads in (1, 2):
         faiss.omp_set_num_threads(threads)
-        found.append(Nearest(Gallery(vectors), 10, MEMORY, threads).search(queries, 10))
+        found.append(ApproximateGallery(Gallery(vectors), 10, MEMORY, threads).search(queries, 10))
     assert faiss.omp_get_max_threads() == 2  # those of others are as they were
     faiss.omp_set_num_threads(before)
     assert all(one.tobytes() == other.tobytes() for one, other in zip(*found, strict=True))
@@ -248,8 +248,8 @@ def test_a_model_that_looks_at_pairs_is_refused():
     )
     made = Gallery(unit(np.random.default_rng(0).normal(size=(20, 8))))
     with pytest.raises(InvalidInput, match=r"Model 'x' compares .* Leave out the option 'approximate'"):
-        scoring_nearest.searched(made, 10, encoder)
-    assert scoring_nearest.searched(made, 0, encoder) is made
+        scoring_nearest.searchable(made, 10, encoder)
+    assert scoring_nearest.searchable(made, 0, encoder) is made
 
 
 def test_a_small_gallery_is_searched_exactly_and_says_so(tiny, store):
@@ -261,7 +261,7 @@ def test_a_small_gallery_is_searched_exactly_and_says_so(tiny, store):
 
 
 def test_a_run_tells_its_recall_and_leaves_open_what_it_does_not_know(few_lists, store, monkeypatch, tmp_path):
-    monkeypatch.setattr(scoring_nearest, "PROBED", 2)
+    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 2)
     data = pictures(tmp_path, 30)
     asked = Request(("control:random",), data, "rococo", OPTIONS | {"approximate": 10}, examine=False)
     manifest = execute(asked, store)[0]
@@ -302,7 +302,7 @@ def test_all_margins_of_a_prsm_run_are_of_the_same_overlap_whatever_ties(few_lis
 
 def test_the_sample_is_chosen_by_id_and_all_of_a_few():
     ids = [f"case {number}" for number in range(20_000)]
-    chosen = scoring_nearest.sampled(ids, 42, len(ids))
+    chosen = scoring_nearest.measures_recall(ids, 42, len(ids))
     assert abs(chosen.sum() - 256) < 60
-    assert (scoring_nearest.sampled(ids[::-1], 42, len(ids)) == chosen[::-1]).all()
-    assert scoring_nearest.sampled(ids[:200], 42, 200).all()
+    assert (scoring_nearest.measures_recall(ids[::-1], 42, len(ids)) == chosen[::-1]).all()
+    assert scoring_nearest.measures_recall(ids[:200], 42, 200).all()

@@ -103,7 +103,7 @@ def shown(tmp_path) -> list[Picture]:
 
 def test_expected_pictures_are_opened_while_texts_are_encoded(shown):
     plain, encoder = Encoder(Blind(), batch_size=2), Encoder(Blind(), batch_size=2)
-    encoder.expect(shown)
+    encoder.prefetch(shown)
     encoder.texts(["a", "bb"])
     np.testing.assert_array_equal(encoder.images(shown), plain.images(shown))
     encoder.close()
@@ -112,8 +112,8 @@ def test_expected_pictures_are_opened_while_texts_are_encoded(shown):
 def test_pictures_that_were_expected_in_vain_change_nothing(shown):
     before = set(threading.enumerate())
     plain, encoder = Encoder(Blind(), batch_size=2), Encoder(Blind(), batch_size=2)
-    encoder.expect(shown[:4])
-    encoder.expect(shown[:7])
+    encoder.prefetch(shown[:4])
+    encoder.prefetch(shown[:7])
     np.testing.assert_array_equal(encoder.images(shown[5:]), plain.images(shown[5:]))
     encoder.close()
     assert set(threading.enumerate()) <= before
@@ -170,7 +170,7 @@ def test_pictures_that_wait_take_no_more_than_the_memory(tmp_path, batch_size, a
 
 def test_pictures_that_were_expected_in_vain_are_let_go(shown):
     encoder = Encoder(Blind(), batch_size=2)
-    encoder.expect(shown[:4])
+    encoder.prefetch(shown[:4])
     opened = weakref.ref(encoder._expected)
     encoder.images(shown[5:])
     assert opened() is None

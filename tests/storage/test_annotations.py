@@ -18,22 +18,22 @@ def test_the_last_word_on_a_case_counts_and_the_latest_comes_first(store: Store)
     annotations.write(store, KEY, Annotation(5, "c5", ("even", "odd")))
     annotations.write(store, KEY, Annotation(3, "c3", ("even",), "second"))
     known = annotations.read(store, KEY)
-    assert known.said == (Annotation(3, "c3", ("even",), "second"), Annotation(5, "c5", ("even", "odd")))
+    assert known.current == (Annotation(3, "c3", ("even",), "second"), Annotation(5, "c5", ("even", "odd")))
     assert known.tags == {"even": 2, "odd": 1}
-    assert annotations.read(store, "b" * 16).said == ()
+    assert annotations.read(store, "b" * 16).current == ()
 
 
 def test_what_is_emptied_is_gone(store: Store):
     annotations.write(store, KEY, Annotation(3, "c3", ("odd",), "note"))
     annotations.write(store, KEY, Annotation(3, "c3"))
-    assert annotations.read(store, KEY).said == ()
+    assert annotations.read(store, KEY).current == ()
 
 
 def test_every_text_comes_back_as_it_was_typed(store: Store):
     note = 'a "quote", a\nnew line, <b>, =1+1, \u2028, 🔎, \\, and {"case": 1}'
     kept = annotations.write(store, KEY, Annotation(1, "c", ("  two   words ", "two words", "é<i>"), note))
     assert kept.tags == ("two words", "é<i>")
-    assert annotations.read(store, KEY).said == (kept,)
+    assert annotations.read(store, KEY).current == (kept,)
     assert kept.note == note
 
 
@@ -47,7 +47,7 @@ def test_a_damaged_line_is_named_and_the_others_stay(store: Store):
         b"\n".join([*lines[:2], b"\xff\xfe", b"[1]", b'{"case": "x", "id": "", "tags": [], "note": ""}', *lines[2:]])
     )
     known = annotations.read(store, KEY)
-    assert [one.case for one in known.said] == [2, 0]
+    assert [one.case for one in known.current] == [2, 0]
     assert known.damaged == tuple(f"{KEY}.jsonl, line {line}" for line in (2, 3, 4, 5))
 
 
@@ -60,7 +60,7 @@ def test_a_hostile_line_is_only_a_damaged_one(store: Store, line: bytes):
     path.write_bytes(path.read_bytes() + line + b"\n")
     known = annotations.read(store, KEY)
     assert known.damaged == (f"{KEY}.jsonl, line 2",)
-    assert [one.case for one in known.said] == [1]
+    assert [one.case for one in known.current] == [1]
 
 
 def test_a_line_that_was_cut_off_by_a_crash_spoils_no_later_one(store: Store):
@@ -70,7 +70,7 @@ def test_a_line_that_was_cut_off_by_a_crash_spoils_no_later_one(store: Store):
     assert annotations.read(store, KEY).damaged == ()  # somebody may still be writing it
     annotations.write(store, KEY, Annotation(3, "c3", ("odd",)))
     known = annotations.read(store, KEY)
-    assert [one.case for one in known.said] == [3, 1]
+    assert [one.case for one in known.current] == [3, 1]
     assert known.damaged == (f"{KEY}.jsonl, line 2",)
 
 
@@ -86,7 +86,7 @@ def test_a_line_that_was_cut_off_by_a_crash_spoils_no_later_one(store: Store):
 def test_what_is_too_long_or_too_much_is_refused(store: Store, given: dict, word: str):
     with pytest.raises(InvalidInput, match=word):
         annotations.write(store, KEY, Annotation(1, "c", **given))
-    assert annotations.read(store, KEY).said == ()
+    assert annotations.read(store, KEY).current == ()
 
 
 def test_a_vocabulary_stays_small(store: Store):
@@ -116,7 +116,7 @@ def test_processes_that_write_at_once_lose_nothing(store: Store):
     assert [process.wait() for process in running] == [0, 0]
     known = annotations.read(store, KEY)
     assert known.damaged == ()
-    assert sorted(one.case for one in known.said) == [start + n for start in (0, 100) for n in range(15)]
+    assert sorted(one.case for one in known.current) == [start + n for start in (0, 100) for n in range(15)]
 
 
 def test_the_version_changes_with_each_word(store: Store):

@@ -28,7 +28,7 @@ def test_what_is_no_name_or_too_long_is_refused(store: Store, name: str, query: 
 
 
 def test_there_is_an_end_to_how_many(store: Store, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(bookmarks, "MOST", 2)
+    monkeypatch.setattr(bookmarks, "MAX_BOOKMARKS", 2)
     for name in ("a", "b"):
         bookmarks.save(store, name, "")
     with pytest.raises(InvalidInput, match="Remove one"):

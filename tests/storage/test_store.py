@@ -122,7 +122,7 @@ def test_an_unwritable_cache_is_said_before_any_work(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(InvalidInput, match="Cannot write to the cache"):
-        Store(blocked / "cache").writable()
+        Store(blocked / "cache").require_writable()
 
 
 @pytest.mark.parametrize("rows", [1, 3, 100])

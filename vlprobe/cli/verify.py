@@ -16,7 +16,7 @@ def verify(ctx: click.Context, repair: bool) -> None:
 
     store = Store(ctx.obj or DEFAULT)
     if repair:
-        store.permitted()
+        store.require_local_writable()
     found = verify.damages(store)
     for damage in found:
         click.echo(f"{damage.path}: {damage.why}")

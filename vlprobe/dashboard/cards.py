@@ -42,7 +42,7 @@ def cards(asked: Questions, chosen: Filter) -> None:
 def _grid(asked: Questions, chosen: Filter, table: pd.DataFrame) -> None:
     said = html_cards.by_case(view(views.cases.answers, asked.key, tuple(table["case"].tolist()), shown(asked, chosen)))
     kind = presentations()[asked.probe].kind(chosen.kind)
-    ours = {one.case: one for one in annotations.read(store(), asked.key).said}
+    ours = {one.case: one for one in annotations.read(store(), asked.key).current}
     if kind.legend:
         quiet(kind.legend)
     grid = st.grid(

@@ -85,7 +85,7 @@ def _step(key: str, chosen: Filter, size: int, to: int) -> None:
 def _annotate(asked: Questions, row: object) -> None:
     """Tags and a note: to read, and to write where that is allowed."""
     known = annotations.read(store(), asked.key)
-    own = next((one for one in known.said if one.case == row.case), Annotation(row.case, row.id))
+    own = next((one for one in known.current if one.case == row.case), Annotation(row.case, row.id))
     if not changes("Tags and notes cannot be changed here."):
         if own.tags or own.note:
             st.html(cards.chips(own.tags, own.note))

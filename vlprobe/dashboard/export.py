@@ -103,14 +103,14 @@ def _annotated(asked: Questions) -> None:
     known = annotations.read(store(), asked.key)
     if known.damaged:
         st.warning(f"Damaged, and left out: {plain('; '.join(known.damaged))}.", icon=":material/warning:")
-    if not known.said:
+    if not known.current:
         quiet("None yet. Open the details of a case to tag it or to write a note.")
         return
     quiet(
-        f"{len(known.said):,} {'case' if len(known.said) == 1 else 'cases'}, latest first."
-        + (f" Here: {LISTED}." if len(known.said) > LISTED else "")
+        f"{len(known.current):,} {'case' if len(known.current) == 1 else 'cases'}, latest first."
+        + (f" Here: {LISTED}." if len(known.current) > LISTED else "")
     )
-    shown = known.said[:LISTED]
+    shown = known.current[:LISTED]
     texts = view(views.cases.questions, asked.key, tuple(sorted(one.case for one in shown))).set_index("case")["texts"]
     for one in shown:
         if one.case not in texts.index:

@@ -135,7 +135,7 @@ def main() -> None:
         if problem := st.session_state.pop("problem", ""):
             st.error(plain(problem), icon=":material/error:")
         with glance():
-            if unreached := store().unreached:
+            if unreached := store().connection_error:
                 st.warning(f"Shown is what this machine has. {plain(unreached)}", icon=":material/cloud_off:")
             left_out()
             with arrival():

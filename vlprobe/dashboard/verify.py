@@ -178,7 +178,7 @@ def again(found: Sequence[Damage], known: Known) -> list[Request]:
 def _mend(found: tuple[Damage, ...]) -> None:
     """Drops what is damaged still, and starts its runs. They are written down first, so that none is forgotten."""
     there = store()
-    there.writable()
+    there.require_writable()
     with lock(there.root / "jobs" / ".mending.lock", lambda: None):  # of two who press, one finds it mended
         still = _read(found)
         st.session_state.pop(FOUND, None)

@@ -71,7 +71,7 @@ def checked(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str] 
         )
     images = _image_files(items)
     for file in images:
-        files.utf8(file, f"a picture of '{name}'")
+        files.require_utf8(file, f"a picture of '{name}'")
     missing = [file for file in images if not _is_file(file)]
     if missing:
         raise InvalidInput(

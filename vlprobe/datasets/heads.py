@@ -17,7 +17,7 @@ def head(path: Path) -> tuple[str, bool]:
     """The first letters of a UTF-8 file, and whether they are all of it. Raises InvalidInput."""
     refuse_outside(path)
     try:
-        files.regular(path)
+        files.require_regular(path)
         is_long = path.stat().st_size > BYTES
         if is_long:
             with path.open("rb") as handle:

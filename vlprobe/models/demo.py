@@ -8,7 +8,7 @@ from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_settings
 from vlprobe.models.frozen import pick_device
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
-from vlprobe.storage.files import parse_path, regular
+from vlprobe.storage.files import parse_path, require_regular
 
 if TYPE_CHECKING:
     import torch
@@ -68,7 +68,7 @@ def _config(path: Path) -> dict:
     from vlprobe.models.demo_weights import config_of
 
     try:
-        regular(path)  # a pipe would be waited for
+        require_regular(path)  # a pipe would be waited for
         return config_of(path)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(

@@ -127,7 +127,7 @@ class Lgip(Probe):
         try:
             path = path.resolve()
             refuse_outside(path)
-            files.utf8(path, "the edits")
+            files.require_utf8(path, "the edits")
             return {**options, "edits": str(path), "edits_digest": pictures.digest(files.read(path))}
         except OSError as error:
             raise InvalidInput(

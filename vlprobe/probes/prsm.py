@@ -89,11 +89,11 @@ class Prsm(Probe):
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """An approximate search needs faiss."""
-        nearest.pinned(options)
+        nearest.pin_options(options)
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digest of the gallery, and to an approximate search the depths at which its recall is measured."""
-        options = nearest.pinned(options)
+        options = nearest.pin_options(options)
         if "approximate" in options:
             options["recall_depths"] = [1, *ranking.OVERLAPS]
         name = str(options["gallery"])
@@ -130,7 +130,9 @@ class Prsm(Probe):
         }
         sampling = None
         if n_looked_up:
-            columns = nearest.columns(n_looked_up, apart=False, depths=options.get("recall_depths", nearest.DEPTHS))
+            columns = nearest.recall_columns(
+                n_looked_up, apart=False, depths=options.get("recall_depths", nearest.RECALL_DEPTHS)
+            )
             sampling = RecallSampling.of_run(run, cases, columns)
         return RankingScorer(
             encoder,

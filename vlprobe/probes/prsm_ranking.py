@@ -16,7 +16,7 @@ from vlprobe.probes.recall import RecallSampling
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.nearest import Nearest
+from vlprobe.scoring.nearest import ApproximateGallery
 from vlprobe.types import Encoder, Picture
 
 TOP_PICTURES = 5  # of each version's ranking that are stored
@@ -40,14 +40,14 @@ class GroupGallery:
 
     def __init__(self, encoder: Encoder, pictures: Sequence[Picture], n_looked_up: int) -> None:
         self.encoder, self.pictures = encoder, pictures
-        exact = Gallery.of(
+        exact = Gallery.encode(
             lambda block: encoder.images(pictures[block]), len(pictures), encoder.image_dim, encoder.memory
         )
-        self.index: Gallery | Nearest = nearest.searched(exact, n_looked_up, encoder)
+        self.index: Gallery | ApproximateGallery = nearest.searchable(exact, n_looked_up, encoder)
 
     def rank(self, queries: Sequence[Sequence[str]]) -> Iterator[QueryRanking]:
         """The ranking of each query, in order; a query is the sequence of its versions."""
-        if isinstance(self.index, Nearest):
+        if isinstance(self.index, ApproximateGallery):
             return self._rank_approximately(self.index, queries)
         return self._rank_exactly(self.index, queries)
 
@@ -55,7 +55,7 @@ class GroupGallery:
         with ThreadPoolExecutor(self.encoder.workers) as threads:
             for block in query_blocks(queries, gallery.block):
                 texts = [text for versions in block for text in versions]
-                match = scoring_cases.matcher(self.encoder, self.pictures, texts, asked="texts")
+                match = scoring_cases.pair_matcher(self.encoder, self.pictures, texts, asked="texts")
                 similarities = gallery.similarities(self.encoder.texts(texts), match)
                 scores = np.concatenate([scores for _, scores in similarities])
                 scores_of_query = np.split(scores, _ends(block))
@@ -63,14 +63,16 @@ class GroupGallery:
                 shares = [scores_of_query[start : start + n_share] for start in range(0, len(block), n_share)]
                 yield from itertools.chain.from_iterable(threads.map(_rankings, shares))
 
-    def _rank_approximately(self, gallery: Nearest, queries: Sequence[Sequence[str]]) -> Iterator[QueryRanking]:
+    def _rank_approximately(
+        self, gallery: ApproximateGallery, queries: Sequence[Sequence[str]]
+    ) -> Iterator[QueryRanking]:
         """Looks up one candidate more than `gallery.k`, which shows whether the last ones tie."""
-        for block in query_blocks(queries, nearest.BLOCK):
+        for block in query_blocks(queries, nearest.QUERY_BLOCK):
             vectors = self.encoder.texts([text for versions in block for text in versions])
             rows, scores = gallery.search(vectors, gallery.k + 1)
             ends = _ends(block)
             for query_rows, query_scores in zip(np.split(rows, ends), np.split(scores, ends), strict=True):
-                candidates, candidate_scores = gallery.spread(query_rows, query_scores)
+                candidates, candidate_scores = gallery.dense_similarities(query_rows, query_scores)
                 measures, order = ranking.first_measures(candidate_scores)
                 yield QueryRanking(measures, candidates[order[:, :TOP_PICTURES]].tolist())
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from vlprobe.scoring import nearest
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.nearest import Nearest
+from vlprobe.scoring.nearest import ApproximateGallery
 from vlprobe.types import Reader, Run
 
 
@@ -26,11 +26,11 @@ class RecallSampling:
 
     def is_sampled(self, case_ids: Sequence[str]) -> np.ndarray:
         """Whether each of these cases measures the recall, bool of shape (n,)."""
-        return nearest.sampled(case_ids, self.seed, self.n_cases)
+        return nearest.measures_recall(case_ids, self.seed, self.n_cases)
 
     def measure(
         self,
-        gallery: Gallery | Nearest,
+        gallery: Gallery | ApproximateGallery,
         sampled_queries: np.ndarray,
         is_sampled: np.ndarray,
         is_altered: np.ndarray | None = None,
@@ -43,4 +43,4 @@ class RecallSampling:
             is_sampled: Which of all queries these are, bool of shape (n_queries,).
             is_altered: Which candidates are altered, where these are searched apart from the originals.
         """
-        return nearest.looked_up(gallery, sampled_queries, is_sampled, self.columns, is_altered)
+        return nearest.recall_table(gallery, sampled_queries, is_sampled, self.columns, is_altered)

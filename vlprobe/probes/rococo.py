@@ -148,7 +148,7 @@ class Rococo(Probe):
         _refuse_synonyms("pictures", {strength: (kind, float(lam)) for strength, kind, lam in strengths})
         # Where policies name the number of words, 1 is what a policy without a number means.
         _refuse_synonyms("policies", {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in options["policies"]})
-        nearest.pinned(options)
+        nearest.pin_options(options)
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digests of the encoders that vote; leaves out what an exact search has no use for.
@@ -156,7 +156,7 @@ class Rococo(Probe):
         Raises:
             InvalidInput: Too few candidates are to be looked up.
         """
-        options = nearest.pinned(options)
+        options = nearest.pin_options(options)
         names = options["influence"]
         return {**options, "influence_digest": [_voter(name).digest for name in names]} if names else options
 
@@ -228,7 +228,7 @@ class Rococo(Probe):
         def score(part: pa.Table) -> pa.Table:
             rows = part.select(["id", "kind", "subtype", "rule", "item"]).to_pandas()
             found = pd.DataFrame(index=rows.index, columns=list(_COLUMNS))
-            names = nearest.columns(k, apart=True) if k else ()
+            names = nearest.recall_columns(k, apart=True) if k else ()
             told = pd.DataFrame(index=rows.index, columns=names, dtype=np.float64)
             for (kind, subtype, rule), own in rows.groupby(["kind", "subtype", "rule"], sort=False):
                 query_item = own["item"].map(code).to_numpy()
@@ -241,9 +241,9 @@ class Rococo(Probe):
                     found.loc[own.index, column] = getattr(ranked.found, column)
                 found.loc[own.index, "top"] = [ranked.name_of(number) for number in ranked.found.which_altered]
                 if k:
-                    measured = nearest.sampled(own["id"], run.seed, n_cases)
+                    measured = nearest.measures_recall(own["id"], run.seed, n_cases)
                     asked = ranked.queries[measured]
-                    own_told = nearest.looked_up(ranked.gallery, asked, measured, names, ranked.altered)
+                    own_told = nearest.recall_table(ranked.gallery, asked, measured, names, ranked.altered)
                     for name, column in own_told.items():
                         told.loc[own.index, name] = column
             pairs = np.stack([found["best_own"].astype(np.float32), found["best_altered"].astype(np.float32)], axis=1)

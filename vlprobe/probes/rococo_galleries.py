@@ -10,8 +10,8 @@ import pyarrow as pa
 from vlprobe.perturb import mix
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
-from vlprobe.scoring.gallery import Found, Gallery, Match, retrieve
-from vlprobe.scoring.nearest import Nearest
+from vlprobe.scoring.gallery import Gallery, Match, RetrievalRanks, retrieve
+from vlprobe.scoring.nearest import ApproximateGallery
 from vlprobe.types import Encoder, Item, Picture, Reader
 
 RELEASED = "released"  # the policy of captions that were altered by the dataset's authors
@@ -21,9 +21,9 @@ RELEASED = "released"  # the policy of captions that were altered by the dataset
 class Searched:
     """What queries, as embeddings, found in a gallery, and what its candidates are called."""
 
-    found: Found
+    found: RetrievalRanks
     name_of: Callable[[int], str]
-    gallery: Gallery | Nearest
+    gallery: Gallery | ApproximateGallery
     queries: np.ndarray
     altered: np.ndarray
 
@@ -40,7 +40,7 @@ class TextGalleries:
                 own["text"] += row["texts"]
                 own["owner"] += [code[row["item"]]] * len(row["texts"])
                 own["altered"] += [role == "different" for role in row["roles"]]
-        self.built: dict[str, tuple[Gallery | Nearest, np.ndarray, np.ndarray, list[str]]] = {}
+        self.built: dict[str, tuple[Gallery | ApproximateGallery, np.ndarray, np.ndarray, list[str]]] = {}
 
     def search(self, queries: Sequence[Picture], query_item: np.ndarray, policy: str) -> Searched:
         """Ranks all captions, and those altered by a policy, for each picture."""
@@ -52,17 +52,17 @@ class TextGalleries:
             altered = np.array(rows["altered"])
             self.encoder.texts([text for text, own in zip(texts, ~altered, strict=True) if own], keep=True)
             whole = slice(0, len(texts))
-            gallery = Gallery.of(
+            gallery = Gallery.encode(
                 # In parts, all are kept: one text is then the same vector in each of them.
                 lambda part: self.encoder.texts(texts[part], keep=part != whole),
                 len(texts),
                 self.encoder.dim,
                 self.encoder.memory,
             )
-            gallery = nearest.searched(gallery, self.k, self.encoder)
+            gallery = nearest.searchable(gallery, self.k, self.encoder)
             self.built[policy] = gallery, np.array(rows["owner"]), altered, texts
         gallery, owner, altered, texts = self.built[policy]
-        match = scoring_cases.matcher(self.encoder, queries, texts, asked="images")
+        match = scoring_cases.pair_matcher(self.encoder, queries, texts, asked="images")
         vectors = self.encoder.images(queries)
         found = _retrieved(vectors, query_item, gallery, owner, altered, match)
         return Searched(found, rows["text"].__getitem__, gallery, vectors, altered)
@@ -73,23 +73,23 @@ class PictureGalleries:
 
     def __init__(self, encoder: Encoder, items: Sequence[Item], changed: Mapping[str, np.ndarray], k: int) -> None:
         self.encoder, self.items, self.changed, self.k = encoder, items, changed, k
-        self.built: dict[str, tuple[Gallery | Nearest, list[Picture]]] = {}
+        self.built: dict[str, tuple[Gallery | ApproximateGallery, list[Picture]]] = {}
 
     def search(self, queries: Sequence[str], query_item: np.ndarray, rule: str) -> Searched:
         """Ranks all pictures, and those mixed by a rule, for each caption."""
         if rule not in self.built:
             everything = [item.image for item in self.items] + mixed_pictures(self.items, rule, self.changed[rule])
-            gallery = Gallery.of(
+            gallery = Gallery.encode(
                 lambda part: self.encoder.images(everything[part]),
                 len(everything),
                 self.encoder.image_dim,
                 self.encoder.memory,
             )
-            self.built[rule] = nearest.searched(gallery, self.k, self.encoder), everything
+            self.built[rule] = nearest.searchable(gallery, self.k, self.encoder), everything
         gallery, everything = self.built[rule]
         owner = np.concatenate([np.arange(len(self.items)), self.changed[rule]])
         altered = np.arange(len(owner)) >= len(self.items)
-        match = scoring_cases.matcher(self.encoder, everything, queries, asked="texts")
+        match = scoring_cases.pair_matcher(self.encoder, everything, queries, asked="texts")
         vectors = self.encoder.texts(queries, keep=True)
         found = _retrieved(vectors, query_item, gallery, owner, altered, match)
         return Searched(found, lambda number: everything[number].name, gallery, vectors, altered)
@@ -98,12 +98,12 @@ class PictureGalleries:
 def _retrieved(
     queries: np.ndarray,
     query_item: np.ndarray,
-    gallery: Gallery | Nearest,
+    gallery: Gallery | ApproximateGallery,
     owner: np.ndarray,
     altered: np.ndarray,
     match: Match | None,
-) -> Found:
-    if isinstance(gallery, Nearest):
+) -> RetrievalRanks:
+    if isinstance(gallery, ApproximateGallery):
         return nearest.retrieve(queries, query_item, gallery, owner, altered)
     return retrieve(queries, query_item, gallery, owner, altered, match)
 

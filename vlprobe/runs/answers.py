@@ -117,5 +117,5 @@ class _Answers:
         rows = pd.DataFrame({name: column.to_pandas() for name, column in named.items()})
         rows["item_code"] = self._units[code]
         rows["group_code"] = cases["group"].combine_chunks().dictionary_encode().indices.to_numpy()
-        rows = rows.assign(**scoring_cases.columns(scores))
+        rows = rows.assign(**scoring_cases.score_columns(scores))
         return rows.assign(**{f"tag:{name}": values[code] for name, values in self._tags.items()})

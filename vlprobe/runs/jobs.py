@@ -94,7 +94,7 @@ def start(request: Asked, store: Store) -> str:
 
 def write(request: Asked, store: Store) -> str:
     """Writes down what is asked and returns the job's id; `resume` starts it."""
-    store.writable()
+    store.require_writable()
     job_id = f"{int(time.time()):x}{uuid.uuid4().hex[:6]}"
     folder = store.root / "jobs" / job_id
     write_json(folder / "request.json", asdict(request) | {"created": time.time()})
@@ -103,7 +103,7 @@ def write(request: Asked, store: Store) -> str:
 
 def resume(store: Store, job_id: str) -> None:
     """Starts a stopped job again; what it had finished is not done twice. Raises InvalidInput while it runs."""
-    store.writable()
+    store.require_writable()
     folder = _folder(store, job_id)
     with lock(folder / ".lock", lambda: None):  # of two people who press at once, one is told that it is going
         if not read(store, job_id).ended:

@@ -170,7 +170,7 @@ def _unwritable(store: Store) -> InvalidInput | None:
     """
     refuse_writing()
     try:
-        store.writable()
+        store.require_writable()
     except InvalidInput as error:
         if not any(store.root.glob("runs/*/manifest.json")):
             raise

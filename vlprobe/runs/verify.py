@@ -19,7 +19,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine
 from vlprobe.scoring import vectors
 from vlprobe.storage import annotations, files, jobs
-from vlprobe.storage.entry import SCHEMA, line_of, parsed, part_intact, whole
+from vlprobe.storage.entry import SCHEMA, parse_file_record, parse_manifest, part_intact, verify_table
 from vlprobe.storage.mirror import table_object
 from vlprobe.storage.objects import Damaged, Remote
 from vlprobe.storage.store import Entry, Store
@@ -167,7 +167,7 @@ def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
         if mirrored and not (folder / file["name"]).exists():  # nobody asked for it yet
             continue
         try:
-            whole(folder / file["name"])
+            verify_table(folder / file["name"])
         except InvalidInput:
             there = (folder / file["name"]).is_file()
             yield Damage(folder / file["name"], "its checksum differs" if there else "it is gone", (folder,))
@@ -186,7 +186,7 @@ def _part(path: Path) -> Iterator[Damage]:
 
 
 def _block(path: Path) -> Iterator[Damage]:
-    if not vectors.intact(path):
+    if not vectors.is_intact(path):
         yield Damage(path, "its checksum differs" if len(path.stem) == 32 else OLDER, (path,))
 
 
@@ -241,7 +241,7 @@ def _there(remote: Remote) -> Iterator[tuple[Callable[[str], Iterator[Damage]], 
     for name in sorted(names):
         if own := re.fullmatch(r"index/((?:runs|cases)/[0-9a-z]+)\.\d+\.json", name):
             complete.add(own[1])
-            manifest = parsed(remote.read(name) or b"") or {"files": []}
+            manifest = parse_manifest(remote.read(name) or b"") or {"files": []}
             named |= {table_object(own[1], line) for line in manifest["files"]}
             yield functools.partial(_committed, remote, own[1], complete), name
         elif name.startswith("index/models/"):
@@ -273,7 +273,7 @@ def _table(remote: Remote, name: str, line: dict) -> str:
 
 def _committed(remote: Remote, entry: str, complete: set[str], name: str) -> Iterator[Damage]:
     own, here = Object(remote, name), remote.root / entry
-    manifest = parsed(remote.read(name) or b"")
+    manifest = parse_manifest(remote.read(name) or b"")
     why = "it is not what was written" if manifest is None else _other_key(manifest, here.name)
     if manifest and "run" in manifest and f"cases/{manifest['case_key']}" not in complete:
         why = why or "its questions are gone"
@@ -297,7 +297,7 @@ def _examined(remote: Remote, name: str) -> Iterator[Damage]:
 
 
 def _sent_block(remote: Remote, name: str) -> Iterator[Damage]:
-    if why := _differs(remote, name, lambda file: vectors.holds(file, Path(name).stem)):
+    if why := _differs(remote, name, lambda file: vectors.has_digest(file, Path(name).stem)):
         yield Damage(Object(remote, name), why, (Object(remote, name),))
 
 
@@ -306,7 +306,7 @@ def _sent_part(remote: Remote, name: str) -> Iterator[Damage]:
     if said is None:  # its run has ended meanwhile, and dropped it
         return
     try:
-        line = line_of(said)
+        line = parse_file_record(said)
         table = table_object(name.rpartition("/")[0], line)
         why = _table(remote, table, line) if remote.exists(name) else ""
     except ValueError:

@@ -12,7 +12,7 @@ from vlprobe.types import Encoder, Picture
 Scorer = Callable[[pa.Table], pa.Table]
 
 
-def matcher(
+def pair_matcher(
     encoder: Encoder, images: Sequence[Picture], texts: Sequence[str], asked: str
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
     """The logit of a query and a candidate, of a model that looks at pairs; None of any other.
@@ -51,11 +51,11 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
     """
 
     def score(cases: pa.Table) -> pa.Table:
-        images, image_of, n_images = distinct(cases["images"])
-        texts, text_of, n_texts = distinct(cases["texts"])
+        images, image_of, n_images = distinct_strings(cases["images"])
+        texts, text_of, n_texts = distinct_strings(cases["texts"])
         first_image, first_text = _starts(n_images), _starts(n_texts)
         pictures = [Picture.from_name(name) for name in images]
-        encoder.expect(pictures)
+        encoder.prefetch(pictures)
         if encoder.embeds_texts:
             encoder.texts([texts[code] for code in dict.fromkeys(text_of[first_text].tolist())], keep=True)
             text_vectors = encoder.texts(texts)
@@ -88,13 +88,13 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
                 "erased": pa.array(erased),
             }
         )
-        rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**columns(table))
+        rows = cases.select(["kind", "subtype", "rule"]).to_pandas().assign(**score_columns(table))
         return table.append_column("margin", pa.array(margins(rows).astype(np.float32)))
 
     return score
 
 
-def columns(table: pa.Table) -> dict[str, np.ndarray]:
+def score_columns(table: pa.Table) -> dict[str, np.ndarray]:
     """What was scored as one column a number: `score_0`, `score_1`..., `text_01`, `text_02`..., then all that is flat.
 
     Columns of a case with fewer texts than the widest are NaN. Cosines of texts are named by their texts where a table
@@ -118,7 +118,7 @@ def columns(table: pa.Table) -> dict[str, np.ndarray]:
     return found
 
 
-def distinct(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np.ndarray]:
+def distinct_strings(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Distinct strings of a list column, the code of each entry, and how many entries each row has."""
     lists = column.combine_chunks()
     encoded = lists.flatten().dictionary_encode()

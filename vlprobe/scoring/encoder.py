@@ -24,11 +24,11 @@ import numpy as np
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
 from vlprobe.scoring.prefetch import Prefetcher, pipelined
-from vlprobe.scoring.vectors import Vectors
+from vlprobe.scoring.vectors import VectorStore
 from vlprobe.types import Model, Picture
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
-TOKENIZED = 65_536  # texts whose tokens are in memory at once
+TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
 EVEN = {"texts": 8, "images": 16}  # a batch has a multiple of so many; found by trial, held by a test
 SPREAD_PAIRS = 1000  # mismatched pairs that give the spread of a model that scores pairs
 PAD = -1  # in a row of tokens: no text there
@@ -68,8 +68,8 @@ class Encoder:
         self.takes_pictures = capabilities.takes_pictures
         place = folder / model.digest if folder else None
         self.dim, self.image_dim = capabilities.dim, capabilities.image_dim
-        self._images = Vectors(self.image_dim, place / "images" if place else None)
-        self._texts = Vectors(self.dim, place / "texts" if place else None)
+        self._images = VectorStore(self.image_dim, place / "images" if place else None)
+        self._texts = VectorStore(self.dim, place / "texts" if place else None)
         self._seen: OrderedDict[bytes, object] = OrderedDict()
         self._content: dict[Picture, bytes] = {}
         self._expected: Prefetcher | None = None
@@ -83,7 +83,7 @@ class Encoder:
         strings = list(distinct)
         if not strings:
             return np.empty((0, self.dim), dtype=np.float32)
-        blocks = [strings[start : start + TOKENIZED] for start in range(0, len(strings), TOKENIZED)]
+        blocks = [strings[start : start + TOKENIZE_CHUNK] for start in range(0, len(strings), TOKENIZE_CHUNK)]
         keys: list[bytes] = []
         measured = []
         for block in blocks:
@@ -156,7 +156,7 @@ class Encoder:
                 self.progress("images", done, len(asked))
         return self._images.get([keys[picture] for picture in images])
 
-    def expect(self, images: Sequence[Picture]) -> None:
+    def prefetch(self, images: Sequence[Picture]) -> None:
         """Begins to open pictures that `images` will be asked for next, while the model is at something else."""
         if self.embeds_images and not self.scores_pairs:
             self._forget()

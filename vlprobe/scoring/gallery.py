@@ -18,8 +18,8 @@ import numpy as np
 from vlprobe.errors import InvalidInput
 
 BLOCK_BYTES = 64 << 20  # of similarities at once
-ENCODED = 8192  # candidates that are encoded at once, where a file holds them
-SHARES = 32  # of the memory: what one gallery of several may take of it
+ENCODE_CHUNK = 8192  # candidates that are encoded at once, where a file holds them
+MEMORY_SHARES = 32  # of the memory: what one gallery of several may take of it
 SHORT_LIST = 256  # candidates a query that a matching head looks at: BLIP's released k
 
 # Numbers of queries and of candidates, each of shape (n,), to the logit of each pair
@@ -31,12 +31,14 @@ class Gallery:
 
     def __init__(self, vectors: np.ndarray) -> None:
         self.n = len(vectors)
-        self.first, self.which = distinct(vectors)
-        self._rows: np.ndarray | Rows = vectors if len(self.first) == len(vectors) else vectors[self.first]
+        self.representatives, self.column_of = distinct_rows(vectors)
+        self._rows: np.ndarray | VectorFile = (
+            vectors if len(self.representatives) == len(vectors) else vectors[self.representatives]
+        )
         self._room = max(1, len(self._rows))
 
     @classmethod
-    def of(cls, encode: Callable[[slice], np.ndarray], n: int, width: int, memory: int) -> "Gallery":
+    def encode(cls, encode: Callable[[slice], np.ndarray], n: int, width: int, memory: int) -> "Gallery":
         """A gallery of candidates that are encoded when it is made.
 
         Args:
@@ -44,16 +46,16 @@ class Gallery:
                 to the same bits in whatever slice.
             n: How many candidates.
             width: Numbers in a row.
-            memory: Bytes that the whole run may take; where the gallery needs more than a SHARES-th of them, it goes to
-                a file without a name that disappears with it.
+            memory: Bytes that the whole run may take; a gallery of more than 1 / MEMORY_SHARES of them goes to an
+                unnamed temporary file.
         """
-        if 4 * n * width <= memory // SHARES:
+        if 4 * n * width <= memory // MEMORY_SHARES:
             return cls(encode(slice(0, n)))
-        rows = Rows(width)
+        rows = VectorFile(width)
         row_of: dict[bytes, int] = {}
         first, which = [], np.empty(n, dtype=np.int64)
-        for start in range(0, n, ENCODED):
-            vectors = np.ascontiguousarray(encode(slice(start, min(start + ENCODED, n))))
+        for start in range(0, n, ENCODE_CHUNK):
+            vectors = np.ascontiguousarray(encode(slice(start, min(start + ENCODE_CHUNK, n))))
             known = len(first)
             for number, row in enumerate(vectors, start):
                 key = hashlib.blake2b(row.tobytes(), digest_size=16).digest()
@@ -64,8 +66,8 @@ class Gallery:
             rows.write(known, vectors[np.array(first[known:], dtype=np.int64) - start])
         made = cls.__new__(cls)
         made.n = n
-        made.first, made.which = np.array(first), which if len(first) < n else slice(None)
-        made._rows, made._room = rows, max(1, memory // SHARES // (4 * width))
+        made.representatives, made.column_of = np.array(first), which if len(first) < n else slice(None)
+        made._rows, made._room = rows, max(1, memory // MEMORY_SHARES // (4 * width))
         return made
 
     @property
@@ -85,8 +87,8 @@ class Gallery:
         """
         for block, cosines in self._cosines(queries):
             if match:
-                cosines = reranked(cosines, self._numbered(match, block, self.first))
-            yield block, cosines[:, self.which]
+                cosines = reranked(cosines, self._numbered(match, block, self.representatives))
+            yield block, cosines[:, self.column_of]
 
     def similarities_within(
         self, queries: np.ndarray, among: np.ndarray, match: Match | None = None
@@ -103,15 +105,15 @@ class Gallery:
             The block; the similarities in the whole gallery; those in the smaller one, of the same shape, of which only
             the columns of its candidates mean anything. Without `match` both are the same array.
         """
-        column_of = np.arange(len(self.first))[self.which]
+        column_of = np.arange(len(self.representatives))[self.column_of]
         smaller = np.flatnonzero(among)[::-1]
-        inside = np.zeros(len(self.first), dtype=bool)
+        inside = np.zeros(len(self.representatives), dtype=bool)
         inside[column_of[smaller]] = True
-        representative = self.first.copy()
+        representative = self.representatives.copy()
         representative[column_of[smaller]] = smaller  # reversed: the lowest number of a column stays
         for block, cosines in self._cosines(queries):
             if not match:
-                scores = cosines[:, self.which]
+                scores = cosines[:, self.column_of]
                 yield block, scores, scores
                 continue
             listed = short_listed(cosines)
@@ -122,17 +124,17 @@ class Gallery:
             logits[either] = self._numbered(match, block, representative)(*np.nonzero(either))
             yield (
                 block,
-                _raised(cosines, listed, logits)[:, self.which],
-                _raised(cosines, listed_within, logits)[:, self.which],
+                _raised(cosines, listed, logits)[:, self.column_of],
+                _raised(cosines, listed_within, logits)[:, self.column_of],
             )
 
     def _cosines(self, queries: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of queries and their cosines with every distinct candidate."""
         for start in range(0, len(queries), self.block):
             block = slice(start, min(start + self.block, len(queries)))
-            first, which = distinct(queries[block])
+            first, which = distinct_rows(queries[block])
             asked = queries[block][first]
-            parts = [products(asked, vectors) for _, vectors in self.blocks()]
+            parts = [similarity_matrix(asked, vectors) for _, vectors in self.blocks()]
             yield block, (parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))[which]
 
     @staticmethod
@@ -141,7 +143,7 @@ class Gallery:
         return lambda query, column: match(block.start + query, candidate_of[column])
 
 
-class Rows:
+class VectorFile:
     """Vectors in a file without a name, which disappears with them; a slice of them is read from the disk."""
 
     def __init__(self, width: int) -> None:
@@ -165,25 +167,25 @@ class Rows:
         self._n = max(self._n, first + len(vectors))
 
 
-def distinct(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
+def distinct_rows(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
     """Where each distinct row stands first, and which of these each row is; no two equal: every row, as it stands."""
     rows = np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.shape[1] * 4))).ravel()
     _, first, which = np.unique(rows, return_index=True, return_inverse=True)
     return (first, which.ravel()) if len(first) < len(vectors) else (np.arange(len(vectors)), slice(None))
 
 
-def products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def similarity_matrix(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Similarity of every row of one with every row of the other; the best, where a row is several vectors.
 
     >>> two_in_a_row, one = np.array([[1.0, 0.0, 0.6, 0.8]]), np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> products(two_in_a_row, one).tolist(), products(one, two_in_a_row).tolist()
+    >>> similarity_matrix(two_in_a_row, one).tolist(), similarity_matrix(one, two_in_a_row).tolist()
     ([[0.8, 1.0]], [[0.8], [1.0]])
     """
     dim = min(left.shape[1], right.shape[1])
     if left.shape[1] == right.shape[1]:
         return left @ right.T
     if right.shape[1] > dim:
-        return products(right, left).T
+        return similarity_matrix(right, left).T
     found = left.reshape(-1, dim) @ right.T
     return found.reshape(len(left), -1, len(right)).max(axis=1)
 
@@ -223,7 +225,7 @@ def _raised(cosines: np.ndarray, listed: np.ndarray, logits: np.ndarray) -> np.n
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RetrievalRanks:
     """What retrieval gave for each query; arrays of shape (n_queries,)."""
 
     best_own: np.ndarray  # similarity of the query's own best candidate, among all
@@ -244,7 +246,7 @@ def retrieve(
     owner: np.ndarray,
     altered: np.ndarray,
     match: Match | None = None,
-) -> Found:
+) -> RetrievalRanks:
     """Ranks each query's own original candidates in the clean gallery and in the one with altered candidates.
 
     Args:
@@ -259,7 +261,7 @@ def retrieve(
         Ranks from 1; every other candidate with at least the own best similarity ranks before it. The clean rank does
         not depend on the altered candidates: with `match`, each of the two galleries has a short-list of its own.
     """
-    columns: dict[str, list[np.ndarray]] = {name: [] for name in Found.__slots__}
+    columns: dict[str, list[np.ndarray]] = {name: [] for name in RetrievalRanks.__slots__}
     changed = np.flatnonzero(altered)
     if not len(changed):
         raise InvalidInput("Nothing in the gallery was altered, so nothing can be asked. Choose another policy.")
@@ -279,4 +281,4 @@ def retrieve(
         columns["least_rank_clean"].append(1 + ((clean > best_clean[:, None]) & ~altered).sum(axis=1))
         columns["least_rank"].append(1 + (scores > best_own[:, None]).sum(axis=1))
         columns["top_tied"].append(best_altered == best_original)
-    return Found(**{name: np.concatenate(parts) for name, parts in columns.items()})
+    return RetrievalRanks(**{name: np.concatenate(parts) for name, parts in columns.items()})

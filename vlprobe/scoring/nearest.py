@@ -18,35 +18,35 @@ import numpy as np
 import pandas as pd
 
 from vlprobe.errors import InvalidInput, MissingDependency
-from vlprobe.scoring.gallery import SHARES, Found, Gallery, Rows, distinct, products
+from vlprobe.scoring.gallery import MEMORY_SHARES, Gallery, RetrievalRanks, VectorFile, distinct_rows, similarity_matrix
 from vlprobe.types import Encoder
 from vlprobe.types.options import Option
 
 if TYPE_CHECKING:
     import faiss
 
-FEWEST = 10  # candidates to look up: what R@10 and the overlap of the first 10 need
-SMALL = 5000  # distinct candidates, at most, that are all compared: lists of fewer save nothing
-PROBED = 64  # lists at least that a query is compared with
-PROBED_SHARE = 16  # one list in so many, where that is more
-TAUGHT = 64  # candidates a list that k-means sees
-ROUNDS = 10  # of k-means
-ASKED = 512  # queries that read the lists together
-BLOCK = 8 * ASKED  # queries whose finds are held at once
-MEASURED = 256  # queries, about, whose exact search tells the recall
-DEPTHS = (1, 10)  # the recall of the true first so many is told
+MIN_LOOKED_UP = 10  # candidates to look up: what R@10 and the overlap of the first 10 need
+EXACT_LIMIT = 5000  # distinct candidates, at most, that are all compared: lists of fewer save nothing
+MIN_PROBED_LISTS = 64  # lists at least that a query is compared with
+LISTS_PER_PROBE = 16  # one list in so many, where that is more
+TRAINING_ROWS_PER_LIST = 64  # candidates a list that k-means sees
+KMEANS_ITERATIONS = 10  # of k-means
+QUERY_CHUNK = 512  # queries that read the lists together
+QUERY_BLOCK = 8 * QUERY_CHUNK  # queries whose finds are held at once
+RECALL_QUERIES = 256  # queries, about, whose exact search tells the recall
+RECALL_DEPTHS = (1, 10)  # the recall of the true first so many is told
 APPROXIMATE = Option(  # of a probe that searches galleries
     name="approximate",
     default=0,
     label="Candidates looked up, 0: all",
     help="An approximate search (faiss) looks up so many candidates for a query; the share that it finds is told.",
-    minimum=FEWEST,
+    minimum=MIN_LOOKED_UP,
     off_value=0,
-    expected=f"0 (exact), or {FEWEST} candidates or more",
+    expected=f"0 (exact), or {MIN_LOOKED_UP} candidates or more",
 )
 
 
-def pinned(options: Mapping[str, object]) -> dict[str, object]:
+def pin_options(options: Mapping[str, object]) -> dict[str, object]:
     """The options of a probe, without `approximate` where it is 0: a run that is exact is named as it always was.
 
     Raises:
@@ -56,27 +56,27 @@ def pinned(options: Mapping[str, object]) -> dict[str, object]:
     k = int(options["approximate"])
     if not k:
         return {name: value for name, value in options.items() if name != "approximate"}
-    if k < FEWEST:
-        raise InvalidInput(f"Option 'approximate' is {k}. Expected 0 (exact), or {FEWEST} candidates or more.")
+    if k < MIN_LOOKED_UP:
+        raise InvalidInput(f"Option 'approximate' is {k}. Expected 0 (exact), or {MIN_LOOKED_UP} candidates or more.")
     if importlib.util.find_spec("faiss") is None:
         raise MissingDependency("Option 'approximate'", "faiss-cpu", "-r requirements-ray.txt")
     return dict(options)
 
 
-def columns(k: int, apart: bool, depths: Sequence[int] = DEPTHS) -> tuple[str, ...]:
-    """Names of what `looked_up` returns where k candidates are looked up, altered ones `apart`: no depth beyond k.
+def recall_columns(k: int, apart: bool, depths: Sequence[int] = RECALL_DEPTHS) -> tuple[str, ...]:
+    """Names of what `recall_table` returns where k candidates are looked up, altered ones `apart`: no depth beyond k.
 
-    >>> columns(500, False, (1, 10, 100, 1000))
+    >>> recall_columns(500, False, (1, 10, 100, 1000))
     ('looked_up', 'found_1', 'found_10', 'found_100')
-    >>> columns(10, True)
+    >>> recall_columns(10, True)
     ('looked_up', 'found_1', 'found_10', 'altered_1', 'altered_10')
     """
     sides = ("found", "altered") if apart else ("found",)
     return ("looked_up", *(f"{side}_{depth}" for side in sides for depth in depths if depth <= k))
 
 
-def searched(gallery: Gallery, k: int, encoder: Encoder) -> "Nearest | Gallery":
-    """The gallery in lists; as it is where k is 0, where it is SMALL, or where no more than k are in it.
+def searchable(gallery: Gallery, k: int, encoder: Encoder) -> "ApproximateGallery | Gallery":
+    """The gallery in lists; as it is where k is 0, where it is EXACT_LIMIT, or where no more than k are in it.
 
     Raises InvalidInput of a model whose similarity is more than a product of two vectors.
     """
@@ -85,11 +85,11 @@ def searched(gallery: Gallery, k: int, encoder: Encoder) -> "Nearest | Gallery":
             f"Model '{encoder.model.name}' compares a text with more than one vector of a picture, which only an exact "
             "search does. Leave out the option 'approximate', or choose a dual encoder."
         )
-    exact = not k or len(gallery.first) <= max(SMALL, k)
-    return gallery if exact else Nearest(gallery, k, encoder.memory, encoder.workers)
+    exact = not k or len(gallery.representatives) <= max(EXACT_LIMIT, k)
+    return gallery if exact else ApproximateGallery(gallery, k, encoder.memory, encoder.workers)
 
 
-class Nearest:
+class ApproximateGallery:
     """A gallery in lists of neighbours.
 
     Args:
@@ -101,11 +101,11 @@ class Nearest:
 
     def __init__(self, gallery: Gallery, k: int, memory: int, workers: int) -> None:
         self.k, self.workers = k, workers
-        rows = len(gallery.first)
+        rows = len(gallery.representatives)
         width = next(gallery.blocks())[1].shape[1]
-        self._room = max(1, memory // SHARES // (4 * width))
+        self._room = max(1, memory // MEMORY_SHARES // (4 * width))
         n_lists = max(1, math.isqrt(rows))
-        self._probed = min(n_lists, max(PROBED, n_lists // PROBED_SHARE))
+        self._probed = min(n_lists, max(MIN_PROBED_LISTS, n_lists // LISTS_PER_PROBE))
         with self._threads(1) as thread:
             self._lists = thread.submit(_lists, gallery, rows, n_lists, memory // 8 // (4 * width)).result()
             own = [thread.submit(self._lists.search, part, 1).result()[1].ravel() for _, part in gallery.blocks()]
@@ -114,12 +114,12 @@ class Nearest:
         self._starts = np.searchsorted(list_of[order], np.arange(n_lists + 1))
         place = np.empty(rows, dtype=np.int64)
         place[order] = np.arange(rows)
-        self._rows = Rows(width)
+        self._rows = VectorFile(width)
         for start, vectors in gallery.blocks():
             _scatter(self._rows, place[start : start + len(vectors)], vectors)
-        self.which = place[np.arange(rows)[gallery.which]]  # the row of each candidate
-        self._candidates = np.argsort(self.which, kind="stable")  # row by row
-        self._first = np.searchsorted(self.which[self._candidates], np.arange(rows + 1))
+        self.row_of = place[np.arange(rows)[gallery.column_of]]  # the row of each candidate
+        self._candidates = np.argsort(self.row_of, kind="stable")  # row by row
+        self._first = np.searchsorted(self.row_of[self._candidates], np.arange(rows + 1))
 
     def search(self, queries: np.ndarray, k: int, among: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The best distinct candidates that are found for each query.
@@ -132,9 +132,9 @@ class Nearest:
         Returns:
             Their rows and their similarities, best first, of shape (q, k); -1 and -inf where there are no more.
         """
-        first, which = distinct(queries)
+        first, which = distinct_rows(queries)
         asked = queries[first]
-        chunks = [asked[start : start + ASKED] for start in range(0, len(asked), ASKED)]
+        chunks = [asked[start : start + QUERY_CHUNK] for start in range(0, len(asked), QUERY_CHUNK)]
         with self._threads(self.workers) as threads:
             found = list(threads.map(functools.partial(self._searched, k=k, among=among), chunks))
         rows, values = (np.concatenate(parts)[which] for parts in zip(*found, strict=True))
@@ -145,7 +145,7 @@ class Nearest:
         vectors = np.concatenate([self._rows[row : row + 1] for row in rows.tolist()])
         return np.einsum("nd,d->n", vectors, query)
 
-    def spread(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def dense_similarities(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What was found for several queries side by side.
 
         Args:
@@ -166,12 +166,12 @@ class Nearest:
         order = np.argsort(candidates)
         return candidates[order], np.repeat(dense, alike, axis=1)[:, order]
 
-    def counted(self, candidates: np.ndarray) -> np.ndarray:
+    def rows_holding(self, candidates: np.ndarray) -> np.ndarray:
         """Which rows hold one of the candidates that are true, shape (n,); `among` of a search."""
-        return np.bincount(self.which[candidates], minlength=len(self._rows)) > 0
+        return np.bincount(self.row_of[candidates], minlength=len(self._rows)) > 0
 
     def recall(
-        self, queries: np.ndarray, among: np.ndarray | None = None, depths: Sequence[int] = DEPTHS
+        self, queries: np.ndarray, among: np.ndarray | None = None, depths: Sequence[int] = RECALL_DEPTHS
     ) -> np.ndarray:
         """Which share of the true first so many candidates is found, float32 of shape (q, len(depths)).
 
@@ -188,7 +188,7 @@ class Nearest:
         best, rows = (np.full((len(queries), first), fill) for fill in (-np.inf, -1))
         for start in range(0, len(self._rows), self._room):
             own = np.flatnonzero(counts[start : start + self._room])
-            values = products(queries, self._rows[start : start + self._room][own])
+            values = similarity_matrix(queries, self._rows[start : start + self._room][own])
             numbers = np.broadcast_to(start + own, values.shape)
             values, rows = np.concatenate([best, values], axis=1), np.concatenate([rows, numbers], axis=1)
             order = np.argpartition(-values, first - 1, axis=1)[:, :first]
@@ -210,7 +210,7 @@ class Nearest:
         return np.pad(rows, none, constant_values=-1), np.pad(values, none, constant_values=-np.inf)
 
     def _found(self, queries: np.ndarray, probed: int, k: int, among: np.ndarray | None) -> np.ndarray:
-        """Rows of the best candidates in the nearest lists, in any order; -1 where these hold fewer."""
+        """VectorFile of the best candidates in the nearest lists, in any order; -1 where these hold fewer."""
         import faiss
 
         near = self._lists.search(queries, probed)[1].ravel()
@@ -238,8 +238,8 @@ class Nearest:
 
 
 def retrieve(
-    queries: np.ndarray, query_item: np.ndarray, nearest: Nearest, owner: np.ndarray, altered: np.ndarray
-) -> Found:
+    queries: np.ndarray, query_item: np.ndarray, nearest: ApproximateGallery, owner: np.ndarray, altered: np.ndarray
+) -> RetrievalRanks:
     """As `gallery.retrieve`, from the best originals and the best altered candidates that are found for a query.
 
     The query's own originals are always compared.
@@ -250,26 +250,26 @@ def retrieve(
     """
     if not altered.any():
         raise InvalidInput("Nothing in the gallery was altered, so nothing can be asked. Choose another policy.")
-    n_rows = nearest.which.max() + 1
-    n_original, n_altered = (np.bincount(nearest.which[own], minlength=n_rows) for own in (~altered, altered))
+    n_rows = nearest.row_of.max() + 1
+    n_original, n_altered = (np.bincount(nearest.row_of[own], minlength=n_rows) for own in (~altered, altered))
     number = np.full(n_rows, len(altered))
-    np.minimum.at(number, nearest.which[altered], np.flatnonzero(altered))  # the first altered candidate of a row
+    np.minimum.at(number, nearest.row_of[altered], np.flatnonzero(altered))  # the first altered candidate of a row
     originals = np.flatnonzero(~altered)
     originals = originals[np.argsort(owner[originals], kind="stable")]
     starts = np.searchsorted(owner[originals], np.arange(owner.max() + 2))
     most = int(np.diff(starts).max())  # own candidates, which do not count for a rank
     found: list[tuple] = []
-    for start in range(0, len(queries), BLOCK):
-        asked = queries[start : start + BLOCK]
+    for start in range(0, len(queries), QUERY_BLOCK):
+        asked = queries[start : start + QUERY_BLOCK]
         best = zip(
             asked,
-            query_item[start : start + BLOCK],
-            *nearest.search(asked, nearest.k + most, nearest.counted(~altered)),
-            *nearest.search(asked, nearest.k, nearest.counted(altered)),
+            query_item[start : start + QUERY_BLOCK],
+            *nearest.search(asked, nearest.k + most, nearest.rows_holding(~altered)),
+            *nearest.search(asked, nearest.k, nearest.rows_holding(altered)),
             strict=True,
         )
         for query, item, rows, values, changed, changed_values in best:
-            mine = nearest.which[originals[starts[item] : starts[item + 1]]]
+            mine = nearest.row_of[originals[starts[item] : starts[item + 1]]]
             own_values = nearest.similarities(query, mine)
             own = own_values.max()
             level = mine[own_values == own]
@@ -283,17 +283,17 @@ def retrieve(
             top = at.max()
             first, best = number[changed[at == top]].min(), max(own, values[0])
             found.append((own, top, top >= best, first, rank_clean, rank, 1 + above[0], 1 + sum(above), top == best))
-    return Found(*map(np.array, zip(*found, strict=True)))
+    return RetrievalRanks(*map(np.array, zip(*found, strict=True)))
 
 
-def sampled(cases: Sequence[str], seed: int, of: int) -> np.ndarray:
-    """Which cases measure the recall: about MEASURED of so many, chosen by their ids."""
+def measures_recall(cases: Sequence[str], seed: int, of: int) -> np.ndarray:
+    """Which cases measure the recall: about RECALL_QUERIES of so many, chosen by their ids."""
     drawn = [int.from_bytes(blake2b(f"{seed}/recall/{case}".encode(), digest_size=8).digest()) for case in cases]
-    return np.array(drawn, dtype=np.float64) * of < MEASURED * 2.0**64
+    return np.array(drawn, dtype=np.float64) * of < RECALL_QUERIES * 2.0**64
 
 
-def looked_up(
-    gallery: Nearest | Gallery,
+def recall_table(
+    gallery: ApproximateGallery | Gallery,
     queries: np.ndarray,
     measured: np.ndarray,
     names: Sequence[str],
@@ -305,7 +305,7 @@ def looked_up(
         gallery: What was searched.
         queries: Those that measure the recall, shape (m, width).
         measured: Which of all queries these are, shape (q,), m of them true.
-        names: As `columns` returns them.
+        names: As `recall_columns` returns them.
         altered: Which candidates were altered, shape (n,), where `retrieve` looked these up apart.
 
     Returns:
@@ -314,10 +314,10 @@ def looked_up(
         where it was not measured.
     """
     values = np.full((len(measured), len(names)), np.nan)
-    if isinstance(gallery, Nearest):
+    if isinstance(gallery, ApproximateGallery):
         values[:, 0] = gallery.k
         if measured.any():
-            searches = [None] if altered is None else [gallery.counted(~altered), gallery.counted(altered)]
+            searches = [None] if altered is None else [gallery.rows_holding(~altered), gallery.rows_holding(altered)]
             depths = [_depth(name) for name in names if name.startswith("found_")]
             recalls = [gallery.recall(queries, among, depths) for among in searches]
             values[measured, 1:] = np.concatenate(recalls, axis=1)
@@ -374,7 +374,9 @@ def _lists(gallery: Gallery, rows: int, n_lists: int, room: int) -> "faiss.Index
     """An index of the lists' centres."""
     import faiss
 
-    sample = np.unique(np.linspace(0, rows - 1, min(rows, max(n_lists, min(TAUGHT * n_lists, room)))).astype(np.int64))
+    sample = np.unique(
+        np.linspace(0, rows - 1, min(rows, max(n_lists, min(TRAINING_ROWS_PER_LIST * n_lists, room)))).astype(np.int64)
+    )
     taught = [
         vectors[sample[np.searchsorted(sample, start) : np.searchsorted(sample, start + len(vectors))] - start]
         for start, vectors in gallery.blocks()
@@ -383,7 +385,7 @@ def _lists(gallery: Gallery, rows: int, n_lists: int, room: int) -> "faiss.Index
     means = faiss.Kmeans(
         taught.shape[1],
         n_lists,
-        niter=ROUNDS,
+        niter=KMEANS_ITERATIONS,
         seed=1,
         spherical=True,
         min_points_per_centroid=1,
@@ -393,7 +395,7 @@ def _lists(gallery: Gallery, rows: int, n_lists: int, room: int) -> "faiss.Index
     return means.index
 
 
-def _scatter(rows: Rows, place: np.ndarray, vectors: np.ndarray) -> None:
+def _scatter(rows: VectorFile, place: np.ndarray, vectors: np.ndarray) -> None:
     """Writes each vector in its place; neighbours together."""
     order = np.argsort(place)
     for own in np.split(order, 1 + np.flatnonzero(np.diff(place[order]) > 1)):

@@ -28,24 +28,24 @@ from vlprobe.storage.objects import Remote
 FILE_BYTES = 32 << 20  # of embeddings that wait in memory to be written, and of a file that is not small
 FLUSH_SECONDS = 20.0  # what is lost at most when a process is killed
 SMALL_FILES = 16  # more than these are merged
-FETCHED = 8  # files at once
+FETCH_THREADS = 8  # files at once
 
 _digest = functools.partial(hashlib.blake2b, digest_size=16)
 
 
-def intact(file: Path) -> bool:
+def is_intact(file: Path) -> bool:
     """Whether an embedding file holds the bytes that were written."""
-    return holds(file, file.stem)
+    return has_digest(file, file.stem)
 
 
-def holds(file: Path, digest: str) -> bool:
+def has_digest(file: Path, digest: str) -> bool:
     """Whether these bytes are those of the embedding file of that name."""
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, _digest).hexdigest() == digest
 
 
 def _refuse_damaged(file: Path) -> None:
-    if not intact(file):
+    if not is_intact(file):
         raise InvalidInput(
             f"Embedding file '{file}' is damaged: its checksum differs. Run `vlprobe verify --repair`, then this again."
         )
@@ -58,7 +58,7 @@ class _Rows(NamedTuple):
     offset: int
 
 
-class Vectors:
+class VectorStore:
     """Embeddings under 16-byte keys; on disk, in a folder or in a file without a name that goes with the process.
 
     In memory are FILE_BYTES of embeddings at most, and every key with the number of its row.
@@ -74,7 +74,7 @@ class Vectors:
         self._flushed = time.monotonic()
         self._handles = contextlib.ExitStack()
         weakref.finalize(self, self._handles.close)
-        self._there = objects.of(folder) if folder else None
+        self._there = objects.remote_of(folder) if folder else None
         if self._there:
             _exchange(self._there, folder)
         for file in sorted(folder.glob(f"{'?' * 32}.npy")) if folder and folder.is_dir() else []:
@@ -191,13 +191,13 @@ def _exchange(there: Remote, folder: Path) -> None:
     own = {file.name: file for file in folder.glob(f"{'?' * 32}.npy")}
 
     def fetch(name: str) -> None:
-        there.fetch(known[name], folder / name, lambda file: holds(file, Path(name).stem))
+        there.fetch(known[name], folder / name, lambda file: has_digest(file, Path(name).stem))
 
     def send(name: str) -> None:
         _refuse_damaged(own[name])
         there.put(there.name(own[name]), own[name])
 
-    with ThreadPoolExecutor(FETCHED) as pool:
+    with ThreadPoolExecutor(FETCH_THREADS) as pool:
         list(pool.map(fetch, sorted(set(known) - set(own))))
         if not access.read_only():
             list(pool.map(send, sorted(set(own) - set(known))))
@@ -213,7 +213,7 @@ def _save(folder: Path, block: np.ndarray) -> str:
 
 def _merge(folder: Path) -> None:
     small = [
-        file for file in sorted(folder.glob(f"{'?' * 32}.npy")) if file.stat().st_size < FILE_BYTES and intact(file)
+        file for file in sorted(folder.glob(f"{'?' * 32}.npy")) if file.stat().st_size < FILE_BYTES and is_intact(file)
     ]
     if len(small) <= SMALL_FILES:
         return

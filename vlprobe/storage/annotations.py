@@ -37,13 +37,13 @@ class Annotation:
 class Annotations:
     """What was said of the cases of a question set, latest first, and which lines of the file are damaged."""
 
-    said: tuple[Annotation, ...] = ()
+    current: tuple[Annotation, ...] = ()
     damaged: tuple[str, ...] = ()  # file and line
 
     @property
     def tags(self) -> dict[str, int]:
         """All tags, by name, with how many cases have each."""
-        every = [tag for own in self.said for tag in own.tags]
+        every = [tag for own in self.current for tag in own.tags]
         return {tag: every.count(tag) for tag in sorted(set(every))}
 
 
@@ -55,7 +55,7 @@ def read(store: Store, case_key: str) -> Annotations:
     except FileNotFoundError:
         lines = []
     except OSError as error:
-        raise InvalidInput(files.unreadable(path, error)) from None
+        raise InvalidInput(files.unreadable_message(path, error)) from None
     latest: dict[int, Annotation] = {}
     damaged = []
     for place, line in enumerate(lines, 1):

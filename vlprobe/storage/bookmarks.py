@@ -11,7 +11,7 @@ from vlprobe.storage.store import Store
 
 NAME_LENGTH = 60
 QUERY_LENGTH = 4000
-MOST = 100
+MAX_BOOKMARKS = 100
 
 
 def read(store: Store) -> dict[str, str]:
@@ -22,7 +22,7 @@ def read(store: Store) -> dict[str, str]:
     try:
         found = {str(name): str(query) for name, query in files.parse_json(path.read_text("utf-8")).items()}
     except OSError as error:
-        raise InvalidInput(files.unreadable(path, error)) from None
+        raise InvalidInput(files.unreadable_message(path, error)) from None
     except (ValueError, AttributeError):
         raise InvalidInput(f"'{path}' is damaged, so no saved view can be listed. Repair or delete it.") from None
     return dict(sorted(found.items(), key=lambda pair: pair[0].lower()))
@@ -42,8 +42,8 @@ def save(store: Store, name: str, query: str) -> None:
         raise InvalidInput(f"This view's address has {len(query):,} letters. Expected at most {QUERY_LENGTH:,}.")
     with files.lock(_path(store).with_suffix(".lock"), lambda: None):
         known = read(store) | {name: query}
-        if len(known) > MOST:
-            raise InvalidInput(f"There are {MOST} saved views. Remove one that is not used any more.")
+        if len(known) > MAX_BOOKMARKS:
+            raise InvalidInput(f"There are {MAX_BOOKMARKS} saved views. Remove one that is not used any more.")
         files.write_json(_path(store), known)
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage.files import REPAIR, parse_json, present, sha256, unreadable, write_json, writing
+from vlprobe.storage.files import REPAIR, atomic_writer, parse_json, present, sha256, unreadable_message, write_json
 
 SCHEMA = 2
 GROUP_ROWS = 8192  # of a row group: what is read to show one row of it; with fewer, reading all of them is slower
@@ -81,7 +81,7 @@ class TableWriter:
 @contextlib.contextmanager
 def _table_writer(path: Path) -> Iterator[TableWriter]:
     """A writer of one Parquet file, which appears whole when the block ends, or not at all."""
-    with writing(path) as handle:
+    with atomic_writer(path) as handle:
         writer = TableWriter(handle)
         try:
             yield writer
@@ -119,7 +119,7 @@ def _seal(manifest: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def parsed(data: bytes) -> dict | None:
+def parse_manifest(data: bytes) -> dict | None:
     """What a manifest says; None where it is not what was written, or no manifest can say it."""
     try:
         found = parse_json(data.decode())
@@ -142,7 +142,7 @@ def _is_line(line: Mapping[str, str]) -> bool:
     return bool(re.fullmatch(r"[\w-]+\.parquet", line["name"]) and re.fullmatch("[0-9a-f]{64}", line["sha256"]))
 
 
-def line_of(data: bytes) -> dict:
+def parse_file_record(data: bytes) -> dict:
     """What the line of a part says. Raises ValueError where it says no file and checksum."""
     line = parse_json(data.decode())
     try:
@@ -156,12 +156,12 @@ def line_of(data: bytes) -> dict:
 def part_intact(path: Path) -> bool:
     """Whether a part holds the bytes that were written."""
     try:
-        return line_of(path.with_suffix(".json").read_bytes())["sha256"] == sha256(path)
+        return parse_file_record(path.with_suffix(".json").read_bytes())["sha256"] == sha256(path)
     except (OSError, ValueError):
         return False
 
 
-def whole(path: Path) -> None:
+def verify_table(path: Path) -> None:
     """Raises InvalidInput where a table of a complete entry is gone, or its bytes are not those that were written.
 
     A file is read for this once in a process, and again when its size or its time has changed.
@@ -170,7 +170,7 @@ def whole(path: Path) -> None:
         status = path.stat()
         _compared(path, status.st_size, status.st_mtime_ns)
     except OSError as error:
-        raise InvalidInput(unreadable(path, error)) from None
+        raise InvalidInput(unreadable_message(path, error)) from None
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -198,11 +198,11 @@ class Entry:
         """What was written and how it came about. Raises InvalidInput where it is not what was written."""
         path = self.folder / "manifest.json"
         try:
-            found = parsed(path.read_bytes())
+            found = parse_manifest(path.read_bytes())
         except FileNotFoundError:
             raise InvalidInput(f"Nothing is stored in '{self.folder}'. `vlprobe show` lists what is.") from None
         except OSError as error:
-            raise InvalidInput(unreadable(path, error)) from None
+            raise InvalidInput(unreadable_message(path, error)) from None
         if found is None:
             raise InvalidInput(f"'{path}' is damaged. {REPAIR}")
         return found
@@ -250,11 +250,11 @@ class Entry:
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """A complete entry's table. Raises InvalidInput where its bytes are not those that were written."""
-        return pq.read_table(self.whole(name), columns=columns)
+        return pq.read_table(self.table_path(name), columns=columns)
 
     def columns(self, name: str) -> list[str]:
         """The names of a complete entry's columns. Raises InvalidInput as `table` does."""
-        return pq.read_schema(self.whole(name)).names
+        return pq.read_schema(self.table_path(name)).names
 
     def slices(
         self, name: str, ranges: Sequence[tuple[int, int]], columns: Sequence[str] | None = None
@@ -263,7 +263,7 @@ class Entry:
 
         Raises InvalidInput as `table` does.
         """
-        with pq.ParquetFile(self.whole(name)) as file:
+        with pq.ParquetFile(self.table_path(name)) as file:
             sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
             starts = list(itertools.accumulate(sizes, initial=0))
             number, group = -1, None
@@ -281,13 +281,13 @@ class Entry:
 
     def blocks(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """All rows, BLOCK_ROWS at a time. Raises InvalidInput as `table` does."""
-        rows = pq.read_metadata(self.whole(name)).num_rows
+        rows = pq.read_metadata(self.table_path(name)).num_rows
         return self.slices(
             name, [(start, min(start + BLOCK_ROWS, rows)) for start in range(0, rows, BLOCK_ROWS)], columns
         )
 
-    def whole(self, name: str) -> Path:
+    def table_path(self, name: str) -> Path:
         """The path of a complete entry's table. Raises InvalidInput where its bytes are not those that were written."""
         path = self.folder / f"{name}.parquet"
-        whole(path)
+        verify_table(path)
         return path

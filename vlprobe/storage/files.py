@@ -43,7 +43,7 @@ def parse_path(text: str, confined: bool = True) -> Path:
     return path
 
 
-def utf8(path: Path, kind: str) -> None:
+def require_utf8(path: Path, kind: str) -> None:
     """Raises InvalidInput where the whole path is not UTF-8: neither JSON nor Parquet could hold it.
 
     Args:
@@ -54,7 +54,7 @@ def utf8(path: Path, kind: str) -> None:
         raise InvalidInput(f"The path of {kind}, '{path.absolute()}', is not UTF-8. Rename that file or folder.")
 
 
-def regular(path: Path) -> None:
+def require_regular(path: Path) -> None:
     """Raises OSError where there is a pipe or a device, which could be read for ever, or no such name can be."""
     try:
         mode = os.stat(path).st_mode
@@ -66,7 +66,7 @@ def regular(path: Path) -> None:
 
 def read(path: Path) -> bytes:
     """The bytes of a file. Raises OSError, also where it is not a regular one."""
-    regular(path)
+    require_regular(path)
     return path.read_bytes()
 
 
@@ -81,7 +81,7 @@ def present(path: Path) -> bool:
     return True
 
 
-def unreadable(path: Path, error: OSError) -> str:
+def unreadable_message(path: Path, error: OSError) -> str:
     """One line about a stored file that cannot be opened, and who can do what about it."""
     remedy = REPAIR
     if isinstance(error, PermissionError):
@@ -114,20 +114,20 @@ def sha256(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def writing(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
+def atomic_writer(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
     """A handle to write to; the file appears whole or not at all; where `durable`, it is on the disk by then.
 
     Raises:
         InvalidInput: it cannot or may not be written; an earlier file of that name is as it was.
     """
     refuse_writing()
-    with copying(path, durable) as handle:
+    with cache_writer(path, durable) as handle:
         yield handle
 
 
 @contextlib.contextmanager
-def copying(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
-    """As `writing`; also where nothing may be changed, for a copy of what is stored elsewhere."""
+def cache_writer(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
+    """As `atomic_writer`; also where nothing may be changed, for a copy of what is stored elsewhere."""
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -148,8 +148,8 @@ def copying(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
 
 
 def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
-    """The file appears whole or not at all, whoever else writes it. Raises InvalidInput, as `writing` does."""
-    with writing(path, durable) as handle:
+    """The file appears whole or not at all, whoever else writes it. Raises InvalidInput, as `atomic_writer` does."""
+    with atomic_writer(path, durable) as handle:
         handle.write(data)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage.files import parse_json, present, read, unreadable
+from vlprobe.storage.files import parse_json, present, read, unreadable_message
 
 ID = re.compile("[0-9a-f]{1,40}")
 ENDED = ("done", "failed", "cancelled", "dead")
@@ -116,7 +116,7 @@ def _read(path: Path, fields: Mapping[str, Callable[[object], bool]] | None, req
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise InvalidInput(unreadable(path, error)) from None
+        raise InvalidInput(unreadable_message(path, error)) from None
     except ValueError:
         given = None
     if not isinstance(given, dict):

@@ -24,8 +24,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage.entry import SCHEMA, Entry, line_of, parsed, part_intact
-from vlprobe.storage.files import REPAIR, copying, parse_json, read, sha256, write_bytes, write_json
+from vlprobe.storage.entry import SCHEMA, Entry, parse_file_record, parse_manifest, part_intact
+from vlprobe.storage.files import REPAIR, cache_writer, parse_json, read, sha256, write_bytes, write_json
 from vlprobe.storage.objects import Damaged, Remote
 
 LISTED_SECONDS = 3.0  # between two looks at what is complete
@@ -39,7 +39,7 @@ class Mirror:
 
     def __init__(self, remote: Remote) -> None:
         self.remote, self.root = remote, remote.root
-        self.unreached = ""  # why the last look failed
+        self.connection_error = ""  # why the last look failed
         self._refreshed = float("-inf")
         self._damaged: dict[str, str] = {}  # names and stamps of what is not read again before it changes
         self._warned: set[str] = set()
@@ -52,18 +52,18 @@ class Mirror:
             InvalidInput: the object store cannot be reached.
         """
         with self._turn:
-            pause = UNREACHED_SECONDS if self.unreached else LISTED_SECONDS
+            pause = UNREACHED_SECONDS if self.connection_error else LISTED_SECONDS
             if now or time.monotonic() - self._refreshed >= pause:
                 try:
                     self._refresh()
-                    self.unreached = ""
+                    self.connection_error = ""
                 except InvalidInput as error:
-                    self.unreached = str(error)
+                    self.connection_error = str(error)
                     raise
                 finally:
                     self._refreshed = time.monotonic()
-            elif self.unreached:
-                raise InvalidInput(self.unreached)
+            elif self.connection_error:
+                raise InvalidInput(self.connection_error)
 
     def _refresh(self) -> None:
         self.remote.mark()
@@ -108,7 +108,7 @@ class Mirror:
         self._remember(self._known() | {name: ""})
 
     def _remember(self, there: dict[str, str]) -> None:
-        with copying(self.root / "listed.json") as handle:
+        with cache_writer(self.root / "listed.json") as handle:
             handle.write(json.dumps(there).encode())
 
     def _known(self) -> dict[str, str]:
@@ -127,10 +127,10 @@ class Mirror:
 
     def keep(self, name: str, path: Path, data: bytes) -> None:
         """Keeps a file of the index. Raises Damaged where it is not what was written."""
-        if not (parsed(data) if path.name == "manifest.json" else _is_object(data)):
+        if not (parse_manifest(data) if path.name == "manifest.json" else _is_object(data)):
             raise Damaged(f"'{self.remote.address(name)}' is damaged. {REPAIR}")
         if not path.exists() or path.read_bytes() != data:  # what looks new is made anew by whoever shows it
-            with copying(path) as handle:
+            with cache_writer(path) as handle:
                 handle.write(data)
 
     def send(self) -> None:
@@ -190,12 +190,12 @@ class MirroredEntry(Entry):
             self.mirror.keep(self.index, path, data)
             self.mirror.note(self.index)
 
-    def whole(self, name: str) -> Path:
+    def table_path(self, name: str) -> Path:
         """The path of a table, fetched where it is not here or not as it was written. Raises InvalidInput."""
         self._ask()
         if (self.folder / f"{name}.parquet").exists():
             try:
-                return super().whole(name)
+                return super().table_path(name)
             except InvalidInput as error:
                 _log.warning("Fetched again: %s", error)
         try:
@@ -204,7 +204,7 @@ class MirroredEntry(Entry):
             if not self._renewed():
                 raise
             self._fetch(name)
-        return super().whole(name)
+        return super().table_path(name)
 
     def _fetch(self, name: str) -> None:
         line = next((line for line in self.manifest()["files"] if line["name"] == f"{name}.parquet"), None)
@@ -250,13 +250,13 @@ class MirroredEntry(Entry):
         if data is None:
             return
         try:
-            line = line_of(data)
+            line = parse_file_record(data)
         except ValueError:
             raise Damaged(f"'{self.remote.address(own)}' is damaged.") from None
         folder = self.folder / "parts"
         wanted = table_object(f"{self.name}/parts", line)
         self.remote.fetch(wanted, folder / f"{name}.parquet", lambda file: _is(file, line))
-        with copying(folder / f"{name}.json") as handle:
+        with cache_writer(folder / f"{name}.json") as handle:
             handle.write(data)
 
     def write_part(self, name: str, table: pa.Table) -> None:
@@ -267,7 +267,7 @@ class MirroredEntry(Entry):
     def _send_part(self, name: str) -> None:
         path = self.folder / "parts" / f"{name}.parquet"
         said = path.with_suffix(".json").read_bytes()
-        self.remote.put(table_object(f"{self.name}/parts", line_of(said)), path)
+        self.remote.put(table_object(f"{self.name}/parts", parse_file_record(said)), path)
         self.remote.write(f"{self.name}/parts/{name}.json", said)
 
     def _commit(self, manifest: dict) -> None:
@@ -285,7 +285,7 @@ class MirroredEntry(Entry):
             data = pending.read_bytes()
         except FileNotFoundError:  # sent by another process meanwhile
             return
-        own = parsed(data)
+        own = parse_manifest(data)
         if own is None or not all(_is(self.folder / line["name"], line) for line in own["files"]):
             _log.warning("'%s' is damaged and is made again.", self.folder)
             pending.unlink(missing_ok=True)
@@ -304,7 +304,7 @@ class MirroredEntry(Entry):
 
     def _given_way(self, own: dict, first: bytes) -> bytes | None:
         """Takes what was committed before; None where these are the same questions with our paths of pictures."""
-        theirs = parsed(first)
+        theirs = parse_manifest(first)
         if theirs is None:
             raise Damaged(f"'{self.remote.address(self.index)}' is damaged. {REPAIR}")
         named = {line["name"]: line["sha256"] for line in theirs["files"]}

@@ -21,7 +21,7 @@ from typing import Any
 
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
 from vlprobe.storage.access import refuse_writing
-from vlprobe.storage.files import REPAIR, copying, read, regular
+from vlprobe.storage.files import REPAIR, cache_writer, read, require_regular
 
 MIRROR = "VLPROBE_MIRROR"  # the folder that mirrors lie in
 MARK = ".vlprobe-remote"
@@ -60,7 +60,7 @@ def is_url(cache: object) -> bool:
     return "://" in text
 
 
-def mirror(url: str) -> "Remote":
+def open_remote(url: str) -> "Remote":
     """The object store of this URL, with its folder on this machine, which is made. Raises InvalidInput."""
     address = url.rstrip("/")
     scheme, _, where = address.partition("://")
@@ -75,7 +75,7 @@ def mirror(url: str) -> "Remote":
     return found
 
 
-def of(folder: Path) -> "Remote | None":
+def remote_of(folder: Path) -> "Remote | None":
     """The object store that this folder, or one that it lies in, is a mirror of; None where it is of none.
 
     Raises:
@@ -94,9 +94,9 @@ def of(folder: Path) -> "Remote | None":
     return None
 
 
-def share(path: Path) -> None:
+def publish(path: Path) -> None:
     """Sends a file that everybody is to know of to the object store whose mirror it lies in; elsewhere does nothing."""
-    there = of(path.parent)
+    there = remote_of(path.parent)
     if there:
         there.put(f"index/{there.name(path)}", path)
 
@@ -125,7 +125,7 @@ class Remote:
     def mark(self) -> None:
         """Lets whoever has a path within the mirror find the object store."""
         if not (self.root / MARK).exists():
-            with copying(self.root / MARK) as handle:
+            with cache_writer(self.root / MARK) as handle:
                 handle.write(self.url.encode())
 
     def make(self) -> None:
@@ -189,7 +189,7 @@ class Remote:
 
     def fetch(self, name: str, path: Path, fits: Callable[[Path], bool]) -> None:
         """Copies an object to a file, which appears only where its bytes fit. Raises Damaged where they do not."""
-        with copying(path) as handle:
+        with cache_writer(path) as handle:
             with self._told():
                 try:
                     self._files.get_file(self._readable(name), handle.name)
@@ -275,7 +275,7 @@ class Remote:
     def _readable(self, name: str) -> str:
         """The path of an object. Raises OSError where that is a pipe or a device in a folder."""
         if self.is_folder:
-            regular(Path(self._path(name)))
+            require_regular(Path(self._path(name)))
         return self._path(name)
 
     @property

@@ -26,11 +26,11 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage import files, objects
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
-from vlprobe.storage.files import REPAIR, present, unreadable
+from vlprobe.storage.files import REPAIR, present, unreadable_message
 from vlprobe.storage.mirror import MirroredEntry, mirror
 
 DEFAULT = os.environ.get("VLPROBE_CACHE", "cache")
-FETCHED = 8  # tables at once
+FETCH_THREADS = 8  # tables at once
 
 
 class Store:
@@ -42,13 +42,13 @@ class Store:
 
     def __init__(self, root: Path | str = DEFAULT) -> None:
         try:
-            self.root = objects.mirror(root).root if objects.is_url(root) else Path(root).expanduser().resolve()
-            files.utf8(self.root, "the cache")
+            self.root = objects.open_remote(root).root if objects.is_url(root) else Path(root).expanduser().resolve()
+            files.require_utf8(self.root, "the cache")
         except FileNotFoundError:  # of os.getcwd
             raise InvalidInput(f"'{root}' is relative to a working folder that is gone. Change to another.") from None
         except (OSError, ValueError, RuntimeError) as error:  # NUL, a link to itself
             raise InvalidInput(f"'{root}' can be no folder ({error}). Choose another with --cache.") from None
-        there = objects.of(self.root)
+        there = objects.remote_of(self.root)
         self.mirror = mirror(there) if there else None
 
     @property
@@ -59,14 +59,14 @@ class Store:
     def __reduce__(self) -> tuple:
         return Store, (self.address,)
 
-    def writable(self) -> None:
+    def require_writable(self) -> None:
         """Raises InvalidInput where nothing can or may be written: better now than after an hour of work."""
-        self.permitted()
+        self.require_local_writable()
         if self.mirror:
             self.mirror.send()
 
-    def permitted(self) -> None:
-        """As `writable`, for what is written on this machine alone."""
+    def require_local_writable(self) -> None:
+        """As `require_writable`, for what is written on this machine alone."""
         refuse_writing()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ class Store:
         except OSError as error:
             keys = []
             if not isinstance(error, FileNotFoundError):
-                unread[""] = unreadable(self.root / "runs", error)
+                unread[""] = unreadable_message(self.root / "runs", error)
         for key in keys:
             path = self.root / "runs" / key / "manifest.json"
             if not present(path):  # it grows
@@ -121,9 +121,9 @@ class Store:
         return sorted(manifests, key=lambda manifest: (manifest["finished"], manifest["key"])), unread
 
     @property
-    def unreached(self) -> str:
+    def connection_error(self) -> str:
         """Why what is complete elsewhere cannot be told now, in one line; "" where it can."""
-        return self.mirror.unreached if self.mirror else ""
+        return self.mirror.connection_error if self.mirror else ""
 
     def _refresh(self) -> None:
         """Raises InvalidInput where nothing can be told of what is there, and nothing is here to be shown instead."""
@@ -168,9 +168,9 @@ class Store:
         """
         entry = self.cases if table == "cases" else self.run
         if not self.mirror:
-            return [str(entry(key).whole(table)) for key in keys]
-        with ThreadPoolExecutor(FETCHED) as pool:
-            return list(pool.map(lambda key: str(entry(key).whole(table)), keys))
+            return [str(entry(key).table_path(table)) for key in keys]
+        with ThreadPoolExecutor(FETCH_THREADS) as pool:
+            return list(pool.map(lambda key: str(entry(key).table_path(table)), keys))
 
     @contextlib.contextmanager
     def cursor(self) -> Iterator["object"]:

@@ -169,7 +169,7 @@ class Encoder(Protocol):
         """Embeddings of the pictures, float32 of shape (len(images), image_dim)."""
         ...
 
-    def expect(self, images: Sequence[Picture]) -> None:
+    def prefetch(self, images: Sequence[Picture]) -> None:
         """Begins to open the pictures that `images` will be called with next."""
         ...
 

@@ -31,7 +31,7 @@ def _asked(
     views_filter.check(chosen)
     cases = views_rows.cases(store, case_key, *views_filter.condition(chosen))
     if chosen.tagged:
-        said = annotations.read(store, case_key).said
+        said = annotations.read(store, case_key).current
         cases = np.intersect1d(cases, [one.case for one in said if chosen.tagged in one.tags]).astype(np.int64)
     margin = _margins(store, own[chosen.model], cases)
     return cases, margin, _margins(store, own[chosen.other], cases) if chosen.paired else None

@@ -21,7 +21,7 @@ from vlprobe.models.doctor import examine
 from vlprobe.models.doctor.checks import Check
 from vlprobe.runs import jobs, verify
 from vlprobe.runs.run import execute
-from vlprobe.scoring.vectors import Vectors
+from vlprobe.scoring.vectors import VectorStore
 from vlprobe.storage import entry, objects
 from vlprobe.storage.objects import Remote
 from vlprobe.storage.store import Store
@@ -38,7 +38,7 @@ def test_one_damaged_entry_keeps_nobody_from_looking_working_or_repairing(memory
         finish(one, key)
     one.mirror.remote.write(INDEX, b"{trunc")
     for name in ("one", "two"):
-        on(name, memory).writable()
+        on(name, memory).require_writable()
     assert ANOTHER in call(memory, "show", "--format", "csv")
     assert call(memory, "verify", "--repair").startswith(f"{memory}/{INDEX}: it is not what was written")
     assert call(memory, "verify") == ""
@@ -50,10 +50,10 @@ def test_what_is_damaged_here_is_sent_to_nobody(memory, on, caplog):
     one = on("one", memory)
     (one.root / "models").mkdir()
     (one.root / "models" / "m-d.json").write_bytes(b'{"schema": 1, "mod')
-    one.writable()
+    one.require_writable()
     assert "m-d.json' is damaged and is sent to nobody" in caplog.text
     folder = one.root / "embeddings" / "m" / "texts"
-    kept = Vectors(4, folder)
+    kept = VectorStore(4, folder)
     kept.put([b"x" * 16], np.ones((1, 4), "f4"))
     kept.close()
     there = one.mirror.remote
@@ -61,7 +61,7 @@ def test_what_is_damaged_here_is_sent_to_nobody(memory, on, caplog):
     file = next(folder.glob("*.npy"))
     file.write_bytes(file.read_bytes()[:-3])
     with pytest.raises(InvalidInput, match="checksum differs"):
-        Vectors(4, folder)
+        VectorStore(4, folder)
     assert list(there.names("")) == ["writable"]
 
 
@@ -96,7 +96,7 @@ def test_repair_leaves_what_became_valid_since_it_was_seen(memory, on, monkeypat
         found = look(store, *given, **more)
         if "again" not in more:
             assert [one.why for one in found] == ["no result names it"]
-            store.writable()  # its owner goes on
+            store.require_writable()  # its owner goes on
         return found
 
     monkeypatch.setattr(verify, "damages", seen)
@@ -116,21 +116,21 @@ def test_a_mirror_that_was_deleted_is_a_mirror_again(memory, on):
 def test_a_shared_folder_that_is_not_mounted_is_not_taken_for_an_empty_one(on, tmp_path, caplog):
     url = f"file://{tmp_path}/shared/cache"
     one = on("one", url)
-    one.writable()
+    one.require_writable()
     finish(one)
     assert len(one.runs()) == 1
     (tmp_path / "shared").rename(tmp_path / "away")
     assert len(one.runs()) == 1
-    assert f"Nothing is left in '{url}', where 1 results were" in one.unreached
-    assert one.unreached in caplog.text
+    assert f"Nothing is left in '{url}', where 1 results were" in one.connection_error
+    assert one.connection_error in caplog.text
     with pytest.raises(InvalidInput, match="Mount it again"):
-        one.writable()
+        one.require_writable()
     with pytest.raises(InvalidInput, match=r"There is no folder .* any more"):
         finish(one, ANOTHER)
     assert not (tmp_path / "shared").exists()
     (tmp_path / "away").rename(tmp_path / "shared")
-    one.writable()
-    assert len(one.runs()) == 2 and not one.unreached
+    one.require_writable()
+    assert len(one.runs()) == 2 and not one.connection_error
 
 
 def test_a_page_goes_on_with_what_is_here_and_says_so(memory, drawn, on, monkeypatch):
@@ -141,7 +141,7 @@ def test_a_page_goes_on_with_what_is_here_and_says_so(memory, drawn, on, monkeyp
     assert not at.exception and not at.error
     assert [warning.value for warning in at.warning] == [r"Shown is what this machine has. Cannot use it."]
     with pytest.raises(InvalidInput, match="Cannot use it"):
-        one.writable()
+        one.require_writable()
 
 
 def test_a_server_that_is_silent_is_left_alone_after_seconds(server, on, monkeypatch, tmp_path):
@@ -246,7 +246,7 @@ def test_a_folder_is_named_by_its_whole_path(on):
 
 def test_a_pipe_in_a_shared_folder_is_not_waited_for(on, tmp_path):
     one = on("one", f"file://{tmp_path}/shared")
-    one.writable()
+    one.require_writable()
     finish(one)
     for name in ("index/models/a-b.json", f"index/runs/{ANOTHER}.2.json"):
         (tmp_path / "shared" / name).parent.mkdir(exist_ok=True)
@@ -281,6 +281,6 @@ def test_whoever_is_killed_at_the_end_of_a_commit_leaves_no_parts(memory, on, mo
         patch.setattr(Remote, "remove", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         one.run(ANOTHER).write_part("0", TABLE)
         finish(one, ANOTHER)
-    one.writable()
+    one.require_writable()
     assert not [name for name in one.mirror.remote.names("runs") if "/parts/" in name]
     assert not list(one.root.rglob("parts")) and not list(one.root.rglob("pending.json"))

@@ -218,7 +218,7 @@ def test_a_machine_that_only_looks_sends_nothing(bucket, drawn, on, monkeypatch)
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     assert len(views.estimates.estimates(two, two.find(key)["case_key"]))
     with pytest.raises(InvalidInput, match="read-only"):
-        two.writable()
+        two.require_writable()
     with pytest.raises(InvalidInput, match="read-only"):
         two.run("b" * 16).finish({"scores": TABLE}, {"key": "b" * 16, "finished": "1"})
     assert objects(bucket) == before
@@ -252,7 +252,7 @@ def test_a_bucket_that_is_not_there_or_lets_nobody_in_is_one_line(bucket, on, mo
     with pytest.raises(InvalidInput, match=r"There is no 's3://nobody/x' .*bucket does not exist.*Make the bucket"):
         on("one", "s3://nobody/x").runs()
     with pytest.raises(InvalidInput, match=r"There is no 's3://nobody/x'"):
-        on("one", "s3://nobody/x").writable()
+        on("one", "s3://nobody/x").require_writable()
     import s3fs
 
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")

@@ -17,7 +17,7 @@ from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.models.doctor import examine
 from vlprobe.runs import verify
 from vlprobe.runs.run import execute
-from vlprobe.scoring.vectors import Vectors
+from vlprobe.scoring.vectors import VectorStore
 from vlprobe.storage import mirror, objects
 from vlprobe.storage.objects import MIRROR, Remote
 from vlprobe.storage.store import Store
@@ -88,7 +88,7 @@ def test_names_in_a_bucket_cannot_leave_the_mirror(memory, on, tmp_path):
         there.write(name, b"{}")
     there.write("embeddings/m/texts/../../../../evil.npy", b"")
     assert store.runs() == []
-    Vectors(64, store.root / "embeddings" / "m" / "texts").close()
+    VectorStore(64, store.root / "embeddings" / "m" / "texts").close()
     assert not list(tmp_path.rglob("*evil*")) and not list(tmp_path.rglob(".hidden*"))
 
 
@@ -103,7 +103,7 @@ def test_a_page_asks_for_a_listing_every_few_seconds_and_not_each_time(memory, o
         assert len(Store(memory).runs()) == 1
         assert store.version() == version
     assert asked == ["index"]
-    store.writable()  # before work it is asked anew
+    store.require_writable()  # before work it is asked anew
     assert asked == ["index"] * 2
 
 
@@ -188,7 +188,7 @@ def test_what_was_finished_while_nothing_could_be_sent_is_sent_by_the_next_run(m
     assert one.runs() == []
     (one.root / "models").mkdir()
     (one.root / "models" / "m-d.json").write_text("{}")
-    one.writable()
+    one.require_writable()
     two = on("two", memory)
     assert two.run(KEY).table("scores").equals(TABLE)
     two.runs()
@@ -202,7 +202,7 @@ def test_what_was_finished_and_is_damaged_before_it_is_sent_is_made_again(memory
         finish(one)
     path = one.root / "runs" / KEY / "scores.parquet"
     path.write_bytes(path.read_bytes()[:-1])
-    one.writable()
+    one.require_writable()
     assert not one.run(KEY).complete
     assert not one.mirror.remote.names("runs")
 
@@ -217,7 +217,7 @@ def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, mo
         patch.setattr(mirror, "write_bytes", killed)
         finish(one)
     assert on("two", memory).run(KEY).table("scores").equals(TABLE)
-    on("one", memory).writable()
+    on("one", memory).require_writable()
     assert [run["key"] for run in one.runs()] == [KEY]
     assert not list(one.root.rglob("pending.json"))
 
@@ -268,7 +268,7 @@ def test_left_over_objects_are_found_once_nobody_can_be_sending_them(memory, on,
 def test_a_shared_folder_is_an_object_store_too(on, tmp_path):
     url = f"file://{tmp_path}/shared"
     one = on("one", url)
-    one.writable()
+    one.require_writable()
     finish(one)
     two = on("two", url)
     assert two.files([KEY], "scores") == [str(two.root / "runs" / KEY / "scores.parquet")]
@@ -348,6 +348,6 @@ def test_a_folder_has_nothing_to_do_with_any_of_it(tmp_path, monkeypatch):
     store = Store(tmp_path / "cache")
     finish(store)
     assert (store.mirror, store.address) == (None, str(tmp_path / "cache"))
-    assert objects.of(store.root / "embeddings") is None
+    assert objects.remote_of(store.root / "embeddings") is None
     assert not (tmp_path / "mirrors").exists()
     assert json.loads((store.root / "runs" / KEY / "manifest.json").read_bytes())["key"] == KEY

@@ -20,7 +20,7 @@ from vlprobe.models.doctor import passport as doctor_passport
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.doctor.erased import Erased, erased
 from vlprobe.storage import objects
-from vlprobe.storage.files import parse_json, present, unreadable, write_json
+from vlprobe.storage.files import parse_json, present, unreadable_message, write_json
 from vlprobe.storage.files import read as read_regular
 from vlprobe.storage.store import REPAIR, Store
 from vlprobe.types import Dataset, Item, Model
@@ -85,7 +85,7 @@ def examine(
     )
     path = cache / "models" / f"{model.digest}-{dataset.digest}.json"
     write_json(path, _plain(found))
-    objects.share(path)
+    objects.publish(path)
     return found
 
 
@@ -150,7 +150,7 @@ def unread(store: Store) -> list[str]:
     try:
         os.listdir(store.root / "models")
     except PermissionError as error:
-        return [unreadable(store.root / "models", error)]
+        return [unreadable_message(store.root / "models", error)]
     except OSError:  # nothing was examined yet
         return []
     return _stored(store, "*")[1]
@@ -181,7 +181,7 @@ def read(path: Path) -> Examination | None:
         _refuse_types(found)
         return found
     except OSError as error:
-        raise InvalidInput(unreadable(path, error)) from None
+        raise InvalidInput(unreadable_message(path, error)) from None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise InvalidInput(f"'{path}' is damaged. {REPAIR}") from None
 

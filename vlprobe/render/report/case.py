@@ -31,7 +31,7 @@ def case_page(store: Store, case_key: str, model: str, number: int, other: str =
     said = cards.by_case(views.cases.answers(store, case_key, [number]))[number]
     names = list(dict.fromkeys([model, *filter(None, [other]), *ordered(own.index)]))
     small = functools.partial(cards.source, side=SMALL)
-    noted = next((one for one in annotations.read(store, case_key).said if one.case == number), None)
+    noted = next((one for one in annotations.read(store, case_key).current if one.case == number), None)
     card = cards.card(row, presentation, said, names, looks, small, everything=True, beside=bool(other))
     return page(
         f"One case of {probe}",

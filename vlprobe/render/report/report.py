@@ -196,12 +196,12 @@ def _cards(
 
 def _noted(store: Store, key: str, probe: str, models: list[str], looks: Looks) -> list[str]:
     known = annotations.read(store, key)
-    if not known.said and not known.damaged:
+    if not known.current and not known.damaged:
         return []
-    first = {one.case: one for one in known.said[:NOTED]}
+    first = {one.case: one for one in known.current[:NOTED]}
     found = views.cases.questions(store, key, list(first))
-    more = f" Here: the latest {NOTED}." if len(known.said) > NOTED else ""
-    parts = [tag("h2", "What people noted"), _quiet(f"{len(known.said):,} cases have tags or a note.{more}")]
+    more = f" Here: the latest {NOTED}." if len(known.current) > NOTED else ""
+    parts = [tag("h2", "What people noted"), _quiet(f"{len(known.current):,} cases have tags or a note.{more}")]
     if known.damaged:
         parts.append(_quiet(f"Damaged, and left out: {'; '.join(known.damaged)}."))
     return [*parts, _cards(store, key, presentations()[probe], found, models, looks, first)]

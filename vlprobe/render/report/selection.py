@@ -62,7 +62,7 @@ def _pictures(names: Sequence[str]) -> list[str]:
 
 def _cases(store: Store, case_key: str, chosen: Filter) -> tuple[list[dict], int]:
     table, total = views.cases.failures(store, case_key, chosen, 1, MOST)
-    said = {one.case: one for one in annotations.read(store, case_key).said}
+    said = {one.case: one for one in annotations.read(store, case_key).current}
     margins = views.cases.answers(store, case_key, table["case"].tolist()).pivot(
         index="case", columns="model", values="margin"
     )
