@@ -374,9 +374,8 @@ def _lists(gallery: Gallery, rows: int, n_lists: int, room: int) -> "faiss.Index
     """An index of the lists' centres."""
     import faiss
 
-    sample = np.unique(
-        np.linspace(0, rows - 1, min(rows, max(n_lists, min(TRAINING_ROWS_PER_LIST * n_lists, room)))).astype(np.int64)
-    )
+    n_sampled = min(rows, max(n_lists, min(TRAINING_ROWS_PER_LIST * n_lists, room)))
+    sample = np.unique(np.linspace(0, rows - 1, n_sampled).astype(np.int64))
     taught = [
         vectors[sample[np.searchsorted(sample, start) : np.searchsorted(sample, start + len(vectors))] - start]
         for start, vectors in gallery.blocks()
