@@ -244,8 +244,7 @@ def retrieve(
 
     The query's own originals are always compared.
 
-    Returns:
-        Likewise; where all `nearest.k` that were looked up come before the best own candidate, its rank is more than k:
+    Returns: likewise; where all `nearest.k` that were looked up come before the best own candidate, its rank is more than k:
         NaN, and a least rank is what it is at least.
     """
     if not altered.any():
@@ -376,11 +375,11 @@ def _lists(gallery: Gallery, rows: int, n_lists: int, room: int) -> "faiss.Index
 
     n_sampled = min(rows, max(n_lists, min(TRAINING_ROWS_PER_LIST * n_lists, room)))
     sample = np.unique(np.linspace(0, rows - 1, n_sampled).astype(np.int64))
-    taught = [
+    blocks = [
         vectors[sample[np.searchsorted(sample, start) : np.searchsorted(sample, start + len(vectors))] - start]
         for start, vectors in gallery.blocks()
     ]
-    taught = np.concatenate(taught)
+    taught = np.concatenate(blocks)
     means = faiss.Kmeans(
         taught.shape[1],
         n_lists,
