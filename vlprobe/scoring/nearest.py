@@ -244,8 +244,8 @@ def retrieve(
 
     The query's own originals are always compared.
 
-    Returns: likewise; where all `nearest.k` that were looked up come before the best own candidate, its rank is more than k:
-        NaN, and a least rank is what it is at least.
+    Returns: likewise; where all `nearest.k` that were looked up come before the best own candidate, its rank is more
+        than k: NaN, and a least rank is what it is at least.
     """
     if not altered.any():
         raise InvalidInput("Nothing in the gallery was altered, so nothing can be asked. Choose another policy.")
