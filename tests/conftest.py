@@ -30,6 +30,7 @@ CAPTIONS = [
 
 LONGEST = [  # begun first, so that no process is left with one of them at the end
     "browser/test_dashboard.py",
+    "browser/test_whole_demo.py",
     "faults/test_scenes.py",
     "runs/test_ray.py",
     "storage/remote/test_remote_s3.py",

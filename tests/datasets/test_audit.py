@@ -140,6 +140,7 @@ def danger(shared_data: Path, tmp_path: Path) -> Loaded:
     return rococo.load(f"rococo:{shared_data}/rococo/danger.json", tmp_path)
 
 
+@pytest.mark.full
 def test_danger_has_3_unchanged_captions(danger: Loaded, tmp_path: Path):
     seen = found(danger, tmp_path)
     assert (seen["unchanged"].count, seen["unchanged"].of) == (3, 25_000)
@@ -163,6 +164,7 @@ def test_danger_has_315_words_with_a_danger_word_stuck_in_them(danger: Loaded):
     assert sum(map(len, glued)) == 315 - 2 + 7
 
 
+@pytest.mark.full
 def test_style_gives_the_altered_captions_of_rococo_away(shared_data: Path, tmp_path: Path):
     seen = found(rococo.load(f"rococo:{shared_data}/rococo/same_concept.json", tmp_path), tmp_path)
     assert "85.2% of captions and 0.0% of foils" in seen["upper_case"].meaning

@@ -16,8 +16,8 @@ def full() -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def fill(folder: Path, asked: Request) -> dict[str, object]:
-    """Runs with a disk that is full from the n-th write on, for every n, and once more with room.
+def fill(folder: Path, asked: Request, stride: int = 1) -> dict[str, object]:
+    """Runs with a disk that is full from the n-th write on, for every n or every `stride`-th, and once more with room.
 
     Says where something else than one line was said, a temporary file was left, or the resumed results differ.
     """
@@ -31,7 +31,7 @@ def fill(folder: Path, asked: Request) -> dict[str, object]:
         with forks.Operations(at, full, lasting=True, names=growing) as operations:
             said = _said(asked, cache)
         if said is None and operations.count <= at:
-            return {"operations": at, "states": len(resumed), "faulty": faulty}
+            return {"operations": operations.count, "states": len(resumed), "faulty": faulty}
         if said is None or "No space left" not in said or "\n" in said or list(cache.rglob("*.tmp")):
             faulty.append(f"write {at}: {said}")
         left = forks.state(cache)
@@ -41,7 +41,7 @@ def fill(folder: Path, asked: Request) -> dict[str, object]:
             if forks.results(cache) != whole:
                 faulty.append(f"write {at}: other results after it")
         shutil.rmtree(cache)
-        at += 1
+        at += stride
 
 
 def limit(folder: Path, asked: Request) -> dict[str, object]:

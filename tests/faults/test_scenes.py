@@ -13,22 +13,38 @@ from tests.faults import forks, scenes
 ROOT = Path(forks.__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+def outcome(folder: Path, points: int, stride: int) -> dict[str, dict]:
     """What the scenes found, in a process that can be forked: this one has threads."""
-    command = [sys.executable, "-m", "tests.faults.scenes", str(tmp_path_factory.mktemp("scenes"))]
+    options = ["--points", str(points), "--stride", str(stride)]
+    command = [sys.executable, "-m", "tests.faults.scenes", str(folder), *options]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_a_run_killed_at_any_of_200_points_resumes_to_the_same_bytes(found):
-    assert found["killing"]["killed"] == scenes.POINTS == 200
-    assert found["killing"]["states"] > 20  # the points are spread over the whole run
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    return outcome(tmp_path_factory.mktemp("scenes"), scenes.POINTS, scenes.STRIDE)
+
+
+def test_a_run_killed_at_any_of_40_points_resumes_to_the_same_bytes(found):
+    assert found["killing"]["killed"] == scenes.POINTS == 40
+    assert found["killing"]["states"] > 8  # the points are spread over the whole run
     assert found["killing"]["different"] == []
 
 
-def test_a_disk_that_is_full_at_any_write_is_said_in_one_line_and_costs_only_what_was_being_written(found):
+@pytest.mark.full
+def test_a_run_killed_at_any_of_200_points_or_out_of_disk_at_any_write_resumes_to_the_same_bytes(tmp_path: Path):
+    found = outcome(tmp_path, scenes.FULL_POINTS, scenes.FULL_STRIDE)
+    assert found["killing"]["killed"] == scenes.FULL_POINTS == 200
+    assert found["killing"]["states"] > 20
+    assert found["killing"]["different"] == []
+    assert found["filling"]["operations"] > 50
+    assert found["filling"]["states"] > 20
+    assert found["filling"]["faulty"] == []
+
+
+def test_a_disk_that_is_full_at_a_write_is_said_in_one_line_and_costs_only_what_was_being_written(found):
     assert found["filling"]["operations"] > 50
     assert found["filling"]["states"] > 5
     assert found["filling"]["faulty"] == []

@@ -134,6 +134,7 @@ def test_where_a_triplet_has_a_picture_only_its_texts_are_answered(model, tmp_pa
 KNOWN = {"swap_obj": 14.29}
 
 
+@pytest.mark.full
 def test_minilm_gets_its_known_numbers_on_the_texts_of_sugarcrepe(model, shared_data, tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "load_model", lambda *asked: model)
     (tmp_path / "texts").mkdir()

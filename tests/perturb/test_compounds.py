@@ -39,9 +39,10 @@ def test_nouns_are_found_with_their_modifiers(caption: str, expected: list[str])
     assert cut(caption) == expected
 
 
+@pytest.mark.parametrize("pictures", [300, pytest.param(1000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_no_altered_caption_of_coco_holds_half_a_compound(policy: str, shared_data: Path):
-    images = json.loads((shared_data / "rococo" / "coco_karpathy_test.json").read_text())[:1000]
+def test_no_altered_caption_of_coco_holds_half_a_compound(policy: str, pictures: int, shared_data: Path):
+    images = json.loads((shared_data / "rococo" / "coco_karpathy_test.json").read_text())[:pictures]
     halves = met = 0
     for image in images:
         captions = image["caption"]
@@ -54,7 +55,7 @@ def test_no_altered_caption_of_coco_holds_half_a_compound(policy: str, shared_da
                 first, second = pair.split()
                 gone = [word for word in (first, second) if before.count(word) > after.split().count(word)]
                 halves += len(gone) == 1 and pair not in after
-    assert met > 100
+    assert met > pictures / 10
     assert halves == 0
 
 

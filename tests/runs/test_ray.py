@@ -198,6 +198,7 @@ def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, crews, drawn, monk
     assert len(progress.remade()) <= 1, "more was done again than the part that the node was at"
 
 
+@pytest.mark.full
 def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_encoded(nodes, crews, drawn, monkeypatch):
     monkeypatch.setattr(answers, "PART_CASES", 80)
     monkeypatch.setattr("vlprobe.runs.ray_executor.ENCODED", 8)
