@@ -1,17 +1,19 @@
 """Finds what the folders `datasets`, `models` and `probes` define: one module a family, no list to edit.
 
 A module of `datasets` or `models` defines PREFIX, `names()` (what can be typed without looking anything up) and
-`load(name, ...)`, and may define `check_name(name)`, which raises what is wrong with a name before anything is loaded.
-A name is its prefix, or its prefix, a colon and whatever that family understands after it. A module of `probes` defines
-PROBE.
+`load(name, ...)`, and may define `check_name(name)`, which raises what is wrong with a name before anything is loaded;
+or it defines FAMILIES, a sequence of objects that have these. A name is its prefix, or its prefix, a colon and whatever
+that family understands after it. A module of `probes` defines PROBE.
 Modules are cheap to import: heavy libraries are imported where they are used.
 """
 
 import functools
 import importlib
 import pkgutil
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any, Protocol
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage import files
@@ -19,26 +21,54 @@ from vlprobe.storage.access import refuse_name
 from vlprobe.types import Dataset, Model, Probe
 
 
+class Family(Protocol):
+    """Datasets or models whose names begin with one prefix: a module, or one of a module's FAMILIES."""
+
+    @property
+    def PREFIX(self) -> str:
+        """What their names begin with."""
+        ...
+
+    def names(self) -> list[str]:
+        """What can be typed without looking anything up."""
+        ...
+
+    @property
+    def load(self) -> Callable[..., Any]:
+        """Loads the dataset or the model of a name."""
+        ...
+
+
 @functools.cache
 def _modules(folder: str) -> tuple[ModuleType, ...]:
     package = importlib.import_module(f"vlprobe.{folder}")
-    found = sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
-    return tuple(importlib.import_module(f"vlprobe.{folder}.{name}") for name in found)
+    stems = sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
+    return tuple(importlib.import_module(f"vlprobe.{folder}.{stem}") for stem in stems)
+
+
+@functools.cache
+def families(folder: str) -> dict[str, Family]:
+    """What the modules of `models` or `datasets` define, by prefix and in its order."""
+    defined = [
+        family
+        for module in _modules(folder)
+        for family in getattr(module, "FAMILIES", [module] if hasattr(module, "PREFIX") else [])
+    ]
+    return {family.PREFIX: family for family in sorted(defined, key=lambda family: family.PREFIX)}
 
 
 def names(folder: str) -> list[str]:
-    """What a user can type for a `models`, `datasets` or `probes` choice, in the order of the files."""
+    """What a user can type for a `models`, `datasets` or `probes` choice, in the order of files or prefixes."""
     if folder == "probes":
         return [module.PROBE.name for module in _modules(folder) if hasattr(module, "PROBE")]
-    return [name for module in _modules(folder) if hasattr(module, "PREFIX") for name in module.names()]
+    return [name for family in families(folder).values() for name in family.names()]
 
 
-def _family(folder: str, name: str) -> ModuleType:
-    prefix = name.partition(":")[0]
-    for module in _modules(folder):
-        if getattr(module, "PREFIX", None) == prefix:
-            return module
-    raise NotFound(folder.removesuffix("s"), name, names(folder))
+def _family(folder: str, name: str) -> Family:
+    family = families(folder).get(name.partition(":")[0])
+    if family is None:
+        raise NotFound(folder.removesuffix("s"), name, names(folder))
+    return family
 
 
 def check_name(folder: str, name: str) -> None:
@@ -57,8 +87,6 @@ def check_name(folder: str, name: str) -> None:
     try:
         if hasattr(family, "check_name"):
             family.check_name(name)
-        elif hasattr(family, "PRESETS") and name not in family.names():
-            raise NotFound(folder.removesuffix("s"), name, family.names())
     except OSError as error:
         raise InvalidInput(f"'{name}' cannot be read ({error.strerror}). Check the path and who may read it.") from None
 

@@ -176,7 +176,7 @@ def refuse(load, name: str, read_only: bool, names_a_file: bool = True) -> None:
 
 
 def prefixes(folder: str) -> set[str]:
-    return {module.PREFIX for module in registry._modules(folder) if hasattr(module, "PREFIX")}
+    return set(registry.families(folder))
 
 
 def test_every_prefix_has_its_row():

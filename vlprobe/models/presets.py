@@ -1,11 +1,13 @@
-"""Models of a paper under short names: what a table calls them, and the weights that they are.
+"""Models of a paper under short names, read from presets.toml: what a table calls them, and the weights that they are.
 
 A preset is another name for `openclip:...` or `hf:...`: the model that is loaded, its results and its cached embeddings
 go by that name, so that nothing is computed twice.
 """
 
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from vlprobe import registry
 from vlprobe.errors import NotFound
@@ -20,21 +22,39 @@ class Preset:
     printed: str  # what the paper's tables call it
 
 
-def family(prefix: str, presets: Mapping[str, Preset]) -> tuple[Callable[[], list[str]], Callable[..., Model]]:
-    """The `names` and `load` of a module of models, for the presets of one paper."""
+@dataclass(frozen=True, slots=True)
+class PresetFamily:
+    """The models of one paper: a family of the registry."""
 
-    def names() -> list[str]:
+    PREFIX: str
+    presets: Mapping[str, Preset]  # by what stands after the prefix and a colon
+
+    def names(self) -> list[str]:
         """Every preset of the paper."""
-        return [f"{prefix}:{short}" for short in presets]
+        return [f"{self.PREFIX}:{short_name}" for short_name in self.presets]
 
-    def load(name: str, device: str = "auto", precision: str = "fp32") -> Model:
-        """The model that the preset stands for. Raises NotFound, and what its own family raises."""
-        preset = presets.get(name.partition(":")[2])
-        if preset is None:
-            raise NotFound("model", name, names())
+    def check_name(self, name: str) -> None:
+        """Raises NotFound where the paper has no such preset."""
+        if name not in self.names():
+            raise NotFound("model", name, self.names())
+
+    def load(self, name: str, device: str = "auto", precision: str = "fp32") -> Model:
+        """The model that the preset stands for. Raises NotFound, and what the family of its weights raises."""
+        self.check_name(name)
+        preset = self.presets[name.partition(":")[2]]
         model = registry.load_model(preset.weights, device, precision)
         note = f"{name}, printed as {preset.printed}"
         model.note = f"{model.note}; {note}" if model.note else note
         return model
 
-    return names, load
+
+def _read(path: Path) -> tuple[PresetFamily, ...]:
+    """The families of a file of presets, one a table."""
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    return tuple(
+        PresetFamily(prefix, {short_name: Preset(**preset) for short_name, preset in presets.items()})
+        for prefix, presets in tables.items()
+    )
+
+
+FAMILIES = _read(Path(__file__).with_name("presets.toml"))
