@@ -181,8 +181,8 @@ def test_no_module_is_a_drawer_for_odds_and_ends(path: Path):
     assert path.stem not in {"utils", "util", "helpers", "common", "base", "misc", "core"}
 
 
-def test_no_function_branches_too_often():
-    ruff = [sys.executable, "-m", "ruff", "check", "--select", "C901", "--config", "lint.mccabe.max-complexity=20"]
+def test_no_function_branches_more_than_fifteen_times():
+    ruff = [sys.executable, "-m", "ruff", "check", "--select", "C901", "--config", "lint.mccabe.max-complexity=15"]
     checked = subprocess.run([*ruff, "--output-format=concise", *map(str, POLISHED)], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
 

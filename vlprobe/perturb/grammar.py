@@ -35,19 +35,22 @@ from vlprobe.perturb.tokens import Reading, words
 PLAIN = re.compile(r"[A-Za-z0-9 ,'’-]*[. ]*\Z")  # what can stand in a caption that is parsed at all
 
 
-ARTICLES = words("a an")
-_DEFINITE = words("the this that these those his her their its my your our")
 POSSESSIVE = words("his her their its my your our")
-_SEVERAL = words("several many multiple various few some both all numerous assorted different")
+INDEFINITE, SEVERAL, DEFINITE, UNCOUNTED = 1, 2, 4, 8  # kinds of determiners, as bits
+_KINDS = {
+    "a an": INDEFINITE,
+    "several many multiple various few both all numerous assorted different": SEVERAL,
+    "some": SEVERAL | UNCOUNTED,  # of a noun in the singular too: "some food"
+    "the this that these those his her their its my your our": DEFINITE,
+}
+_DETERMINERS = {word: kinds for listed, kinds in _KINDS.items() for word in listed.split()}
+_QUANTIFIERS = words("few couple lot")  # after an article, with or without "of"
 _META = words(
     "picture pictures photo photos photograph photographs image images view views shot close-up closeup scene "
-    "side selfie snapshot portrait drawing sketch display bit type kind sort series variety lot couple there "
-    "someone"
+    "selfie snapshot portrait drawing sketch display bit type kind sort series variety lot there someone"
 )
-_COLLECTIVE = words(
-    "group bunch pair herd flock set row line stack pile crowd team family collection assortment array number "
-    "crew cluster"
-)
+_COLLECTIVE_OF = words("group bunch pair herd flock set row line stack pile collection assortment array number cluster")
+_COLLECTIVE = _COLLECTIVE_OF | words("crowd team family crew couple")  # the others need an "of" phrase
 _RELATIVE = words("that which who whose as while where when because if whom so")
 _FINITE = words(
     "is are was were has have had does do did can will would could should may might must isn't aren't it's that's "
@@ -98,65 +101,98 @@ class Sentence:
 
 
 def noun_phrase(sentence: Sentence, at: int, of: bool = True) -> Phrase | None:
-    """The noun phrase that starts here, with its "of" phrase; None unless every word of it is understood."""
-    start, lower, tags = at, sentence.lower, sentence.bits
-    first = lower[at]
-    article = many = definite = False
-    if first in ARTICLES:
-        article, at = True, at + 1
-        if lower[at] in ("few", "couple", "lot"):
-            article, many = False, True
-            at += 2 if lower[at + 1] == "of" else 1
-            if lower[at - 1] == "lot":
-                return None
-    elif first == "lots" and lower[at + 1] == "of":
-        many, at = True, at + 2
-    elif first in _SEVERAL:
-        many, at = True, at + 1
-        if lower[at] in _DEFINITE or lower[at] == "of":
+    """The noun phrase that starts at this token, with its "of" phrase; None unless all of it is understood.
+
+    Args:
+        sentence: The caption.
+        at: The number of the first token.
+        of: Whether an "of" phrase may belong to it; without, a noun followed by "of" gives None.
+    """
+    determiner = _determiner(sentence, at)
+    if determiner is None:
+        return None
+    kinds, nominal = determiner
+    head = _nouns(sentence, nominal)
+    phrase = None if head is None else _up_to_head(sentence, at, head, kinds)
+    if phrase is None:
+        return None
+    following = sentence.lower[phrase.end]
+    if following in ("'s", "’s"):
+        return _possessed(sentence, phrase)
+    if following == "of":
+        return _with_of_phrase(sentence, phrase) if of else None
+    return None if phrase.head in _COLLECTIVE_OF else phrase
+
+
+def _determiner(sentence: Sentence, at: int) -> tuple[int, int] | None:
+    """The kinds (bits) of the article, quantifier and number that start here, and the token after them.
+
+    None where they open no noun phrase that is understood: "a lot" without "of", "all the", "both of".
+    """
+    lower = sentence.lower
+    kinds, following = _DETERMINERS.get(lower[at], 0), lower[at + 1]
+    if kinds == INDEFINITE and following in _QUANTIFIERS:
+        if lower[at + 2] == "of":
+            at += 1
+        elif following == "lot":
             return None
-    elif first in _DEFINITE:
-        definite, at = True, at + 1
-    if tags[at] & NUMBER or lower[at].isdigit():
-        if lower[at] == "one":
-            article = True
-        else:
-            many = True
+        kinds, at = SEVERAL, at + 2
+    elif lower[at] == "lots":
+        if following == "of":
+            kinds, at = SEVERAL, at + 2
+    elif kinds:
+        if kinds & SEVERAL and (following == "of" or _DETERMINERS.get(following) == DEFINITE):
+            return None
         at += 1
-    head = _nouns(sentence, at)
-    if head is None:
+    if sentence.bits[at] & NUMBER or lower[at].isdigit():
+        kinds |= INDEFINITE if lower[at] == "one" else SEVERAL
+        at += 1
+    return kinds, at
+
+
+def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase | None:
+    """The phrase from its determiner (of these kinds) to its head noun; None where the two do not agree."""
+    noun, bits = sentence.lower[head], sentence.bits[head]
+    if noun in _META or (kinds & INDEFINITE and not bits & SINGULAR):
         return None
-    noun, end = lower[head], head + 1
-    bits = tags[head]
-    if noun in _META and noun not in ("couple", "side"):
+    if kinds & SEVERAL and not bits & (PLURAL | MASS | ANIMAL):
         return None
-    if (article and not bits & SINGULAR) or (many and not bits & (PLURAL | MASS | ANIMAL)):
-        return None
-    plural = (many and not (first == "some" and not bits & PLURAL)) or bool(
-        bits & PLURAL and not bits & (SINGULAR | MASS)
+    plural = bool(kinds & SEVERAL and not kinds & UNCOUNTED)
+    if bits & PLURAL and not plural:
+        is_only_plural = not bits & (SINGULAR | MASS)
+        plural = is_only_plural or bool(kinds & SEVERAL) or not (kinds & (INDEFINITE | DEFINITE) or bits & MASS)
+    return Phrase(
+        start,
+        head + 1,
+        plural,
+        definite=bool(kinds & DEFINITE),
+        bare=not (kinds or plural) and bool(bits & SINGULAR) and not bits & MASS,
+        head=noun,
+        animate=bits & (HUMAN | ANIMAL),
+        members=plural,
     )
-    plural = plural or (bool(bits & PLURAL) and not article and not bits & MASS and not definite)
-    animate = bits & (HUMAN | ANIMAL)
-    bare = not (article or many or definite or plural) and bool(bits & SINGULAR) and not bits & MASS
-    members = plural
-    if lower[end] == "'s" or lower[end] == "’s":
-        owned = noun_phrase(sentence, end + 1)
-        if owned is None or (not owned.bare and owned.definite):
-            return None
-        return owned._replace(start=start, definite=definite, bare=bare)
-    if lower[end] == "of":
-        inner = noun_phrase(sentence, end + 1) if of else None
-        if inner is None or (inner.bare and noun not in ("slice", "piece")):
-            return None
-        end = inner.end
-        if noun in _COLLECTIVE or noun == "couple":
-            animate, members = inner.animate, inner.plural
-            plural = plural or noun == "couple"
-            if not inner.plural:
-                return None
-    elif noun in _COLLECTIVE and noun not in ("crowd", "team", "family", "crew"):
+
+
+def _possessed(sentence: Sentence, possessor: Phrase) -> Phrase | None:
+    """The phrase of what belongs to the possessor ("a man's hat"), which has the possessor's determiner."""
+    phrase = noun_phrase(sentence, possessor.end + 1)
+    if phrase is None or (not phrase.bare and phrase.definite):
         return None
-    return Phrase(start, end, plural, definite, bare, noun, animate, members)
+    return phrase._replace(start=possessor.start, definite=possessor.definite, bare=possessor.bare)
+
+
+def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
+    """The phrase with the "of" phrase after it; the members of a collective noun ("a group of men") are those of that."""
+    complement = noun_phrase(sentence, phrase.end + 1)
+    if complement is None or (complement.bare and phrase.head not in ("slice", "piece")):
+        return None
+    phrase = phrase._replace(end=complement.end)
+    if phrase.head not in _COLLECTIVE:
+        return phrase
+    if not complement.plural:
+        return None
+    plural = phrase.plural or phrase.head == "couple"
+    return phrase._replace(plural=plural, animate=complement.animate, members=True)
 
 
 def _nouns(sentence: Sentence, at: int) -> int | None:
