@@ -67,7 +67,7 @@ def test_danger_has_12_to_20_words_and_the_papers_three_are_apart():
 
 
 def test_the_plurals_that_the_other_word_list_knows_are_found_too():
-    counted = [concept for concept in CONCEPTS if concept.how == "count" and concept.lemma in lexicon.PLURALS]
+    counted = [concept for concept in CONCEPTS if concept.kind == "count" and concept.lemma in lexicon.PLURALS]
     assert len(counted) > 300
     assert [concept.lemma for concept in counted if concept not in named(lexicon.PLURALS[concept.lemma])] == []
 
@@ -79,7 +79,7 @@ def test_the_plurals_that_the_other_word_list_knows_are_found_too():
      ("fisherman", "fishermen"), ("tooth", "teeth"), ("volcano", "volcanoes"), ("bus", "buses"), ("couch", "couches")],
 )  # fmt: skip
 def test_irregular_plurals_are_right(singular: str, plural: str):
-    assert {concept.plural for concept in named(singular) if concept.how == "count"} == {plural}
+    assert {concept.plural for concept in named(singular) if concept.kind == "count"} == {plural}
 
 
 def test_of_the_words_that_start_with_a_vowel_letter_only_those_with_a_consonant_sound_take_a():

@@ -79,7 +79,7 @@ def test_number_and_group_agree_with_the_policy(policy: str, coco):
                     named(one.edit.target.lower()) if caption[noun.start : noun.end] == one.edit.source else ()
                 ):
                     written = concept.plural if "plural" in noun.form else concept.lemma
-                    agrees = concept.how in wanted and written == one.edit.target.lower() and not concept.watch
+                    agrees = concept.kind in wanted and written == one.edit.target.lower() and not concept.watch
                     fits.append(agrees and bool(concept.groups & noun.groups) == (policy == "same-concept"))
             assert any(fits), one
 
@@ -132,7 +132,9 @@ def test_a_word_that_cannot_be_counted_is_only_exchanged_for_another():
     for seed in range(40):
         one = alter(["A dog eats some broccoli"], "x", "rand-voca", seed=seed)[0][0]
         if one.edit.source == "broccoli":
-            mass = {concept.lemma for concept in (*named(one.edit.target), *LISTS["ordinary"]) if concept.how == "mass"}
+            mass = {
+                concept.lemma for concept in (*named(one.edit.target), *LISTS["ordinary"]) if concept.kind == "mass"
+            }
             assert one.edit.target in mass
 
 

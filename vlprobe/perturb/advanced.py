@@ -1,15 +1,19 @@
 """Advanced paraphrases: the caption said with another construction or word, and the same meaning.
 
-Source: LGIP, appendix A.1 (ii). The rules are our own; each leaves alone what it does not understand whole.
+Source: LGIP, appendix A.1 (ii). The rules are our own; each leaves alone what it does not
+understand whole.
 """
 
-from vlprobe.perturb.clauses import restatements, subject, without_there
+from vlprobe.perturb.clauses import restatements, subject_phrases, without_there
 from vlprobe.perturb.grammar import PLAIN, Sentence
 from vlprobe.perturb.moves import moves
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.synonyms import synonyms
 
-_MARKERS = (("marker:in-the-image", "In the image, ", ""), ("marker:in-the-scene", "In the scene, ", ""))
+_MARKERS = (
+    ("marker:in-the-image", "In the image, ", ""),
+    ("marker:in-the-scene", "In the scene, ", ""),
+)
 
 
 def paraphrases(sentence: Sentence) -> list[Paraphrase]:
@@ -22,17 +26,19 @@ def paraphrases(sentence: Sentence) -> list[Paraphrase]:
         return out
     if sentence.lower[0] == "there":
         return out + without_there(sentence)
-    found = subject(sentence)
-    if found is None:
+    phrases = subject_phrases(sentence)
+    if phrases is None:
         return out
-    first, who = found
-    return out + restatements(sentence, first, who) + moves(sentence, who)
+    first_phrase, subject = phrases
+    return out + restatements(sentence, first_phrase, subject) + moves(sentence, subject)
 
 
 def markers(caption: str) -> list[Paraphrase]:
-    """The caption after a discourse marker: what the paper also counts as advanced, though it changes no word."""
+    """The caption after a discourse marker: what the paper also counts as advanced, though it
+    changes no word.
+    """
     caption = caption.strip()
     return [
-        Paraphrase(before + caption + after, rule, "advanced", parts=(before, (0, len(caption)), after))
+        Paraphrase(before + caption + after, rule, "advanced", segments=(before, (0, len(caption)), after))
         for rule, before, after in _MARKERS
     ]

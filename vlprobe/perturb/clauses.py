@@ -1,4 +1,6 @@
-"""Paraphrases that keep the order of the words: there is, copula, relative clause, tense, has and with, article."""
+"""Paraphrases that keep the order of the words: there is, copula, relative clause, tense, has and
+with, article.
+"""
 
 from vlprobe.perturb.grammar import (
     LOCATIVE,
@@ -11,80 +13,96 @@ from vlprobe.perturb.grammar import (
     noun_phrase,
     prepositional_phrase,
 )
-from vlprobe.perturb.lexicon import ADVERB, BASE, DETERMINER, HUMAN, ING, NOUN, NUMBER, PREPOSITION, PRESENT, VERBS
+from vlprobe.perturb.lexicon import (
+    ADVERB,
+    BASE,
+    DETERMINER,
+    HUMAN,
+    ING,
+    NOUN,
+    NUMBER,
+    PREPOSITION,
+    PRESENT,
+    VERBS,
+)
 from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.rewriting import rewritten
 from vlprobe.perturb.tokens import takes_an, words
 
 # Verbs of a state: "a bowl containing fruit" never becomes "a bowl is containing fruit".
 STATES = words(
-    "contain feature include show display overlook depict have need want like seem appear reflect cover fill "
-    "surround line top be say know think see belong consist remain connect"
+    "contain feature include show display overlook depict have need want like seem appear reflect "
+    "cover fill surround line top be say know think see belong consist remain connect"
 )
 _WHOLES = words(
-    "kitchen bathroom bedroom room restroom house building tower street road city town park office table desk "
-    "counter plate tray bowl box basket shelf wall window sandwich pizza cake hotdog truck bus train plane airplane "
-    "jet boat sign clock tree field hallway store restaurant sink toilet bed couch sofa refrigerator fridge van car "
-    "bench door yard garden beach church bridge station airport shower bathtub floor bag suitcase umbrella kite "
-    "laptop keyboard phone stove cabinet dresser motorcycle bicycle bike hill mountain market corner area space "
-    "kitchenette closet stadium vase chair"
+    "kitchen bathroom bedroom room restroom house building tower street road city town park office "
+    "table desk counter plate tray bowl box basket shelf wall window sandwich pizza cake hotdog "
+    "truck bus train plane airplane jet boat sign clock tree field hallway store restaurant sink "
+    "toilet bed couch sofa refrigerator fridge van car bench door yard garden beach church bridge "
+    "station airport shower bathtub floor bag suitcase umbrella kite laptop keyboard phone stove "
+    "cabinet dresser motorcycle bicycle bike hill mountain market corner area space kitchenette "
+    "closet stadium vase chair"
 )
 _IDIOMS = {("stand", "out"), ("look", "like")}  # of another meaning in another tense
 _PARTS = words("bottom top front back side inside outside edge end part half middle center rear corner left right")
 _NEVER = words("be have get do go come see say")
 
 
-def subject(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
+def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
     """The first noun phrase of the caption, and that with all phrases joined to it by "and" as one."""
-    first = noun_phrase(sentence, 0)
-    if first is None or (first.head in _PARTS and "of" in sentence.lower[: first.end]):
+    first_phrase = noun_phrase(sentence, 0)
+    if first_phrase is None or (first_phrase.head in _PARTS and "of" in sentence.lower[: first_phrase.end]):
         return None  # "The bottom of a plane flying": the verb may belong to the plane
-    whole = first
-    if sentence.lower[first.end] == "and":
-        second = noun_phrase(sentence, first.end + 1)
-        if second is None or second.bare != first.bare or _may_end_in_verb(sentence, second):
+    subject = first_phrase
+    if sentence.lower[first_phrase.end] == "and":
+        second = noun_phrase(sentence, first_phrase.end + 1)
+        if second is None or second.bare != first_phrase.bare or _may_end_in_verb(sentence, second):
             return None
-        whole = first._replace(
+        subject = first_phrase._replace(
             end=second.end,
             plural=True,
             members=True,
-            animate=first.animate & second.animate,
+            animate=first_phrase.animate & second.animate,
             head="",
-            definite=first.definite or second.definite,
+            definite=first_phrase.definite or second.definite,
         )
-    return first, whole
+    return first_phrase, subject
 
 
-def _may_end_in_verb(sentence: Sentence, second: Phrase) -> bool:
-    """Whether the plural verb of both may hide in the second: "A zebra and a giraffe stand in a field"."""
-    last = second.end - 1
-    return bool(sentence.bits[last] & BASE and sentence.bits[last - 1] & NOUN)
+def _may_end_in_verb(sentence: Sentence, phrase: Phrase) -> bool:
+    """Whether the plural verb of both may hide in the second: "A zebra and a giraffe stand in a
+    field".
+    """
+    final = phrase.end - 1
+    return bool(sentence.bits[final] & BASE and sentence.bits[final - 1] & NOUN)
 
 
-def restatements(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase]:
-    """The caption with its subject introduced, or linked to what follows, in another way; see `subject`."""
-    return [one for one in _by_what_follows(sentence, first, who) if one]
+def restatements(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[Paraphrase]:
+    """The caption with its subject introduced, or linked to what follows, in another way; see
+    `subject`.
+    """
+    return [paraphrase for paraphrase in _restated(sentence, first_phrase, subject) if paraphrase]
 
 
-def _by_what_follows(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase | None]:
-    at = who.end
+def _restated(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[Paraphrase | None]:
+    at = subject.end
     word = sentence.lower[at]
-    if who.bare:
-        return [_with_article(sentence, who)]
+    if subject.bare:
+        return [_with_article(sentence, subject)]
     if at == sentence.size:
-        return [_there(sentence, first, [(0, at)])]
+        return [_with_there_is(sentence, first_phrase, [(0, at)])]
     if word in ("is", "are"):
-        return _after_copula(sentence, first, who)
+        return _after_copula(sentence, first_phrase, subject)
     if is_verb_ing(sentence, at):
-        return _after_participle(sentence, first, who)
+        return _after_participle(sentence, first_phrase, subject)
     if word in RESULT and _takes_result(sentence, at):
-        return _after_result(sentence, first, who)
+        return _after_result(sentence, first_phrase, subject)
     if word == "has":
-        return [_has_to_with(sentence, who)]
-    if _is_present(sentence, who):
-        return _after_present(sentence, who)
+        return [_has_to_with(sentence, subject)]
+    if _is_present(sentence, subject):
+        return _after_present(sentence, subject)
     if sentence.bits[at] & PREPOSITION or word in ("next", "that", "who", "which"):
-        return _after_preposition(sentence, first, who)
+        return _after_preposition(sentence, first_phrase, subject)
     return []
 
 
@@ -93,109 +111,144 @@ def be(phrase: Phrase) -> str:
     return "are" if phrase.plural or (phrase.members and phrase.head in ("bunch", "number")) else "is"
 
 
-def _is_state(sentence: Sentence, who: Phrase, at: int) -> bool:
+def _is_state(sentence: Sentence, subject: Phrase, at: int) -> bool:
     """Whether the verb tells a state, so that it has no progressive: "a plate is holding food"."""
     verb = VERBS[sentence.lower[at]].base
-    return verb in STATES or (not who.animate and verb in ("hold", "carry", "make", "use", "wear"))
+    return verb in STATES or (not subject.animate and verb in ("hold", "carry", "make", "use", "wear"))
 
 
 def _goes_on(sentence: Sentence, at: int) -> bool:
     """Whether a second participle depends on the first: "standing in the water and drinking"."""
     return any(
-        sentence.bits[place] & ING and ("and" in sentence.lower[place - 2 : place] or sentence.lower[place - 1] == ",")
-        for place in range(at + 1, sentence.size)
+        sentence.bits[index] & ING and ("and" in sentence.lower[index - 2 : index] or sentence.lower[index - 1] == ",")
+        for index in range(at + 1, sentence.size)
     )
 
 
-def _there(sentence: Sentence, first: Phrase, rest: list[str | tuple[int, int]]) -> Paraphrase | None:
-    if first.definite or sentence.lower[0] in ("all", "both", "different"):
+def _with_there_is(
+    sentence: Sentence,
+    first_phrase: Phrase,
+    rest: list[str | tuple[int, int]],
+) -> Paraphrase | None:
+    if first_phrase.definite or sentence.lower[0] in ("all", "both", "different"):
         return None
-    new = f"there {'are' if first.plural else 'is'}"
+    new = f"there {'are' if first_phrase.plural else 'is'}"
     return rewritten(sentence, "there-is", [new, *rest], "", new)
 
 
-def _with_copula(sentence: Sentence, who: Phrase, at: int) -> Paraphrase | None:
-    return rewritten(sentence, "copula-in", [(0, at), be(who), (at, sentence.size)], "", be(who))
+def _with_copula(sentence: Sentence, subject: Phrase, at: int) -> Paraphrase | None:
+    return rewritten(sentence, "copula-in", [(0, at), be(subject), (at, sentence.size)], "", be(subject))
 
 
-def _relative(sentence: Sentence, who: Phrase, at: int) -> Paraphrase | None:
-    if who.head in ("couple", "family", "team", "crowd", "crew") and not who.members:
+def _relative(sentence: Sentence, subject: Phrase, at: int) -> Paraphrase | None:
+    if subject.head in ("couple", "family", "team", "crowd", "crew") and not subject.members:
         return None
-    pronoun = "who" if who.animate == HUMAN else "that"
-    new = f"{pronoun} {'are' if who.members else 'is'}"
+    pronoun = "who" if subject.animate == HUMAN else "that"
+    new = f"{pronoun} {'are' if subject.members else 'is'}"
     return rewritten(sentence, "relative", [(0, at), new, (at, sentence.size)], "", new)
 
 
 def _takes_result(sentence: Sentence, at: int) -> bool:
-    return bool(sentence.bits[at + 1] & (PREPOSITION | ADVERB)) or sentence.lower[at + 1] in ("", "next")
+    return bool(sentence.bits[at + 1] & (PREPOSITION | ADVERB)) or sentence.lower[at + 1] in (
+        "",
+        "next",
+    )
 
 
-def _after_result(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase | None]:
-    if not no_finite_verb(sentence, who.end + 1):
+def _after_result(
+    sentence: Sentence,
+    first_phrase: Phrase,
+    subject: Phrase,
+) -> list[Paraphrase | None]:
+    if not no_finite_verb(sentence, subject.end + 1):
         return []
-    there = _there(sentence, first, [(0, sentence.size)])
-    return [there, _with_copula(sentence, who, who.end), _relative(sentence, who, who.end)]
+    introduced = _with_there_is(sentence, first_phrase, [(0, sentence.size)])
+    return [
+        introduced,
+        _with_copula(sentence, subject, subject.end),
+        _relative(sentence, subject, subject.end),
+    ]
 
 
-def _has_to_with(sentence: Sentence, who: Phrase) -> Paraphrase | None:
-    at = who.end
-    named = sentence.bits[at + 1] & (DETERMINER | NUMBER)
-    if who.animate or not named or has_verb(sentence, at + 1) or not no_finite_verb(sentence, at + 1):
+def _has_to_with(sentence: Sentence, subject: Phrase) -> Paraphrase | None:
+    at = subject.end
+    is_counted = sentence.bits[at + 1] & (DETERMINER | NUMBER)
+    if subject.animate or not is_counted or has_verb(sentence, at + 1) or not no_finite_verb(sentence, at + 1):
         return None
     return rewritten(sentence, "has-to-with", [(0, at), "with", (at + 1, sentence.size)], "has", "with")
 
 
-def _is_present(sentence: Sentence, who: Phrase) -> bool:
-    bits = sentence.bits[who.end]
-    return bool(bits & PRESENT and not who.plural) or bool(bits & BASE and who.members)
+def _is_present(sentence: Sentence, subject: Phrase) -> bool:
+    bits = sentence.bits[subject.end]
+    return bool(bits & PRESENT and not subject.plural) or bool(bits & BASE and subject.members)
 
 
-def _present(sentence: Sentence, who: Phrase, at: int) -> str | None:
+def _present(sentence: Sentence, subject: Phrase, at: int) -> str | None:
     verb = VERBS[sentence.lower[at]]
     if verb.base in _NEVER or _goes_on(sentence, at) or (verb.base, sentence.lower[at + 1]) in _IDIOMS:
         return None
-    return verb.base if who.plural else verb.present
+    return verb.base if subject.plural else verb.present
 
 
-def _after_participle(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase | None]:
-    at = who.end
+def _after_participle(
+    sentence: Sentence,
+    first_phrase: Phrase,
+    subject: Phrase,
+) -> list[Paraphrase | None]:
+    at = subject.end
     if not no_finite_verb(sentence, at + 1):
         return []
-    out = [_there(sentence, first, [(0, sentence.size)])]
-    if not _is_state(sentence, who, at):
-        out += [_with_copula(sentence, who, at), _relative(sentence, who, at)]
-    present = _present(sentence, who, at)
+    out = [_with_there_is(sentence, first_phrase, [(0, sentence.size)])]
+    if not _is_state(sentence, subject, at):
+        out += [_with_copula(sentence, subject, at), _relative(sentence, subject, at)]
+    present = _present(sentence, subject, at)
     if present:
         ing = sentence.reading.words[at]
-        out.append(rewritten(sentence, "simple-present", [(0, at), present, (at + 1, sentence.size)], ing, present))
+        out.append(
+            rewritten(
+                sentence,
+                "simple-present",
+                [(0, at), present, (at + 1, sentence.size)],
+                ing,
+                present,
+            )
+        )
     return out
 
 
-def _after_copula(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase | None]:
-    at = who.end + 1
+def _after_copula(
+    sentence: Sentence,
+    first_phrase: Phrase,
+    subject: Phrase,
+) -> list[Paraphrase | None]:
+    at = subject.end + 1
     is_ing = is_verb_ing(sentence, at)
     is_result = sentence.lower[at] in RESULT and _takes_result(sentence, at)
-    place = prepositional_phrase(sentence, at)
-    if not (is_ing or is_result or place) or not no_finite_verb(sentence, at + 1):
+    location = prepositional_phrase(sentence, at)
+    if not (is_ing or is_result or location) or not no_finite_verb(sentence, at + 1):
         return []
-    copula = sentence.reading.words[who.end]
-    out = [rewritten(sentence, "copula-out", [(0, who.end), (at, sentence.size)], copula, "")]
-    if not who.definite:
-        out.append(_there(sentence, first, [(0, who.end), (at, sentence.size)]))
-    present = _present(sentence, who, at) if is_ing else None
+    copula = sentence.reading.words[subject.end]
+    out = [rewritten(sentence, "copula-out", [(0, subject.end), (at, sentence.size)], copula, "")]
+    if not subject.definite:
+        out.append(_with_there_is(sentence, first_phrase, [(0, subject.end), (at, sentence.size)]))
+    present = _present(sentence, subject, at) if is_ing else None
     if present and VERBS[present].base not in STATES:
         source = f"{copula} {sentence.reading.words[at]}"
-        parts = [(0, who.end), present if copula == be(who) else VERBS[present].base, (at + 1, sentence.size)]
-        out.append(rewritten(sentence, "simple-present", parts, source, present))
+        segments = [
+            (0, subject.end),
+            present if copula == be(subject) else VERBS[present].base,
+            (at + 1, sentence.size),
+        ]
+        out.append(rewritten(sentence, "simple-present", segments, source, present))
     return out
 
 
-def _after_present(sentence: Sentence, who: Phrase) -> list[Paraphrase | None]:
-    at = who.end
+def _after_present(sentence: Sentence, subject: Phrase) -> list[Paraphrase | None]:
+    at = subject.end
     verb = VERBS[sentence.lower[at]]
     if (verb.base, sentence.lower[at + 1]) in _IDIOMS:
         return []
-    if _is_state(sentence, who, at) or verb.base in _NEVER or not no_finite_verb(sentence, at + 1):
+    if _is_state(sentence, subject, at) or verb.base in _NEVER or not no_finite_verb(sentence, at + 1):
         return []
     understood = sentence.bits[at + 1] & (PREPOSITION | DETERMINER | NUMBER | ADVERB)
     if not understood and sentence.lower[at + 1] not in ("", "next"):
@@ -208,58 +261,72 @@ def _after_present(sentence: Sentence, who: Phrase) -> list[Paraphrase | None]:
     ]
 
 
-def _after_preposition(sentence: Sentence, first: Phrase, who: Phrase) -> list[Paraphrase | None]:
-    at, size = who.end, sentence.size
+def _after_preposition(
+    sentence: Sentence,
+    first_phrase: Phrase,
+    subject: Phrase,
+) -> list[Paraphrase | None]:
+    at, size = subject.end, sentence.size
     if sentence.lower[at] in ("to", "for", "as", "like", "about", "from", "without", "of", "by"):
         return []
     if not no_finite_verb(sentence, at):
         return []
-    out = [_there(sentence, first, [(0, size)])]
-    place = prepositional_phrase(sentence, at)
-    if place and not has_verb(sentence, at) and not {"with", "and", ","}.intersection(sentence.lower[at:]):
-        out += [_with_copula(sentence, who, at), _relative(sentence, who, at)]
-    if sentence.lower[at] == "with" and _can_have(sentence, who) and not has_verb(sentence, at):
-        what = noun_phrase(sentence, at + 1)
-        if what and not what.bare and not what.animate:
-            has = "have" if who.plural else "has"
-            that = "have" if who.members else "has"
+    out = [_with_there_is(sentence, first_phrase, [(0, size)])]
+    location = prepositional_phrase(sentence, at)
+    if location and not has_verb(sentence, at) and not {"with", "and", ","}.intersection(sentence.lower[at:]):
+        out += [_with_copula(sentence, subject, at), _relative(sentence, subject, at)]
+    if sentence.lower[at] == "with" and _can_have(sentence, subject) and not has_verb(sentence, at):
+        phrase = noun_phrase(sentence, at + 1)
+        if phrase and not phrase.bare and not phrase.animate:
+            has = "have" if subject.plural else "has"
+            that = "have" if subject.members else "has"
             out.append(rewritten(sentence, "with-to-has", [(0, at), has, (at + 1, size)], "with", has))
             out.append(
-                rewritten(sentence, "relative-has", [(0, at), f"that {that}", (at + 1, size)], "with", f"that {that}")
+                rewritten(
+                    sentence,
+                    "relative-has",
+                    [(0, at), f"that {that}", (at + 1, size)],
+                    "with",
+                    f"that {that}",
+                )
             )
-    out += _after_place(sentence, who, place)
+    out += _after_location(sentence, subject, location)
     return out
 
 
-def _can_have(sentence: Sentence, who: Phrase) -> bool:
+def _can_have(sentence: Sentence, subject: Phrase) -> bool:
     """Whether the thing has what it is said to be with, rather than lying beside it."""
-    return who.head in _WHOLES and not {"of", "and"}.intersection(sentence.lower[: who.end])
+    return subject.head in _WHOLES and not {"of", "and"}.intersection(sentence.lower[: subject.end])
 
 
-def _after_place(sentence: Sentence, who: Phrase, place: tuple[int, Phrase] | None) -> list[Paraphrase | None]:
-    """For a person or an animal somewhere, doing something: "A man in a suit riding a bus" with a finite verb."""
-    if place is None or not who.animate or place[1].animate or place[1].bare:
+def _after_location(
+    sentence: Sentence, subject: Phrase, location: tuple[int, Phrase] | None
+) -> list[Paraphrase | None]:
+    """For a person or an animal somewhere, doing something: "A man in a suit riding a bus" with a
+    finite verb.
+    """
+    if location is None or not subject.animate or location[1].animate or location[1].bare:
         return []
-    at = place[1].end
+    at = location[1].end
     if not is_verb_ing(sentence, at) or VERBS[sentence.lower[at]].base in STATES:
         return []
-    return [_with_copula(sentence, who, at)]
+    return [_with_copula(sentence, subject, at)]
 
 
 def without_there(sentence: Sentence) -> list[Paraphrase]:
     """The caption without "There is"."""
     if sentence.lower[1] not in ("is", "are") or "there" in sentence.lower[1:]:
         return []
-    what = noun_phrase(sentence, 2)
-    if what is None or what.definite:
+    phrase = noun_phrase(sentence, 2)
+    if phrase is None or phrase.definite:
         return []
     source = " ".join(sentence.reading.words[:2])
     done = rewritten(sentence, "there-out", [(2, sentence.size)], source, "")
     return [done] if done else []
 
 
-def _with_article(sentence: Sentence, who: Phrase) -> Paraphrase | None:
-    at = who.end
+def _with_article(sentence: Sentence, subject: Phrase) -> Paraphrase | None:
+    at = subject.end
     if not (is_verb_ing(sentence, at) or sentence.lower[at] in RESULT or sentence.lower[at] in LOCATIVE):
         return None
     if not no_finite_verb(sentence, at + 1):

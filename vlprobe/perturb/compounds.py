@@ -1,10 +1,13 @@
-"""Nouns that are written as two words or more: what is exchanged or deleted is the whole of them, or nothing.
+"""Nouns that are written as two words or more: what is exchanged or deleted is the whole of them,
+or nothing.
 
-An oven in place of the head of "tennis match" makes "tennis oven", one in place of the modifier "oven match". So a noun
-is widened to the left over its modifiers ("a dining area" is one noun, with the number and the groups of its head), and
-a modifier whose head is no word of concepts.txt ("ski gear") is left alone.
+An oven in place of the head of "tennis match" makes "tennis oven", one in place of the modifier
+"oven match". So a noun is widened to the left over its modifiers ("a dining area" is one noun, with
+the number and the groups of its head), and a modifier whose head is no word of concepts.txt ("ski
+gear") is left alone.
 
-Adjectives, colours and numbers are no modifiers in this sense: "a black dog" becomes "a black oven".
+Adjectives, colours and numbers are no modifiers in this sense: "a black dog" becomes "a black
+oven".
 """
 
 from collections.abc import Sequence
@@ -15,16 +18,17 @@ from vlprobe.perturb.tokens import TOKEN, words
 
 # Modifiers that lexicon.txt does not know, or knows as something else.
 _MODIFIERS = words(
-    "decker double-decker transit commuter metro cargo freight jumbo utility power peanut polka limit kitty storage "
-    "gas disc cruise alarm ferris wii nintendo xbox playstation link chain-link wire rail subway league softball duct "
-    "locker duffle pine airline vending sub coin farmers catchers sports ladies mens womens "
-    "flatbed picket tissue tug seed deli gummy construction delivery"
+    "decker double-decker transit commuter metro cargo freight jumbo utility power peanut polka "
+    "limit kitty storage gas disc cruise alarm ferris wii nintendo xbox playstation link "
+    "chain-link wire rail subway league softball duct locker duffle pine airline vending sub coin "
+    "farmers catchers sports ladies mens womens flatbed picket tissue tug seed deli gummy "
+    "construction delivery"
 )
 _ALWAYS = words("dining living parking swimming fishing vending")
 _WITH_ARTICLE = words(
-    "shopping serving cooking waiting cutting frying washing crossing measuring folding loading wrapping moving "
-    "sewing baking seating steering landing boarding changing bathing rocking running hiking walking "
-    "skating skiing racing training sliding rolling camping warning"
+    "shopping serving cooking waiting cutting frying washing crossing measuring folding loading "
+    "wrapping moving sewing baking seating steering landing boarding changing bathing rocking "
+    "running hiking walking skating skiing racing training sliding rolling camping warning"
 )
 _MOVING = frozenset(["people", "animals", "birds", "vehicles"])  # groups of what is often the subject of a verb
 _ADJECTIVES = words("male female orange individual back side bottom middle center front square corner twin light")
@@ -50,7 +54,8 @@ def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
         nouns: What `concepts.find` finds in it.
 
     Returns:
-        From left to right, without overlap. Colours, numbers, directions and modifiers of unknown heads are left out.
+        From left to right, without overlap. Colours, numbers, directions and modifiers of unknown
+        heads are left out.
 
     >>> from vlprobe.perturb.concepts import find
     >>> text = "A tennis player eats in the dining area near some ski gear"
@@ -58,34 +63,34 @@ def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
     ['tennis player', 'dining area']
     """
     tokens = list(TOKEN.finditer(caption))
-    at = {token.start(): number for number, token in enumerate(tokens)}
+    index_by_start = {token.start(): index for index, token in enumerate(tokens)}
     lower = [token.group().lower() for token in tokens]
-    entries = {}  # number of the last token -> the noun that ends with it
+    noun_by_end = {}  # number of the last token -> the noun that ends with it
     for noun in nouns:
-        entries[next(number for number, token in enumerate(tokens) if token.end() == noun.end)] = noun
+        noun_by_end[next(index for index, token in enumerate(tokens) if token.end() == noun.end)] = noun
     widened: list[Noun] = []
-    for last, noun in sorted(entries.items()):
+    for end_index, noun in sorted(noun_by_end.items()):
         if noun.form == "quality":
             continue
-        start = at[noun.start]
-        while start and _modifier(lower, start - 1, entries):
-            start = at[entries[start - 1].start] if start - 1 in entries else start - 1
-        if not _modifies(lower, last + 1, noun):
-            widened = [other for other in widened if other.start < tokens[start].start()]
+        start = index_by_start[noun.start]
+        while start and _modifier(lower, start - 1, noun_by_end):
+            start = index_by_start[noun_by_end[start - 1].start] if start - 1 in noun_by_end else start - 1
+        if not _modifies(lower, end_index + 1, noun):
+            widened = [earlier for earlier in widened if earlier.start < tokens[start].start()]
             widened.append(noun._replace(start=tokens[start].start()))
     return widened
 
 
-def _modifier(lower: Sequence[str], place: int, entries: dict[int, Noun]) -> bool:
+def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) -> bool:
     """Whether the token there modifies the noun that follows it."""
-    word = lower[place]
-    before = lower[place - 1] if place else ""
-    if place in entries and entries[place].form != "quality":
-        return entries[place].form in ("singular", "mass") or word in _MODIFIERS
-    if word == "top" and place - 1 in entries:  # "a stove top oven"
-        return entries[place - 1].form in ("singular", "mass")
-    opened = not place or bool(_tag(before) & _OPENS and before != "to")
-    if word in _MODIFIERS or word in _ALWAYS or (word in _WITH_ARTICLE and place and opened):
+    word = lower[index]
+    before = lower[index - 1] if index else ""
+    if index in noun_by_end and noun_by_end[index].form != "quality":
+        return noun_by_end[index].form in ("singular", "mass") or word in _MODIFIERS
+    if word == "top" and index - 1 in noun_by_end:  # "a stove top oven"
+        return noun_by_end[index - 1].form in ("singular", "mass")
+    opened = not index or bool(_tag(before) & _OPENS and before != "to")
+    if word in _MODIFIERS or word in _ALWAYS or (word in _WITH_ARTICLE and index and opened):
         return True
     tag = _tag(word)
     if not tag & (lexicon.SINGULAR | lexicon.MASS) or tag & (_NO_NOUN | lexicon.ING | lexicon.ADJECTIVE):
@@ -102,19 +107,19 @@ def _modifies(lower: Sequence[str], after: int, noun: Noun) -> bool:
     if after == len(lower):
         return False
     word, tag = lower[after], _tag(lower[after])
-    one = noun.form in ("singular", "mass")
-    moving = bool(noun.groups & _MOVING)
+    is_singular = noun.form in ("singular", "mass")
+    can_move = bool(noun.groups & _MOVING)
     if not tag:
-        return one and not moving and word.isalpha() and not word.endswith(_NOT_A_HEAD)
+        return is_singular and not can_move and word.isalpha() and not word.endswith(_NOT_A_HEAD)
     if word == "top":  # "a stove top"
-        return one and not moving
+        return is_singular and not can_move
     if not tag & lexicon.NOUN or tag & (_NO_NOUN | lexicon.PAST | lexicon.PARTICIPLE):
         return False
     if not tag & lexicon.VERB:
-        return one
+        return is_singular
     if tag & lexicon.BASE and not tag & (lexicon.PRESENT | lexicon.ING):  # "a tennis match", and not "giraffes stand"
-        return one
-    return one and not moving  # "a brick building", and not "a man building"
+        return is_singular
+    return is_singular and not can_move  # "a brick building", and not "a man building"
 
 
 def _tag(word: str) -> int:
@@ -125,11 +130,11 @@ def _tag(word: str) -> int:
     elif word in _ADJECTIVES:
         return lexicon.ADJECTIVE
     for concept in named(word):
-        if concept.how == "quality":
+        if concept.kind == "quality":
             tag |= lexicon.ADJECTIVE
-        elif concept.how == "mass":
+        elif concept.kind == "mass":
             tag |= lexicon.MASS
-        elif concept.how == "plural" or word != concept.lemma:
+        elif concept.kind == "plural" or word != concept.lemma:
             tag |= lexicon.PLURAL
         else:
             tag |= lexicon.SINGULAR

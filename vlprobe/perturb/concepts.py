@@ -1,18 +1,20 @@
-"""The things that a caption names: where they stand in it, in which number, and what kind of thing they are.
+"""The things that a caption names: where they stand in it, in which number, and what kind of thing
+they are.
 
-The words are our own, in concepts.txt, after the facts that are public (COCO's 80 names, the names of GRIT's and
-RoCOCO's groups). No tagger is needed: a word that could also be a verb or a colour counts as a thing only where its
-neighbours leave no doubt, and else it is passed over.
-Source: RoCOCO, section 3.2.2 and table 1.
+The words are our own, in concepts.txt, after the facts that are public (COCO's 80 names, the names
+of GRIT's and RoCOCO's groups). No tagger is needed: a word that could also be a verb or a colour
+counts as a thing only where its neighbours leave no doubt, and else it is passed over. Source:
+RoCOCO, section 3.2.2 and table 1.
 """
 
 from importlib.resources import files
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from vlprobe.perturb import lexicon
 from vlprobe.perturb.tokens import TOKEN
 
-How = Literal["count", "mass", "plural", "quality"]
+Kind = Literal["count", "mass", "plural", "quality"]
+KIND_BY_NAME: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 Form = Literal["singular", "plural", "mass", "plural-only", "quality"]
 
 
@@ -21,14 +23,14 @@ class Concept(NamedTuple):
 
     lemma: str
     plural: str  # of what can be counted; else the lemma
-    how: How
+    kind: Kind
     groups: frozenset[str]
     watch: bool  # several meanings, or one that a picture cannot refute: never put in
 
     @property
     def forms(self) -> tuple[Form, ...]:
         """The forms that it has."""
-        return {"count": ("singular", "plural"), "plural": ("plural-only",)}.get(self.how, (self.how,))
+        return {"count": ("singular", "plural"), "plural": ("plural-only",)}.get(self.kind, (self.kind,))
 
     def write(self, form: Form) -> str:
         """The word in that form; a plural in place of a word without a singular."""
@@ -53,78 +55,86 @@ _READINGS: dict[str, list[tuple[Concept, Form]]] = {}  # words in lower case -> 
 _LONGEST = 3  # words of an entry
 
 
-def _listed(words: str) -> list[str]:
+def _split(words: str) -> list[str]:
     return [word.strip() for word in words.split(",")]
 
 
 def _read() -> tuple[Concept, ...]:
-    merged: dict[tuple[str, How], Concept] = {}
-    spellings: dict[tuple[str, How], set[str]] = {}
+    merged: dict[tuple[str, Kind], Concept] = {}
+    spellings: dict[tuple[str, Kind], set[str]] = {}
     members: dict[str, list[str]] = {}
-    kinds: list[tuple[str, list[str]]] = []
+    hypernyms: list[tuple[str, list[str]]] = []
     for line in files("vlprobe.perturb").joinpath("concepts.txt").read_text(encoding="utf-8").splitlines():
         head, _, words = line.partition(": ")
-        what, _, name = head.partition(" ")
-        name, _, how = name.partition(", ")
-        if what == "group":
-            for entry in _listed(words):
-                concept, others = _parse(entry, how or "count", name)
-                key = concept.lemma, concept.how
-                old = merged.get(key, concept)
-                merged[key] = old._replace(groups=old.groups | {name}, watch=old.watch or concept.watch)
-                spellings.setdefault(key, set()).update(others)
+        directive, _, name = head.partition(" ")
+        if directive == "#":
+            continue
+        name, _, kind_name = name.partition(", ")
+        kind = KIND_BY_NAME[kind_name or "count"]
+        if directive == "group":
+            for entry in _split(words):
+                concept, plurals = _parse(entry, kind, name)
+                key = concept.lemma, concept.kind
+                previous = merged.get(key, concept)
+                merged[key] = previous._replace(groups=previous.groups | {name}, watch=previous.watch or concept.watch)
+                spellings.setdefault(key, set()).update(plurals)
                 members.setdefault(name, []).append(concept.lemma)
-        elif what == "words":
-            LISTS[name] = LISTS.get(name, ()) + tuple(_parse(entry, how or "count")[0] for entry in _listed(words))
-        elif what == "idiom":
-            IDIOMS.update(_listed(words))
-        elif what == "kind":
-            kinds.append((name, _listed(words)))
-        elif what == "alike":
-            for word in _listed(words):
-                TRUE_BESIDE.setdefault(word, set()).update(_listed(words))
-    for word, entries in kinds:
+        elif directive == "words":
+            LISTS[name] = LISTS.get(name, ()) + tuple(_parse(entry, kind)[0] for entry in _split(words))
+        elif directive == "idiom":
+            IDIOMS.update(_split(words))
+        elif directive == "kind":
+            hypernyms.append((name, _split(words)))
+        elif directive == "alike":
+            for word in _split(words):
+                TRUE_BESIDE.setdefault(word, set()).update(_split(words))
+    for word, entries in hypernyms:
         for entry in entries:
             TRUE_BESIDE.setdefault(word, set()).update(members[entry[1:]] if entry.startswith("@") else [entry])
     for key, concept in merged.items():
         for form in concept.forms:
-            others = spellings[key] if form == "plural" else set()
-            for word in {concept.write(form), *others}:
+            plurals = spellings[key] if form == "plural" else set()
+            for word in {concept.write(form), *plurals}:
                 _READINGS.setdefault(word, []).append((concept, form))
     return tuple(merged.values())
 
 
-def _parse(entry: str, how: How, group: str = "") -> tuple[Concept, list[str]]:
+def _parse(entry: str, kind: Kind, group: str = "") -> tuple[Concept, list[str]]:
     singular, *plurals = entry.split("/")
     lemma = singular.rstrip("*")
-    plural = (plurals or [lexicon.plural_of(lemma)])[0] if how == "count" else lemma
-    return Concept(lemma, plural, how, frozenset([group] if group else ()), singular.endswith("*")), plurals[1:]
+    plural = (plurals or [lexicon.plural_of(lemma)])[0] if kind == "count" else lemma
+    return Concept(lemma, plural, kind, frozenset([group] if group else ()), singular.endswith("*")), plurals[1:]
 
 
 CONCEPTS = _read()
 
 
 def named(word: str) -> list[Concept]:
-    """What the lexicon knows of a word in any of its forms, in lower case; empty where it does not know it."""
+    """What the lexicon knows of a word in any of its forms, in lower case; empty where it does not
+    know it.
+    """
     return [concept for concept, _ in _READINGS.get(word, ())]
 
 
 def mentions(text: str) -> set[str]:
-    """Every word of the text in lower case, and the lemma of every thing of the lexicon that it could name."""
+    """Every word of the text in lower case, and the lemma of every thing of the lexicon that it
+    could name.
+    """
     words = [match.group().lower() for match in TOKEN.finditer(text)]
-    found = set(words)
+    mentioned = set(words)
     for size in range(1, _LONGEST + 1):
         for at in range(len(words) - size + 1):
-            found.update(concept.lemma for concept, _ in _READINGS.get(" ".join(words[at : at + size]), ()))
-    found.update(lexicon.SINGULARS[word] for word in words if word in lexicon.SINGULARS)
-    return found
+            mentioned.update(concept.lemma for concept, _ in _READINGS.get(" ".join(words[at : at + size]), ()))
+    mentioned.update(lexicon.SINGULARS[word] for word in words if word in lexicon.SINGULARS)
+    return mentioned
 
 
 def find(caption: str) -> list[Noun]:
-    """The words of the lexicon in a caption, from left to right, without overlap; the longest entry wins.
+    """The words of the lexicon in a caption, from left to right, without overlap; the longest entry
+    wins.
 
-    Passed over: idioms ("in bed", "side by side"), parts of names, words that may be a verb or a colour where they
-    stand, and words whose number is in doubt ("the sheep").
+    Passed over: idioms ("in bed", "side by side"), parts of names, words that may be a verb or a
+    colour where they stand, and words whose number is in doubt ("the sheep").
     """
     tokens = list(TOKEN.finditer(caption))
     sentence = _Sentence([token.group() for token in tokens])
@@ -137,7 +147,8 @@ def find(caption: str) -> list[Noun]:
             readings = sentence.readings(at, size)
             if readings:
                 lemmas = tuple(dict.fromkeys(concept.lemma for concept, _ in readings))
-                # Groups of all readings, also of those that do not fit here: diff-concept must share none of them.
+                # Groups of all readings, also of those that do not fit here: diff-concept must
+                # share none of them.
                 groups = frozenset().union(*(c.groups for c in named(sentence.text(at, size))))
                 nouns.append(Noun(start, end, readings[0][1], lemmas, groups))
         at += abs(size) or 1
@@ -145,7 +156,19 @@ def find(caption: str) -> list[Noun]:
 
 
 _ONE = frozenset(["a", "an", "another", "each", "every", "one", "this", "that"])
-_MANY = frozenset([*lexicon.NUMBERS[1:], "dozen", "hundred", "many", "several", "few", "these", "those", "multiple"])
+_MANY = frozenset(
+    [
+        *lexicon.NUMBERS[1:],
+        "dozen",
+        "hundred",
+        "many",
+        "several",
+        "few",
+        "these",
+        "those",
+        "multiple",
+    ]
+)
 _MANY |= {"various", "numerous", "all", "most"}
 _NO_NOUN_AFTER = lexicon.AUXILIARY | lexicon.PRONOUN | lexicon.SUBORDINATOR
 _COLORS = frozenset(concept.lemma for concept in CONCEPTS if "color" in concept.groups)
@@ -187,15 +210,17 @@ class _Sentence:
         return 0
 
     def readings(self, at: int, size: int) -> list[tuple[Concept, Form]]:
-        """What the entry of that many tokens can be here; empty where it may well be something else."""
+        """What the entry of that many tokens can be here; empty where it may well be something
+        else.
+        """
         if self._is_name(at, size) or not self._is_thing(at, size):
             return []
-        found = _READINGS[self.text(at, size)]
-        if len({form for _, form in found}) > 1:
-            found = self._fitting(at, size, found)
-        elif found[0][1] == "mass" and self.word(at - 1) in _ONE and not self._is_modifier(at, size):  # "a soda"
+        readings = _READINGS[self.text(at, size)]
+        if len({form for _, form in readings}) > 1:
+            readings = self._fitting(at, size, readings)
+        elif readings[0][1] == "mass" and self.word(at - 1) in _ONE and not self._is_modifier(at, size):  # "a soda"
             return []
-        return [(concept, form) for concept, form in found if form == found[0][1]]
+        return [(concept, form) for concept, form in readings if form == readings[0][1]]
 
     def _is_name(self, at: int, size: int) -> bool:
         if self.is_title or at == 0 or self.words[at - 1] in (".", "!", "?", '"', "a", "an"):
@@ -220,7 +245,13 @@ class _Sentence:
             return True
         before, tag = self.words[at - 1], self.tag(at - 1)
         if before in ("to", "that") or (tag & _NO_NOUN_AFTER and before not in ("her", "one")):
-            return before == "to" and self.word(at - 2) in ("next", "close", "attached", "due", "tied")
+            return before == "to" and self.word(at - 2) in (
+                "next",
+                "close",
+                "attached",
+                "due",
+                "tied",
+            )
         if before in ("and", "or", "&", ","):
             joined = self.tag(at - 2)
             if joined & lexicon.VERB and not joined & lexicon.NOUN:  # "sits and watches"
@@ -250,24 +281,29 @@ class _Sentence:
                 return ""
         return ""
 
-    def _fitting(self, at: int, size: int, found: list[tuple[Concept, Form]]) -> list[tuple[Concept, Form]]:
+    def _fitting(
+        self,
+        at: int,
+        size: int,
+        readings: list[tuple[Concept, Form]],
+    ) -> list[tuple[Concept, Form]]:
         """Of several forms the one that the neighbours ask for; empty where they leave it open."""
-        forms = {form for _, form in found}
+        forms = {form for _, form in readings}
         opener = self._determiner(at)
         after = self.word(at + size)
         is_modifier = self._is_modifier(at, size)
         if "quality" in forms:
-            wanted: set[str] = {"quality"} if is_modifier else forms - {"quality"}
+            forms_left: set[str] = {"quality"} if is_modifier else forms - {"quality"}
         elif {"singular", "plural"} <= forms:  # one spelling for both, such as "sheep"
             if opener in _ONE or after in ("is", "was", "has"):
-                wanted = {"singular"}
+                forms_left = {"singular"}
             elif opener in _MANY or after in ("are", "were", "have") or not opener:
-                wanted = {"plural"}
+                forms_left = {"plural"}
             else:
-                wanted = set()
+                forms_left = set()
         elif {"singular", "mass"} <= forms:
-            wanted = {"mass"} if is_modifier or opener in ("", "some") else {"singular"}
+            forms_left = {"mass"} if is_modifier or opener in ("", "some") else {"singular"}
         else:  # glasses: the plural of a glass, or what is worn
-            worn = self.words[max(at - 4, 0) : at]
-            wanted = {"plural-only"} if "wearing" in worn or "wears" in worn else {"plural"}
-        return [reading for reading in found if reading[1] in wanted]
+            context = self.words[max(at - 4, 0) : at]
+            forms_left = {"plural-only"} if "wearing" in context or "wears" in context else {"plural"}
+        return [reading for reading in readings if reading[1] in forms_left]

@@ -1,4 +1,5 @@
-"""Flips as the paper makes them: one word of a small vocabulary exchanged for another, found by its spelling alone.
+"""Flips as the paper makes them: one word of a small vocabulary exchanged for another, found by its
+spelling alone.
 
 Source: LGIP, section 3.2 and appendix A.2. The careful rule set is in strict.py.
 """
@@ -9,9 +10,33 @@ from typing import NamedTuple
 from vlprobe.perturb.draws import draw
 
 VOCABULARY = {
-    "color": ("red", "blue", "green", "yellow", "black", "white", "brown", "gray", "orange", "pink", "purple"),
+    "color": (
+        "red",
+        "blue",
+        "green",
+        "yellow",
+        "black",
+        "white",
+        "brown",
+        "gray",
+        "orange",
+        "pink",
+        "purple",
+    ),
     "number": ("one", "two", "three", "four", "five"),
-    "object": ("dog", "cat", "horse", "car", "bus", "train", "person", "bird", "boat", "bicycle", "truck"),
+    "object": (
+        "dog",
+        "cat",
+        "horse",
+        "car",
+        "bus",
+        "train",
+        "person",
+        "bird",
+        "boat",
+        "bicycle",
+        "truck",
+    ),
 }
 TYPES = tuple(VOCABULARY)
 MIN_LENGTH = 5  # characters; a shorter edit is dropped (appendix A.2)
@@ -33,10 +58,12 @@ class Flip(NamedTuple):
 
 
 def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
-    """At most one flip per type: the leftmost vocabulary word, case-sensitive, becomes another, uniformly drawn.
+    """At most one flip per type: the leftmost vocabulary word, case-sensitive, becomes another,
+    uniformly drawn.
 
-    Nothing else changes: articles, plurals and idioms are not looked at. Unlike the paper's single random.Random(42),
-    the draw depends on the caption alone, so the order of a dataset does not matter.
+    Nothing else changes: articles, plurals and idioms are not looked at. Unlike the paper's single
+    random.Random(42), the draw depends on the caption alone, so the order of a dataset does not
+    matter.
     """
     caption = caption.strip()
     out: list[Flip] = []
@@ -55,7 +82,9 @@ def literal(caption: str, item_id: str, index: int, seed: int) -> list[Flip]:
 
 
 def literal_again(paraphrase: str, flip: Flip) -> str | None:
-    """The paraphrase with the flip's source word exchanged at its first occurrence; None if it has none."""
+    """The paraphrase with the flip's source word exchanged at its first occurrence; None if it has
+    none.
+    """
     match = re.search(rf"\b{re.escape(flip.source)}\b", paraphrase)
     return substituted(paraphrase, match.start(), flip.source, flip.target) if match else None
 

@@ -1,6 +1,8 @@
-"""As much grammar as caption rewriting needs: noun phrases, prepositional phrases, and whether a finite verb follows.
+"""As much grammar as caption rewriting needs: noun phrases, prepositional phrases, and whether a
+finite verb follows.
 
-Every function answers None or False unless it understands all words involved; the rules then leave the caption alone.
+Every function answers None or False unless it understands all words involved; the rules then leave
+the caption alone.
 """
 
 import re
@@ -46,28 +48,30 @@ _KINDS = {
 _DETERMINERS = {word: kinds for listed, kinds in _KINDS.items() for word in listed.split()}
 _QUANTIFIERS = words("few couple lot")  # after an article, with or without "of"
 _META = words(
-    "picture pictures photo photos photograph photographs image images view views shot close-up closeup scene "
-    "selfie snapshot portrait drawing sketch display bit type kind sort series variety lot there someone"
+    "picture pictures photo photos photograph photographs image images view views shot close-up "
+    "closeup scene selfie snapshot portrait drawing sketch display bit type kind sort series "
+    "variety lot there someone"
 )
 _COLLECTIVE_OF = words("group bunch pair herd flock set row line stack pile collection assortment array number cluster")
 _COLLECTIVE = _COLLECTIVE_OF | words("crowd team family crew couple")  # the others need an "of" phrase
 _RELATIVE = words("that which who whose as while where when because if whom so")
 _FINITE = words(
-    "is are was were has have had does do did can will would could should may might must isn't aren't it's that's "
-    "there's doesn't don't can't he's she's they're cannot"
+    "is are was were has have had does do did can will would could should may might must isn't "
+    "aren't it's that's there's doesn't don't can't he's she's they're cannot"
 )
 # Participles that describe a state, not an event of the past.
 RESULT = words(
-    "parked covered filled topped seated stacked lined surrounded decorated placed displayed dressed made "
-    "attached mounted arranged loaded painted served tied stuffed piled located gathered wrapped perched docked "
-    "tethered draped crowded packed set hung scattered shown seen taken cut sliced cooked prepared held worn "
-    "carved named pulled ridden driven left used built connected reflected stored posed moored anchored strapped "
-    "nestled spread sprawled huddled curled herded chopped grilled fried baked peeled eaten lit written flown "
-    "carried thrown kept laid bent crossed closed opened"
+    "parked covered filled topped seated stacked lined surrounded decorated placed displayed "
+    "dressed made attached mounted arranged loaded painted served tied stuffed piled located "
+    "gathered wrapped perched docked tethered draped crowded packed set hung scattered shown seen "
+    "taken cut sliced cooked prepared held worn carved named pulled ridden driven left used built "
+    "connected reflected stored posed moored anchored strapped nestled spread sprawled huddled "
+    "curled herded chopped grilled fried baked peeled eaten lit written flown carried thrown kept "
+    "laid bent crossed closed opened"
 )
 LOCATIVE = words(
-    "on in at near behind under beside between inside outside above below against among atop beneath underneath "
-    "alongside"
+    "on in at near behind under beside between inside outside above below against among atop "
+    "beneath underneath alongside"
 )
 
 
@@ -87,7 +91,8 @@ class Phrase(NamedTuple):
 class Sentence:
     """A reading with what its words can be, cut before the final full stop.
 
-    Both lists end in blanks, so that looking a few words ahead, or one back from the first, needs no check.
+    Both lists end in blanks, so that looking a few words ahead, or one back from the first, needs
+    no check.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -101,7 +106,8 @@ class Sentence:
 
 
 def noun_phrase(sentence: Sentence, at: int, of: bool = True) -> Phrase | None:
-    """The noun phrase that starts at this token, with its "of" phrase; None unless all of it is understood.
+    """The noun phrase that starts at this token, with its "of" phrase; None unless all of it is
+    understood.
 
     Args:
         sentence: The caption.
@@ -125,9 +131,11 @@ def noun_phrase(sentence: Sentence, at: int, of: bool = True) -> Phrase | None:
 
 
 def _determiner(sentence: Sentence, at: int) -> tuple[int, int] | None:
-    """The kinds (bits) of the article, quantifier and number that start here, and the token after them.
+    """The kinds (bits) of the article, quantifier and number that start here, and the token after
+    them.
 
-    None where they open no noun phrase that is understood: "a lot" without "of", "all the", "both of".
+    None where they open no noun phrase that is understood: "a lot" without "of", "all the", "both
+    of".
     """
     lower = sentence.lower
     kinds, following = _DETERMINERS.get(lower[at], 0), lower[at + 1]
@@ -151,7 +159,9 @@ def _determiner(sentence: Sentence, at: int) -> tuple[int, int] | None:
 
 
 def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase | None:
-    """The phrase from its determiner (of these kinds) to its head noun; None where the two do not agree."""
+    """The phrase from its determiner (of these kinds) to its head noun; None where the two do not
+    agree.
+    """
     noun, bits = sentence.lower[head], sentence.bits[head]
     if noun in _META or (kinds & INDEFINITE and not bits & SINGULAR):
         return None
@@ -174,7 +184,9 @@ def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase
 
 
 def _possessed(sentence: Sentence, possessor: Phrase) -> Phrase | None:
-    """The phrase of what belongs to the possessor ("a man's hat"), which has the possessor's determiner."""
+    """The phrase of what belongs to the possessor ("a man's hat"), which has the possessor's
+    determiner.
+    """
     phrase = noun_phrase(sentence, possessor.end + 1)
     if phrase is None or (not phrase.bare and phrase.definite):
         return None
@@ -182,7 +194,9 @@ def _possessed(sentence: Sentence, possessor: Phrase) -> Phrase | None:
 
 
 def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
-    """The phrase with the "of" phrase after it; the members of a collective noun ("a group of men") are those of that."""
+    """The phrase with the "of" phrase after it; the members of a collective noun ("a group of men")
+    are the men.
+    """
     complement = noun_phrase(sentence, phrase.end + 1)
     if complement is None or (complement.bare and phrase.head not in ("slice", "piece")):
         return None
@@ -196,24 +210,26 @@ def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
 
 
 def _nouns(sentence: Sentence, at: int) -> int | None:
-    """Where the head of the adjectives and nouns that start here stands; None if they do not end in a noun."""
-    head, last, begun = None, 0, at
-    while at < sentence.size and at - begun < 7:
+    """Where the head of the adjectives and nouns that start here stands; None if they do not end in
+    a noun.
+    """
+    head, previous, start = None, 0, at
+    while at < sentence.size and at - start < 7:
         bits = sentence.bits[at]
-        if head is not None and head == at - 1 and _ends_at(bits, last, sentence.bits[at + 1]):
+        if head is not None and head == at - 1 and _ends_at(bits, previous, sentence.bits[at + 1]):
             break
         if bits & NOUN:
             head = at
-        elif not _is_modifier(sentence, at, last, head is None):
+        elif not _is_modifier(sentence, at, previous, head is None):
             break
-        last = bits
+        previous = bits
         at += 1
     return head if head == at - 1 else None
 
 
-def _ends_at(bits: int, last: int, following: int) -> bool:
+def _ends_at(bits: int, previous: int, following: int) -> bool:
     """Whether a noun phrase ends before this word: after a noun, what can be a verb is one."""
-    if last & PLURAL and not last & SINGULAR:
+    if previous & PLURAL and not previous & SINGULAR:
         return True
     if bits & ING:
         return not bits & NOUN or bool(following & DETERMINER and not following & SUBORDINATOR)
@@ -224,16 +240,18 @@ def _ends_at(bits: int, last: int, following: int) -> bool:
     return bool(bits & (PREPOSITION | ADVERB | ADJECTIVE)) and not bits & NOUN
 
 
-def _is_modifier(sentence: Sentence, at: int, last: int, first: bool) -> bool:
-    """Whether this word can stand before the noun of a phrase; `first`: no noun has been met yet."""
+def _is_modifier(sentence: Sentence, at: int, previous: int, headless: bool) -> bool:
+    """Whether this word can modify the noun of a phrase; `headless`: no noun precedes it in the
+    phrase.
+    """
     bits, following = sentence.bits[at], sentence.bits[at + 1]
     if bits & ADJECTIVE:
         return True
-    if first and bits & (ING | PARTICIPLE) and following & NOUN:
+    if headless and bits & (ING | PARTICIPLE) and following & NOUN:
         return True
-    if first and bits & ADVERB and following & (ADJECTIVE | PARTICIPLE) and not bits & PREPOSITION:
+    if headless and bits & ADVERB and following & (ADJECTIVE | PARTICIPLE) and not bits & PREPOSITION:
         return True
-    joins = sentence.lower[at] in ("and", ",") and last & ADJECTIVE and not last & NOUN
+    joins = sentence.lower[at] in ("and", ",") and previous & ADJECTIVE and not previous & NOUN
     return bool(joins) and _is_adjective(following)
 
 
@@ -257,16 +275,18 @@ def prepositional_phrase(sentence: Sentence, at: int) -> tuple[int, Phrase] | No
 
 
 def no_finite_verb(sentence: Sentence, at: int) -> bool:
-    """Whether the caption has no main verb of its own from here on; a subordinate clause may have one."""
+    """Whether the caption has no main verb of its own from here on; a subordinate clause may have
+    one.
+    """
     clauses = 0
     before = sentence.bits[at - 1]
-    for place in range(at, sentence.size):
-        word, bits = sentence.lower[place], sentence.bits[place]
+    for index in range(at, sentence.size):
+        word, bits = sentence.lower[index], sentence.bits[index]
         if word in _RELATIVE:
             clauses += 1
         elif not bits and not word[0].isalnum() and word not in (",", "'s", "’s"):
             return False
-        elif _is_finite(sentence, place, before):
+        elif _is_finite(sentence, index, before):
             clauses -= 1
             if clauses < 0:
                 return False
@@ -306,7 +326,9 @@ def is_verb_ing(sentence: Sentence, at: int) -> bool:
 
 
 def has_verb(sentence: Sentence, at: int) -> bool:
-    """Whether any word from here on is a verb form: of something that happens, not of a thing that is."""
+    """Whether any word from here on is a verb form: of something that happens, not of a thing that
+    is.
+    """
     return any(
         bits & AUXILIARY or (bits & (ING | VERB) and not bits & NOUN and not bits & ADVERB) or word in RESULT
         for word, bits in zip(sentence.lower[at:], sentence.bits[at:], strict=True)

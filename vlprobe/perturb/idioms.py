@@ -1,4 +1,6 @@
-"""Where a color, number or object word is not what it looks like: names, idioms, compounds, pronouns, fruit."""
+"""Where a color, number or object word is not what it looks like: names, idioms, compounds,
+pronouns, fruit.
+"""
 
 from vlprobe.perturb.flips import VOCABULARY
 from vlprobe.perturb.lexicon import (
@@ -23,33 +25,35 @@ from vlprobe.perturb.tokens import words
 
 _COLORS = frozenset((*VOCABULARY["color"], "grey"))
 _PEOPLE = words(
-    "man men woman women people person boy boys girl girls lady ladies guy guys male males female females child "
-    "children kid kids couple family folks gentleman baby babies americans american"
+    "man men woman women people person boy boys girl girls lady ladies guy guys male males female "
+    "females child children kid kids couple family folks gentleman baby babies americans american"
 )
 _PHOTO = words(
-    "photo photos photograph photographs picture pictures image images shot shots snapshot film movie drawing "
-    "print portrait photography scene view footage version toned sketch painting close closeup close-up of"
+    "photo photos photograph photographs picture pictures image images shot shots snapshot film "
+    "movie drawing print portrait photography scene view footage version toned sketch painting "
+    "close closeup close-up of"
 )
 _COLOR_IDIOMS = {  # color -> words after it that make it a name
     "red": words(
-        "sox wine onion onions pepper peppers cross bull meat carpet head haired hair panda velvet snapper hot "
-        "lobster tape potatoes cabbage beans deer fox robin eye eyes herring lion tail tailed"
+        "sox wine onion onions pepper peppers cross bull meat carpet head haired hair panda velvet "
+        "snapper hot lobster tape potatoes cabbage beans deer fox robin eye eyes herring lion tail "
+        "tailed"
     ),
     "blue": words("jay jays cheese ray moon berries heron collar tooth print angels bell whale"),
     "green": words(
-        "bean beans pepper peppers onion onions tea house giant peas olive olives day screen thumb tomatoes tomato "
-        "bay chile chili chilies party energy curry lantern"
+        "bean beans pepper peppers onion onions tea house giant peas olive olives day screen thumb "
+        "tomatoes tomato bay chile chili chilies party energy curry lantern"
     ),
     "yellow": words("squash pages lab labrador pepper peppers onion onions mustard cab cabs taxi taxis"),
     "black": _PEOPLE
     | words(
-        "bear bears coffee pepper beans bean olive olives eye out lab labrador ice friday angus market berries board "
-        "hole widow"
+        "bear bears coffee pepper beans bean olive olives eye out lab labrador ice friday angus "
+        "market berries board hole widow"
     ),
     "white": _PEOPLE
     | words(
-        "wine water waters caps capped rice sauce chocolate noise collar board out tailed meat pepper gravy cheddar "
-        "onion wash bread rhino capping"
+        "wine water waters caps capped rice sauce chocolate noise collar board out tailed meat "
+        "pepper gravy cheddar onion wash bread rhino capping"
     ),
     "brown": words("bear bears sugar rice bread gravy haired hair eyed"),
     "gray": words("hound matter scale area wolf squirrel whale haired hair"),
@@ -69,9 +73,9 @@ _SHADES = {  # a word before that makes a shade's name of it
     "gray": words("ash slate charcoal"),
 }
 _NOT_ORANGE = words(
-    "juice slice slices peel peels tree trees wedge wedges segment segments half halves soda marmalade chicken "
-    "section sections rind zest grove groves drink fruit fruits pieces piece sauce flavored liquid beverage "
-    "smoothie"
+    "juice slice slices peel peels tree trees wedge wedges segment segments half halves soda "
+    "marmalade chicken section sections rind zest grove groves drink fruit fruits pieces piece "
+    "sauce flavored liquid beverage smoothie"
 )
 
 
@@ -114,20 +118,21 @@ def _is_orange_the_color(lower: list[str], at: int, before: str, after: str) -> 
 
 
 _UNITS = words(
-    "way ways story stories lane lanes tone toned piece tier tiers tiered level levels layer layers layered wheel "
-    "wheeled wheeler year years month day fourths thirds quarters seater sided handed door by star person sides "
-    "legged eyed headed point prong pronged fold ply car foot inch mile inches or and to decker deck decked "
-    "poster course dimensional hand half thirty o'clock million hundred thousand for at dollar dollars percent "
-    "dozen"
+    "way ways story stories lane lanes tone toned piece tier tiers tiered level levels layer "
+    "layers layered wheel wheeled wheeler year years month day fourths thirds quarters seater "
+    "sided handed door by star person sides legged eyed headed point prong pronged fold ply car "
+    "foot inch mile inches or and to decker deck decked poster course dimensional hand half thirty "
+    "o'clock million hundred thousand for at dollar dollars percent dozen"
 )
 _BEFORE_NUMBER = words(
-    "a an number past reads reading or least about almost nearly over than twenty thirty forty no level gate "
-    "route terminal part page - / every half until"
+    "a an number past reads reading or least about almost nearly over than twenty thirty forty no "
+    "level gate route terminal part page - / every half until"
 )
 _SHARED_OUT = words("both either neither respectively former latter twin twins duo trio")
 _NOT_A_THING = words(
-    "of another hand hands way is are with in on at has from may can who that which to arm foot side leg eye "
-    "person's piece slice bite half end corner point time day more thing and or 's large for by sitting standing"
+    "of another hand hands way is are with in on at has from may can who that which to arm foot "
+    "side leg eye person's piece slice bite half end corner point time day more thing and or 's "
+    "large for by sitting standing"
 )
 
 
@@ -152,10 +157,12 @@ def bad_number(lower: list[str], at: int) -> str:
 
 
 def _is_shared_out(later: list[str]) -> bool:
-    """Whether what is counted is taken up again one by one: "two cats, one black and the other white", "both"."""
-    for place, word in enumerate(later):
-        before = later[place - 1] if place else ""
-        after = later[place + 1] if place + 1 < len(later) else ""
+    """Whether what is counted is taken up again one by one: "two cats, one black and the other
+    white", "both".
+    """
+    for index, word in enumerate(later):
+        before = later[index - 1] if index else ""
+        after = later[index + 1] if index + 1 < len(later) else ""
         names = after not in _NOT_A_THING and TAGS.get(after, 0) & (NOUN | ADJECTIVE)
         if word in _SHARED_OUT or (word == "one" and after != "another" and not names):
             return True
@@ -167,19 +174,21 @@ def _is_shared_out(later: list[str]) -> bool:
 
 
 _MODIFIERS = words(
-    "passenger city transit subway commuter food school tour police motor speed race racing sports freight cargo "
-    "steam decker delivery fishing farm baby pet wild stray guard tabby calico siamese kitty work utility rail "
-    "electric diesel construction transport public metro bullet toy model military army party sailing cruise "
-    "touring shuttle express mail ferry house circus show carriage teddy trolley breed herding"
+    "passenger city transit subway commuter food school tour police motor speed race racing sports "
+    "freight cargo steam decker delivery fishing farm baby pet wild stray guard tabby calico "
+    "siamese kitty work utility rail electric diesel construction transport public metro bullet "
+    "toy model military army party sailing cruise touring shuttle express mail ferry house circus "
+    "show carriage teddy trolley breed herding"
 )
 _COMPOUND_BEFORE = words(
-    "hot corn stuffed prairie sheep sea guide chili side cable street box rail pickup dump tow fork flatbed semi "
-    "garbage trash fire sail row paddle tug life pontoon swan pedal dragon bullet trolley jet rental hound bull "
-    "bob tank tanker gravy motorized cement dining motor dirt mountain scooter motored quad exercise"
+    "hot corn stuffed prairie sheep sea guide chili side cable street box rail pickup dump tow "
+    "fork flatbed semi garbage trash fire sail row paddle tug life pontoon swan pedal dragon "
+    "bullet trolley jet rental hound bull bob tank tanker gravy motorized cement dining motor dirt "
+    "mountain scooter motored quad exercise"
 )
 _MAY_FOLLOW = words(
-    "full asleep next ready near close loaded alone covered capable similar facing awake upright laid sat looking "
-    "'s together all both"
+    "full asleep next ready near close loaded alone covered capable similar facing awake upright "
+    "laid sat looking 's together all both"
 )
 _COMPOUND_AFTER = words("drawn driven back shaped play stop stand training racing show eye dish parking")
 _ENDS_PHRASE = (
@@ -189,12 +198,16 @@ _OBJECTS = words("dog cat horse car bus train bird boat bicycle truck")
 
 
 def same_class_only(lower: list[str], at: int) -> bool:
-    """Whether the word before says what kind of animal or vehicle it is, so that only another such fits."""
+    """Whether the word before says what kind of animal or vehicle it is, so that only another such
+    fits.
+    """
     return at > 0 and lower[at - 1] in _MODIFIERS
 
 
 def fits(lower: list[str], at: int, word: str) -> bool:
-    """Whether the word can follow the one before: not "light black", and not "black people", which reads as race."""
+    """Whether the word can follow the one before: not "light black", and not "black people", which
+    reads as race.
+    """
     before = lower[at - 1] if at else ""
     if word in ("black", "white"):
         return before not in ("light", "dark", "pale", "bright", "deep")

@@ -1,6 +1,7 @@
 """How much each word of a caption, and each part of a picture, moves its embedding.
 
-Source: RoCOCO, equation 1 (words), figure 8 (parts of a picture), appendix A and figure 11 (agreement of encoders).
+Source: RoCOCO, equation 1 (words), figure 8 (parts of a picture), appendix A and figure 11
+(agreement of encoders).
 """
 
 from collections import Counter
@@ -26,7 +27,9 @@ def word_spans(caption: str) -> list[Span]:
 
 
 def without(caption: str, start: int, end: int) -> str:
-    """The caption with the characters from start to end deleted, its blanks closed and its first capital kept."""
+    """The caption with the characters from start to end deleted, its blanks closed and its first
+    capital kept.
+    """
     left, right = caption[:start], caption[end:]
     if right[:2] in ("'s", "’s"):
         right = right[2:]
@@ -37,15 +40,16 @@ def without(caption: str, start: int, end: int) -> str:
             left = left[:-1]
     text = left + right
     if not left.strip() and caption[start].isupper():
-        first = len(left)
-        text = text[:first] + text[first : first + 1].upper() + text[first + 1 :]
+        start_of_right = len(left)
+        text = text[:start_of_right] + text[start_of_right : start_of_right + 1].upper() + text[start_of_right + 1 :]
     return text
 
 
 def influence(
     captions: Sequence[str], spans: Sequence[Sequence[Span]], encoders: Sequence[Encode]
 ) -> list[dict[int, tuple[float, ...]]]:
-    """How much a caption's embedding changes when one of its words is deleted: low is a word that goes unnoticed.
+    """How much a caption's embedding changes when one of its words is deleted: low is a word that
+    goes unnoticed.
 
     EI(w) = 1 - cos(f(C), f(C without w)). Each encoder is called once, with every distinct text.
 
@@ -55,14 +59,15 @@ def influence(
         encoders: Text encoders, in the order of the scores.
 
     Returns:
-        For each caption, by the start of a word, one score for each encoder, 0 to 2; NaN where an embedding is not
-        finite.
+        For each caption, by the start of a word, one score for each encoder, 0 to 2; NaN where an
+        embedding is not finite.
 
     Raises:
         InvalidInput: an encoder's answer has the wrong shape, or rows that are not of length 1.
     """
     edited = [
-        [without(caption, start, end) for start, end in chosen] for caption, chosen in zip(captions, spans, strict=True)
+        [without(caption, start, end) for start, end in caption_spans]
+        for caption, caption_spans in zip(captions, spans, strict=True)
     ]
     texts = list(dict.fromkeys([*captions, *(text for row in edited for text in row)]))
     at = {text: row for row, text in enumerate(texts)}
@@ -70,9 +75,9 @@ def influence(
     return [
         {
             start: tuple(1.0 - float(rows[at[caption]] @ rows[at[text]]) for rows in embeddings)
-            for (start, _), text in zip(chosen, row, strict=True)
+            for (start, _), text in zip(caption_spans, row, strict=True)
         }
-        for caption, chosen, row in zip(captions, spans, edited, strict=True)
+        for caption, caption_spans, row in zip(captions, spans, edited, strict=True)
     ]
 
 
@@ -83,10 +88,10 @@ def _checked(rows: np.ndarray, count: int) -> np.ndarray:
             f"An encoder gave an array of shape {rows.shape} for {count} inputs. Expected ({count}, dim)."
         )
     lengths = np.linalg.norm(rows, axis=1)
-    off = np.isfinite(lengths) & (np.abs(lengths - 1) > 1e-3)
-    if off.any():
+    not_unit = np.isfinite(lengths) & (np.abs(lengths - 1) > 1e-3)
+    if not_unit.any():
         raise InvalidInput(
-            f"An encoder gave a row of length {lengths[off][0]:.4g}. Expected 1: normalise the embeddings."
+            f"An encoder gave a row of length {lengths[not_unit][0]:.4g}. Expected 1: normalise the embeddings."
         )
     return rows
 
@@ -94,15 +99,16 @@ def _checked(rows: np.ndarray, count: int) -> np.ndarray:
 def _votes(scores: Scores, highest: bool) -> Counter[int]:
     votes: Counter[int] = Counter()
     for column in zip(*scores.values(), strict=True):
-        known = {start: score for start, score in zip(scores, column, strict=True) if np.isfinite(score)}
-        if known:
-            best = max(known.values()) if highest else min(known.values())
-            votes.update(start for start, score in known.items() if score == best)
+        finite = {start: score for start, score in zip(scores, column, strict=True) if np.isfinite(score)}
+        if finite:
+            best = max(finite.values()) if highest else min(finite.values())
+            votes.update(start for start, score in finite.items() if score == best)
     return votes
 
 
 def elected(scores: Scores, highest: bool = False) -> list[int]:
-    """The words that most encoders find the least influential (or the most); several where they are level.
+    """The words that most encoders find the least influential (or the most); several where they are
+    level.
 
     An encoder with equal scores votes for each of them; one with no finite score does not vote.
 
@@ -110,17 +116,18 @@ def elected(scores: Scores, highest: bool = False) -> list[int]:
         Starts of words; empty where no encoder voted.
     """
     votes = _votes(scores, highest)
-    most = max(votes.values(), default=0)
-    return [start for start in scores if most and votes[start] == most]
+    most_votes = max(votes.values(), default=0)
+    return [start for start in scores if most_votes and votes[start] == most_votes]
 
 
 def agreement(scores: Iterable[Scores]) -> dict[int, int]:
-    """How often so many encoders name the same word as the least influential (figure 11a): encoders -> captions.
+    """How often so many encoders name the same word as the least influential (figure 11a): encoders
+    -> captions.
 
     A caption without a vote is left out.
     """
-    most = Counter(max(_votes(caption, highest=False).values(), default=0) for caption in scores)
-    return {count: most[count] for count in sorted(most) if count}
+    captions_by_votes = Counter(max(_votes(caption, highest=False).values(), default=0) for caption in scores)
+    return {count: captions_by_votes[count] for count in sorted(captions_by_votes) if count}
 
 
 def source_words(edits: Iterable[Edit]) -> dict[str, int]:
@@ -128,7 +135,7 @@ def source_words(edits: Iterable[Edit]) -> dict[str, int]:
     return dict(Counter(word for edit in edits for word in edit.source.lower().split(", ")).most_common())
 
 
-def parts(size: tuple[int, int], grid: int = 4) -> list[Box]:
+def grid_cells(size: tuple[int, int], grid: int = 4) -> list[Box]:
     """The cells of a grid over a picture of that width and height, row by row.
 
     Raises:
@@ -142,29 +149,33 @@ def parts(size: tuple[int, int], grid: int = 4) -> list[Box]:
     return [(xs[column], ys[row], xs[column + 1], ys[row + 1]) for row in range(grid) for column in range(grid)]
 
 
-def without_part(image: Image.Image, part: Box) -> Image.Image:
+def without_cell(image: Image.Image, cell: Box) -> Image.Image:
     """A copy of the picture with that part of it black."""
     copy = image.copy()
-    copy.paste(0, part)
+    copy.paste(0, cell)
     return copy
 
 
 def occlusion_map(image: Image.Image, encode_images: EncodeImages, grid: int = 4) -> np.ndarray:
-    """What is left of a picture's embedding when one cell of a grid is black: low is a part that the model looks at.
+    """What is left of a picture's embedding when one cell of a grid is black: low is a part that
+    the model looks at.
 
-    The paper masks each part "to zeros"; here the zeros are pixels, so the cell is black, before any normalisation.
+    The paper masks each part "to zeros"; here the zeros are pixels, so the cell is black, before
+    any normalisation.
 
     Args:
         image: RGB.
-        encode_images: Called once, with the picture and then its grid * grid masked copies, row by row.
+        encode_images: Called once, with the picture and then its grid * grid masked copies, row by
+            row.
         grid: Cells a side.
 
     Returns:
         float32 of shape (grid, grid), cosines to the embedding of the whole picture, -1 to 1.
 
     Raises:
-        InvalidInput: a picture with fewer pixels a side than cells, or a wrong answer of the encoder.
+        InvalidInput: a picture with fewer pixels a side than cells, or a wrong answer of the
+            encoder.
     """
-    masked = [without_part(image, part) for part in parts(image.size, grid)]
+    masked = [without_cell(image, cell) for cell in grid_cells(image.size, grid)]
     rows = _checked(encode_images([image, *masked]), len(masked) + 1)
     return (rows[1:] @ rows[0]).reshape(grid, grid).astype(np.float32)

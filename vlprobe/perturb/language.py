@@ -1,15 +1,21 @@
 """Which captions are not in English: every edit here follows English grammar and English templates.
 
-A caption is not English where most of its letters are of another script than Latin, or where a naive Bayes model over
-character n-grams (py3langid; 97 languages, its weights are in the package) finds another language at least `TIMES`
-as likely as English. Latin captions of fewer than `FEWEST_WORDS` words are not judged: they tell too little.
+A caption is not English where most of its letters are of another script than Latin, or where a
+naive Bayes model over character n-grams (py3langid; 97 languages, its weights are in the package)
+finds another language at least `TIMES` as likely as English. Latin captions of fewer than
+`FEWEST_WORDS` words are not judged: they tell too little.
 
-Measured: of 26,426 captions of COCO 1 is taken for another language; of 83 captions in 14 languages all are.
+Measured: of 26,426 captions of COCO 1 is taken for another language; of 83 captions in 14 languages
+all are.
 """
 
 import functools
 import re
 import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
 
 TIMES = 3  # how much more likely than English
 FEWEST_WORDS = 4
@@ -36,7 +42,7 @@ def is_foreign(caption: str) -> bool:
 
 
 @functools.cache
-def _identifier() -> "object":
+def _identifier() -> "LanguageIdentifier":
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

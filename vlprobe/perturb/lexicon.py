@@ -1,6 +1,8 @@
-"""The words that caption edits understand, read once from lexicon.txt: what each can be, its plural, its verb forms.
+"""The words that caption edits understand, read once from lexicon.txt: what each can be, its
+plural, its verb forms.
 
-A word can be several things at once ("walk" is a noun and a verb), so what it can be is a set of bits.
+A word can be several things at once ("walk" is a noun and a verb), so what it can be is a set of
+bits.
 """
 
 from importlib.resources import files
@@ -15,7 +17,20 @@ HUMAN, ANIMAL, NAME = 131072, 262144, 524288
 NOUN = SINGULAR | PLURAL | MASS
 VERB = BASE | PRESENT | ING | PAST | PARTICIPLE
 
-NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NUMBERS = (
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 
 
 class Verb(NamedTuple):
@@ -60,8 +75,8 @@ _CLASSES = {
 }
 _COUNTED = {"noun": 0, "human": HUMAN, "animal": ANIMAL}
 _DOUBLED = words(
-    "bat chat chop drop flip get grab grip hit hug hum jog nap pat pet plan plug pop put rub run shop sip sit "
-    "skip slip snap spin stop swim tap top trim trot tug wag win wrap"
+    "bat chat chop drop flip get grab grip hit hug hum jog nap pat pet plan plug pop put rub run "
+    "shop sip sit skip slip snap spin stop swim tap top trim trot tug wag win wrap"
 )
 
 TAGS: dict[str, int] = {}  # word in lower case -> what it can be
@@ -75,10 +90,13 @@ def _add(word: str, bits: int) -> None:
 
 
 def _add_verb(entry: str) -> None:
-    base, *given = entry.split("/")
+    base, *irregular = entry.split("/")
     usual = regular(base + base[-1]) if base in _DOUBLED else regular(base)
     usual = usual._replace(base=base, present=plural_of(base))
-    forms = Verb(base, *(mine or other for mine, other in zip((given + [""] * 4)[:4], usual[1:], strict=True)))
+    forms = Verb(
+        base,
+        *(form or regular_form for form, regular_form in zip((irregular + [""] * 4)[:4], usual[1:], strict=True)),
+    )
     for form, bit in zip(forms, (BASE, PRESENT, ING, PAST, PARTICIPLE), strict=True):
         _add(form, bit)
         VERBS.setdefault(form, forms)

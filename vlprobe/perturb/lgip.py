@@ -1,4 +1,5 @@
-"""LGIP's edits of the captions of one image: paraphrases that keep the meaning, flips that break it, and both at once.
+"""LGIP's edits of the captions of one image: paraphrases that keep the meaning, flips that break
+it, and both at once.
 
 Source: LGIP, section 3.2 and appendix A.
 """
@@ -46,15 +47,16 @@ def edits(
 ) -> CaptionEdits:
     """Edits the captions of one image; together they also say which flips would stay true of it.
 
-    Rules `strict` keep every edit grammatical and every flip false as far as the image's captions tell. Up to half of
-    their `k_same` paraphrases are advanced ones, so that the templates, which every caption has, do not crowd them out.
-    Rules `paper` flip literally, wrap the raw caption, add discourse markers to the advanced paraphrases, and draw
-    uniformly over all unique paraphrases. A combined edit is a paraphrase, flipped as the caption itself was: up to
-    three paraphrases, drawn from the kept ones, for each kept flip. In `strict` the flip follows the word that was
-    flipped; in `paper` it takes the first occurrence in the paraphrase.
+    Rules `strict` keep every edit grammatical and every flip false as far as the image's captions
+    tell. Up to half of their `k_same` paraphrases are advanced ones, so that the templates, which
+    every caption has, do not crowd them out. Rules `paper` flip literally, wrap the raw caption,
+    add discourse markers to the advanced paraphrases, and draw uniformly over all unique
+    paraphrases. A combined edit is a paraphrase, flipped as the caption itself was: up to three
+    paraphrases, drawn from the kept ones, for each kept flip. In `strict` the flip follows the word
+    that was flipped; in `paper` it takes the first occurrence in the paraphrase.
 
-    What is drawn depends on (seed, item id, caption index, purpose) alone, in both rule sets: the paper's one
-    sequential random.Random(42) makes every draw depend on the order of the dataset.
+    What is drawn depends on (seed, item id, caption index, purpose) alone, in both rule sets: the
+    paper's one sequential random.Random(42) makes every draw depend on the order of the dataset.
 
     Args:
         captions: All captions of the image.
@@ -64,11 +66,13 @@ def edits(
         kinds: Which of paraphrase, flip, combined to make.
         k_same: At most so many paraphrases per caption.
         k_diff: At most so many flips per caption; there are never more than three, one per type.
-        tag: How a paraphrase is called simple or advanced: by the `rule` that made it, or by the paper's `marker` test,
-            which calls the templates "... in the scene" and "a scene showing ..." advanced.
+        tag: How a paraphrase is called simple or advanced: by the `rule` that made it, or by the
+            paper's `marker` test, which calls the templates "... in the scene" and "a scene showing
+            ..." advanced.
 
     Returns:
-        Per caption the edits in the order paraphrases, flips, combined; no text twice, none equal to its caption.
+        Per caption the edits in the order paraphrases, flips, combined; no text twice, none equal
+        to its caption.
 
     Raises:
         NotFound: unknown rules, kind or tag.
@@ -81,34 +85,43 @@ def edits(
         )
     dropped: Counter[str] = Counter()
     readings = [Reading(caption) for caption in captions]
-    known = truths(reading.lower for reading in readings) if rules == "strict" else None
+    image_truths = truths(reading.lower for reading in readings) if rules == "strict" else None
     out = []
     for index, reading in enumerate(readings):
         same = _paraphrases(reading, item_id, index, rules, seed, k_same, dropped) if kinds - {"flip"} else []
         different: list[Flip] = []
         if kinds - {"paraphrase"}:
-            if known is None:
+            if image_truths is None:
                 different = flips.literal(reading.text, item_id, index, seed)
             else:
-                different = strict.flips(reading, known, item_id, index, seed, dropped)
+                different = strict.flips(reading, image_truths, item_id, index, seed, dropped)
             different = _capped(different, k_diff, draw(seed, item_id, index, "flips"), dropped, "flip")
-        made: dict[str, Edit] = {}
+        edits_by_text: dict[str, Edit] = {}
         if "paraphrase" in kinds:
-            made |= {paraphrase.text: _paraphrase_edit(paraphrase, tag) for paraphrase in same}
+            edits_by_text |= {paraphrase.text: _paraphrase_edit(paraphrase, tag) for paraphrase in same}
         if "flip" in kinds:
             for flip in different:
-                made.setdefault(flip.text, Edit("flip", flip.type, f"flip:{flip.type}", flip.source, flip.target))
+                edits_by_text.setdefault(
+                    flip.text,
+                    Edit("flip", flip.type, f"flip:{flip.type}", flip.source, flip.target),
+                )
         if "combined" in kinds and different and same:
-            chosen = sample(same, PARAPHRASES_PER_FLIP, draw(seed, item_id, index, "combined"))
-            for text, edit in _combined(different, chosen, rules, dropped):
-                made.setdefault(text, edit)
-        made.pop(captions[index], None)
-        made.pop(reading.text, None)
-        out.append(tuple(made.items()))
+            sampled = sample(same, PARAPHRASES_PER_FLIP, draw(seed, item_id, index, "combined"))
+            for text, edit in _combined(different, sampled, rules, dropped):
+                edits_by_text.setdefault(text, edit)
+        edits_by_text.pop(captions[index], None)
+        edits_by_text.pop(reading.text, None)
+        out.append(tuple(edits_by_text.items()))
     return CaptionEdits(tuple(out), dict(dropped))
 
 
-def _checked(captions: Sequence[str], item_id: str, rules: str, kinds: Iterable[str], tag: str) -> set[str]:
+def _checked(
+    captions: Sequence[str],
+    item_id: str,
+    rules: str,
+    kinds: Iterable[str],
+    tag: str,
+) -> set[str]:
     if rules not in RULES:
         raise NotFound("rule set", rules, RULES)
     if tag not in TAGS:
@@ -124,15 +137,21 @@ def _checked(captions: Sequence[str], item_id: str, rules: str, kinds: Iterable[
     return kinds
 
 
-def _capped(found: list, cap: int, number: int, dropped: Counter[str], kind: str) -> list:
-    if len(found) <= cap:
-        return found
-    dropped[f"{kind}, over the cap"] += len(found) - cap
-    return sample(found, cap, number)
+def _capped(pool: list, cap: int, number: int, dropped: Counter[str], kind: str) -> list:
+    if len(pool) <= cap:
+        return pool
+    dropped[f"{kind}, over the cap"] += len(pool) - cap
+    return sample(pool, cap, number)
 
 
 def _paraphrases(
-    reading: Reading, item_id: str, index: int, rules: str, seed: int, cap: int, dropped: Counter[str]
+    reading: Reading,
+    item_id: str,
+    index: int,
+    rules: str,
+    seed: int,
+    cap: int,
+    dropped: Counter[str],
 ) -> list[Paraphrase]:
     sentence = Sentence(reading)
     advanced = advanced_rules.paraphrases(sentence)
@@ -150,9 +169,9 @@ def _paraphrases(
         return _capped(list(unique.values()), cap, number, dropped, "paraphrase")
     simple = [paraphrase for paraphrase in unique.values() if paraphrase.subtype == "simple"]
     advanced = [paraphrase for paraphrase in unique.values() if paraphrase.subtype == "advanced"]
-    most = max(cap // 2, cap - len(simple))
-    kept = _capped(advanced, most, draw(seed, item_id, index, "advanced"), dropped, "paraphrase")
-    return _capped(simple, cap - len(kept), number, dropped, "paraphrase") + kept
+    advanced_cap = max(cap // 2, cap - len(simple))
+    chosen_advanced = _capped(advanced, advanced_cap, draw(seed, item_id, index, "advanced"), dropped, "paraphrase")
+    return _capped(simple, cap - len(chosen_advanced), number, dropped, "paraphrase") + chosen_advanced
 
 
 def _paraphrase_edit(paraphrase: Paraphrase, tag: str) -> Edit:

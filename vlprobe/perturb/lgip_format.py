@@ -1,8 +1,8 @@
 """LGIP's JSON lines, one image a line: written for other tools, and read whoever wrote them.
 
-Fields: image_path, orig_captions, same_caps, diff_caps, diff_caps_color, diff_caps_number, diff_caps_object and
-combined_caps. All but the first two map the index of a caption, as a string, to a list whose items are strings or
-objects with "text" and "flip_type".
+Fields: image_path, orig_captions, same_caps, diff_caps, diff_caps_color, diff_caps_number,
+diff_caps_object and combined_caps. All but the first two map the index of a caption, as a string,
+to a list whose items are strings or objects with "text" and "flip_type".
 
 Source: LGIP, appendix A.2, output fields.
 """
@@ -48,8 +48,8 @@ def line(image_path: str, captions: Sequence[str], edits: CaptionEdits) -> str:
 def read(lines: Iterable[str], name: str) -> Iterator[ImageEdits]:
     """The images of a file in LGIP's form; blank lines are skipped.
 
-    Paraphrases are tagged by the paper's marker test, since the form does not say which rule made them. A flip without
-    a flip_type takes that of the diff_caps_* list it is in.
+    Paraphrases are tagged by the paper's marker test, since the form does not say which rule made
+    them. A flip without a flip_type takes that of the diff_caps_* list it is in.
 
     Args:
         lines: Of the file.
@@ -78,9 +78,13 @@ def _image(text: str, where: str) -> ImageEdits:
         subtype = "simple" if has_marker(caption) else "advanced"
         edits[index].setdefault(caption, Edit("paraphrase", subtype, "read"))
     typed = [(f"diff_caps_{kind}", "flip", kind) for kind in TYPES]
-    for field, kind, known in [*typed, ("diff_caps", "flip", ""), ("combined_caps", "combined", "")]:
+    for field, kind, field_type in [
+        *typed,
+        ("diff_caps", "flip", ""),
+        ("combined_caps", "combined", ""),
+    ]:
         for index, caption, flip_type in _items(record, field, len(captions), where):
-            edits[index].setdefault(caption, Edit(kind, known or flip_type, "read"))
+            edits[index].setdefault(caption, Edit(kind, field_type or flip_type, "read"))
     return ImageEdits(path, tuple(captions), tuple(tuple(of.items()) for of in edits))
 
 
@@ -98,16 +102,22 @@ def _items(record: dict, field: str, n_captions: int, where: str) -> Iterator[tu
         if not isinstance(items, list):
             raise InvalidInput(f"{where}: {field}['{key}'] is a {type(items).__name__}. Expected a list.")
         for item in items:
-            caption, flip_type = (item, "") if isinstance(item, str) else _typed(item)
-            if caption is None or flip_type not in ("", *TYPES):
+            text_and_type = _text_and_type(item)
+            if text_and_type is None:
                 raise InvalidInput(
                     f"{where}: {field}['{key}'] has the item {json.dumps(item)[:80]}. Expected a string, or an object "
                     f"with text and a flip_type of {', '.join(TYPES)}."
                 )
-            yield int(key), caption, flip_type
+            yield int(key), *text_and_type
 
 
-def _typed(item: object) -> tuple[str | None, object]:
-    if not isinstance(item, dict) or not isinstance(item.get("text"), str):
-        return None, ""
-    return item["text"], item.get("flip_type", "")
+def _text_and_type(item: object) -> tuple[str, str] | None:
+    """Text and flip type of an entry, a string or an object; None where it is neither or of another
+    type of flip.
+    """
+    if isinstance(item, str):
+        return item, ""
+    if not isinstance(item, dict):
+        return None
+    text, flip_type = item.get("text"), item.get("flip_type", "")
+    return (text, flip_type) if isinstance(text, str) and flip_type in ("", *TYPES) else None

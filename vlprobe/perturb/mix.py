@@ -1,9 +1,9 @@
-"""Pictures that keep some of what they show and take the rest from another: blended with it, or with a patch of it.
+"""Pictures that keep some of what they show and take the rest from another: blended with it, or
+with a patch of it.
 
-Our boxes lie fully inside the picture and are drawn for each picture alone, as the paper says. RoCOCO's released code
-squashes to 384 x 384, draws one box for 64 pictures, lets it be clipped and leaves some pictures unmixed; that is not
-mimicked.
-Source: RoCOCO, section 3.3.
+Our boxes lie fully inside the picture and are drawn for each picture alone, as the paper says.
+RoCOCO's released code squashes to 384 x 384, draws one box for 64 pictures, lets it be clipped and
+leaves some pictures unmixed; that is not mimicked. Source: RoCOCO, section 3.3.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,8 @@ _ASPECT = 2.0  # a patch is at most this many times wider or taller than the pic
 
 
 def partners(ids: Sequence[str], seed: int) -> dict[str, str]:
-    """Whom each picture is mixed with: all in one random round, so nobody gets itself and everybody is used once.
+    """Whom each picture is mixed with: all in one random round, so nobody gets itself and everybody
+    is used once.
 
     Neither the order of the ids nor anything else but the seed and the set of ids decides.
 
@@ -35,7 +36,7 @@ def partners(ids: Sequence[str], seed: int) -> dict[str, str]:
         raise InvalidInput(
             f"Cannot pair {len(ids)} pictures of which {len(set(ids))} differ. Expected 2 or more, all different."
         )
-    ring = sorted(ids, key=lambda one: (draw(seed, one, 0, "partner"), one))
+    ring = sorted(ids, key=lambda item_id: (draw(seed, item_id, 0, "partner"), item_id))
     return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
 
 
@@ -48,17 +49,27 @@ def picture_edits(
         paths: Item id to image file.
         kind: mix or patch.
         lam: Share of the picture that stays, above 0 and below 1.
-        seed: Decides partners and boxes; the same for every kind and lam, so that strengths can be compared.
+        seed: Decides partners and boxes; the same for every kind and lam, so that strengths can be
+            compared.
 
     Raises:
         InvalidInput: fewer than two pictures, or a lam that is not between 0 and 1.
     """
     if not 0 < lam < 1:
         raise InvalidInput(f"lam is {lam}. Expected a share above 0 and below 1, such as 0.9.")
-    return {one: picture_edit(one, paths[other], kind, lam, seed) for one, other in partners(list(paths), seed).items()}
+    return {
+        item_id: picture_edit(item_id, paths[partner_id], kind, lam, seed)
+        for item_id, partner_id in partners(list(paths), seed).items()
+    }
 
 
-def picture_edit(item_id: str, partner: Path, kind: Literal["mix", "patch"], lam: float, seed: int) -> PictureEdit:
+def picture_edit(
+    item_id: str,
+    partner: Path,
+    kind: Literal["mix", "patch"],
+    lam: float,
+    seed: int,
+) -> PictureEdit:
     """The edit of one item's picture with the partner that `partners` draws with the same seed."""
     return PictureEdit(kind, partner, lam, draw(seed, item_id, 0, "box") % 2**31)
 
@@ -66,11 +77,12 @@ def picture_edit(item_id: str, partner: Path, kind: Literal["mix", "patch"], lam
 def box(width: int, height: int, lam: float, seed: int) -> tuple[int, int, int, int]:
     """Where the patch lies: left, top, right, bottom in pixels, fully inside the picture.
 
-    Its shape is drawn first, from half to twice as wide as the picture's own; of the whole widths within a tenth of
-    that, the one is taken whose area comes nearest to (1 - lam) * width * height.
+    Its shape is drawn first, from half to twice as wide as the picture's own; of the whole widths
+    within a tenth of that, the one is taken whose area comes nearest to (1 - lam) * width * height.
     """
     area = (1 - lam) * width * height
-    # A patch of share s lies inside only if neither side is longer than the picture's: shape between s and 1/s.
+    # A patch of share s lies inside only if neither side is longer than the picture's: shape
+    # between s and 1/s.
     reach = min(np.log(_ASPECT), -np.log(1 - lam))
     shape = np.exp((2 * _fraction(seed, "shape") - 1) * reach)
     ideal = width * np.sqrt((1 - lam) * shape)
@@ -89,7 +101,8 @@ def _fraction(seed: int, purpose: str) -> float:
 
 
 def apply(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> Image.Image:
-    """The edited picture, of the same size: lam * x + (1 - lam) * x_f, or x with a rectangle of x_f in the same place.
+    """The edited picture, of the same size: lam * x + (1 - lam) * x_f, or x with a rectangle of x_f
+    in the same place.
 
     The partner is resized to the picture's size (bicubic), whatever its shape.
 
@@ -101,28 +114,29 @@ def apply(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> 
     Returns:
         A new RGB image; values are rounded to the nearest whole number.
     """
-    other = fitted(partner_image, image.size)
+    resized = fitted(partner_image, image.size)
     if edit.kind == "patch":
-        place = box(image.width, image.height, edit.lam, edit.seed)
+        bounds = box(image.width, image.height, edit.lam, edit.seed)
         out = image.copy()
-        out.paste(other.crop(place), place[:2])
+        out.paste(resized.crop(bounds), bounds[:2])
         return out
-    return Image.fromarray(_blended(np.asarray(image), np.asarray(other), edit.lam))
+    return Image.fromarray(_blended(np.asarray(image), np.asarray(resized), edit.lam))
 
 
 def changes(image: Image.Image, partner_image: Image.Image, edit: PictureEdit) -> bool:
-    """Whether the picture that `apply` makes of the same arguments differs from `image` in any pixel.
+    """Whether the picture that `apply` makes of the same arguments differs from `image` in any
+    pixel.
 
     A mixture is made strip by strip, as far as the first pixel that differs.
     """
-    other = fitted(partner_image, image.size)
+    resized = fitted(partner_image, image.size)
     if edit.kind == "patch":
-        place = box(image.width, image.height, edit.lam, edit.seed)
-        return image.crop(place).tobytes() != other.crop(place).tobytes()
+        bounds = box(image.width, image.height, edit.lam, edit.seed)
+        return image.crop(bounds).tobytes() != resized.crop(bounds).tobytes()
     for top in range(0, image.height, _STRIP):
-        place = (0, top, image.width, min(top + _STRIP, image.height))
-        before, beside = np.asarray(image.crop(place)), np.asarray(other.crop(place))
-        if not np.array_equal(_blended(before, beside, edit.lam), before):
+        bounds = (0, top, image.width, min(top + _STRIP, image.height))
+        strip, partner_strip = np.asarray(image.crop(bounds)), np.asarray(resized.crop(bounds))
+        if not np.array_equal(_blended(strip, partner_strip, edit.lam), strip):
             return True
     return False
 
@@ -133,5 +147,7 @@ def fitted(partner_image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 
 def _blended(pixels: np.ndarray, partner_pixels: np.ndarray, lam: float) -> np.ndarray:
-    """Two uint8 arrays of one shape to lam of the first and 1 - lam of the second, rounded to the nearest."""
+    """Two uint8 arrays of one shape to lam of the first and 1 - lam of the second, rounded to the
+    nearest.
+    """
     return np.rint(lam * pixels.astype(np.float64) + (1 - lam) * partner_pixels.astype(np.float64)).astype(np.uint8)

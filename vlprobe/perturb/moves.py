@@ -1,4 +1,6 @@
-"""Paraphrases that change the order: passive voice, locative inversion, and a scene or "while" phrase put first."""
+"""Paraphrases that change the order: passive voice, locative inversion, and a scene or "while"
+phrase put first.
+"""
 
 from vlprobe.perturb.clauses import STATES, be
 from vlprobe.perturb.grammar import (
@@ -28,116 +30,150 @@ from vlprobe.perturb.rewriting import rewritten
 from vlprobe.perturb.tokens import words
 
 _PASSIVE = words(
-    "hold ride carry eat cut pull push fly throw catch hit swing cook prepare read wash feed pet hug kiss watch "
-    "chase wear drive serve slice drink paint play lick herd tow haul photograph clean lift kick load unload use "
-    "brush hold walk cross chop bake perform examine inspect follow observe lead shear milk groom squeeze "
-    "assemble repair decorate share bathe"
+    "hold ride carry eat cut pull push fly throw catch hit swing cook prepare read wash feed pet "
+    "hug kiss watch chase wear drive serve slice drink paint play lick herd tow haul photograph "
+    "clean lift kick load unload use brush hold walk cross chop bake perform examine inspect "
+    "follow observe lead shear milk groom squeeze assemble repair decorate share bathe"
 )
 _PATHS = words("down up over across through along past from into off towards toward around")
 _POSTURE = words("sit stand lie lay rest hang perch float park lean sleep graze")
 _SCENES = words(
-    "kitchen bathroom bedroom room park field beach street road forest zoo city town yard office restaurant store "
-    "market shop airport station court stadium gym lot snow ocean water lake river pond pool desert meadow "
-    "pasture garden backyard sidewalk enclosure harbor sky rain woods sea hallway church museum library parade "
-    "party garage plaza"
+    "kitchen bathroom bedroom room park field beach street road forest zoo city town yard office "
+    "restaurant store market shop airport station court stadium gym lot snow ocean water lake "
+    "river pond pool desert meadow pasture garden backyard sidewalk enclosure harbor sky rain "
+    "woods sea hallway church museum library parade party garage plaza"
 )
 _OF_THE_OBJECT = words("sky")  # where the object of a verb is, and hardly ever who acts on it
 _TOWARDS = words(
-    "look go put place get throw jump dive fall land pull reach point climb step watch come drive sail run travel "
-    "move head turn take carry enter stare gaze lead bring see show view photograph enjoy be"
+    "look go put place get throw jump dive fall land pull reach point climb step watch come drive "
+    "sail run travel move head turn take carry enter stare gaze lead bring see show view "
+    "photograph enjoy be"
 )
 
 
-def moves(sentence: Sentence, who: Phrase) -> list[Paraphrase]:
+def moves(sentence: Sentence, subject: Phrase) -> list[Paraphrase]:
     """The caption with its phrases in another order, given its subject."""
-    if who.bare or POSSESSIVE.intersection(sentence.lower) or "," in sentence.lower:
+    if subject.bare or POSSESSIVE.intersection(sentence.lower) or "," in sentence.lower:
         return []
-    at = who.end
+    at = subject.end
     linked = sentence.lower[at] in ("is", "are")
     verb = at + linked
     ing = is_verb_ing(sentence, verb)
     bits = sentence.bits[verb]
-    present = not linked and not ing and ((bits & PRESENT and not who.plural) or (bits & BASE and who.members))
-    out = [_inversion(sentence, who, verb, bool(present))]
-    if (ing or present) and no_finite_verb(sentence, verb + 1):
+    is_present = (
+        not linked and not ing and ((bits & PRESENT and not subject.plural) or (bits & BASE and subject.members))
+    )
+    out = [_inversion(sentence, subject, verb, bool(is_present))]
+    if (ing or is_present) and no_finite_verb(sentence, verb + 1):
         out += [
-            _passive(sentence, who, verb, linked),
-            _scene_first(sentence, who, verb),
-            _while_first(sentence, who, verb),
+            _passive(sentence, subject, verb, linked),
+            _scene_first(sentence, subject, verb),
+            _while_first(sentence, subject, verb),
         ]
-    return [one for one in out if one]
+    return [paraphrase for paraphrase in out if paraphrase]
 
 
-def _passive(sentence: Sentence, who: Phrase, verb: int, linked: bool) -> Paraphrase | None:
+def _passive(sentence: Sentence, subject: Phrase, verb: int, linked: bool) -> Paraphrase | None:
     forms = VERBS[sentence.lower[verb]]
-    if forms.base not in _PASSIVE or not who.animate or sentence.bits[verb + 1] & PREPOSITION:
+    if forms.base not in _PASSIVE or not subject.animate or sentence.bits[verb + 1] & PREPOSITION:
         return None
-    what = noun_phrase(sentence, verb + 1)
-    if what is None or what.bare or sentence.bits[what.start] & PRONOUN or what.end - what.start > 6:
+    phrase = noun_phrase(sentence, verb + 1)
+    if phrase is None or phrase.bare or sentence.bits[phrase.start] & PRONOUN or phrase.end - phrase.start > 6:
         return None
     rest = sentence.size
-    if what.end < rest and _is_scene(sentence, what.end) and sentence.lower[rest - 1] not in _OF_THE_OBJECT:
-        rest = what.end
-    elif what.end < rest and (forms.base == "wear" or not _is_circumstance(sentence, what.end)):
+    if phrase.end < rest and _is_scene(sentence, phrase.end) and sentence.lower[rest - 1] not in _OF_THE_OBJECT:
+        rest = phrase.end
+    elif phrase.end < rest and (forms.base == "wear" or not _is_circumstance(sentence, phrase.end)):
         return None
-    being = f"{be(what)} being" if linked else "being"
+    being = f"{be(phrase)} being" if linked else "being"
     if not is_verb_ing(sentence, verb):
-        being = be(what)
-    parts = [(what.start, what.end), f"{being} {forms.participle}", (what.end, rest), "by", (0, who.end)]
-    source = " ".join(sentence.reading.words[who.end : verb + 1])
-    return rewritten(sentence, "passive", [*parts, (rest, sentence.size)], source, f"{being} {forms.participle} by")
+        being = be(phrase)
+    segments = [
+        (phrase.start, phrase.end),
+        f"{being} {forms.participle}",
+        (phrase.end, rest),
+        "by",
+        (0, subject.end),
+    ]
+    source = " ".join(sentence.reading.words[subject.end : verb + 1])
+    return rewritten(
+        sentence,
+        "passive",
+        [*segments, (rest, sentence.size)],
+        source,
+        f"{being} {forms.participle} by",
+    )
 
 
 def _is_circumstance(sentence: Sentence, at: int) -> bool:
-    """Whether from here to the end there is one phrase that can follow the participle, whatever it belongs to."""
-    place = prepositional_phrase(sentence, at)
-    what = place[1] if place else noun_phrase(sentence, at + 1) if sentence.lower[at] in _PATHS else None
-    if what is None or what.end != sentence.size or what.animate or what.bare:
+    """Whether from here to the end there is one phrase that can follow the participle, whatever it
+    belongs to.
+    """
+    location = prepositional_phrase(sentence, at)
+    phrase = location[1] if location else noun_phrase(sentence, at + 1) if sentence.lower[at] in _PATHS else None
+    if phrase is None or phrase.end != sentence.size or phrase.animate or phrase.bare:
         return False
     return not {"another", "other", "and"}.intersection(sentence.lower[at:])
 
 
 def _is_scene(sentence: Sentence, at: int) -> bool:
     """Whether from here to the end there is one phrase that says where it all takes place."""
-    if sentence.lower[at] not in ("in", "on", "at") or sentence.lower[at + 1] not in ("a", "an", "the"):
+    if sentence.lower[at] not in ("in", "on", "at") or sentence.lower[at + 1] not in (
+        "a",
+        "an",
+        "the",
+    ):
         return False
-    place = noun_phrase(sentence, at + 1, of=False)
-    return place is not None and place.end == sentence.size and place.head in _SCENES
+    phrase = noun_phrase(sentence, at + 1, of=False)
+    return phrase is not None and phrase.end == sentence.size and phrase.head in _SCENES
 
 
-def _inversion(sentence: Sentence, who: Phrase, verb: int, present: bool) -> Paraphrase | None:
-    if who.definite or who.head == "":
+def _inversion(
+    sentence: Sentence,
+    subject: Phrase,
+    verb: int,
+    is_present: bool,
+) -> Paraphrase | None:
+    if subject.definite or subject.head == "":
         return None
-    linked = verb > who.end
+    linked = verb > subject.end
     word = sentence.lower[verb]
-    if present:
+    if is_present:
         if VERBS[word].base not in _POSTURE - {"lay", "graze"}:
             return None
-        return _if_place(sentence, verb + 1, [(verb + 1, sentence.size), (verb, verb + 1), (0, who.end)], "")
+        return _if_located(sentence, verb + 1, [(verb + 1, sentence.size), (verb, verb + 1), (0, subject.end)], "")
     is_posture = is_verb_ing(sentence, verb) and VERBS[word].base in _POSTURE
-    if is_posture or word in ("parked", "perched", "seated", "docked", "displayed", "stacked", "mounted"):
-        source = sentence.reading.words[who.end] if linked else ""
-        return _if_place(sentence, verb + 1, [(verb, sentence.size), be(who), (0, who.end)], source)
-    if linked or (who.animate and word in ("in", "on", "at") and not _is_scene(sentence, verb)):
+    if is_posture or word in (
+        "parked",
+        "perched",
+        "seated",
+        "docked",
+        "displayed",
+        "stacked",
+        "mounted",
+    ):
+        source = sentence.reading.words[subject.end] if linked else ""
+        return _if_located(sentence, verb + 1, [(verb, sentence.size), be(subject), (0, subject.end)], source)
+    if linked or (subject.animate and word in ("in", "on", "at") and not _is_scene(sentence, verb)):
         return None  # "In a suit is a man"
-    return _if_place(sentence, verb, [(verb, sentence.size), be(who), (0, who.end)], "")
+    return _if_located(sentence, verb, [(verb, sentence.size), be(subject), (0, subject.end)], "")
 
 
-def _if_place(sentence: Sentence, at: int, parts: list, source: str) -> Paraphrase | None:
-    place = prepositional_phrase(sentence, at)
-    if place is None or place[1].end != sentence.size or not sentence.bits[place[0]] & (DETERMINER | NUMBER):
+def _if_located(sentence: Sentence, at: int, segments: list, source: str) -> Paraphrase | None:
+    location = prepositional_phrase(sentence, at)
+    if location is None or location[1].end != sentence.size or not sentence.bits[location[0]] & (DETERMINER | NUMBER):
         return None
-    return rewritten(sentence, "inversion", parts, source, "")
+    return rewritten(sentence, "inversion", segments, source, "")
 
 
-def _finite(sentence: Sentence, who: Phrase, verb: int) -> list[str | tuple[int, int]]:
+def _finite(sentence: Sentence, subject: Phrase, verb: int) -> list[str | tuple[int, int]]:
     """The subject and what is needed for a whole sentence up to the verb."""
-    if verb > who.end or not is_verb_ing(sentence, verb):
+    if verb > subject.end or not is_verb_ing(sentence, verb):
         return [(0, verb)]
-    return [(0, who.end), be(who)]
+    return [(0, subject.end), be(subject)]
 
 
-def _scene_first(sentence: Sentence, who: Phrase, verb: int) -> Paraphrase | None:
+def _scene_first(sentence: Sentence, subject: Phrase, verb: int) -> Paraphrase | None:
     base = VERBS[sentence.lower[verb]].base
     if base in _TOWARDS or base in STATES:
         return None
@@ -151,15 +187,25 @@ def _scene_first(sentence: Sentence, who: Phrase, verb: int) -> Paraphrase | Non
     intransitive = all(bits & (ADVERB | ADJECTIVE) and not bits & NOUN for bits in sentence.bits[verb + 1 : at])
     if sentence.lower[sentence.size - 1] in _OF_THE_OBJECT and not intransitive:
         return None  # "A girl flying a kite in the sky": the kite is there, and she is not
-    if before & PREPOSITION or {"and", "of", "to", "from", "as", "that", "who", "while", "with"}.intersection(middle):
+    if before & PREPOSITION or {
+        "and",
+        "of",
+        "to",
+        "from",
+        "as",
+        "that",
+        "who",
+        "while",
+        "with",
+    }.intersection(middle):
         return None
-    if any(is_verb_ing(sentence, place) or sentence.lower[place] in RESULT for place in range(verb + 1, at)):
+    if any(is_verb_ing(sentence, index) or sentence.lower[index] in RESULT for index in range(verb + 1, at)):
         return None
-    parts = [(at, sentence.size), ",", *_finite(sentence, who, verb), (verb, at)]
-    return rewritten(sentence, "scene-first", parts)
+    segments = [(at, sentence.size), ",", *_finite(sentence, subject, verb), (verb, at)]
+    return rewritten(sentence, "scene-first", segments)
 
 
-def _while_first(sentence: Sentence, who: Phrase, verb: int) -> Paraphrase | None:
+def _while_first(sentence: Sentence, subject: Phrase, verb: int) -> Paraphrase | None:
     if sentence.lower.count("while") != 1:
         return None
     at = sentence.lower.index("while")
@@ -167,5 +213,5 @@ def _while_first(sentence: Sentence, who: Phrase, verb: int) -> Paraphrase | Non
         return None
     if any(bits & PRONOUN for bits in sentence.bits[verb:]) or "and" in sentence.lower[at:]:
         return None
-    parts = [(at, sentence.size), ",", *_finite(sentence, who, verb), (verb, at)]
-    return rewritten(sentence, "while-first", parts)
+    segments = [(at, sentence.size), ",", *_finite(sentence, subject, verb), (verb, at)]
+    return rewritten(sentence, "while-first", segments)

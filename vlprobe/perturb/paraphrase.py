@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-Part = str | tuple[int, int]  # new words, or a stretch of the caption that is kept
+Segment = str | tuple[int, int]  # new words, or a stretch of the caption that is kept
 
 
 class Paraphrase(NamedTuple):
@@ -13,16 +13,20 @@ class Paraphrase(NamedTuple):
     subtype: str  # simple or advanced
     source: str = ""
     target: str = ""
-    parts: tuple[Part, ...] = ()  # in the order of the text; a kept stretch may differ in the case of its first letter
+    segments: tuple[
+        Segment, ...
+    ] = ()  # in the order of the text; a kept stretch may differ in the case of its first letter
 
     def where(self, position: int) -> int | None:
-        """Where this character of the (stripped) caption stands in the text; None if it was replaced."""
+        """Where this character of the (stripped) caption stands in the text; None if it was
+        replaced.
+        """
         at = 0
-        for part in self.parts:
-            if isinstance(part, str):
-                at += len(part)
+        for segment in self.segments:
+            if isinstance(segment, str):
+                at += len(segment)
                 continue
-            start, end = part
+            start, end = segment
             if start <= position < end:
                 return at + position - start
             at += end - start

@@ -1,13 +1,18 @@
 """Putting a paraphrase together from new words and kept stretches of the caption."""
 
 from vlprobe.perturb.grammar import Sentence, can_lower
-from vlprobe.perturb.paraphrase import Paraphrase, Part
+from vlprobe.perturb.paraphrase import Paraphrase, Segment
 
 
 def rewritten(
-    sentence: Sentence, rule: str, parts: list[str | tuple[int, int]], source: str = "", target: str = ""
+    sentence: Sentence,
+    rule: str,
+    segments: list[str | tuple[int, int]],
+    source: str = "",
+    target: str = "",
 ) -> Paraphrase | None:
-    """The parts joined by blanks, with the caption's own full stop and capital; None if a name would lose its capital.
+    """The parts joined by blanks, with the caption's own full stop and capital; None if a name
+    would lose its capital.
 
     Args:
         sentence: The caption.
@@ -17,27 +22,27 @@ def rewritten(
         target: The words put in.
     """
     text, spans = sentence.reading.text, sentence.reading.spans
-    placed: list[Part] = []
+    placed: list[Segment] = []
     out = ""
-    for part in parts:
-        begins = part if isinstance(part, str) else sentence.lower[part[0]]
+    for segment in segments:
+        begins = segment if isinstance(segment, str) else sentence.lower[segment[0]]
         joint = " " if out and not begins.startswith(",") else ""
-        if isinstance(part, str):
-            out += joint + part
-            placed.append(joint + part)
+        if isinstance(segment, str):
+            out += joint + segment
+            placed.append(joint + segment)
             continue
-        first, end = part
-        if first >= end:
+        first_token, end = segment
+        if first_token >= end:
             continue
-        start, stop = spans[first][0], spans[end - 1][1]
-        kept = text[start:stop]
-        if first == 0 and out and kept[:1].isupper():
+        start, stop = spans[first_token][0], spans[end - 1][1]
+        stretch = text[start:stop]
+        if first_token == 0 and out and stretch[:1].isupper():
             if not can_lower(sentence):
                 return None
-            kept = kept[:1].lower() + kept[1:]
+            stretch = stretch[:1].lower() + stretch[1:]
         if joint:
             placed.append(joint)
-        out += joint + kept
+        out += joint + stretch
         placed.append((start, stop))
     if text[:1].isupper():
         out = out[:1].upper() + out[1:]

@@ -1,7 +1,8 @@
 """Flips that stay grammatical and become false: the careful rule set.
 
-A word is exchanged only where it is surely the color, the count or the thing that it looks like; the article before it,
-and for "one" the noun and verb after it, follow. Counts only go up: "one dog" is still true of two dogs.
+A word is exchanged only where it is surely the color, the count or the thing that it looks like;
+the article before it, and for "one" the noun and verb after it, follow. Counts only go up: "one
+dog" is still true of two dogs.
 """
 
 from collections import Counter
@@ -14,7 +15,10 @@ from vlprobe.perturb.lexicon import ADJECTIVE, PLURALS, PRESENT, SINGULAR, TAGS,
 from vlprobe.perturb.tokens import Reading, like, takes_an, words
 from vlprobe.perturb.truths import Truths
 
-PLURAL_OF = {"person": "people", **{word: lexicon.plural_of(word) for word in VOCABULARY["object"] if word != "person"}}
+PLURAL_OF = {
+    "person": "people",
+    **{word: lexicon.plural_of(word) for word in VOCABULARY["object"] if word != "person"},
+}
 _CLASSES = (
     words("dog cat horse bird"),
     words("car bus train boat bicycle truck"),
@@ -38,8 +42,16 @@ FLIPPABLE = _flippable()  # word in lower case -> flip type, vocabulary entry, w
 _OFFERS = {kind: [word for word in words if kind != "number" or word != "one"] for kind, words in VOCABULARY.items()}
 
 
-def flips(reading: Reading, truths: Truths, item_id: str, index: int, seed: int, dropped: Counter[str]) -> list[Flip]:
-    """At most one flip per type: the leftmost word that can be flipped, by the first word drawn that is not true.
+def flips(
+    reading: Reading,
+    image_truths: Truths,
+    item_id: str,
+    index: int,
+    seed: int,
+    dropped: Counter[str],
+) -> list[Flip]:
+    """At most one flip per type: the leftmost word that can be flipped, by the first word drawn
+    that is not true.
 
     Args:
         reading: The caption.
@@ -47,23 +59,24 @@ def flips(reading: Reading, truths: Truths, item_id: str, index: int, seed: int,
         item_id: Of the image; with the index and the seed it decides what is drawn.
         index: Of the caption.
         seed: Of the run.
-        dropped: Counts, by reason, the words left alone and the draws rejected because they stay true.
+        dropped: Counts, by reason, the words left alone and the draws rejected because they stay
+            true.
     """
-    found: dict[str, Flip] = {}
+    flip_by_kind: dict[str, Flip] = {}
     for at, word in enumerate(reading.lower):
         if word not in FLIPPABLE:
             continue
         kind, source, plural = FLIPPABLE[word]
-        if kind in found:
+        if kind in flip_by_kind:
             continue
         reason = _why_not(reading, at, kind, source, plural)
         if reason:
             dropped[f"flip:{kind}, {reason}"] += 1
             continue
-        flip = _flip(reading, at, truths, draw(seed, item_id, index, f"flip:{kind}"), dropped)
+        flip = _flip(reading, at, image_truths, draw(seed, item_id, index, f"flip:{kind}"), dropped)
         if flip:
-            found[kind] = flip
-    return [found[kind] for kind in VOCABULARY if kind in found]
+            flip_by_kind[kind] = flip
+    return [flip_by_kind[kind] for kind in VOCABULARY if kind in flip_by_kind]
 
 
 def _why_not(reading: Reading, at: int, kind: str, source: str, plural: bool) -> str:
@@ -76,7 +89,13 @@ def _why_not(reading: Reading, at: int, kind: str, source: str, plural: bool) ->
     return bad_object(reading.lower, at, source, plural)
 
 
-def _flip(reading: Reading, at: int, truths: Truths, number: int, dropped: Counter[str]) -> Flip | None:
+def _flip(
+    reading: Reading,
+    at: int,
+    image_truths: Truths,
+    number: int,
+    dropped: Counter[str],
+) -> Flip | None:
     kind, source, _ = FLIPPABLE[reading.lower[at]]
     offers = _OFFERS[kind]
     if kind == "object" and same_class_only(reading.lower, at):
@@ -86,7 +105,7 @@ def _flip(reading: Reading, at: int, truths: Truths, number: int, dropped: Count
     for word in shuffled(offers, number):
         if word == source or not fits(reading.lower, at, word):
             continue
-        if not truths.allow(kind, source, word):
+        if not image_truths.allow(kind, source, word):
             dropped[f"flip:{kind}, still true of the image"] += 1
             continue
         done = exchanged(reading, at, word)
@@ -99,19 +118,20 @@ def _flip(reading: Reading, at: int, truths: Truths, number: int, dropped: Count
 
 
 def exchanged(reading: Reading, at: int, word: str) -> tuple[str, str] | None:
-    """The text with the token exchanged for this vocabulary word, and the word as written there; None if not safe.
+    """The text with the token exchanged for this vocabulary word, and the word as written there;
+    None if not safe.
 
-    The new word takes the old one's number and case; an article directly before it, and the noun and verb that a former
-    "one" governs, follow.
+    The new word takes the old one's number and case; an article directly before it, and the noun
+    and verb that a former "one" governs, follow.
     """
     _, source, plural = FLIPPABLE[reading.lower[at]]
     new = like(reading.words[at], PLURAL_OF[word] if plural else word)
     changes = {at: new}
     if source == "one":
-        more = _pluralised(reading, at)
-        if more is None:
+        agreement = _pluralised(reading, at)
+        if agreement is None:
             return None
-        changes |= more
+        changes |= agreement
     if at and reading.lower[at - 1] in ("a", "an"):
         changes[at - 1] = _article(reading, at - 1, new)
     text = reading.text

@@ -1,9 +1,11 @@
-"""Captions with a thing exchanged for another, or deleted, and nothing else changed: what RoCOCO hides in the gallery.
+"""Captions with a thing exchanged for another, or deleted, and nothing else changed: what RoCOCO
+hides in the gallery.
 
-The word put in agrees in number with the word taken out, an a or an directly before it follows it, and case is kept, so
-that neither style nor grammar gives the altered caption away. It is no word that the image's captions mention, nor one
-that may be true beside them. What is drawn for a caption depends on the seed, the item and the caption's index alone.
-Source: RoCOCO, sections 3.2, 4.3.2 and 4.3.4.
+The word put in agrees in number with the word taken out, an a or an directly before it follows it,
+and case is kept, so that neither style nor grammar gives the altered caption away. It is no word
+that the image's captions mention, nor one that may be true beside them. What is drawn for a caption
+depends on the seed, the item and the caption's index alone. Source: RoCOCO, sections 3.2, 4.3.2 and
+4.3.4.
 """
 
 import functools
@@ -15,7 +17,17 @@ from typing import Literal, NamedTuple
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.perturb import lexicon
 from vlprobe.perturb.compounds import whole
-from vlprobe.perturb.concepts import CONCEPTS, LISTS, TRUE_BESIDE, Concept, Form, Noun, find, mentions, named
+from vlprobe.perturb.concepts import (
+    CONCEPTS,
+    LISTS,
+    TRUE_BESIDE,
+    Concept,
+    Form,
+    Noun,
+    find,
+    mentions,
+    named,
+)
 from vlprobe.perturb.draws import draw
 from vlprobe.perturb.influence import Scores, elected, without
 from vlprobe.perturb.tokens import TOKEN, like, takes_an
@@ -38,7 +50,8 @@ class Altered(NamedTuple):
 
 
 def sources(caption: str) -> list[Noun]:
-    """The nouns of a caption that can be exchanged or deleted: its things, not its colours, numbers and directions.
+    """The nouns of a caption that can be exchanged or deleted: its things, not its colours, numbers
+    and directions.
 
     A noun of several words ("dining table", "tennis match") is one; see `compounds`.
     """
@@ -48,8 +61,9 @@ def sources(caption: str) -> list[Noun]:
 def vocabulary(words: Iterable[str]) -> Vocabulary:
     """A list of words as what rand-voca puts in.
 
-    As in the paper, only words of English letters are taken. A word stands for its singular and its plural; one that is
-    known to be no noun is left out, and one that is not known is taken for something that can be counted.
+    As in the paper, only words of English letters are taken. A word stands for its singular and its
+    plural; one that is known to be no noun is left out, and one that is not known is taken for
+    something that can be counted.
 
     Raises:
         InvalidInput: nothing is left.
@@ -63,8 +77,8 @@ def vocabulary(words: Iterable[str]) -> Vocabulary:
 def _as_concepts(word: str) -> list[Concept]:
     if len(word) < 2 or not (word.isascii() and word.isalpha()):
         return []
-    if known := named(word):
-        return [concept for concept in known if concept.how != "quality"]
+    if concepts := named(word):
+        return [concept for concept in concepts if concept.kind != "quality"]
     tag = lexicon.TAGS.get(word, 0)
     if tag and not tag & lexicon.NOUN:
         return []
@@ -73,12 +87,20 @@ def _as_concepts(word: str) -> list[Concept]:
     if tag & lexicon.PLURAL and word not in lexicon.SINGULARS and not tag & lexicon.SINGULAR:
         return [Concept(word, word, "plural", frozenset(), False)]
     lemma = word if tag & lexicon.SINGULAR else lexicon.SINGULARS.get(word, word)
-    return [Concept(lemma, lexicon.PLURALS.get(lemma) or lexicon.plural_of(lemma), "count", frozenset(), False)]
+    return [
+        Concept(
+            lemma,
+            lexicon.PLURALS.get(lemma) or lexicon.plural_of(lemma),
+            "count",
+            frozenset(),
+            False,
+        )
+    ]
 
 
 def _by_form(concepts: Iterable[Concept]) -> Vocabulary:
     pools: dict[Form, list[Concept]] = {}
-    for concept in sorted(concepts, key=lambda one: (one.lemma, one.how)):
+    for concept in sorted(concepts, key=lambda concept: (concept.lemma, concept.kind)):
         for form in concept.forms:
             pools.setdefault(form, []).append(concept)
     # A word without a singular may be replaced by any plural, but not the reverse: "two pants".
@@ -86,7 +108,7 @@ def _by_form(concepts: Iterable[Concept]) -> Vocabulary:
     return {form: tuple(pool) for form, pool in pools.items()}
 
 
-_THINGS = _by_form(concept for concept in CONCEPTS if concept.how != "quality" and not concept.watch)
+_THINGS = _by_form(concept for concept in CONCEPTS if concept.kind != "quality" and not concept.watch)
 _LISTED = {name: _by_form(words) for name, words in LISTS.items()}
 _RAND_VOCA = _by_form(
     {concept for pools in (_THINGS, _LISTED["ordinary"]) for pool in pools.values() for concept in pool}
@@ -114,27 +136,31 @@ def alter(
 ) -> tuple[list[Altered | None], dict[str, int]]:
     """One altered caption for each caption of an image: k of its nouns are exchanged.
 
-    Which nouns: those that most encoders find the least influential, one after the other, level ones drawn at random;
-    without scores, drawn at random. The draw is the same for every policy. Where rand-voca is asked for more words than
-    there are nouns, other words are exchanged too, at random, as in the paper's section 4.3.4.
+    Which nouns: those that most encoders find the least influential, one after the other, level
+    ones drawn at random; without scores, drawn at random. The draw is the same for every policy.
+    Where rand-voca is asked for more words than there are nouns, other words are exchanged too, at
+    random, as in the paper's section 4.3.4.
 
     Args:
         captions: All captions of one image.
         item_id: The image's id.
-        policy: One of POLICIES. same-concept puts in a word of a group that the noun is in, diff-concept one that
-            shares none of its groups, danger one of our dangers, danger-paper one of the paper's three, rand-voca any.
+        policy: One of POLICIES. same-concept puts in a word of a group that the noun is in,
+            diff-concept one that shares none of its groups, danger one of our dangers, danger-paper
+            one of the paper's three, rand-voca any.
         k: How many words, 1 to 5.
         seed: Of the draws.
         influence: For each caption the EI scores of its `sources`, by their start.
-        words: What rand-voca puts in, from `vocabulary`; our lexicon and a list of ordinary words by default.
+        words: What rand-voca puts in, from `vocabulary`; our lexicon and a list of ordinary words
+            by default.
 
     Returns:
-        In the order of the captions an altered one, or None where that is impossible; and how many were dropped for
-        which reason.
+        In the order of the captions an altered one, or None where that is impossible; and how many
+        were dropped for which reason.
 
     Raises:
         NotFound: no such policy.
-        InvalidInput: a k outside 1 to 5, words for another policy than rand-voca, or scores that miss a noun.
+        InvalidInput: a k outside 1 to 5, words for another policy than rand-voca, or scores that
+            miss a noun.
     """
     if policy not in POLICIES:
         raise NotFound("policy", policy, POLICIES)
@@ -187,7 +213,8 @@ def delete(
     Args:
         captions: All captions of one image.
         item_id: The image's id.
-        which: The noun: random, or the one with the lowest or the highest EI score by the vote of the encoders.
+        which: The noun: random, or the one with the lowest or the highest EI score by the vote of
+            the encoders.
         seed: Of the draws.
         influence: For each caption the EI scores of its `sources`; needed unless `which` is random.
 
@@ -218,7 +245,11 @@ def delete(
     return out, dict(dropped)
 
 
-def _scores(nouns: Sequence[Noun], influence: Sequence[Scores] | None, index: int) -> dict[int, Sequence[float]] | None:
+def _scores(
+    nouns: Sequence[Noun],
+    influence: Sequence[Scores] | None,
+    index: int,
+) -> dict[int, Sequence[float]] | None:
     if influence is None:
         return None
     missing = [noun.start for noun in nouns if index >= len(influence) or noun.start not in influence[index]]
@@ -235,21 +266,25 @@ def _ranked(
     key: tuple[int, str, int],
     highest: bool = False,
 ) -> list[Noun]:
-    """The nouns in the order in which they are taken: by repeated votes, level ones in an order drawn at random."""
+    """The nouns in the order in which they are taken: by repeated votes, level ones in an order
+    drawn at random.
+    """
     left = sorted(nouns, key=lambda noun: draw(*key, f"source:{noun.start}"))
     if scores is None:
         return left
     order = []
     while left:
-        chosen = elected({noun.start: scores[noun.start] for noun in left}, highest)
-        first = next((noun for noun in left if noun.start in chosen), left[0])
-        order.append(first)
-        left.remove(first)
+        elected_starts = elected({noun.start: scores[noun.start] for noun in left}, highest)
+        next_noun = next((noun for noun in left if noun.start in elected_starts), left[0])
+        order.append(next_noun)
+        left.remove(next_noun)
     return order
 
 
 def _other_words(caption: str, nouns: Sequence[Noun], key: tuple[int, str, int]) -> list[Noun]:
-    """Words that are none of the nouns, in random order, to be exchanged for a noun in the singular; articles stay."""
+    """Words that are none of the nouns, in random order, to be exchanged for a noun in the
+    singular; articles stay.
+    """
     words = []
     for token in TOKEN.finditer(caption):
         word = token.group().lower()
@@ -266,7 +301,7 @@ def _may_be_true(concept: Concept, used: set[str], kinds: set[str]) -> bool:
 
 def _spliced(caption: str, taken: Sequence[tuple[Noun, Concept]]) -> tuple[str, list[str]]:
     """The caption with each noun exchanged, and the words as they were put in."""
-    parts, put, done = [], [], 0
+    pieces, put, done = [], [], 0
     for noun, concept in taken:
         before = caption[done : noun.start]
         word = _in_case(caption, noun, concept.write(noun.form))
@@ -274,10 +309,10 @@ def _spliced(caption: str, taken: Sequence[tuple[Noun, Concept]]) -> tuple[str, 
             written = "an" if takes_an(word.lower()) else "a"
             written = written.upper() if caption.isupper() else like(article[1], written)
             before = before[: article.start()] + written + article[2]
-        parts += [before, word]
+        pieces += [before, word]
         put.append(word)
         done = noun.end
-    return "".join([*parts, caption[done:]]), put
+    return "".join([*pieces, caption[done:]]), put
 
 
 def _in_case(caption: str, noun: Noun, word: str) -> str:
@@ -288,7 +323,7 @@ def _in_case(caption: str, noun: Noun, word: str) -> str:
     if source.isupper() and len(source) > 1:  # an acronym, such as TV
         return _capitalised(word) if is_first else word
     if source[:1].isupper() and not is_first:
-        is_title = all(one[:1].isupper() for one in source.split())  # and not the name in "a Wii remote"
+        is_title = all(word[:1].isupper() for word in source.split())  # and not the name in "a Wii remote"
         return " ".join(map(_capitalised, word.split(" "))) if is_title else word
     return like(source, word)
 

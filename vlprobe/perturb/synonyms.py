@@ -1,4 +1,6 @@
-"""Paraphrases by one synonym, from the curated table synonyms.txt; never a word that a flip exchanges."""
+"""Paraphrases by one synonym, from the curated table synonyms.txt; never a word that a flip
+exchanges.
+"""
 
 from collections.abc import Callable
 from importlib.resources import files
@@ -22,21 +24,21 @@ from vlprobe.perturb.paraphrase import Paraphrase
 from vlprobe.perturb.tokens import like, takes_an, words
 
 _SPORTS = words(
-    "tennis baseball soccer football basketball volleyball hockey golf polo cricket rugby frisbee chess cards "
-    "softball badminton wii"
+    "tennis baseball soccer football basketball volleyball hockey golf polo cricket rugby frisbee "
+    "chess cards softball badminton wii"
 )
 _PLAYING = words("playing play plays watching enjoying")
 _EVENTS = words(
-    "game jump trick swing flight day night match race meal winter summer turn pitch nowhere flip stunt "
-    "conversation performance doing performing competition practice intersection traffic air"
+    "game jump trick swing flight day night match race meal winter summer turn pitch nowhere flip "
+    "stunt conversation performance doing performing competition practice intersection traffic air"
 )
 _NOT_SIZED = words(
-    "number amount quantity group variety selection assortment scale business town ben rig bird brother apple "
-    "league foot sized size portion toe wheel deal time day game top smile one ones"
+    "number amount quantity group variety selection assortment scale business town ben rig bird "
+    "brother apple league foot sized size portion toe wheel deal time day game top smile one ones"
 )
 _SNOWED_ON = words(
-    "hill slope mountain field ground street road surface area path hillside trail park landscape bank forest "
-    "sidewalk yard roof track hills slopes mountains fields mountainside trees"
+    "hill slope mountain field ground street road surface area path hillside trail park landscape "
+    "bank forest sidewalk yard roof track hills slopes mountains fields mountainside trees"
 )
 _INTENSIFIERS = words("very so too really quite rather extremely super incredibly pretty more most less as how")
 _SEATS = words("on in at next beside near around behind under inside outside between atop among")
@@ -61,8 +63,8 @@ def _noun(sentence: Sentence, start: int, end: int) -> bool:
 def _next_noun(sentence: Sentence, end: int) -> int:
     """What the head of the nouns and adjectives that start here can be."""
     head = 0
-    for place in range(end, min(end + 5, sentence.size)):
-        bits = sentence.bits[place]
+    for index in range(end, min(end + 5, sentence.size)):
+        bits = sentence.bits[index]
         if not bits & (NOUN | ADJECTIVE) or (head & NOUN and bits & VERB and not bits & SINGULAR):
             break
         head = bits
@@ -80,9 +82,9 @@ def _plural(sentence: Sentence, start: int, end: int) -> bool:
 
 
 def _last_noun(sentence: Sentence, start: int) -> int:
-    for place in range(start - 1, -1, -1):
-        if sentence.bits[place] & NOUN:
-            return sentence.bits[place]
+    for index in range(start - 1, -1, -1):
+        if sentence.bits[index] & NOUN:
+            return sentence.bits[index]
     return 0
 
 
@@ -172,7 +174,9 @@ SYNONYMS = _read()
 
 
 def synonyms(sentence: Sentence) -> list[Paraphrase]:
-    """The caption with one word or phrase exchanged for a synonym; one paraphrase for each place where that is safe."""
+    """The caption with one word or phrase exchanged for a synonym; one paraphrase for each place
+    where that is safe.
+    """
     out = []
     lower = sentence.lower
     for start, word in enumerate(lower):
@@ -182,41 +186,41 @@ def synonyms(sentence: Sentence) -> list[Paraphrase]:
                 if CONDITIONS[entry.condition](sentence, start, end):
                     out.append(_exchanged(sentence, start, end, entry.new))
                 break
-    return [one for one in out if one]
+    return [paraphrase for paraphrase in out if paraphrase]
 
 
 def _exchanged(sentence: Sentence, start: int, end: int, new: str) -> Paraphrase | None:
     text, spans, words = sentence.reading.text, sentence.reading.spans, sentence.reading.words
     if not new:  # the words are left out, and the blank after them
-        first, last = spans[start][0], spans[end][0]
+        start_char, end_char = spans[start][0], spans[end][0]
         return Paraphrase(
-            text[:first] + text[last:],
+            text[:start_char] + text[end_char:],
             "synonym",
             "advanced",
-            text[first:last].strip(),
+            text[start_char:end_char].strip(),
             "",
-            ((0, first), (last, len(text))),
+            ((0, start_char), (end_char, len(text))),
         )
     if any(word[:1].isupper() and word not in ("TV", "TVs") for word in words[max(start, 1) : end + (start == 0)]):
         return None  # perhaps a name: "Big Ben"
     new_words = new.split()
     if new_words[0] == sentence.lower[start - 1] or new_words[-1] == sentence.lower[end]:
         return None  # "very tiny" to "very very small", "various different" to "different different"
-    first, last = spans[start][0], spans[end - 1][1]
+    start_char, end_char = spans[start][0], spans[end - 1][1]
     put = new[:1].upper() + new[1:] if start == 0 and words[0][:1].isupper() else new
-    before = first
+    before = start_char
     article = ""
     if start and sentence.lower[start - 1] in ("a", "an"):
         right = "an" if takes_an(put) else "a"
         if right != sentence.lower[start - 1]:
             before = spans[start - 1][0]
-            article = like(words[start - 1] + "x", right) + text[spans[start - 1][1] : first]
+            article = like(words[start - 1] + "x", right) + text[spans[start - 1][1] : start_char]
     put = article + put
     return Paraphrase(
-        text[:before] + put + text[last:],
+        text[:before] + put + text[end_char:],
         "synonym",
         "advanced",
-        text[before:last],
+        text[before:end_char],
         put,
-        ((0, before), put, (last, len(text))),
+        ((0, before), put, (end_char, len(text))),
     )

@@ -1,4 +1,5 @@
-"""Simple paraphrases: the nine wrappers of LGIP's appendix A.1, around the raw caption or fitted to it.
+"""Simple paraphrases: the nine wrappers of LGIP's appendix A.1, around the raw caption or fitted to
+it.
 
 Source: LGIP, appendix A.1 (i).
 """
@@ -32,17 +33,26 @@ TEMPLATES = (
     Template("template:this-image-shows", "This image shows ", "", True),
 )
 _WRAPPERS = tuple(template for template in TEMPLATES if template.before or template.after)
-MARKERS = ("a photo of", "an image of", "a picture of", "in this image", "in the picture", "this image shows")
+MARKERS = (
+    "a photo of",
+    "an image of",
+    "a picture of",
+    "in this image",
+    "in the picture",
+    "this image shows",
+)
 
 _META = words(
-    "picture pictures photo photos photograph photographs image images shot view close-up closeup close portrait "
-    "selfie snapshot painting drawing scene looking"
+    "picture pictures photo photos photograph photographs image images shot view close-up closeup "
+    "close portrait selfie snapshot painting drawing scene looking"
 )
 _NO_NOUN = words("there it this these here in on at i we he she while as")
 
 
 def has_marker(text: str) -> bool:
-    """The paper's test for a simple paraphrase: one of six template phrases occurs in it, whatever the case."""
+    """The paper's test for a simple paraphrase: one of six template phrases occurs in it, whatever
+    the case.
+    """
     text = text.lower()
     return any(marker in text for marker in MARKERS)
 
@@ -50,9 +60,9 @@ def has_marker(text: str) -> bool:
 def raw(caption: str) -> list[Paraphrase]:
     """The templates that change the caption, word for word as in the appendix, in its order."""
     caption = caption.strip()
-    kept = (0, len(caption))
+    whole = (0, len(caption))
     return [
-        Paraphrase(before + caption + after, rule, "simple", "", "", (before, kept, after))
+        Paraphrase(before + caption + after, rule, "simple", "", "", (before, whole, after))
         for rule, before, after, _ in _WRAPPERS
     ]
 
@@ -60,9 +70,10 @@ def raw(caption: str) -> list[Paraphrase]:
 def fitted(sentence: Sentence) -> list[Paraphrase]:
     """The templates as a careful writer fills them in; none where the caption has no word.
 
-    Inside a sentence the caption's first letter goes to lower case, unless it starts a name or all is in capitals; its
-    full stop moves to the end, and the whole starts with a capital where the caption did. A caption that is a sentence
-    of its own, or already "a picture of" something, is not wrapped as the noun phrase of "a photo of".
+    Inside a sentence the caption's first letter goes to lower case, unless it starts a name or all
+    is in capitals; its full stop moves to the end, and the whole starts with a capital where the
+    caption did. A caption that is a sentence of its own, or already "a picture of" something, is
+    not wrapped as the noun phrase of "a photo of".
     """
     caption, words = sentence.reading.text, sentence.reading.words
     if not words:
@@ -84,13 +95,13 @@ def fitted(sentence: Sentence) -> list[Paraphrase]:
 
 
 def _can_be_lowered(words: list[str], caption: str) -> bool:
-    first = words[0]
-    if caption.isupper() or not first[:1].isupper() or (len(first) > 1 and not first[1:].islower()):
+    first_word = words[0]
+    if caption.isupper() or not first_word[:1].isupper() or (len(first_word) > 1 and not first_word[1:].islower()):
         return False
-    if first in ("A", "An", "The"):
+    if first_word in ("A", "An", "The"):
         return True
-    bits = TAGS.get(first.lower(), 0)
-    if bits & NAME or first == "I" or not (bits or first.endswith(("ing", "ed", "ers", "less"))):
+    bits = TAGS.get(first_word.lower(), 0)
+    if bits & NAME or first_word == "I" or not (bits or first_word.endswith(("ing", "ed", "ers", "less"))):
         return False
     return len(words) == 1 or not words[1][:1].isupper()
 

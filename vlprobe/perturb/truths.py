@@ -1,7 +1,9 @@
-"""What the captions of one image say is in it, so that a flip that stays true of the image is not called a flip.
+"""What the captions of one image say is in it, so that a flip that stays true of the image is not
+called a flip.
 
-A word speaks for itself and for what it implies: "puppy" for dog, "man" for person, "golden" for yellow. A word that
-covers several ("vehicle") speaks for all of them, unless the flipped word is one of them and so explains it.
+A word speaks for itself and for what it implies: "puppy" for dog, "man" for person, "golden" for
+yellow. A word that covers several ("vehicle") speaks for all of them, unless the flipped word is
+one of them and so explains it.
 """
 
 from collections.abc import Iterable
@@ -20,15 +22,16 @@ _IMPLIED = {
     "bus": "coach minibus trolley double-decker doubledecker decker busses tram",
     "train": "locomotive tram trolley subway railway railroad monorail caboose railcar streetcar amtrak metro rail",
     "bird": "duck goose geese swan seagull gull pigeon parrot parakeet owl eagle hawk chicken turkey rooster hen "
-    "peacock penguin pelican flamingo crane heron ostrich crow raven sparrow robin dove hummingbird vulture falcon "
-    "stork mallard fowl finch cockatoo bluejay emu toucan macaw cardinal woodpecker flock",
+    "peacock penguin pelican flamingo crane heron ostrich crow raven sparrow robin dove "
+    "hummingbird vulture falcon stork mallard fowl finch cockatoo bluejay emu toucan macaw "
+    "cardinal woodpecker flock",
     "boat": "ship canoe kayak sailboat yacht ferry raft gondola barge vessel tugboat rowboat speedboat dinghy "
     "catamaran motorboat ferryboat steamboat cruise sail sailing marina harbor harbour dock paddleboat houseboat",
     "bicycle": "bike cycle bicyclist cyclist cycling biker biking mountain-bike tricycle tandem bmx",
     "truck": "pickup semi lorry van trailer tractor firetruck fire-truck ambulance eighteen-wheeler bulldozer",
     "person": "he she his her him hers himself herself someone somebody everyone anyone everybody hand arm finger foot "
-    "feet leg head face human lap shoulder crowd audience traveler occupant resident rider worker model bicyclist "
-    "jockey police policeman lap hands wearing selfie",
+    "feet leg head face human lap shoulder crowd audience traveler occupant resident rider worker "
+    "model bicyclist jockey police policeman lap hands wearing selfie",
     "red": "maroon crimson scarlet burgundy reddish ruby",
     "blue": "navy teal turquoise aqua cyan bluish azure",
     "green": "teal turquoise olive lime greenish mint",
@@ -50,7 +53,16 @@ _COVERING = {
     "transportation": "car bus train bicycle truck",
 }
 _MANY_COLORED = "colorful colourful multicolored multi-colored multicolor multi-color rainbow"
-_AT_LEAST = {"couple": 2, "pair": 2, "both": 2, "duo": 2, "trio": 3, "dozen": 12, "dozens": 99, "hundreds": 99}
+_AT_LEAST = {
+    "couple": 2,
+    "pair": 2,
+    "both": 2,
+    "duo": 2,
+    "trio": 3,
+    "dozen": 12,
+    "dozens": 99,
+    "hundreds": 99,
+}
 NEAR = {  # two names that people give to one color
     "red": {"orange", "pink"},
     "blue": {"purple"},
@@ -97,15 +109,17 @@ _WATCHED = frozenset(_SAYS) | frozenset(_COVERS) | frozenset(_COUNTS)
 class Truths(NamedTuple):
     """What is known of an image from all its captions."""
 
-    said: frozenset[str]  # vocabulary words that are named or implied
+    mentioned: frozenset[str]  # vocabulary words that are named or implied
     covers: tuple[frozenset[str], ...]  # the vocabulary words under each covering word
     count: int  # the highest number named
 
     def allow(self, kind: str, source: str, target: str) -> bool:
-        """Whether the target, put for the source, is false of the image as far as its captions tell."""
+        """Whether the target, put for the source, is false of the image as far as its captions
+        tell.
+        """
         if kind == "number":
             return VOCABULARY["number"].index(target) >= self.count
-        if target in self.said or (kind == "color" and target in NEAR[source]):
+        if target in self.mentioned or (kind == "color" and target in NEAR[source]):
             return False
         return not any(target in covered and source not in covered for covered in self.covers)
 
@@ -113,11 +127,11 @@ class Truths(NamedTuple):
 def truths(captions: Iterable[Iterable[str]]) -> Truths:
     """Reads the lower-case words of all captions of one image."""
     words = _WATCHED.intersection(set().union(*captions))
-    said: set[str] = set()
+    mentioned: set[str] = set()
     for word in words:
-        said |= _SAYS.get(word, frozenset())
+        mentioned |= _SAYS.get(word, frozenset())
     return Truths(
-        frozenset(said),
+        frozenset(mentioned),
         tuple(_COVERS[word] for word in words if word in _COVERS),
         max((_COUNTS[word] for word in words if word in _COUNTS), default=0),
     )

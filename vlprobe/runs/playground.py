@@ -213,12 +213,12 @@ def uploaded(data: bytes, name: str) -> Canvas:
 
 def without_parts(whole: Canvas) -> list[Canvas]:
     """Copies with one part of a grid black each, row by row. Raises InvalidInput for a picture of a few pixels."""
-    boxes = influence.parts(whole.draw().size, GRID)
+    boxes = influence.grid_cells(whole.draw().size, GRID)
     return [Canvas(_key(whole.key, str(box).encode()), functools.partial(_without_part, whole, box)) for box in boxes]
 
 
 def _without_part(whole: Canvas, box: influence.Box) -> Image.Image:
-    return influence.without_part(whole.draw(), box)
+    return influence.without_cell(whole.draw(), box)
 
 
 def edited(whole: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: float) -> Canvas:
