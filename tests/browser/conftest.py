@@ -173,8 +173,8 @@ def begin_demo(page, url: str) -> None:
     """Presses the one button of an empty dashboard and waits until it shows how far the run is."""
     visit(page, url)
     page.get_by_role("button", name="Run the demo").click()
-    page.locator("[data-testid=stProgress]").wait_for()
-    page.get_by_role("button", name="Cancel").wait_for()
+    page.locator("[data-testid=stProgress]").wait_for(timeout=120_000)  # a busy machine
+    page.get_by_role("button", name="Cancel").wait_for(timeout=120_000)
 
 
 @pytest.fixture(scope="session")

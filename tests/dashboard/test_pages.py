@@ -14,7 +14,7 @@ from streamlit.util import calc_hash
 from tests.conftest import make_tiny
 from vlprobe import registry, views
 from vlprobe.dashboard import cards as dashboard_cards
-from vlprobe.render import charts, numbers
+from vlprobe.render import numbers
 from vlprobe.render.html import cards, cases
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
@@ -249,6 +249,7 @@ def _one_slice_missing():
 
     from vlprobe import views
     from vlprobe.dashboard import tables
+    from vlprobe.render import charts
 
     table = pd.DataFrame(
         [("a", "color", 0.5, 0.4, 0.6, 3, 9, 0)],

@@ -30,9 +30,9 @@ DAY = 86_400
 STARTER = """
 import os, signal, sys
 from pathlib import Path
-from vlprobe import jobs
-from vlprobe.runner import Request
-from vlprobe.store import Store
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
 for model in ("control:random", "control:constant"):
     request = Request((model,), sys.argv[2], "lgip", device="cpu", limit=1, examine=False)

@@ -44,7 +44,7 @@ def several(monkeypatch) -> list[subprocess.Popen]:
     monkeypatch.setattr(case_workers, "CHUNK_ITEMS", 6)
     monkeypatch.setattr(case_workers, "PAYS", 0.0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(questions.check, "check", lambda *_: [])
+    monkeypatch.setattr(questions.audit, "check", lambda *_: [])
     return started
 
 

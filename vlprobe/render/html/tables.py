@@ -38,7 +38,8 @@ def metrics(probe: str) -> dict[str, Metric]:
 def told(metric: Metric, unit: str, chance: float) -> str:
     """A metric's unit, which way is better and what guessing gets, in a line.
 
-    >>> told(views.runs.metrics("lgip")["positive_rate"], "rate", 0.5)
+    >>> from vlprobe import registry
+    >>> told(next(m for m in registry.load_probe("lgip").metrics if m.name == "positive_rate"), "rate", 0.5)
     'in % · ↑ higher is better · guessing gets 50 %'
     """
     named = {"rate": "in %", "spread": "in spreads"}.get(unit, unit)
