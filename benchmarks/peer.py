@@ -187,7 +187,7 @@ def ours(work: Path) -> None:
     import numpy as np
 
     from vlprobe import registry
-    from vlprobe.runs import executor
+    from vlprobe.runs import answers, context, questions
     from vlprobe.runs import request as runs_request
     from vlprobe.runs import run as runs_run
     from vlprobe.scoring.encoder import Encoder
@@ -220,9 +220,11 @@ def ours(work: Path) -> None:
         data = registry.load_dataset(names[kind], store.root)
         request = runs_request.Request((model.name,), data.name, probe.name)
         run = runs_run.plan(model, data, probe, probe.defaults, request)
-        runs_run.ask(run, data, data.items, probe, store, runs_request.Progress())
-        with executor.LocalExecutor(run, data.items, probe, model, request, store, runs_request.Progress()) as by:
-            runs_run.answer(by)
+        run_context = context.RunContext(run, data.items, probe, request, store)
+        progress = runs_request.Progress()
+        questions.write_cases(run_context, (), questions.check_data(run_context, progress), progress)
+        with runs_run.open_executor(run_context, model, progress) as executor:
+            answers.answer(run_context, model, executor)
         found = store.run(run.key).table("estimates").to_pandas()
         found = found[(found["by"] == "all") & (found["averaging"] == "macro")].set_index("metric")["value"]
         if kind == "foils":

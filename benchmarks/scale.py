@@ -41,7 +41,7 @@ def measured(request: Request, store: Store) -> tuple[float, float, float, dict[
     for folder in ("runs", "embeddings"):
         shutil.rmtree(store.root / folder, ignore_errors=True)
     cases = store.cases(next((store.root / "cases").iterdir()).name)
-    sizes = {last - first for first, last in runs_questions.parts(cases, answers.PART_CASES)}
+    sizes = {last - first for first, last in runs_questions.part_ranges(cases, answers.PART_CASES)}
     clock = Clock(f"{request.models[0]} on {request.dataset}", sizes)
     started = time.perf_counter()
     manifest = execute(request, store, clock)[0]

@@ -62,6 +62,7 @@ def main() -> None:
     from vlprobe.runs import request as runs_request
     from vlprobe.runs import run as runs_run
     from vlprobe.scoring import encoder, pictures, vectors
+    from vlprobe.storage.entry import TableWriter
     from vlprobe.storage.store import Entry, Store
 
     if asked.threads:
@@ -95,7 +96,7 @@ def main() -> None:
         timed(answers.Judge, "add", "judge")
         timed(answers.Judge, "estimates", "judge")
         timed(answers.Judge, "sums", "judge")
-        timed(Entry, "write", "write")
+        timed(TableWriter, "write", "write")
         timed(Entry, "write_part", "write")
         timed(Entry, "finish", "write")
         timed(Entry, "part", "read parts again")

@@ -12,7 +12,7 @@ from tests.probes.test_common import PROBES, make
 from vlprobe import registry
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
-from vlprobe.runs.run import SETTINGS
+from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 from vlprobe.types.options import Option

@@ -133,7 +133,7 @@ def test_a_damaged_part_is_named_in_the_log_and_made_anew(made, copied, monkeypa
     entry = copied.run(manifest["key"])
     scores = entry.table("scores")
     (entry.folder / "manifest.json").unlink()
-    first = questions.parts(copied.cases(manifest["case_key"]), 16)[0]
+    first = questions.part_ranges(copied.cases(manifest["case_key"]), 16)[0]
     given = scores.drop_columns(["run", "case", "item", "kind", "subtype", "rule", "strength_bin"])
     entry.write_part("{:09d}-{:09d}".format(*first), given.slice(*first))
     part = next(entry.folder.glob("parts/*.parquet"))

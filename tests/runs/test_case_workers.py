@@ -13,8 +13,9 @@ import pytest
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, JobFailed
 from vlprobe.runs import case_workers, questions
-from vlprobe.runs.request import Progress
-from vlprobe.storage.store import Store
+from vlprobe.runs.context import RunContext
+from vlprobe.runs.request import Progress, Request
+from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Item, Picture, Run
 
 CAPTIONS = ("Two red dogs sit near a car.", "A dog is looking at a blue bus on the street")
@@ -22,12 +23,6 @@ ITEMS = [
     Item(f"item {n}", Picture(Path("/nowhere/a.jpg")), tuple(f"{text} {n}" for text in CAPTIONS), {"n": str(n % 7)})
     for n in range(50)
 ]
-
-
-class Made:
-    """A dataset whose pictures nobody opens."""
-
-    name, digest, items = "made", "0" * 32, ITEMS
 
 
 @pytest.fixture
@@ -44,7 +39,6 @@ def several(monkeypatch) -> list[subprocess.Popen]:
     monkeypatch.setattr(case_workers, "CHUNK_ITEMS", 6)
     monkeypatch.setattr(case_workers, "PAYS", 0.0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(questions.audit, "check", lambda *_: [])
     return started
 
 
@@ -53,10 +47,17 @@ def planned(**options) -> Run:
     return Run("m", "0", "made", "0", "lgip", probe.version, (), {**probe.defaults, **options})
 
 
+def write(store: Store, workers: int, progress: Progress) -> Entry:
+    """Writes the questions, whose pictures nobody opens."""
+    request = Request(("m",), "made", "lgip", workers=workers)
+    context = RunContext(planned(), ITEMS, registry.load_probe("lgip"), request, store)
+    questions.write_cases(context, (), [], progress)
+    return context.case_entry
+
+
 def written(store: Store, workers: int) -> bytes:
     """The file of questions."""
-    entry = questions.ask(planned(), Made(), ITEMS, registry.load_probe("lgip"), store, Progress(), workers)
-    return (entry.folder / "cases.parquet").read_bytes()
+    return (write(store, workers, Progress()).folder / "cases.parquet").read_bytes()
 
 
 def test_two_processes_write_the_bytes_that_one_writes(tmp_path, several):
@@ -104,7 +105,7 @@ def test_who_stops_leaves_no_process(tmp_path, several):
                 raise Stopped
 
     with pytest.raises(Stopped):
-        questions.ask(planned(), Made(), ITEMS, registry.load_probe("lgip"), Store(tmp_path), Stop(), 2)
+        write(Store(tmp_path), 2, Stop())
     assert len(several) == 2
     assert all(process.poll() is not None for process in several)
 

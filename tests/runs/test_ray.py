@@ -359,4 +359,4 @@ def test_nothing_imports_ray_before_a_cluster_is_joined():
 
 
 def test_the_name_of_a_part_says_where_it_is():
-    assert executor.name((12, 4096)) == "000000012-000004096"
+    assert executor.part_name((12, 4096)) == "000000012-000004096"

@@ -327,7 +327,7 @@ def test_parts_end_where_an_item_ends_and_none_is_smaller_than_asked_but_the_las
     entry = store.cases(manifest["case_key"])
     items = entry.table("cases")["item_code"].to_pylist()
     for size in (1, 7, 30, 10_000):
-        parts = questions.parts(entry, size)
+        parts = questions.part_ranges(entry, size)
         assert parts[0][0] == 0 and parts[-1][1] == len(items)
         assert all(one[1] == other[0] for one, other in itertools.pairwise(parts))
         assert all(last - first >= size for first, last in parts[:-1])

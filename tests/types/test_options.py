@@ -7,7 +7,7 @@ import pytest
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
-from vlprobe.runs.run import SETTINGS
+from vlprobe.runs.settings import SETTINGS
 from vlprobe.types.options import Option, parse_options
 
 PROBES = registry.names("probes")

@@ -18,7 +18,7 @@ from vlprobe.datasets import heads
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models.frozen import pick_device
 from vlprobe.runs.request import Request
-from vlprobe.runs.run import SETTINGS
+from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
 from vlprobe.types.options import Option, parse_options
 

@@ -1,121 +1,183 @@
-"""One model's answers to the questions of a run: scored part by part, then judged block by block."""
+"""One model's scores on the cases of a run: scored part by part, then judged block by block."""
 
 import datetime
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from vlprobe import __version__
+from vlprobe.errors import InvalidInput
 from vlprobe.metrics.judge import Judge
 from vlprobe.probes.fit import score_type
-from vlprobe.runs import executor, questions
-from vlprobe.runs.executor import Executor, Part
+from vlprobe.runs import questions
+from vlprobe.runs.context import RunContext
+from vlprobe.runs.executor import Executor, Part, part_name
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.storage.store import Entry
-from vlprobe.types import Probe
+from vlprobe.types import Item, Model
 
 PART_CASES = 4096  # at least, in a part: what is lost at most when a run is killed
 FAST_PART_CASES = 65_536  # where a part of the size above takes a second
 JUDGED_CASES = 65_536  # at least, in a block that is judged at once
 SPREAD_ITEMS = 1000  # items whose mismatched pairs give a model's similarity spread
-JUDGED = ("case", "item", "item_code", "group", "kind", "subtype", "rule")  # columns of the cases
+JUDGED_COLUMNS = ("case", "item", "item_code", "group", "kind", "subtype", "rule")  # of the cases
 
 
-def answer(by: Executor) -> None:
-    """Has every case scored and writes scores, estimates and the manifest of the run."""
+@dataclass(frozen=True)
+class ScoredBlock:
+    """A block of cases, whole groups of them, with the model's scores."""
+
+    cases: pa.Table  # JUDGED_COLUMNS
+    scores: pa.Table  # as the probe's scorer made them
+    rows: pd.DataFrame  # what metrics are computed from, a row a case: see `Judge.add`
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a run's scores amount to."""
+
+    estimates: pd.DataFrame
+    sums: pd.DataFrame
+    n_units: int  # of resampling: items, or clusters of items
+    erased: Mapping[str, int]  # cases by kind whose edit the model's input does not show
+    note: str  # of the probe, on these scores
+    scores_file: Mapping[str, object]  # the line of the table of scores in the manifest
+
+
+def answer(context: RunContext, model: Model, executor: Executor) -> None:
+    """Scores every case that has no score yet, judges all, and writes scores, estimates and the manifest of the run."""
     started = time.monotonic()
-    run, probe, model = by.run, by.probe, by.model
-    entry, asked = by.store.run(run.key), by.cases.manifest()
-    total = asked["n_cases"]
-    sample = sorted(by.items, key=lambda item: hashlib.sha256(f"{run.seed}/spread/{item.id}".encode()).digest())
-    sample = list({item.image: item for item in sample if item.image}.values())[:SPREAD_ITEMS]
-    # A case has two or three texts, and for a moment each has its vector twice.
-    fits = (by.request.memory << 20) // (4 * 2 * 3 * 4 * max(model.capabilities.dim, 1))
-    parts = questions.parts(by.cases, max(1, min(FAST_PART_CASES if by.fast else PART_CASES, fits)))
-    finished = entry.parts()
-    spread = by.work(sample, [part for part in parts if executor.name(part) not in finished])
-    by.progress.update(f"{by.label}: intervals", total, total)
-    answers = _Answers(by, entry, parts)
-    judge = Judge(probe.metrics, answers.n_units, answers.tags)
-    erased: Counter[str] = Counter()
-    written = entry.write("scores", answers.judged(probe, judge, erased))
-    tables = {"estimates": judge.estimates(), "sums": judge.sums()}
+    case_manifest, run_entry = context.case_entry.manifest(), context.run_entry
+    parts = questions.part_ranges(context.case_entry, _part_cases(context, model, executor.large_parts))
+    finished = run_entry.parts()
+    missing = [part for part in parts if part_name(part) not in finished]
+    spread = executor.spread_and_score(spread_sample(context), missing)
+    n_cases = case_manifest["n_cases"]
+    executor.progress.update(f"{context.label}: intervals", n_cases, n_cases)
+    judged = judge_parts(context, executor, parts)
+    run = context.run
     facts = {
         **{"key": run.key, "case_key": run.case_key, "run": asdict(run)},
-        **{name: asked[name] for name in ("n_items", "n_cases", "dropped", "findings", "notes")},
-        "n_units": answers.n_units,
+        **{name: case_manifest[name] for name in ("n_items", "n_cases", "dropped", "findings", "notes")},
+        "n_units": judged.n_units,
         "spread": spread,
-        "note": "; ".join(filter(None, [model.note, answers.note])),
-        "score_type": score_type(model, probe),
-        "erased": erased,
+        "note": "; ".join(filter(None, [model.note, judged.note])),
+        "score_type": score_type(model, context.probe),
+        "erased": judged.erased,
         "version": __version__,
         "seconds": round(time.monotonic() - started, 3),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
-    tables = {name: pa.Table.from_pandas(own.assign(run=run.key), preserve_index=False) for name, own in tables.items()}
-    entry.finish(tables, facts, [written])
+    tables = {
+        name: pa.Table.from_pandas(table.assign(run=run.key), preserve_index=False)
+        for name, table in (("estimates", judged.estimates), ("sums", judged.sums))
+    }
+    run_entry.finish(tables, facts, [dict(judged.scores_file)])
 
 
-class _Answers:
-    """The scored parts of a run, read back a block at a time with what the metrics need to know of their cases."""
+def spread_sample(context: RunContext) -> list[Item]:
+    """The items whose pictures and captions give the similarity spread: drawn by the seed, each picture once."""
 
-    def __init__(self, by: Executor, entry: Entry, parts: Sequence[Part]) -> None:
-        self.by, self.entry, self.parts, items = by, entry, parts, by.items
-        self.tags = sorted({name for item in items for name in item.tags})
-        self._tags = {name: pd.Categorical([item.tags.get(name, "") for item in items]) for name in self.tags}
-        self._units = pd.factorize(np.array([item.unit for item in items], dtype=object))[0]
-        self.n_units = int(self._units.max()) + 1
+    def rank(item: Item) -> bytes:
+        return hashlib.sha256(f"{context.run.seed}/spread/{item.id}".encode()).digest()
 
-    def judged(self, probe: Probe, judge: Judge, erased: Counter[str]) -> Iterator[pa.Table]:
-        """Blocks of the table of scores; on its way each block is judged, and its erased edits are counted by kind."""
-        known = probe.survey(rows for _, _, rows in self._blocks())
-        self.note = str(known.get("note", ""))
-        for cases, scores, rows in self._blocks():
-            rows = probe.prepare(rows, known)
+    by_image = {item.image: item for item in sorted(context.items, key=rank) if item.image}
+    return list(by_image.values())[:SPREAD_ITEMS]
+
+
+def _part_cases(context: RunContext, model: Model, large: bool) -> int:
+    """Cases of a part, at least; fewer where the memory does not hold their texts' vectors."""
+    # A case has two or three texts, and for a moment each has its vector twice.
+    fitting = (context.request.memory << 20) // (4 * 2 * 3 * 4 * max(model.capabilities.dim, 1))
+    return max(1, min(FAST_PART_CASES if large else PART_CASES, fitting))
+
+
+def judge_parts(context: RunContext, executor: Executor, parts: Sequence[Part]) -> Judged:
+    """Judges the scored parts of a run, and writes the table of scores."""
+    probe = context.probe
+    scored = _ScoredParts(context, executor, parts)
+    judge = Judge(probe.metrics, scored.n_units, scored.tag_names)
+    survey = probe.survey(block.rows for block in scored.blocks())
+    erased: Counter[str] = Counter()
+    with context.run_entry.writer("scores") as writer:
+        for block in scored.blocks():
+            rows = probe.prepare(block.rows, survey)
             judge.add(rows)
             if "erased" in rows:
                 erased.update(rows["kind"][rows["erased"]].tolist())
-            bins = rows["strength_bin"].tolist() if "strength_bin" in rows else [""] * len(rows)
-            yield pa.table(
-                {
-                    "run": pa.repeat(self.by.run.key, len(rows)),
-                    **{name: cases[name] for name in ("case", "item", "kind", "subtype", "rule")},
-                    "strength_bin": pa.array(bins, pa.string()),
-                    **{name: scores[name] for name in scores.column_names},
-                }
-            )
+            writer.write(_scores_table(context.run.key, block, rows))
+    return Judged(
+        estimates=judge.estimates(),
+        sums=judge.sums(),
+        n_units=scored.n_units,
+        erased=erased,
+        note=str(survey.get("note", "")),
+        scores_file=writer.line,
+    )
 
-    def _blocks(self) -> Iterator[tuple[pa.Table, pa.Table, pd.DataFrame]]:
+
+def _scores_table(run_key: str, block: ScoredBlock, rows: pd.DataFrame) -> pa.Table:
+    """A block of the stored table of scores; `rows` are those of the block, prepared by the probe."""
+    bins = rows["strength_bin"].tolist() if "strength_bin" in rows else [""] * len(rows)
+    return pa.table(
+        {
+            "run": pa.repeat(run_key, len(rows)),
+            **{name: block.cases[name] for name in ("case", "item", "kind", "subtype", "rule")},
+            "strength_bin": pa.array(bins, pa.string()),
+            **{name: block.scores[name] for name in block.scores.column_names},
+        }
+    )
+
+
+class _ScoredParts:
+    """The scored parts of a run, read back a block at a time with what the metrics need of their items."""
+
+    def __init__(self, context: RunContext, executor: Executor, parts: Sequence[Part]) -> None:
+        self._context, self._executor, self._parts = context, executor, parts
+        items = context.items
+        self.tag_names = sorted({name for item in items for name in item.tags})
+        self._tags = {name: pd.Categorical([item.tags.get(name, "") for item in items]) for name in self.tag_names}
+        self._unit_codes = pd.factorize(np.array([item.unit for item in items], dtype=object))[0]
+        self.n_units = int(self._unit_codes.max()) + 1
+
+    def blocks(self) -> Iterator[ScoredBlock]:
+        """All cases in their order, JUDGED_CASES or more at a time."""
         blocks: list[list[Part]] = [[]]
-        for part in self.parts:
+        for part in self._parts:
             if blocks[-1] and part[0] - blocks[-1][0][0] >= JUDGED_CASES:
                 blocks.append([])
             blocks[-1].append(part)
         ranges = [(block[0][0], block[-1][1]) for block in blocks]
-        for block, cases in zip(blocks, self.by.cases.slices("cases", ranges, JUDGED), strict=True):
-            scores = pa.concat_tables([self._part(part) for part in block])
-            yield cases, scores, self._rows(cases, scores)
+        slices = self._context.case_entry.slices("cases", ranges, JUDGED_COLUMNS)
+        for block, cases in zip(blocks, slices, strict=True):
+            scores = pa.concat_tables([self._read(part) for part in block])
+            yield ScoredBlock(cases, scores, self._rows(cases, scores))
 
-    def _part(self, part: Part) -> pa.Table:
-        """A scored part, always as it is read from the disk; one damaged since it was written is made again."""
-        found = self.entry.part(executor.name(part))
-        if found is None:
-            self.by.score([part])
-            found = self.entry.part(executor.name(part))
-        return found
+    def _read(self, part: Part) -> pa.Table:
+        """A scored part as it is on the disk; one that was damaged since it was written is scored again."""
+        run_entry = self._context.run_entry
+        scores = run_entry.part(part_name(part))
+        if scores is None:
+            self._executor.score([part])
+            scores = run_entry.part(part_name(part))
+        if scores is None:
+            raise InvalidInput(
+                f"Part {part_name(part)} of '{run_entry.folder}' is damaged again right after it was written. Check "
+                "the disk of this machine, then run this again."
+            )
+        return scores
 
     def _rows(self, cases: pa.Table, scores: pa.Table) -> pd.DataFrame:
-        """What the metrics see: codes for item and group, one column a tag."""
-        code = cases["item_code"].to_numpy()
-        named = {name: cases[name].combine_chunks().dictionary_encode() for name in ("kind", "subtype", "rule")}
-        rows = pd.DataFrame({name: column.to_pandas() for name, column in named.items()})
-        rows["item_code"] = self._units[code]
+        """What the metrics see: codes of the resampling unit and of the group, one column a tag."""
+        item_code = cases["item_code"].to_numpy()
+        words = {name: cases[name].combine_chunks().dictionary_encode() for name in ("kind", "subtype", "rule")}
+        rows = pd.DataFrame({name: column.to_pandas() for name, column in words.items()})
+        rows["item_code"] = self._unit_codes[item_code]
         rows["group_code"] = cases["group"].combine_chunks().dictionary_encode().indices.to_numpy()
         rows = rows.assign(**scoring_cases.score_columns(scores))
-        return rows.assign(**{f"tag:{name}": values[code] for name, values in self._tags.items()})
+        return rows.assign(**{f"tag:{name}": values[item_code] for name, values in self._tags.items()})

@@ -1,162 +1,169 @@
-"""One process at a run's questions: a part of them at a time to a table of scores in the store."""
+"""Scores the cases of a run: a part of them at a time to a table of scores in the store, in this process."""
 
-import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
 
 import pyarrow as pa
 
+from vlprobe.runs.context import RunContext
+from vlprobe.runs.request import Progress
 from vlprobe.scoring.cases import Scorer
 from vlprobe.scoring.encoder import Encoder, similarity_spread
-from vlprobe.storage.store import Entry, Store
-from vlprobe.types import Item, Model, Picture, Probe, Run
+from vlprobe.types import Item, Model, Picture
 
-if TYPE_CHECKING:
-    from vlprobe.runs.request import Progress, Request
-
-Part = tuple[int, int]  # the first case, and the one after the last
+Part = tuple[int, int]  # a range of cases: the number of its first, and its end
 
 
-def name(part: Part) -> str:
+def part_name(part: Part) -> str:
     """What a part is called in the store.
 
-    >>> name((0, 4096))
+    >>> part_name((0, 4096))
     '000000000-000004096'
     """
     return "{:09d}-{:09d}".format(*part)
 
 
-@dataclass(eq=False)
 class Executor(ABC):
-    """Who has the parts of a run answered, as long as the block runs."""
+    """Scores the parts of a run; use as a context manager.
 
-    run: Run  # pinned
-    items: Sequence[Item]  # of the run
-    probe: Probe
-    model: Model  # on this machine
-    request: "Request"
-    store: Store  # where the parts are written to
-    progress: "Progress"  # told of finished cases
+    Args:
+        context: The run.
+        progress: Receives the number of scored cases.
+        large_parts: Whether the model is so fast that a large part takes no time.
+    """
 
-    fast: ClassVar[bool]  # whether parts can be large
-
-    @functools.cached_property
-    def cases(self) -> Entry:
-        """The questions."""
-        return self.store.cases(self.run.case_key)
-
-    @functools.cached_property
-    def label(self) -> str:
-        """What the progress is called."""
-        return f"{self.run.model} on {self.run.dataset}"
-
-    def blocks(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns of all questions, a block at a time."""
-        return self.cases.blocks("cases", columns)
+    def __init__(self, context: RunContext, progress: Progress, large_parts: bool) -> None:
+        self.context, self.progress, self.large_parts = context, progress, large_parts
+        self.n_cases: int = context.case_entry.manifest()["n_cases"]
 
     @abstractmethod
-    def work(self, sample: Sequence[Item], parts: Sequence[Part]) -> float:
-        """Scores these parts, and returns the model's similarity spread over a sample of items."""
+    def spread(self, sample: Sequence[Item]) -> float:
+        """The model's similarity spread over the pictures and captions of these items of the run."""
 
     @abstractmethod
     def score(self, parts: Sequence[Part]) -> None:
-        """Scores these parts, in rising order, and keeps each in the store."""
+        """Scores these parts, which are in rising order, and writes each to the store."""
 
-    @abstractmethod
-    def __enter__(self) -> "Executor": ...
-
-    @abstractmethod
-    def __exit__(self, *failed: object) -> None: ...
-
-
-class LocalExecutor(Executor):
-    """A model that answers parts of a run in this process, one after the other."""
-
-    @property
-    def fast(self) -> bool:
-        """On a GPU, where a small part takes no time."""
-        return self.model.capabilities.device.startswith("cuda")
-
-    def work(self, sample: Sequence[Item], parts: Sequence[Part]) -> float:
-        """Scores these parts, and returns the model's similarity spread over a sample of items."""
+    def spread_and_score(self, sample: Sequence[Item], parts: Sequence[Part]) -> float:
+        """Both; returns the spread."""
         spread = self.spread(sample)
         self.score(parts)
         return spread
 
+    @abstractmethod
+    def close(self, failed: bool = False) -> None:
+        """Writes embeddings that are still in memory and frees what was taken; after a failure, at once."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close(failed=error_type is not None)
+
+
+class LocalExecutor(Executor):
+    """Scores the parts in this process, one after the other.
+
+    The encoder is opened when it is first needed: it reads the embeddings that the store has then.
+    """
+
+    def __init__(self, context: RunContext, model: Model, progress: Progress) -> None:
+        super().__init__(context, progress, large_parts=model.capabilities.device.startswith("cuda"))
+        self.model = model
+        self._encoder: Encoder | None = None
+        self._scorer: Scorer | None = None
+        self._candidates: tuple[Sequence[Picture], Sequence[str]] | None = None
+
+    @property
+    def encoder(self) -> Encoder:
+        """The model with its batches and the stored embeddings."""
+        if self._encoder is None:
+            request, root = self.context.request, self.context.store.root
+            self._encoder = Encoder(
+                self.model,
+                root / "embeddings" if request.keep_embeddings else None,
+                request.batch_size,
+                request.workers,
+                memory=request.memory << 20,
+            )
+        return self._encoder
+
+    @property
+    def scorer(self) -> Scorer:
+        """The probe's scorer for this model: cases to scores."""
+        if self._scorer is None:
+            context = self.context
+            self._scorer = context.probe.scorer(
+                self.encoder, context.run, context.items, context.read_cases, context.store.root
+            )
+        return self._scorer
+
+    @property
+    def candidates(self) -> tuple[Sequence[Picture], Sequence[str]]:
+        """The pictures and texts that galleries hold beside those that the cases name."""
+        if self._candidates is None:
+            context = self.context
+            self._candidates = context.probe.candidates(
+                context.run, context.items, context.read_cases, context.store.root
+            )
+        return self._candidates
+
     def spread(self, sample: Sequence[Item]) -> float:
-        """The similarity spread over the pictures and captions of these items."""
-        label = f"{self.label}: similarity spread"
-        self.encoder.progress = lambda stage, done, of: self.progress.update(f"{label} ({stage})", 0, 1)
-        return similarity_spread(self.encoder, [item.image for item in sample], [item.captions for item in sample])
+        """The model's similarity spread over the pictures and captions of these items."""
+        label = f"{self.context.label}: similarity spread"
+        self.encoder.progress = lambda stage, done, total: self.progress.update(f"{label} ({stage})", 0, 1)
+        pictures = [item.image for item in sample if item.image]
+        return similarity_spread(self.encoder, pictures, [item.captions for item in sample if item.image])
 
     def score(self, parts: Sequence[Part]) -> None:
-        """Scores these parts, in rising order, and keeps each in the store."""
-        total, entry = self.cases.manifest()["n_cases"], self.store.run(self.run.key)
-        for part, own in zip(parts, self.cases.slices("cases", parts), strict=True):
-            self.encoder.progress = _share(self.progress, self.label, *part, total)
-            entry.write_part(name(part), self._scorer(own))
-            self.progress.update(self.label, part[1], total)
+        """Scores these parts, which are in rising order, and writes each to the store."""
+        label, run_entry = self.context.label, self.context.run_entry
+        for part, cases in zip(parts, self.context.case_entry.slices("cases", parts), strict=True):
+            self.encoder.progress = _within_part(self.progress, label, part, self.n_cases)
+            run_entry.write_part(part_name(part), self.scorer(cases))
+            self.progress.update(label, part[1], self.n_cases)
 
     def encode(self, part: Part) -> None:
-        """Encodes the texts and pictures that a part names, for every process that opens the store afterwards."""
-        own = next(self.cases.slices("cases", [part], ["texts", "images"]))
-        texts, images = (pa.compute.unique(own[side].combine_chunks().flatten()) for side in ("texts", "images"))
-        self.encoder.texts(texts.to_pylist(), keep=True)
-        self.encoder.images([Picture.from_name(one) for one in images.to_pylist()])
+        """Embeds the texts and pictures that a part names and stores them, for other processes to read."""
+        cases = next(self.context.case_entry.slices("cases", [part], ["texts", "images"]))
+        self.encoder.texts(_distinct(cases["texts"]), keep=True)
+        self.encoder.images([Picture.from_name(name) for name in _distinct(cases["images"])])
         self.encoder.flush()
 
-    @functools.cached_property
-    def candidates(self) -> tuple[Sequence[Picture], Sequence[str]]:
-        """What the galleries hold beside what the cases name."""
-        return self.probe.candidates(self.run, self.items, self.blocks, self.store.root)
-
-    def encode_candidates(self, first: int, last: int) -> None:
-        """As `encode`, for the candidates of these numbers: pictures first, then texts."""
+    def encode_candidates(self, start: int, stop: int) -> None:
+        """As `encode`, for a range of the candidates: pictures come before texts."""
         images, texts = self.candidates
-        self.encoder.images(images[first:last])
-        self.encoder.texts(texts[max(first - len(images), 0) : max(last - len(images), 0)], keep=True)
+        self.encoder.images(images[start:stop])
+        self.encoder.texts(texts[max(start - len(images), 0) : max(stop - len(images), 0)], keep=True)
         self.encoder.flush()
 
     def reopen(self) -> None:
-        """Takes up what other processes have encoded."""
+        """Makes the next use read the embeddings that other processes have stored meanwhile."""
         self.close()
-        self.__dict__.pop("_scorer", None)
+        self._scorer = None
 
-    def __enter__(self) -> "LocalExecutor":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Writes what waits to be kept."""
-        if "encoder" in self.__dict__:
-            self.encoder.close()
-            del self.encoder
-
-    @functools.cached_property
-    def encoder(self) -> Encoder:
-        """The model with its batches and the embeddings that the store has when it is first used."""
-        return Encoder(
-            self.model,
-            self.store.root / "embeddings" if self.request.keep_embeddings else None,
-            self.request.batch_size,
-            self.request.workers,
-            memory=self.request.memory << 20,
-        )
-
-    @functools.cached_property
-    def _scorer(self) -> Scorer:
-        return self.probe.scorer(self.encoder, self.run, self.items, self.blocks, self.store.root)
+    def close(self, failed: bool = False) -> None:
+        """Writes the embeddings that are still in memory."""
+        if self._encoder is not None:
+            self._encoder.close()
+            self._encoder = None
 
 
-def _share(progress: "Progress", label: str, first: int, last: int, total: int) -> Callable[[str, int, int], None]:
-    """Progress within a part: pictures are taken for its first half, texts for its second."""
+def _distinct(lists: pa.ChunkedArray) -> list[str]:
+    """The distinct strings of a column of lists."""
+    return lists.combine_chunks().flatten().unique().to_pylist()
+
+
+def _within_part(progress: Progress, label: str, part: Part, total: int) -> Callable[[str, int, int], None]:
+    """Progress within a part: pictures count as its first half, texts as its second."""
+    start, stop = part
 
     def update(stage: str, done: int, of: int) -> None:
-        half = 0.5 * done / max(of, 1) + (0.5 if stage == "texts" else 0.0)
-        progress.update(label, first + half * (last - first), total)
+        share = 0.5 * done / max(of, 1) + (0.5 if stage == "texts" else 0.0)
+        progress.update(label, start + share * (stop - start), total)
 
     return update

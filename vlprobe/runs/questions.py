@@ -1,10 +1,9 @@
-"""The questions of a run, written once and read a part at a time by every model that is asked them."""
+"""The cases of a run, written once and read a part at a time by every model."""
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,59 +11,71 @@ import pyarrow as pa
 from vlprobe.datasets import audit
 from vlprobe.errors import InvalidInput
 from vlprobe.runs import case_workers
-from vlprobe.storage.store import Entry, Store
-from vlprobe.types import Dataset, Item, Picture, Probe, Run
-
-if TYPE_CHECKING:
-    from vlprobe.runs.request import Progress
+from vlprobe.runs.context import RunContext
+from vlprobe.runs.request import Progress
+from vlprobe.storage.store import Entry
+from vlprobe.types import Picture
 
 SCHEMA = case_workers.COLUMNS.insert(0, pa.field("case", pa.int64()))
 
 
-def ask(
-    run: Run,
-    dataset: Dataset,
-    items: Sequence[Item],
-    probe: Probe,
-    store: Store,
-    progress: "Progress",
-    workers: int = 1,
-) -> Entry:
-    """Writes the questions of a run, unless they are there: `cases/<case key>/cases.parquet`.
+def stored(case_entry: Entry) -> bool:
+    """Whether the cases are stored and their pictures are where the cases say.
 
-    They are written anew where a picture is no longer where it was: the key says that the questions are the same.
+    Cases are written anew where a picture was moved: their key says that they are the same.
     """
-    entry = store.cases(run.case_key)
-    if entry.complete and all(Picture.from_name(name).path.exists() for name in _pictures(entry)):
-        return entry
+    return case_entry.complete and all(Picture.from_name(name).path.exists() for name in _picture_names(case_entry))
+
+
+def check_data(context: RunContext, progress: Progress) -> list[audit.Finding]:
+    """The defects of the items that the auditor counts, those that occur."""
     progress.update("Checking the data", 0, 1)
-    findings = [finding for finding in audit.check(items, store.root) if finding.count]
+    return [finding for finding in audit.check(context.items, context.store.root) if finding.count]
+
+
+def write_cases(
+    context: RunContext, dataset_notes: Sequence[str], findings: Sequence[audit.Finding], progress: Progress
+) -> None:
+    """Writes the cases of a run: `cases/<case key>/cases.parquet`.
+
+    Args:
+        context: The run.
+        dataset_notes: What its reader says of the dataset.
+        findings: What `check_data` found.
+        progress: Receives the number of items whose cases are made.
+
+    Raises:
+        InvalidInput: no case can be made of any item.
+    """
+    items, case_entry = context.items, context.case_entry
     dropped: Counter[str] = Counter()
     n_cases = 0
-
-    def tables(made: Iterator[case_workers.Chunk]) -> Iterator[pa.Table]:
-        nonlocal n_cases
+    with (
+        contextlib.closing(case_workers.chunks(items, context.probe, context.run, context.request.workers)) as chunks,
+        case_entry.writer("cases") as writer,
+    ):
         for start in range(0, len(items), case_workers.CHUNK_ITEMS):
             progress.update("Making edits", start, len(items))
-            batch, lost = next(made)
-            dropped.update(lost)
+            batch, dropped_of_chunk = next(chunks)
+            dropped.update(dropped_of_chunk)
             numbers = pa.array(np.arange(n_cases, n_cases + len(batch)))
-            yield pa.Table.from_arrays([numbers, *batch.columns], schema=SCHEMA)
+            writer.write(pa.Table.from_arrays([numbers, *batch.columns], schema=SCHEMA))
             n_cases += len(batch)
         if not n_cases:
-            why = "; ".join(f"{reason}: {count}" for reason, count in dropped.items()) or "no caption can be edited"
-            raise InvalidInput(
-                f"Probe '{run.probe}' makes no case from dataset '{run.dataset}' ({why}). "
-                f"Choose other options, or data that suits it, such as '{probe.dataset}'."
-            )
-
-    with contextlib.closing(case_workers.chunks(items, probe, run, workers)) as made:
-        written = entry.write("cases", tables(made))
-    facts = {"key": run.case_key, "n_items": len(items), "n_cases": n_cases, "dropped": dropped}
+            raise _no_case(context, dropped)
+    facts = {"key": context.run.case_key, "n_items": len(items), "n_cases": n_cases, "dropped": dropped}
     facts["findings"] = [asdict(finding) for finding in findings if finding.name != audit.NOT_ENGLISH]
-    facts["notes"] = [*getattr(dataset, "notes", ()), *_language_notes(findings)]
-    entry.finish({}, facts, [written])
-    return entry
+    facts["notes"] = [*dataset_notes, *_language_notes(findings)]
+    case_entry.finish({}, facts, [writer.line])
+
+
+def _no_case(context: RunContext, dropped: Counter[str]) -> InvalidInput:
+    run = context.run
+    reasons = "; ".join(f"{reason}: {count}" for reason, count in dropped.items()) or "no caption can be edited"
+    return InvalidInput(
+        f"Probe '{run.probe}' makes no case from dataset '{run.dataset}' ({reasons}). "
+        f"Choose other options, or data that suits it, such as '{context.probe.dataset}'."
+    )
 
 
 def _language_notes(findings: Sequence[audit.Finding]) -> list[str]:
@@ -76,25 +87,25 @@ def _language_notes(findings: Sequence[audit.Finding]) -> list[str]:
     ]
 
 
-def parts(cases: Entry, size: int) -> list[tuple[int, int]]:
-    """Where to cut the questions: first case and the one after the last of each part.
+def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
+    """Where to cut the cases: the number of the first case and the end of each part.
 
     A part has at least `size` cases, but for the last one, and ends where an item ends.
     """
-    counts = np.zeros(cases.manifest()["n_items"], dtype=np.int64)
-    for block in cases.blocks("cases", ["item_code"]):
+    counts = np.zeros(case_entry.manifest()["n_items"], dtype=np.int64)
+    for block in case_entry.blocks("cases", ["item_code"]):
         counts += np.bincount(block["item_code"].to_numpy(), minlength=len(counts))
     ends = np.cumsum(counts)
-    found, first = [], 0
-    while first < ends[-1]:
-        last = int(ends[min(np.searchsorted(ends, first + size), len(ends) - 1)])
-        found.append((first, last))
-        first = last
-    return found
+    ranges, start = [], 0
+    while start < ends[-1]:
+        stop = int(ends[min(np.searchsorted(ends, start + size), len(ends) - 1)])
+        ranges.append((start, stop))
+        start = stop
+    return ranges
 
 
-def _pictures(cases: Entry) -> set[str]:
-    found: set[str] = set()
-    for block in cases.blocks("cases", ["images"]):
-        found.update(pa.compute.unique(block["images"].combine_chunks().flatten()).to_pylist())
-    return found
+def _picture_names(case_entry: Entry) -> set[str]:
+    names: set[str] = set()
+    for block in case_entry.blocks("cases", ["images"]):
+        names.update(block["images"].combine_chunks().flatten().unique().to_pylist())
+    return names

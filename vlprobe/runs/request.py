@@ -1,4 +1,4 @@
-"""What a person asks to be run, and what is told of its progress."""
+"""What a run is requested with, and what receives its progress."""
 
 import os
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asks for: names and options, nothing loaded yet."""
+    """Models to run a probe with: names and options, nothing loaded yet."""
 
     models: tuple[str, ...]
     dataset: str  # "": the probe's demo data
@@ -27,7 +27,7 @@ class Request:
 
 
 class Progress:
-    """Told how far a run is; the command line and jobs override `update`, which may raise to stop."""
+    """Receives the progress of a run; the command line and jobs override `update`, which may raise to cancel."""
 
     def update(self, label: str, done: float, total: float) -> None:
-        """`label` says what is being done; `done` of `total` cases or items."""
+        """Reports that `done` of `total` cases or items of the stage `label` are finished."""

@@ -1,0 +1,40 @@
+"""What one model's run consists of, handed to every stage of it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from vlprobe.runs.request import Request
+from vlprobe.storage.store import Entry, Store
+from vlprobe.types import Item, Probe, Run
+
+
+@dataclass(frozen=True, eq=False)
+class RunContext:
+    """A pinned run with its items, its probe and the store that its cases and scores are kept in."""
+
+    run: Run
+    items: Sequence[Item]  # of the dataset, at most `run.limit` of them
+    probe: Probe
+    request: Request
+    store: Store
+
+    @property
+    def case_entry(self) -> Entry:
+        """The stored cases, shared by all models."""
+        return self.store.cases(self.run.case_key)
+
+    @property
+    def run_entry(self) -> Entry:
+        """The stored scores, estimates and sums of this model."""
+        return self.store.run(self.run.key)
+
+    @property
+    def label(self) -> str:
+        """What progress on the cases is labelled with."""
+        return f"{self.run.model} on {self.run.dataset}"
+
+    def read_cases(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns of all cases, a block of rows at a time."""
+        return self.case_entry.blocks("cases", columns)

@@ -1,0 +1,88 @@
+"""The settings of a run, whatever the probe: type, default, allowed values and help of each."""
+
+from vlprobe.models import frozen
+from vlprobe.runs.request import Request
+from vlprobe.types.options import Option
+
+EXECUTORS = ("local", "ray")
+MIN_MEMORY = 256  # MiB: what a run holds in memory however little it is allowed
+
+SETTINGS = (
+    Option(
+        name="limit",
+        default=Request.limit,
+        label="Only the first pictures, 0: all",
+        help="So many items of the dataset, from its beginning.",
+        minimum=0,
+    ),
+    Option(
+        name="seed",
+        default=Request.seed,
+        label="Seed",
+        help="Of every draw: the same seed makes the same questions.",
+    ),
+    Option(
+        name="device",
+        default=Request.device,
+        label="Device",
+        help="auto takes cuda, then mps, then cpu.",
+        choices=("auto", "cpu", "cuda", "mps"),
+        pattern="cuda:[0-9]{1,3}",
+        expected="auto, cpu, cuda, cuda:N or mps",
+    ),
+    Option(
+        name="precision",
+        default=Request.precision,
+        label="Precision",
+        help="Of the model's arithmetic; another one is another model to all results.",
+        choices=frozen.PRECISIONS,
+    ),
+    Option(
+        name="batch_size",
+        default=Request.batch_size,
+        label="Batch size",
+        help="Pictures or texts that a model embeds at once: changes the speed, and the memory of the device.",
+        minimum=1,
+        maximum=65_536,
+    ),
+    Option(
+        name="workers",
+        default=Request.workers,
+        label="Workers",
+        help="Threads that open pictures, processes that edit captions.",
+        minimum=1,
+        maximum=1024,
+    ),
+    Option(
+        name="memory",
+        default=Request.memory,
+        label="Memory in MiB",
+        help="What a run may take beside the model's weights.",
+        minimum=MIN_MEMORY,
+    ),
+    Option(
+        name="keep_embeddings",
+        default=Request.keep_embeddings,
+        label="Keep embeddings",
+        help="Later runs over the same pictures and texts are then faster.",
+    ),
+    Option(
+        name="examine",
+        default=Request.examine,
+        label="Examine the models",
+        help="Puts each model to the checks that a healthy model passes, once for each dataset.",
+    ),
+    Option(
+        name="executor",
+        default=Request.executor,
+        label="Runs on",
+        help="local: this machine; ray: the machines of a Ray cluster.",
+        choices=EXECUTORS,
+    ),
+    Option(
+        name="ray_address",
+        default=Request.ray_address,
+        label="Address of the Ray cluster",
+        help="HOST:PORT, or auto; empty: a cluster of this machine alone.",
+    ),
+)
