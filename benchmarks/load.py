@@ -131,13 +131,15 @@ def questions(store: Store) -> list[tuple[str, str, Counts]]:
         first = next(iter(views.runs.kinds(asked.probe)))
         if first in ("paraphrase", "ranking"):
             continue
-        for model, run in views.runs.runs_of(store, asked.case_key).set_index("model")["key"].items():
-            table = pq.read_table(store.files([run], "scores")[0], columns=["kind", "subtype", "margin"]).to_pandas()
+        for run in views.runs.question_set(store, asked.case_key).runs:
+            table = pq.read_table(
+                store.files([run.key], "scores")[0], columns=["kind", "subtype", "margin"]
+            ).to_pandas()
             table = table[table["kind"] == first]
             counts = {"": counted(table["margin"])}
             counts |= {name: counted(margin) for name, margin in table.groupby("subtype")["margin"] if name}
             if len(table):
-                found.append((asked.case_key, model, counts))
+                found.append((asked.case_key, run.model, counts))
     return found
 
 

@@ -136,8 +136,9 @@ def tables(root: Path, key: str) -> None:
     from vlprobe.views.filter import Filter
 
     store = Store(root)
+    question_set = views.runs.question_set(store, key)
     color = Filter("made-up:3", "flip", "color")
-    shown = views.cases.failures(store, key, color, 2, 24)[0]["case"].tolist()
+    shown = views.cases.failures(store, question_set, color, 2, 24)[0]["case"].tolist()
     keys = [manifest["key"] for manifest in store.runs()]
 
     def aggregate() -> None:
@@ -149,16 +150,16 @@ def tables(root: Path, key: str) -> None:
 
     pages = itertools.count(1, 50)
     tasks = {
-        "a new page": lambda: views.cases.failures(store, key, color, next(pages), 24),
-        "page again": lambda: views.cases.failures(store, key, color, 1, 24),
-        "page, any flip": lambda: views.cases.failures(store, key, Filter("made-up:4"), 1, 24),
-        "page, words": lambda: views.cases.failures(store, key, replace(color, contains="dog"), 1, 24),
-        "outcomes": lambda: views.cases.outcomes(store, key, color),
+        "a new page": lambda: views.cases.failures(store, question_set, color, next(pages), 24),
+        "page again": lambda: views.cases.failures(store, question_set, color, 1, 24),
+        "page, any flip": lambda: views.cases.failures(store, question_set, Filter("made-up:4"), 1, 24),
+        "page, words": lambda: views.cases.failures(store, question_set, replace(color, contains="dog"), 1, 24),
+        "outcomes": lambda: views.cases.outcomes(store, question_set, color),
         "aggregate": aggregate,
-        "estimates": lambda: views.estimates.estimates(store, key),
-        "estimates by subtype": lambda: views.estimates.estimates(store, key, "subtype"),
-        "answers": lambda: views.cases.answers(store, key, shown),
-        "choices": lambda: views.estimates.choices(store, key),
+        "estimates": lambda: views.estimates.estimates(store, question_set),
+        "estimates by subtype": lambda: views.estimates.estimates(store, question_set, "subtype"),
+        "answers": lambda: views.cases.answers(store, question_set, shown),
+        "choices": lambda: views.estimates.choices(store, question_set),
         "runs": lambda: views.runs.question_sets(store),
     }
     print(f"{'':22}{'first ms':>10}{'median ms':>11}{'goal':>7}")

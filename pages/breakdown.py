@@ -9,7 +9,7 @@ from vlprobe.render import charts, words
 frame.enter()
 st.title("Breakdown")
 st.markdown("One number for a model hides where it comes from. Here it is taken apart.")
-asked = state.questions()
+asked = state.pick_question_set()
 columns = st.columns(2)
 with columns[0]:
     metric = frame.metric(asked)
@@ -31,5 +31,5 @@ state.quiet(
 tables.slices(table, metric, unit, names, asked.models, asked.looks, "Part")
 state.quiet("n = 0 and a dash: no case of this slice, so nothing is known. A tie counts as wrong.")
 frame.notes(asked)
-tables.about(state.view(views.runs.facts, asked.key))
+tables.about(state.view(views.runs.facts, asked.question_set))
 frame.download(table, "breakdown")

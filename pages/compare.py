@@ -11,12 +11,12 @@ st.markdown(
     "Models that answered the same questions, side by side: each against a baseline, picture by picture, with how far "
     "apart they are and whether that may be chance."
 )
-asked = state.questions()
+asked = state.pick_question_set()
 models = compare.compared(asked)
 with st.container(horizontal=True):
     unit = frame.unit(asked)
     averaging = frame.averaging(asked)
-table = state.view(views.compare.compare, asked.key, models, averaging, unit)
+table = state.view(views.compare.compare, asked.question_set, models, averaging, unit)
 compare.in_words(asked, table, unit)
 
 st.header("The numbers")
@@ -26,5 +26,5 @@ st.header("Case by case")
 chosen = compare.margins(asked, models)
 cards.cards(asked, chosen)
 frame.notes(asked)
-tables.about(state.view(views.runs.facts, asked.key))
+tables.about(state.view(views.runs.facts, asked.question_set))
 frame.download(table, "compare")

@@ -9,7 +9,7 @@ from vlprobe.render import words
 frame.enter()
 st.title("Overview")
 frame.first_start()
-asked = state.questions()
+asked = state.pick_question_set()
 frame.sentence(asked)
 with st.container(horizontal=True):
     unit = frame.unit(asked)
@@ -17,10 +17,10 @@ with st.container(horizontal=True):
 tradeoff.headline_figure(asked, averaging, unit)
 
 st.header("The numbers")
-table = state.view(views.estimates.estimates, asked.key, "all", averaging, unit)
+table = state.view(views.estimates.estimates, asked.question_set, "all", averaging, unit)
 leaders, chances = (
-    state.view(views.leaders.leaders, asked.key, averaging, unit),
-    state.view(views.papers.chances, asked.key),
+    state.view(views.leaders.leaders, asked.question_set, averaging, unit),
+    state.view(views.papers.chances, asked.question_set),
 )
 tables.headline(table, asked.metrics, unit, asked.models, asked.looks, chances, leaders)
 state.quiet(
@@ -28,7 +28,7 @@ state.quiet(
     f"rests on. {words.AGREED} Tied: cases in which right and wrong score the same; rates count them as wrong."
 )
 frame.notes(asked)
-tables.about(state.view(views.runs.facts, asked.key))
+tables.about(state.view(views.runs.facts, asked.question_set))
 with st.container(horizontal=True):
     frame.download(table, "overview")
     export.report_button(asked)

@@ -20,5 +20,5 @@ st.markdown(
 )
 figures.deviations(asked, frame.unit(asked))
 frame.notes(asked)
-tables.about(state.view(views.runs.facts, asked.key))
-frame.download(state.view(views.papers.remade, asked.key, table.number), "pairs")
+tables.about(state.view(views.runs.facts, asked.question_set))
+frame.download(state.view(views.papers.remade, asked.question_set, table.number), "pairs")

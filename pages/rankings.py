@@ -22,5 +22,5 @@ state.quiet(
 st.header("How deep do the rankings agree")
 figures.depths(asked)
 frame.notes(asked)
-tables.about(state.view(views.runs.facts, asked.key))
-frame.download(state.view(views.papers.remade, asked.key, table.number), "rankings")
+tables.about(state.view(views.runs.facts, asked.question_set))
+frame.download(state.view(views.papers.remade, asked.question_set, table.number), "rankings")

@@ -24,5 +24,5 @@ with right:
     st.header("Simple and advanced rewordings")
     tradeoff.wordings(asked, averaging, unit, printed)
 frame.notes(asked)
-tables.about(state.view(views.runs.facts, asked.key))
-frame.download(state.view(views.tradeoff.trade_off_by_type, asked.key, up, averaging, unit), "tradeoff")
+tables.about(state.view(views.runs.facts, asked.question_set))
+frame.download(state.view(views.tradeoff.trade_off_by_type, asked.question_set, up, averaging, unit), "tradeoff")

@@ -136,7 +136,10 @@ def test_the_worst_cases_are_the_same_and_their_pictures_are_found(old, key):
     case_key = stored_run(key)["case_key"]
     kind = next(iter(views.runs.kinds(stored_run(key)["probe"])))
     table, total = views.cases.failures(
-        old, case_key, views.filter.Filter(stored_run(key)["model"], kind, outcome="all"), size=1000
+        old,
+        views.runs.question_set(old, case_key),
+        views.filter.Filter(stored_run(key)["model"], kind, outcome="all"),
+        size=1000,
     )
     assert total == len(table) >= len(rows)
     for names in table["images"]:
@@ -151,7 +154,7 @@ def test_saved_views_are_there_and_name_question_sets_and_models_that_are_there(
         if "set" in query:
             table, total = views.cases.failures(
                 old,
-                query["set"][0],
+                views.runs.question_set(old, query["set"][0]),
                 views.filter.Filter(query["model"][0], query["kind"][0], outcome="all", sort="best"),
             )
             assert total and table["margin"].is_monotonic_decreasing
@@ -165,12 +168,16 @@ def test_tags_and_notes_are_on_the_cases_that_they_were_written_on(old):
         assert [(one.case, one.id, list(one.tags), one.note) for one in found.current] == [
             (one["case"], one["id"], one["tags"], one["note"]) for one in stored
         ]
-        assert views.cases.questions(old, case_key, [one.case for one in found.current])["id"].tolist() == [
-            one["id"] for one in stored
-        ]
-        model = views.runs.runs_of(old, case_key)["model"].iloc[0]
+        assert views.cases.questions(old, views.runs.question_set(old, case_key), [one.case for one in found.current])[
+            "id"
+        ].tolist() == [one["id"] for one in stored]
+        model = views.runs.question_set(old, case_key).models[0]
         tagged = views.filter.Filter(model, kind="", outcome="all", tagged="größe")
-        assert views.cases.failures(old, case_key, tagged)[1] == sum("größe" in one["tags"] for one in stored) == 1
+        assert (
+            views.cases.failures(old, views.runs.question_set(old, case_key), tagged)[1]
+            == sum("größe" in one["tags"] for one in stored)
+            == 1
+        )
 
 
 def test_a_later_run_takes_the_kept_embeddings_and_encodes_no_picture_again(old, monkeypatch):
@@ -255,7 +262,9 @@ def test_a_page_shows_an_old_question_set_by_a_saved_view(old, monkeypatch, page
     if page == "failures":
         opened = [button.key for button in app.button if button.label == "Details"]
         table, _ = views.cases.failures(
-            old, query["set"][0], views.filter.Filter(query["model"][0], outcome="all", sort="best")
+            old,
+            views.runs.question_set(old, query["set"][0]),
+            views.filter.Filter(query["model"][0], outcome="all", sort="best"),
         )
         assert opened == [f"open_{case}" for case in table["case"]][: len(opened)] != []
         assert len(app.get("image")) >= len(opened)

@@ -125,9 +125,13 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, folder: Path, 
     store = Store(folder / "cache")
     asked = views.runs.question_sets(store).iloc[0]
     both = views.filter.Filter("demo:sigmoid", "flip", outcome="all", other="demo:softmax", within=corners)
-    assert inside == views.cases.outcomes(store, asked["case_key"], both)["all"]
+    assert inside == views.cases.outcomes(store, views.runs.question_set(store, asked["case_key"]), both)["all"]
     assert (
-        0 < inside < views.cases.outcomes(store, asked["case_key"], views.filter.Filter("demo:sigmoid", "flip"))["all"]
+        0
+        < inside
+        < views.cases.outcomes(
+            store, views.runs.question_set(store, asked["case_key"]), views.filter.Filter("demo:sigmoid", "flip")
+        )["all"]
     )
     assert page.locator(".st-key-cards .vp-card").count() > 0
 
@@ -153,7 +157,11 @@ def test_the_cases_that_are_shown_are_downloaded(page, url: str, folder: Path, r
     store = Store(folder / "cache")
     asked = views.runs.question_sets(store).iloc[0]
     chosen = views.filter.Filter("demo:weak", "flip", subtype="number")
-    assert len(rows) == views.cases.outcomes(store, asked["case_key"], chosen)["fooled"] > 0
+    assert (
+        len(rows)
+        == views.cases.outcomes(store, views.runs.question_set(store, asked["case_key"]), chosen)["fooled"]
+        > 0
+    )
     assert {row["subtype"] for row in rows} == {"number"}
 
 
@@ -245,7 +253,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         writer.writerows({**row, "caption": NASTY} for row in rows[:3])
     execute(Request(("control:constant", "control:random"), f"csv:{path}", "lgip"), there := Store(folder / "cache"))
     key = views.runs.question_sets(there)["case_key"].iloc[0]
-    made = {"report": report.report(there, key), "case": case.case_page(there, key, "control:random", 0)}
+    asked = views.runs.question_set(there, key)
+    made = {"report": report.report(there, asked), "case": case.case_page(there, asked, "control:random", 0)}
     # What a mistake of ours would let through, the page itself forbids.
     made["spoilt"] = made["case"].replace("</main>", f"{NASTY}</main>")
     for name, text in made.items():

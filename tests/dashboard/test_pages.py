@@ -122,7 +122,9 @@ def test_the_overview_shows_the_numbers_of_the_views(shown, filled: Store, avera
     at = shown(filled, "overview", average=average, unit=unit)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     text = words(at)
-    for row in views.estimates.estimates(filled, key, "all", average, unit).itertuples():
+    for row in views.estimates.estimates(
+        filled, views.runs.question_set(filled, key), "all", average, unit
+    ).itertuples():
         own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
         assert numbers.number(row.value, own) + numbers.interval(row.low, row.high, own) + f"n = {row.n_items}" in text
 
@@ -146,7 +148,9 @@ def test_a_link_reopens_exactly_that_view(shown, filled: Store):
     at = shown(filled, "failures", **query)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     chosen = views.filter.Filter(RANDOM, "combined", "color", outcome="all", sort="best")
-    expected, total = views.cases.failures(filled, key, chosen, 2, dashboard_cards.SIZE)
+    expected, total = views.cases.failures(
+        filled, views.runs.question_set(filled, key), chosen, 2, dashboard_cards.SIZE
+    )
     assert total > dashboard_cards.SIZE
     assert [button.key for button in at.button if button.label == "Details"] == [f"open_{n}" for n in expected["case"]]
     text = words(at)
@@ -193,7 +197,7 @@ def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(shown, fill
 def test_the_outcome_counts_are_those_of_the_view(shown, filled: Store):
     at = shown(filled, "failures", model=RANDOM)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    counts = views.cases.outcomes(filled, key, views.filter.Filter(RANDOM))
+    counts = views.cases.outcomes(filled, views.runs.question_set(filled, key), views.filter.Filter(RANDOM))
     options = at.get_by_key("outcome").options if hasattr(at, "get_by_key") else []
     assert [f"{name.capitalize()} {count:,}" for name, count in counts.items()] == list(options)
     assert f"**{counts['fooled']}** times of **{counts['all']}**" in at.markdown[-1].value
@@ -201,7 +205,7 @@ def test_the_outcome_counts_are_those_of_the_view(shown, filled: Store):
 
 def test_details_open_from_the_url_and_name_the_command(shown, filled: Store):
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    first = views.cases.failures(filled, key, views.filter.Filter(RANDOM))[0].iloc[1]
+    first = views.cases.failures(filled, views.runs.question_set(filled, key), views.filter.Filter(RANDOM))[0].iloc[1]
     at = shown(filled, "failures", model=RANDOM, case=first["id"])
     assert first["rule"] in words(at)
     commands = [code.value for code in at.code if code.value.startswith("vlprobe failures")]
@@ -230,7 +234,9 @@ def test_a_missing_picture_is_a_line_and_not_an_error(shown, tmp_path: Path):
 def test_the_breakdown_shows_the_numbers_of_the_views(shown, filled: Store, by: str, averaging: str):
     at = shown(filled, "breakdown", metric="positive_rate", by=by, average=averaging)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    table = views.estimates.estimates(filled, key, by, averaging).query("metric == 'positive_rate'")
+    table = views.estimates.estimates(filled, views.runs.question_set(filled, key), by, averaging).query(
+        "metric == 'positive_rate'"
+    )
     assert len(table)
     text = words(at)
     for row in table.itertuples():
@@ -348,7 +354,7 @@ def test_a_verdict_is_a_word_and_not_a_colour_alone(kind: str, margin: float, wo
 def test_what_was_left_out_stands_beside_the_numbers(shown, filled: Store):
     at = shown(filled, "overview")
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    dropped = views.runs.facts(filled, key)["dropped"]
+    dropped = views.runs.facts(filled, views.runs.question_set(filled, key))["dropped"]
     assert dropped
     text = words(at)
     for reason, count in dropped.items():

@@ -49,7 +49,7 @@ def shown_cases(at: AppTest) -> list[str]:
 
 
 def expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[str]:  # noqa: F811
-    table, _ = views.cases.failures(store, key, chosen, 1, cards.SIZE)
+    table, _ = views.cases.failures(store, views.runs.question_set(store, key), chosen, 1, cards.SIZE)
     return [f"open_{case}" for case in table["case"]]
 
 
@@ -78,7 +78,7 @@ def test_the_table_has_the_numbers_of_the_view(shown, filled: Store, key: str): 
     at = shown(average=average, unit=unit)
     assert not at.error
     text = words(at)
-    for row in views.compare.compare(filled, key, MODELS, average, unit).itertuples():
+    for row in views.compare.compare(filled, views.runs.question_set(filled, key), MODELS, average, unit).itertuples():
         own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
         size = f"{charts.compare.signed(row.difference, own)} ({charts.compare.between(row.low, row.high, own)})"
         told = f"{numbers.number(row.value, own)} {compare.WORDS[row.verdict]}{size}"
@@ -136,7 +136,7 @@ def test_a_model_keeps_its_mark_when_another_is_stored_and_in_a_copy_that_cannot
     filled: Store,  # noqa: F811
     key: str,  # noqa: F811
 ):
-    run = views.runs.runs_of(filled, key).set_index("model")["key"][MODELS[0]]
+    run = views.runs.question_set(filled, key).run(MODELS[0]).key
     fewer = Store(shutil.copytree(filled.root, tmp_path / "cache"))
     shutil.rmtree(fewer.root / "runs" / run)
     marked = r'color:(#\w+)">(.)</span> (dealt:<wbr>2|control:<wbr>random)'
@@ -193,9 +193,9 @@ def test_corners_are_read_from_a_url_or_not_at_all(text: str, count: int):
 
 def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
     at = shown()
-    counts = views.compare.who_is_fooled(filled, key, *MODELS[:2], "flip").counts
+    counts = views.compare.paired_outcomes(filled, views.runs.question_set(filled, key), *MODELS[:2], "flip").counts
     traces = {trace["name"]: trace["x"] for trace in figure(at)["data"]}
-    points, total = views.compare.scatter(filled, key, *MODELS[:2], "flip")
+    points, total = views.compare.scatter(filled, views.runs.question_set(filled, key), *MODELS[:2], "flip")
     assert list(traces) == ["both held", "both fooled", f"only {MODELS[0]} fooled", f"only {MODELS[1]} fooled"]
     sentence = next(text.value for text in at.markdown if "cases fool only" in text.value)
     assert f"**{counts['only_first']}** cases fool only" in sentence
@@ -207,7 +207,7 @@ def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, ke
 
 
 def test_only_a_share_of_many_cases_is_drawn_and_it_says_so(shown, monkeypatch):
-    monkeypatch.setattr(views.compare, "scatter", partial(views.compare.scatter, most=20))
+    monkeypatch.setattr(views.compare, "scatter", partial(views.compare.scatter, limit=20))
     at = shown(kind="combined")
     assert "Drawn: 20 of" in words(at)
 
@@ -216,8 +216,10 @@ def test_a_marked_box_fills_the_gallery_with_every_case_inside(shown, filled: St
     at = mark(shown(), box=[{"xref": "x", "yref": "y", "x": [-0.1, 0.3], "y": [-0.1, 0.05]}])
     assert at.query_params["area"] == IN_URL
     chosen = views.filter.Filter(MODELS[0], "flip", outcome="all", sort="difference", other=MODELS[1], within=AREA)
-    counts = views.compare.buckets(filled, key, chosen)
-    assert 0 < counts["all"] < views.compare.scatter(filled, key, *MODELS[:2], "flip")[1]
+    counts = views.compare.buckets(filled, views.runs.question_set(filled, key), chosen)
+    assert (
+        0 < counts["all"] < views.compare.scatter(filled, views.runs.question_set(filled, key), *MODELS[:2], "flip")[1]
+    )
     assert f"{counts['all']} of" in words(at)
     assert shown_cases(at) == expected_cases(filled, key, chosen)
     assert figure(at)["layout"]["shapes"][0]["path"].startswith("M -0.1,-0.1 L 0.3,-0.1")
@@ -327,7 +329,7 @@ def test_a_printed_p_is_never_on_the_other_side_of_the_level_of_significance(p: 
 )
 def test_who_is_fooled_more_often_is_told_against_the_other_model(only_first: int, only_second: int, p: float, told):
     counts = {"both_fooled": 1, "only_first": only_first, "only_second": only_second, "both_held": 80}
-    sentence = dashboard_compare._fooled(views.compare.Outcomes(counts, 0, 0, 0, p, True), "m_one", "two")
+    sentence = dashboard_compare._fooled(views.compare.PairedOutcomes(counts, 0, 0, 0, p, True), "m_one", "two")
     assert told in sentence
     assert "than by chance" not in sentence
 

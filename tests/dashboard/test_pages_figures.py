@@ -92,7 +92,9 @@ def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_off
 
 
 def test_the_deviation_of_one_subset_names_its_group_scores(shown, every_probe, key):
-    table = views.estimates.estimates(every_probe, key["eqben"], "subtype").query("metric == 'group_score'")
+    table = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key["eqben"]), "subtype").query(
+        "metric == 'group_score'"
+    )
     own = table[table["model"] == RANDOM].iloc[0]
     at = shown("pairs", set=key["eqben"], subset=own["slice"])
     assert f"{RANDOM} {100 * own['value']:.1f} %" in bodies(at)

@@ -54,7 +54,7 @@ def test_the_overview_has_every_number_that_is_known_and_names_what_is_not(shown
     at = shown("overview", set=key[probe])
     text = words(at)
     known = views.runs.metrics(probe)
-    table = views.estimates.estimates(every_probe, key[probe])
+    table = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key[probe]))
     for row in table.dropna(subset=["value"]).itertuples():
         unit = numbers.unit_of(known[row.metric], "cosine")
         assert (
@@ -78,9 +78,11 @@ def test_a_paper_s_table_has_the_runs_and_the_printed_rows(shown, every_probe, k
     at = shown(page)
     assert not at.error
     assert at.selectbox(key="set").value == key[PROBES[page]]
-    table = views.papers.TABLES[PROBES[page]][0]
+    table = views.paper_tables.TABLES[PROBES[page]][0]
     text = words(at)
-    for cell in views.papers.remade(every_probe, key[PROBES[page]], table.number).itertuples():
+    for cell in views.papers.remade(
+        every_probe, views.runs.question_set(every_probe, key[PROBES[page]]), table.number
+    ).itertuples():
         if not math.isnan(cell.value):
             assert numbers.number(cell.value, "rate").removesuffix(" %") in text
         assert html.unescape(cell.model) in text
@@ -112,11 +114,15 @@ def test_one_press_asks_the_demo_models_this_probe_s_questions(monkeypatch, stor
 @pytest.mark.parametrize(("probe", "kind"), KINDS)
 def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(shown, every_probe, key, probe: str, kind: str):
     chosen = views.filter.Filter(RANDOM, kind, outcome="all")
-    expected, _ = views.cases.failures(every_probe, key[probe], chosen, 1, cards.SIZE)
+    expected, _ = views.cases.failures(
+        every_probe, views.runs.question_set(every_probe, key[probe]), chosen, 1, cards.SIZE
+    )
     asked = {"set": key[probe], "kind": kind, "model": RANDOM, "outcome": "all"}
     at = shown("failures", **asked, case=expected["id"].iloc[0])
     assert not at.error
-    there = dict.fromkeys(views.estimates.choices(every_probe, key[probe])["kind"])
+    there = dict.fromkeys(
+        views.estimates.choices(every_probe, views.runs.question_set(every_probe, key[probe]))["kind"]
+    )
     assert at.selectbox(key="kind").label == "Kind of question"
     assert set(at.selectbox(key="kind").options) == {registry.load_probe(probe).kinds[kind] for kind in there}
     assert [b.key for b in at.button if b.label == "Details"] == [f"open_{number}" for number in expected["case"]]
@@ -134,7 +140,9 @@ def test_ties_and_what_is_unknown_have_cards_too(shown, key, probe: str, kind: s
 def test_a_pair_shows_its_matrix_and_which_comparisons_hold(shown, every_probe, key):
     at = shown("failures", set=key["eqben"], kind="pair", model=RANDOM, outcome="all", sort="dataset")
     found, _ = views.cases.failures(
-        every_probe, key["eqben"], views.filter.Filter(RANDOM, "pair", outcome="all", sort="dataset")
+        every_probe,
+        views.runs.question_set(every_probe, key["eqben"]),
+        views.filter.Filter(RANDOM, "pair", outcome="all", sort="dataset"),
     )
     tables = re.findall(r'<table class="vp-scores vp-matrix">.*?</table>', bodies(at))
     assert len(tables) == len(found)
@@ -148,8 +156,14 @@ def test_a_pair_shows_its_matrix_and_which_comparisons_hold(shown, every_probe, 
 def test_a_search_shows_the_rank_and_what_came_first(shown, every_probe, key):
     for kind in ("i2t", "t2i"):
         at = shown("failures", set=key["rococo"], kind=kind, model=RANDOM, outcome="all")
-        found, _ = views.cases.failures(every_probe, key["rococo"], views.filter.Filter(RANDOM, kind, outcome="all"))
-        said = views.cases.answers(every_probe, key["rococo"], found["case"].tolist()).query("model == @RANDOM")
+        found, _ = views.cases.failures(
+            every_probe,
+            views.runs.question_set(every_probe, key["rococo"]),
+            views.filter.Filter(RANDOM, kind, outcome="all"),
+        )
+        said = views.cases.answers(
+            every_probe, views.runs.question_set(every_probe, key["rococo"]), found["case"].tolist()
+        ).query("model == @RANDOM")
         text = words(at)
         assert text.count("Ranked 1st, should not win") == said["top_altered"].sum() > 0
         for answer in said.itertuples():
@@ -160,8 +174,14 @@ def test_a_search_shows_the_rank_and_what_came_first(shown, every_probe, key):
 
 def test_triplets_show_three_cosines(shown, every_probe, key):
     at = shown("failures", set=key["visla"], kind="t2t", model=RANDOM, outcome="all")
-    found, _ = views.cases.failures(every_probe, key["visla"], views.filter.Filter(RANDOM, "t2t", outcome="all"))
-    said = views.cases.answers(every_probe, key["visla"], found["case"].tolist()).query("model == @RANDOM")
+    found, _ = views.cases.failures(
+        every_probe,
+        views.runs.question_set(every_probe, key["visla"]),
+        views.filter.Filter(RANDOM, "t2t", outcome="all"),
+    )
+    said = views.cases.answers(
+        every_probe, views.runs.question_set(every_probe, key["visla"]), found["case"].tolist()
+    ).query("model == @RANDOM")
     text = words(at)
     for answer in said.itertuples():
         one, two, three = answer.text_scores

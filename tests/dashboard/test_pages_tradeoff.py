@@ -10,6 +10,7 @@ from vlprobe import views
 from vlprobe.dashboard import tradeoff
 from vlprobe.dashboard.state import Questions
 from vlprobe.storage.store import Store
+from vlprobe.views.runs import QuestionSet
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def test_every_part_is_there_and_nothing_breaks(shown, key, given):
 
 
 def test_a_panel_s_links_lead_to_the_failures_of_that_type():
-    asked = Questions("k", "lgip", ("a", "b"), {})
+    asked = Questions(QuestionSet("k", "lgip", ()), ("a", "b"), {})
     assert tradeoff._failures(asked, "a", "") == {"set": "k", "model": "a"}
     assert tradeoff._failures(asked, "a", "color") == {"set": "k", "model": "a", "type": "color"}
     assert tradeoff._failures(asked, "b", "combined") == {"set": "k", "model": "b", "kind": "combined"}
@@ -40,7 +41,7 @@ def test_a_panel_s_links_lead_to_the_failures_of_that_type():
 def test_a_click_opens_the_failures_of_the_model_and_a_printed_mark_opens_nothing(monkeypatch):
     opened = []
     monkeypatch.setattr(tradeoff.st, "switch_page", lambda page, query_params: opened.append((page, query_params)))
-    asked = Questions("k", "lgip", ("a", "b"), {})
+    asked = Questions(QuestionSet("k", "lgip", ()), ("a", "b"), {})
     tradeoff._opens([], asked)
     tradeoff._opens([{"curve_number": 0, "x": 1.0}], asked)
     assert not opened

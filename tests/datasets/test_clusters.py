@@ -53,10 +53,12 @@ def test_a_column_of_that_name_is_a_tag_like_any_other(tmp_path: Path, store: St
         for name in (column, "weather")
     )
     assert named["n_units"] == plain["n_units"] == 6
-    assert f"tag:{column}" in views.estimates.slices(store, named["case_key"])
+    assert f"tag:{column}" in views.estimates.slices(store, views.runs.question_set(store, named["case_key"]))
     for by in ("all", "subtype", "tag:{}"):
         own, other = (
-            views.estimates.estimates(store, manifest["case_key"], by.format(name))[["metric", "slice", *INTERVAL]]
+            views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"]), by.format(name))[
+                ["metric", "slice", *INTERVAL]
+            ]
             for manifest, name in ((named, column), (plain, "weather"))
         )
         pd.testing.assert_frame_equal(own, other)
@@ -92,7 +94,10 @@ def foils(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, st
 
 def test_the_same_answers_have_the_same_interval_in_pairs_and_in_triplets(foils):
     store, keys = foils
-    found = {probe: views.estimates.estimates(store, key).set_index(["model", "metric"]) for probe, key in keys.items()}
+    found = {
+        probe: views.estimates.estimates(store, views.runs.question_set(store, key)).set_index(["model", "metric"])
+        for probe, key in keys.items()
+    }
     pairs = found["eqben"].loc[(RANDOM, "foil_accuracy"), INTERVAL]
     triplets = found["visla"].loc[(RANDOM, "pair_accuracy"), INTERVAL]
     assert pairs.tolist() == triplets.tolist()
@@ -101,8 +106,12 @@ def test_the_same_answers_have_the_same_interval_in_pairs_and_in_triplets(foils)
 
 def test_the_same_answers_have_the_same_chance_in_pairs_and_in_triplets(foils):
     store, keys = foils
-    pairs = views.compare.who_is_fooled(store, keys["eqben"], RANDOM, CONSTANT, "foil")
-    triplets = views.compare.who_is_fooled(store, keys["visla"], RANDOM, CONSTANT, "i2t-pair")
+    pairs = views.compare.paired_outcomes(
+        store, views.runs.question_set(store, keys["eqben"]), RANDOM, CONSTANT, "foil"
+    )
+    triplets = views.compare.paired_outcomes(
+        store, views.runs.question_set(store, keys["visla"]), RANDOM, CONSTANT, "i2t-pair"
+    )
     assert pairs.counts == triplets.counts
     assert pairs.p == pytest.approx(triplets.p, abs=0.005)  # of other draws: the clusters have other names
     assert not pairs.independent

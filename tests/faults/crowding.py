@@ -34,9 +34,13 @@ def _read(cache: Path, out: Path) -> None:
             last = out.with_suffix(".stop").exists()
             stored = views.runs.runs(store)
             for key in stored["case_key"].unique():
-                views.estimates.estimates(store, key)
-                for model in views.runs.runs_of(store, key)["model"]:
-                    views.cases.failures(store, key, views.filter.Filter(model=model, kind="", outcome="all"))
+                views.estimates.estimates(store, views.runs.question_set(store, key))
+                for model in views.runs.question_set(store, key).models:
+                    views.cases.failures(
+                        store,
+                        views.runs.question_set(store, key),
+                        views.filter.Filter(model=model, kind="", outcome="all"),
+                    )
             handle.write(f"{len(stored)}\n")
             if last:
                 return

@@ -105,10 +105,10 @@ def test_questions_or_answers_alone_are_made_anew(made, copied, kind):
 def test_a_page_never_shows_a_damaged_number_but_one_line(copied, place):
     manifest = copied.runs()[0]
     chosen = views.filter.Filter(model="control:random", contains="a", outcome="all")
-    assert views.cases.failures(copied, manifest["case_key"], chosen)[1]
+    assert views.cases.failures(copied, views.runs.question_set(copied, manifest["case_key"]), chosen)[1]
     harm(next(copied.root.glob(place)), "flipped")
     with pytest.raises(InvalidInput, match="vlprobe verify --repair") as caught:
-        views.cases.failures(copied, manifest["case_key"], chosen)
+        views.cases.failures(copied, views.runs.question_set(copied, manifest["case_key"]), chosen)
     assert "\n" not in str(caught.value)
 
 
@@ -116,7 +116,7 @@ def test_a_table_that_is_gone_is_said_so(copied):
     manifest = copied.runs()[0]
     next(copied.root.glob("runs/*/estimates.parquet")).unlink()
     with pytest.raises(InvalidInput, match=r"estimates\.parquet' cannot be read \(No such file"):
-        views.estimates.estimates(copied, manifest["case_key"])
+        views.estimates.estimates(copied, views.runs.question_set(copied, manifest["case_key"]))
     assert "it is gone" in verify(copied)[1][0]
 
 

@@ -63,8 +63,13 @@ def test_every_number_and_case_can_be_looked_at(sealed):
     _, store = sealed
     key = store.runs()[0]["case_key"]
     assert len(views.runs.runs(store)) == 1
-    assert len(views.estimates.estimates(store, key)) > 0
-    assert views.cases.failures(store, key, views.filter.Filter(model="control:random", outcome="all"))[1] > 0
+    assert len(views.estimates.estimates(store, views.runs.question_set(store, key))) > 0
+    assert (
+        views.cases.failures(
+            store, views.runs.question_set(store, key), views.filter.Filter(model="control:random", outcome="all")
+        )[1]
+        > 0
+    )
     assert examine.load(store)
     assert jobs.jobs(store) == []
     assert annotations.read(store, key).current == ()

@@ -46,12 +46,14 @@ ASKED = {
     "a job's log": lambda store, key: jobs.log(store, key),
     "find a run": lambda store, key: store.find(key),
     "a run": lambda store, key: store.run(key).manifest(),
-    "facts": lambda store, key: views.runs.facts(store, key),
-    "choices": lambda store, key: views.estimates.choices(store, key),
-    "runs of": lambda store, key: views.runs.runs_of(store, key),
-    "estimates": lambda store, key: views.estimates.estimates(store, key),
-    "failures": lambda store, key: views.cases.failures(store, key, views.filter.Filter(model="x")),
-    "questions": lambda store, key: views.cases.questions(store, key, [0]),
+    "facts": lambda store, key: views.runs.facts(store, views.runs.question_set(store, key)),
+    "choices": lambda store, key: views.estimates.choices(store, views.runs.question_set(store, key)),
+    "runs of": lambda store, key: views.runs.question_set(store, key),
+    "estimates": lambda store, key: views.estimates.estimates(store, views.runs.question_set(store, key)),
+    "failures": lambda store, key: views.cases.failures(
+        store, views.runs.question_set(store, key), views.filter.Filter(model="x")
+    ),
+    "questions": lambda store, key: views.cases.questions(store, views.runs.question_set(store, key), [0]),
     "a saved view's removal": lambda store, key: bookmarks.remove(store, key),
 }
 

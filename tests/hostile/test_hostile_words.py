@@ -108,14 +108,17 @@ def test_the_trap_itself_catches_what_runs():
 
 
 def test_a_report_runs_nothing_that_was_written_by_others(filled):
-    page = Page(report.report(filled, key_of(filled)))
+    page = Page(report.report(filled, views.runs.question_set(filled, key_of(filled))))
     assert page.running == []
     assert any("vpevil" in said for said in page.said)
 
 
 def test_a_case_sent_to_somebody_runs_nothing(filled):
-    for number in range(0, views.cases.failures(filled, key_of(filled), every())[1], 9):
-        page = Page(case.case_page(filled, key_of(filled), "control:random", number, "control:constant"))
+    for number in range(
+        0, views.cases.failures(filled, views.runs.question_set(filled, key_of(filled)), every())[1], 9
+    ):
+        question_set = views.runs.question_set(filled, key_of(filled))
+        page = Page(case.case_page(filled, question_set, "control:random", number, "control:constant"))
         assert page.running == []
 
 
@@ -124,7 +127,7 @@ def every(**changes) -> views.filter.Filter:
 
 
 def test_a_spreadsheet_runs_no_cell_of_an_export(filled):
-    text = selection.as_csv(filled, key_of(filled), every())
+    text = selection.as_csv(filled, views.runs.question_set(filled, key_of(filled)), every())
     cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
     assert any("vpevil" in cell for cell in cells)
     assert any(cell.startswith("'=vpevil") for cell in cells)
@@ -159,13 +162,17 @@ def test_the_command_line_prints_words_that_no_spreadsheet_and_no_terminal_obeys
 
 
 def test_every_caption_comes_out_as_it_went_in(filled):
-    table = views.cases.failures(filled, key_of(filled), every(), 1, 10_000)[0]
+    table = views.cases.failures(filled, views.runs.question_set(filled, key_of(filled)), every(), 1, 10_000)[0]
     originals = {texts[0] for texts in table["texts"]}
     assert {f"A red dog on a bench {words}" for words in WORDS} <= originals
     for words in WORDS:
-        found = views.cases.failures(filled, key_of(filled), every(contains=words), 1, 10_000)[0]
+        found = views.cases.failures(
+            filled, views.runs.question_set(filled, key_of(filled)), every(contains=words), 1, 10_000
+        )[0]
         assert {texts[0] for texts in found["texts"]} == {f"A red dog on a bench {words}"}
-        tagged = views.cases.failures(filled, key_of(filled), every(tag=f"<u>tag=={words}"), 1, 1)
+        tagged = views.cases.failures(
+            filled, views.runs.question_set(filled, key_of(filled)), every(tag=f"<u>tag=={words}"), 1, 1
+        )
         assert tagged[1] == 0 or "vpevil" in tagged[0]["texts"].iloc[0][0]
 
 
@@ -259,7 +266,12 @@ def test_any_filter_lists_cases_or_says_why_not(filled, **chosen: str):
     for own in (chosen, chosen | {"outcome": "all", "sort": "worst"}):
         try:
             assert (
-                views.cases.failures(filled, key_of(filled), views.filter.Filter(model="control:random", **own))[1] >= 0
+                views.cases.failures(
+                    filled,
+                    views.runs.question_set(filled, key_of(filled)),
+                    views.filter.Filter(model="control:random", **own),
+                )[1]
+                >= 0
             )
         except VlprobeError as error:
             assert str(error).isprintable()

@@ -78,10 +78,12 @@ def test_the_invariance_error_of_a_run_is_equation_2_over_all_paraphrases(tmp_pa
         moved[case.group].append(abs(image @ original - image @ reworded))
         erased.append(np.abs(original - reworded).max() < 1e-7)
     assert 0 < sum(erased) < len(erased)
-    found = views.estimates.estimates(store, manifests[0]["case_key"]).set_index(["model", "metric"])["value"]
-    pooled = views.estimates.estimates(store, manifests[0]["case_key"], averaging="micro").set_index(
+    found = views.estimates.estimates(store, views.runs.question_set(store, manifests[0]["case_key"])).set_index(
         ["model", "metric"]
     )["value"]
+    pooled = views.estimates.estimates(
+        store, views.runs.question_set(store, manifests[0]["case_key"]), averaging="micro"
+    ).set_index(["model", "metric"])["value"]
     equation_2 = np.mean([np.mean(one) for one in moved.values()])
     assert found["demo:softmax", "invariance_error"] == pytest.approx(equation_2, abs=1e-6)
     assert pooled["demo:softmax", "erased_share"] == pytest.approx(np.mean(erased))

@@ -130,6 +130,8 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approxima
 
 def test_words_tie_alike_whatever_the_model(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["visla"]
-    found = views.estimates.estimates(every_probe, key).set_index(["metric", "model"])["ties"]
+    found = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key)).set_index(
+        ["metric", "model"]
+    )["ties"]
     assert found["words_t2t_accuracy", "control:constant"] == found["words_t2t_accuracy", "control:random"]
     assert found["t2t_accuracy", "control:constant"] == 14

@@ -113,7 +113,9 @@ def test_a_model_that_follows_the_order_of_captions_is_right_in_one_order_and_wr
     monkeypatch.setattr(registry, "load_model", lambda *names: model)
     store = Store(tmp_path / "cache")
     manifest = execute(Request((model.name,), make("eqben", tmp_path / "data", 3), "eqben", device="cpu"), store)[0]
-    found = views.estimates.estimates(store, manifest["case_key"]).set_index("metric")["value"]
+    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index("metric")[
+        "value"
+    ]
     assert (found["matched_12"], found["matched_21"], found["matched_both"]) == (1, 0, 0)
     assert found["group_score"] == 0  # all probabilities tie
     lefts, rights, ones, twos = zip(*asked, strict=True)
@@ -134,7 +136,9 @@ def test_a_run_over_foils_counts_what_is_accepted_and_rejected(made, tmp_path):
     true, false = Encoder(model).pairs(
         [Picture(tmp_path / "a.png")], ["a cat", "a dog"], np.array([0, 0]), np.array([0, 1])
     )
-    found = views.estimates.estimates(store, manifest["case_key"]).set_index("metric")["value"]
+    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index("metric")[
+        "value"
+    ]
     assert found["caption_accepted"] == float(true > 0.5) and found["foil_rejected"] == float(false < 0.5)
     assert np.isnan(found["matched_both"])
 

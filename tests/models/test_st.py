@@ -123,7 +123,7 @@ def test_where_a_triplet_has_a_picture_only_its_texts_are_answered(model, tmp_pa
     rows = store.run(manifest["key"]).table("scores").to_pandas()
     assert rows.loc[rows["kind"] == "i2t", "margin"].isna().all() and (rows["kind"] == "i2t").any()
     assert rows.loc[rows["kind"] == "t2t", "margin"].notna().all() and math.isnan(manifest["spread"])
-    found = views.estimates.estimates(store, manifest["case_key"]).set_index("metric")
+    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index("metric")
     assert math.isnan(found.loc["i2t_accuracy", "value"]) and found.loc["i2t_accuracy", "n_items"] == 0
     texts = rows[rows["kind"] == "t2t"]
     assert found.loc["t2t_accuracy", "value"] == pytest.approx((texts["margin"] > 0).mean(), abs=1e-9)
@@ -143,6 +143,8 @@ def test_minilm_gets_its_known_numbers_on_the_texts_of_sugarcrepe(model, shared_
     store = Store(tmp_path / "cache")
     request = Request((model.name,), f"triplets:{tmp_path / 'texts'}", "visla", device="cpu", examine=False)
     manifest = execute(request, store)[0]
-    found = views.estimates.estimates(store, manifest["case_key"], by="subtype", averaging="micro")
+    found = views.estimates.estimates(
+        store, views.runs.question_set(store, manifest["case_key"]), breakdown="subtype", averaging="micro"
+    )
     found = found[found["metric"] == "t2t_accuracy"].set_index("slice")["value"]
     assert {name: round(100 * value, 2) for name, value in found.items()} == KNOWN

@@ -57,7 +57,9 @@ def make(probe: str, folder: Path, n: int = 240) -> str:
 def test_controls_get_the_chance_that_is_declared_and_a_constant_never_wins(probe, tmp_path):
     dataset, store = make(probe, tmp_path / "data"), Store(tmp_path / "cache")
     manifest = execute(Request(("control:random", "control:constant"), dataset, probe), store)[0]
-    found = views.estimates.estimates(store, manifest["case_key"]).set_index(["model", "metric"])
+    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index(
+        ["model", "metric"]
+    )
     for metric in registry.load_probe(probe).metrics:
         blind = found.loc[("control:random", metric.name)]
         if probe in ("eqben", "visla") and not math.isnan(metric.chance + blind["value"]):

@@ -17,7 +17,7 @@ def test_a_small_gallery_has_no_overlap_but_a_rank_correlation_and_a_margin_made
     rows = store.run(manifest["key"]).table("scores").to_pandas()
     assert rows["local_10"].isna().all() and (rows["gallery_size"] == 6).all()
     np.testing.assert_allclose(rows["margin"], rows["global"] - 1, atol=1e-6)
-    found = views.estimates.estimates(store, manifest["case_key"]).set_index("metric")
+    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index("metric")
     assert found.loc["prsm_global", "value"] == pytest.approx(rows["global"].mean(), abs=0.2)
     assert found.loc["prsm_local_10", "n_items"] == 0
 

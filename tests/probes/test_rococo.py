@@ -22,7 +22,9 @@ def run(dataset, store, **options):
     manifest = execute(Request(("control:random",), dataset, "rococo", OPTIONS | options), store)[0]
     cases = store.cases(manifest["case_key"]).table("cases").to_pandas()
     scores = store.run(manifest["key"]).table("scores").to_pandas()
-    found = views.estimates.estimates(store, manifest["case_key"], averaging="micro").set_index("metric")["value"]
+    found = views.estimates.estimates(
+        store, views.runs.question_set(store, manifest["case_key"]), averaging="micro"
+    ).set_index("metric")["value"]
     return cases.merge(scores, on=["case", "kind", "subtype", "rule", "item"]), found
 
 

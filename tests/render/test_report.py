@@ -91,24 +91,26 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Store:
 @pytest.mark.parametrize("probe", ["lgip", "visla"])
 def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: str):
     asked = views.runs.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
-    text = report.report(every_probe, asked)
+    text = report.report(every_probe, views.runs.question_set(every_probe, asked))
     stands_alone(text)
     words = "".join(Page(text).words)
-    for row in views.estimates.estimates(every_probe, asked).itertuples():
+    for row in views.estimates.estimates(every_probe, views.runs.question_set(every_probe, asked)).itertuples():
         unit = numbers.unit_of(views.runs.metrics(probe)[row.metric], "cosine")
         if row.n_items:
             told = numbers.number(row.value, unit) + numbers.interval(row.low, row.high, unit)
             assert told + f"n = {row.n_items:,}" in words
-    for run in views.runs.runs_of(every_probe, asked).itertuples():
+    for run in views.runs.question_set(every_probe, asked).runs:
         assert run.key in words
         assert run.note in words
 
 
 def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: Store, key: str):
-    text = report.report(noted, key)
+    text = report.report(noted, views.runs.question_set(noted, key))
     stands_alone(text)
     for model in (ONE, OTHER):
-        worst, _ = views.cases.failures(noted, key, views.filter.Filter(model), 1, report.WORST)
+        worst, _ = views.cases.failures(
+            noted, views.runs.question_set(noted, key), views.filter.Filter(model), 1, report.WORST
+        )
         for texts in worst["texts"]:
             assert html.escape(texts[0]) in re.sub("</?(del|ins)>", "", text)
     assert text.count("<img ") >= 2 * report.WORST
@@ -120,26 +122,27 @@ def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: 
 
 def test_a_caption_is_never_an_element(nasty: Store):
     key = views.runs.question_sets(nasty)["case_key"].iloc[0]
-    pages = [report.report(nasty, key), report_case.case_page(nasty, key, "control:constant", 0)]
+    asked = views.runs.question_set(nasty, key)
+    pages = [report.report(nasty, asked), report_case.case_page(nasty, asked, "control:constant", 0)]
     for text in pages:
         stands_alone(text)
         assert "<script>alert(1)" in "".join(Page(text).words)
 
 
 def test_the_commands_of_a_report_are_those_of_the_program(noted: Store, key: str):
-    text = "".join(Page(report.report(noted, key)).words)
+    text = "".join(Page(report.report(noted, views.runs.question_set(noted, key))).words)
     lines = [shlex.split(line) for line in text.splitlines() if line.startswith("vlprobe ")]
     assert [words[1] for words in lines] == ["run", "failures", "failures", "report"]
     given = main.commands["run"].make_context("run", lines[0][2:], resilient_parsing=True).params
     stored = noted.runs()[0]["run"]
     assert (given["dataset"], given["probe"], given["models"]) == (stored["dataset"], stored["probe"], (OTHER, ONE))
     done = CliRunner().invoke(main, ["--cache", str(noted.root), *lines[1][1:], "--format", "json", "--size", "1"])
-    worst, _ = views.cases.failures(noted, key, views.filter.Filter(OTHER), 1, 1)
+    worst, _ = views.cases.failures(noted, views.runs.question_set(noted, key), views.filter.Filter(OTHER), 1, 1)
     assert json.loads(done.stdout)[0]["id"] == worst["id"].iloc[0]
 
 
 def test_the_program_writes_a_report_of_the_set_that_is_named(noted: Store, key: str, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(report, "report", lambda store, case_key: f"{store.root} {case_key}")
+    monkeypatch.setattr(report, "report", lambda store, question_set: f"{store.root} {question_set.key}")
     for words in ([], ["--set", key[:6]], ["--set", "ffff"]):  # the newest; a question set; a run
         done = CliRunner().invoke(main, ["--cache", str(noted.root), "report", *words, str(tmp_path / "out.html")])
         assert done.exit_code == 0, done.output
@@ -154,9 +157,16 @@ def test_the_program_writes_a_report_of_the_set_that_is_named(noted: Store, key:
 @pytest.mark.parametrize("probe", ["lgip", "rococo", "eqben", "visla", "prsm"])
 def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, probe: str):
     asked = views.runs.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
-    for kind in views.estimates.choices(every_probe, asked)["kind"].unique():
-        row = views.cases.failures(every_probe, asked, views.filter.Filter(ONE, kind, outcome="all"), 1, 1)[0].iloc[0]
-        text = report_case.case_page(every_probe, asked, ONE, int(row["case"]), "control:constant")
+    for kind in views.estimates.choices(every_probe, views.runs.question_set(every_probe, asked))["kind"].unique():
+        row = views.cases.failures(
+            every_probe,
+            views.runs.question_set(every_probe, asked),
+            views.filter.Filter(ONE, kind, outcome="all"),
+            1,
+            1,
+        )[0].iloc[0]
+        question_set = views.runs.question_set(every_probe, asked)
+        text = report_case.case_page(every_probe, question_set, ONE, int(row["case"]), "control:constant")
         stands_alone(text)
         words = "".join(Page(text).words)
         assert row["id"] in words
@@ -166,10 +176,10 @@ def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, p
 
 
 def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, key: str):
-    text = report_case.case_page(noted, key, ONE, 0)
+    text = report_case.case_page(noted, views.runs.question_set(noted, key), ONE, 0)
     line = next(line for line in "".join(Page(text).words).splitlines() if line.startswith("vlprobe failures"))
     done = CliRunner().invoke(main, ["--cache", str(noted.root), *shlex.split(line)[1:], "--format", "json"])
-    wanted = views.cases.questions(noted, key, [0])["id"].iloc[0]
+    wanted = views.cases.questions(noted, views.runs.question_set(noted, key), [0])["id"].iloc[0]
     assert wanted in [case["id"] for case in json.loads(done.stdout)]
     assert "Because <b>I</b> say so." in "".join(Page(text).words)
 
@@ -181,18 +191,22 @@ def test_a_picture_that_is_gone_is_a_line(tmp_path: Path):
     manifest = execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1), there)[0]
     for path in (tmp_path / "tiny").glob("*.png"):
         path.unlink()
-    text = report_case.case_page(there, manifest["case_key"], "control:constant", 0)
+    text = report_case.case_page(there, views.runs.question_set(there, manifest["case_key"]), "control:constant", 0)
     assert "0.png is missing or damaged" in text
     assert "<img" not in text
 
 
 def test_a_selection_is_what_the_filter_passes_in_its_order(noted: Store, key: str):
     chosen = views.filter.Filter(ONE, outcome="all", other=OTHER, sort="difference")
-    table, total = views.cases.failures(noted, key, chosen, 1, 10_000)
-    rows = list(csv.DictReader(io.StringIO(selection.as_csv(noted, key, chosen))))
-    found = json.loads(selection.as_json(noted, key, chosen))
+    table, total = views.cases.failures(noted, views.runs.question_set(noted, key), chosen, 1, 10_000)
+    rows = list(csv.DictReader(io.StringIO(selection.as_csv(noted, views.runs.question_set(noted, key), chosen))))
+    found = json.loads(selection.as_json(noted, views.runs.question_set(noted, key), chosen))
     assert found["total"] == total == len(rows) == len(found["cases"])
-    other = views.cases.answers(noted, key, table["case"].tolist()).query("model == @OTHER").set_index("case")["margin"]
+    other = (
+        views.cases.answers(noted, views.runs.question_set(noted, key), table["case"].tolist())
+        .query("model == @OTHER")
+        .set_index("case")["margin"]
+    )
     for own, row, case in zip(table.itertuples(), rows, found["cases"], strict=True):
         assert row["id"] == case["id"] == own.id
         assert float(row["margin"]) == case["margin"] == pytest.approx(float(own.margin), rel=1e-6)
@@ -207,7 +221,8 @@ def test_a_selection_is_what_the_filter_passes_in_its_order(noted: Store, key: s
 
 def test_a_long_selection_is_cut_and_says_so(noted: Store, key: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(selection, "MOST", 3)
-    found = json.loads(selection.as_json(noted, key, views.filter.Filter(ONE, outcome="all")))
+    chosen = views.filter.Filter(ONE, outcome="all")
+    found = json.loads(selection.as_json(noted, views.runs.question_set(noted, key), chosen))
     assert len(found["cases"]) == 3 < found["total"]
 
 
@@ -215,11 +230,11 @@ def test_a_spreadsheet_runs_nothing_of_an_export(nasty: Store):
     key = views.runs.question_sets(nasty)["case_key"].iloc[0]
     annotations.write(nasty, key, Annotation(0, "x", ("+odd",), "@note"))
     chosen = views.filter.Filter("control:constant", kind="", outcome="all")
-    for row in csv.reader(io.StringIO(selection.as_csv(nasty, key, chosen))):
+    for row in csv.reader(io.StringIO(selection.as_csv(nasty, views.runs.question_set(nasty, key), chosen))):
         for cell in row:
             if cell and cell[0] in "=+-@\t\r":
                 float(cell)
-    assert "'=HYPERLINK(0)" in selection.as_csv(nasty, key, chosen)
+    assert "'=HYPERLINK(0)" in selection.as_csv(nasty, views.runs.question_set(nasty, key), chosen)
 
 
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\tx", "\rx"])
@@ -232,8 +247,9 @@ def test_a_formula_gets_an_apostrophe_and_a_number_does_not(text: str):
 def test_unknown_is_null_in_json_and_empty_in_csv(every_probe: Store):
     asked = views.runs.question_sets(every_probe).set_index("probe").loc["prsm", "case_key"]
     chosen = views.filter.Filter("control:constant", kind="ranking", outcome="all")
-    found = json.loads(selection.as_json(every_probe, asked, chosen))["cases"]
-    rows = list(csv.DictReader(io.StringIO(selection.as_csv(every_probe, asked, chosen))))
+    question_set = views.runs.question_set(every_probe, asked)
+    found = json.loads(selection.as_json(every_probe, question_set, chosen))["cases"]
+    rows = list(csv.DictReader(io.StringIO(selection.as_csv(every_probe, question_set, chosen))))
     unknown = [place for place, case in enumerate(found) if case["margin"] is None]
     assert unknown
     assert [place for place, row in enumerate(rows) if row["margin"] == ""] == unknown

@@ -76,7 +76,9 @@ def test_stored_numbers_are_those_of_a_plain_loop(tiny, store):
             gaps.setdefault(case["group"], []).append(gap)
         elif case["kind"] == "paraphrase":
             moved.setdefault(case["group"], []).append(abs(gap))
-    found = views.estimates.estimates(store, manifest["case_key"]).set_index("metric")["value"]
+    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index("metric")[
+        "value"
+    ]
     assert found["sensitivity_gap"] == pytest.approx(np.mean([np.mean(own) for own in gaps.values()]), abs=1e-6)
     assert found["invariance_error"] == pytest.approx(np.mean([np.mean(own) for own in moved.values()]), abs=1e-6)
     rate = np.mean([np.mean([gap > 0 for gap in own]) for own in gaps.values()])
@@ -91,7 +93,7 @@ def ties(manifest: dict, found: pd.DataFrame) -> dict[str, int]:
 
 def test_a_constant_model_scores_zero_because_every_case_is_a_tie(tiny, store):
     manifest = execute(request(tiny, models=("control:constant",)), store)[0]
-    found = views.estimates.estimates(store, manifest["case_key"]).set_index("metric")
+    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index("metric")
     assert found.loc["positive_rate", "value"] == 0
     assert found.loc["positive_rate", "ties"] == found.loc["positive_rate", "n_cases"]
     assert found.loc["invariance_error", "value"] == 0
@@ -249,7 +251,10 @@ def test_edits_written_by_perturb_and_read_back_give_the_same_numbers(tiny, stor
     made = execute(request(tiny), store)[0]
     read = execute(request(tiny, options={"edits": str(file)}), store)[0]
     assert made["key"] != read["key"]
-    one, other = (views.estimates.estimates(store, m["case_key"]).set_index("metric")["value"] for m in (made, read))
+    one, other = (
+        views.estimates.estimates(store, views.runs.question_set(store, m["case_key"])).set_index("metric")["value"]
+        for m in (made, read)
+    )
     for metric in ("invariance_error", "sensitivity_gap", "positive_rate", "combined_gap"):
         assert one[metric] == pytest.approx(other[metric], abs=1e-9)
 

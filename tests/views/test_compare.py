@@ -18,7 +18,7 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure
-from vlprobe.views.compare import BUCKETS, bucket, buckets, compare, scatter, who_is_fooled
+from vlprobe.views.compare import BUCKETS, bucket, buckets, compare, paired_outcomes, scatter
 
 MODELS = ("dealt:1", "dealt:2", "control:random")  # in the order of the pages
 
@@ -53,7 +53,7 @@ def key(filled: Store) -> str:
 @pytest.fixture(scope="module")
 def rows(filled: Store, key: str) -> pd.DataFrame:
     """Every model's margins by case, joined without SQL."""
-    runs = views.runs.runs_of(filled, key).set_index("model")["key"]
+    runs = pd.DataFrame(views.runs.question_set(filled, key).runs).set_index("model")["key"]
     table = pd.read_parquet(filled.root / "cases" / key / "cases.parquet").set_index("case")[["item", "kind"]]
     for model in MODELS:
         scores = pd.read_parquet(filled.root / "runs" / runs[model] / "scores.parquet").set_index("case")
@@ -64,8 +64,10 @@ def rows(filled: Store, key: str) -> pd.DataFrame:
 @pytest.mark.parametrize("averaging", ["macro", "micro"])
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_the_values_are_those_of_the_overview(filled: Store, key: str, averaging: str, unit: str):
-    table = compare(filled, key, MODELS, averaging, unit)
-    known = views.estimates.estimates(filled, key, "all", averaging, unit).set_index(["model", "metric"])["value"]
+    table = compare(filled, views.runs.question_set(filled, key), MODELS, averaging, unit)
+    known = views.estimates.estimates(filled, views.runs.question_set(filled, key), "all", averaging, unit).set_index(
+        ["model", "metric"]
+    )["value"]
     assert len(table) == 2 * len(views.runs.metrics("lgip"))
     assert set(table["baseline"]) == {MODELS[0]}
     for row in table.itertuples():
@@ -80,7 +82,7 @@ def test_the_differences_are_those_of_the_cases_themselves(filled: Store, key: s
     item = pd.factorize(rows["item"])[0][flips.index]
     sides = [Measure((flips[model] > 0).to_numpy(float), np.ones(len(flips)), item) for model in MODELS[1::-1]]
     expected = estimate.differences([tuple(sides)], 6)[0]
-    table = compare(filled, key, MODELS, "micro").set_index(["metric", "model"])
+    table = compare(filled, views.runs.question_set(filled, key), MODELS, "micro").set_index(["metric", "model"])
     found = table.loc[("positive_rate", MODELS[1])]
     for name in ("low", "high", "p", "n_items"):
         assert found[name] == pytest.approx(getattr(expected, name))
@@ -88,12 +90,12 @@ def test_the_differences_are_those_of_the_cases_themselves(filled: Store, key: s
 
 
 def test_p_is_raised_for_all_that_is_shown_and_decides_the_words(filled: Store, key: str):
-    table = compare(filled, key, MODELS)
+    table = compare(filled, views.runs.question_set(filled, key), MODELS)
     assert table["p_holm"].to_numpy() == pytest.approx(estimate.holm(table["p"]), nan_ok=True)
     assert set(table["verdict"]) <= {"better", "worse", "tied", ""}
     for row in table.itertuples():
         assert (row.verdict == "tied") == (row.p_holm >= 0.05)
-    alone = compare(filled, key, MODELS[:2])
+    alone = compare(filled, views.runs.question_set(filled, key), MODELS[:2])
     assert (alone["p_holm"].to_numpy() <= table[table["model"] == MODELS[1]]["p_holm"].to_numpy()).all()
 
 
@@ -120,8 +122,14 @@ def test_where_no_direction_is_better_models_only_differ():
 def test_what_no_model_has_a_part_in_is_not_compared(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
     models = ("control:random", "control:constant")
-    assert "words_t2t_accuracy" not in set(compare(every_probe, key["visla"], models)["metric"])
-    unknown = compare(every_probe, key["eqben"], models).set_index("metric").loc["matched_both"]
+    assert "words_t2t_accuracy" not in set(
+        compare(every_probe, views.runs.question_set(every_probe, key["visla"]), models)["metric"]
+    )
+    unknown = (
+        compare(every_probe, views.runs.question_set(every_probe, key["eqben"]), models)
+        .set_index("metric")
+        .loc["matched_both"]
+    )
     assert unknown["verdict"] == ""
     assert math.isnan(unknown["p_holm"])
     assert unknown["n_items"] == 0
@@ -132,7 +140,7 @@ def partial_answers(filled: Store, key: str, tmp_path_factory: pytest.TempPathFa
     """The answers of the first model, and the same without two pictures and half of a third."""
     store, first = (
         Store(tmp_path_factory.mktemp("partial") / "cache"),
-        views.runs.runs_of(filled, key).set_index("model"),
+        pd.DataFrame(views.runs.question_set(filled, key).runs).set_index("model"),
     )
     entries = {"cases": filled.cases(key), "run": filled.run(first.loc[MODELS[0], "key"])}
     facts = {
@@ -155,7 +163,9 @@ def partial_answers(filled: Store, key: str, tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.parametrize("averaging", ["macro", "micro"])
 def test_a_model_that_leaves_out_pictures_is_tied_with_itself(partial_answers: Store, key: str, averaging: str):
-    table = compare(partial_answers, key, (MODELS[0], "partial"), averaging).dropna(subset=["difference"])
+    table = compare(
+        partial_answers, views.runs.question_set(partial_answers, key), (MODELS[0], "partial"), averaging
+    ).dropna(subset=["difference"])
     assert len(table) == len(views.runs.metrics("lgip"))
     for row in table.itertuples():
         rate = views.runs.metrics("lgip")[row.metric].unit == "rate"  # may differ on pictures other than these three
@@ -168,16 +178,22 @@ def test_a_model_that_leaves_out_pictures_is_tied_with_itself(partial_answers: S
 
 def test_an_answer_of_no_weight_is_an_answer(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["rococo"]
-    table = compare(every_probe, key, ("control:random", "control:constant")).set_index("metric")
-    known = views.estimates.estimates(every_probe, key).set_index(["model", "metric"])["value"]
+    table = compare(
+        every_probe, views.runs.question_set(every_probe, key), ("control:random", "control:constant")
+    ).set_index("metric")
+    known = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key)).set_index(
+        ["model", "metric"]
+    )["value"]
     assert table.loc["i2t_drop_rate", "base"] == pytest.approx(known["control:random", "i2t_drop_rate"], nan_ok=True)
     assert set(table["left_out"]) == {0}
 
 
 def test_in_spreads_of_nothing_nothing_is_known(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["lgip"]
-    table = compare(every_probe, key, ("control:random", "control:constant"), unit="spread").set_index("metric")
-    assert views.runs.runs_of(every_probe, key).set_index("model").loc["control:constant", "spread"] == 0
+    table = compare(
+        every_probe, views.runs.question_set(every_probe, key), ("control:random", "control:constant"), unit="spread"
+    ).set_index("metric")
+    assert views.runs.question_set(every_probe, key).run("control:constant").spread == 0
     assert math.isnan(table.loc["sensitivity_gap", "difference"])
     assert table.loc["sensitivity_gap", "verdict"] == ""
     assert not math.isnan(table.loc["positive_rate", "difference"])
@@ -186,19 +202,21 @@ def test_in_spreads_of_nothing_nothing_is_known(every_probe: Store):
 @pytest.mark.parametrize("probe", ["rococo", "eqben", "visla", "prsm"])
 def test_every_probe_can_be_compared(every_probe: Store, probe: str):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"][probe]
-    table = compare(every_probe, key, ("control:random", "control:constant"))
-    known = views.estimates.estimates(every_probe, key).set_index(["model", "metric"])["value"]
+    table = compare(every_probe, views.runs.question_set(every_probe, key), ("control:random", "control:constant"))
+    known = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key)).set_index(
+        ["model", "metric"]
+    )["value"]
     for row in table.itertuples():
         assert row.value == pytest.approx(known[(row.model, row.metric)], nan_ok=True)
 
 
 def test_two_different_models_are_needed_and_they_must_be_known(filled: Store, key: str):
     with pytest.raises(InvalidInput, match="two models"):
-        compare(filled, key, (MODELS[1], MODELS[1]))
+        compare(filled, views.runs.question_set(filled, key), (MODELS[1], MODELS[1]))
     with pytest.raises(NotFound, match="dealt:2"):
-        compare(filled, key, (MODELS[0], "dealt 2"))
+        compare(filled, views.runs.question_set(filled, key), (MODELS[0], "dealt 2"))
     with pytest.raises(InvalidInput, match="Unit"):
-        compare(filled, key, MODELS, unit="metre")
+        compare(filled, views.runs.question_set(filled, key), MODELS, unit="metre")
 
 
 def loops(rows: pd.DataFrame, first: str, second: str) -> dict[str, int]:
@@ -213,7 +231,7 @@ def loops(rows: pd.DataFrame, first: str, second: str) -> dict[str, int]:
 @pytest.mark.parametrize("kind", ["flip", "combined"])
 def test_who_is_fooled_is_what_a_loop_counts(filled: Store, key: str, rows: pd.DataFrame, kind: str):
     own = rows[rows["kind"] == kind]
-    found = who_is_fooled(filled, key, MODELS[0], MODELS[2], kind)
+    found = paired_outcomes(filled, views.runs.question_set(filled, key), MODELS[0], MODELS[2], kind)
     assert found.counts == loops(own, MODELS[0], MODELS[2])
     assert min(found.counts.values()) > 0
     assert not found.independent
@@ -224,7 +242,9 @@ def test_who_is_fooled_is_what_a_loop_counts(filled: Store, key: str, rows: pd.D
 
 def test_one_case_a_picture_is_put_to_mcnemars_test(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["eqben"]
-    found = who_is_fooled(every_probe, key, "control:random", "control:constant", "pair")
+    found = paired_outcomes(
+        every_probe, views.runs.question_set(every_probe, key), "control:random", "control:constant", "pair"
+    )
     assert found.independent
     split = (found.counts["only_first"], found.counts["only_second"])
     assert found.p == pytest.approx(stats.binomtest(split[0], sum(split)).pvalue if sum(split) else 1.0)
@@ -234,9 +254,11 @@ def test_one_case_a_picture_is_put_to_mcnemars_test(every_probe: Store):
 @pytest.mark.parametrize("column", ["cluster", "tags"])  # of question sets as they are, and as they once were
 def test_triplets_that_share_a_picture_are_not_independent(every_probe: Store, tmp_path: Path, column: str):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["visla"]
-    alone = who_is_fooled(every_probe, key, "control:random", "control:constant", "t2t")
+    alone = paired_outcomes(
+        every_probe, views.runs.question_set(every_probe, key), "control:random", "control:constant", "t2t"
+    )
     assert alone.independent
-    runs = views.runs.runs_of(every_probe, key)
+    runs = pd.DataFrame(views.runs.question_set(every_probe, key).runs)
     shared = Store(tmp_path / "cache")
     cases = every_probe.cases(key)
     table = cases.table("cases")
@@ -252,27 +274,31 @@ def test_triplets_that_share_a_picture_are_not_independent(every_probe: Store, t
         facts = {k: v for k, v in entry.manifest().items() if k not in keep}
         facts["n_units"] = -(-facts["n_items"] // 2)
         shared.run(run).finish({name: entry.table(name) for name in ("scores", "estimates", "sums")}, facts)
-    found = who_is_fooled(shared, key, "control:random", "control:constant", "t2t")
+    found = paired_outcomes(shared, views.runs.question_set(shared, key), "control:random", "control:constant", "t2t")
     assert not found.independent
     assert found.counts == alone.counts
 
 
 def test_a_case_of_which_nothing_is_known_is_in_no_bucket(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["prsm"]
-    own = views.runs.runs_of(every_probe, key).set_index("model")["key"]
+    own = pd.DataFrame(views.runs.question_set(every_probe, key).runs).set_index("model")["key"]
     margins = [
         pd.read_parquet(every_probe.root / "runs" / own[model] / "scores.parquet").set_index("case")["margin"]
         for model in ("control:random", "control:constant")
     ]
     unknown = int((margins[0].isna() | margins[1].isna()).sum())
-    found = who_is_fooled(every_probe, key, "control:random", "control:constant", "ranking")
+    found = paired_outcomes(
+        every_probe, views.runs.question_set(every_probe, key), "control:random", "control:constant", "ranking"
+    )
     assert found.unknown == unknown
     assert sum(found.counts.values()) == len(margins[0]) - unknown
 
 
 def test_a_kind_without_cases_is_unknown(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["eqben"]
-    found = who_is_fooled(every_probe, key, "control:random", "control:constant", "foil")
+    found = paired_outcomes(
+        every_probe, views.runs.question_set(every_probe, key), "control:random", "control:constant", "foil"
+    )
     assert sum(found.counts.values()) == 0
     assert math.isnan(found.p)
 
@@ -280,14 +306,16 @@ def test_a_kind_without_cases_is_unknown(every_probe: Store):
 @pytest.mark.parametrize("within", [(), ((-0.05, -0.05), (0.3, -0.05), (0.3, 0.1))])
 def test_the_buckets_hold_what_their_filters_pass(filled: Store, key: str, rows: pd.DataFrame, within: tuple):
     chosen = views.filter.Filter(MODELS[0], "flip", outcome="all", other=MODELS[2], within=within)
-    counts = buckets(filled, key, chosen)
+    counts = buckets(filled, views.runs.question_set(filled, key), chosen)
     if not within:
         own = rows[rows["kind"] == "flip"]
         assert counts == loops(own, MODELS[0], MODELS[2]) | {"all": len(own)}
     assert counts["all"] > 0
     seen: set[int] = set()
     for name, count in counts.items():
-        table, total = views.cases.failures(filled, key, bucket(chosen, name), 1, 10_000)
+        table, total = views.cases.failures(
+            filled, views.runs.question_set(filled, key), bucket(chosen, name), 1, 10_000
+        )
         assert total == count == len(table)
         if name != "all":
             assert not seen & set(table["case"])
@@ -301,13 +329,13 @@ def test_the_buckets_hold_what_their_filters_pass(filled: Store, key: str, rows:
 
 def test_the_scatter_has_every_case_or_the_same_share_of_them_each_time(filled: Store, key: str, rows: pd.DataFrame):
     own = rows[rows["kind"] == "combined"].set_index("case")
-    points, total = scatter(filled, key, MODELS[0], MODELS[1], "combined")
+    points, total = scatter(filled, views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined")
     assert total == len(points) == len(own)
     assert points["case"].tolist() == own.index.tolist()
     assert points["margin"].tolist() == own[MODELS[0]].tolist()
     assert points["other_margin"].tolist() == own[MODELS[1]].tolist()
-    few, total = scatter(filled, key, MODELS[0], MODELS[1], "combined", 20)
-    again, _ = scatter(filled, key, MODELS[0], MODELS[2], "combined", 20)
+    few, total = scatter(filled, views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined", 20)
+    again, _ = scatter(filled, views.runs.question_set(filled, key), MODELS[0], MODELS[2], "combined", 20)
     assert total == len(own)
     assert few["case"].tolist() == again["case"].tolist()
     assert len(few) == 20

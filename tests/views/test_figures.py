@@ -21,7 +21,7 @@ def key_of(store: Store, probe: str) -> str:
 
 
 def rows_of(store: Store, key: str, model: str = RANDOM) -> pd.DataFrame:
-    run = views.runs.runs_of(store, key).set_index("model").loc[model, "key"]
+    run = views.runs.question_set(store, key).run(model).key
     questions = pd.read_parquet(store.root / "cases" / key / "cases.parquet")
     answers = pd.read_parquet(store.root / "runs" / run / "scores.parquet")
     return questions.merge(answers.drop(columns=["kind", "subtype", "rule", "item"]), on="case")
@@ -42,8 +42,8 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def test_a_severity_curve_has_every_strength_asked_of_the_same_pictures_and_no_other(searched: Store):
     sets = views.runs.question_sets(searched)
     _, first, whole = sets.sort_values(["n_items", "n_cases"])["case_key"]
-    assert views.estimates.slices(searched, first) and len(sets) == 3
-    found = views.figures.severity(searched, first, "t2i_rsms").set_index("slice")
+    assert views.estimates.slices(searched, views.runs.question_set(searched, first)) and len(sets) == 3
+    found = views.figures.severity(searched, views.runs.question_set(searched, first), "t2i_rsms").set_index("slice")
     assert set(found.index) == {"mix:0.9", "mix:0.6"}
     for name in found.index:
         rows = rows_of(searched, whole).query("subtype == @name")
@@ -53,7 +53,7 @@ def test_a_severity_curve_has_every_strength_asked_of_the_same_pictures_and_no_o
 
 def test_how_it_was_asked_makes_the_same_question_set_again(searched: Store):
     for row in views.runs.question_sets(searched).itertuples():
-        how = views.figures.asked_how(searched, row.case_key)
+        how = views.figures.request_fields(searched, views.runs.question_set(searched, row.case_key))
         assert set(how["options"]) == set(registry.load_probe("rococo").defaults) - {"approximate"}  # 0 is not named
         request = Request((RANDOM,), how["dataset"], "rococo", how["options"], how["seed"], how["limit"], examine=False)
         assert execute(request, searched)[0]["case_key"] == row.case_key
@@ -68,7 +68,7 @@ def test_how_it_was_asked_makes_the_same_question_set_again(searched: Store):
     ],
 )
 def test_printed_curves_are_the_paper_s_cells(edit, metric, model, values):
-    found = views.figures.printed_severity(edit, metric).set_index(["model", "slice"])["value"]
+    found = views.figures.published_severity(edit, metric).set_index(["model", "slice"])["value"]
     table = views.published.load().query("paper == 'rococo' and metric == @metric and model == @model")
     for split, name in values.items():
         cell = table.loc[table["split"] == split, "value"].iloc[0]
@@ -93,7 +93,7 @@ def distance(one: str, other: str) -> int:
 def test_edit_distances_are_counted_as_a_loop_counts_them(every_probe: Store):
     key = key_of(every_probe, "visla")
     rows = rows_of(every_probe, key).query("kind == 't2t'")
-    found = views.figures.edit_distances(every_probe, key, bins=4)
+    found = views.figures.edit_distances(every_probe, views.runs.question_set(every_probe, key), bins=4)
     assert list(found["model"].unique()) == list(views.figures.PAIRS)
     for name, (one, two) in zip(views.figures.PAIRS, ((0, 1), (0, 2), (1, 2)), strict=True):
         own = found[found["model"] == name]
@@ -102,7 +102,7 @@ def test_edit_distances_are_counted_as_a_loop_counts_them(every_probe: Store):
         for cell in own.itertuples():
             inside = [v for v in values if cell.left <= min(v, last) < cell.right or (cell.right == last <= v)]
             assert cell.share == pytest.approx(len(inside) / len(values))
-    assert views.figures.edit_distances(every_probe, key, "nowhere").empty
+    assert views.figures.edit_distances(every_probe, views.runs.question_set(every_probe, key), "nowhere").empty
 
 
 def words(text: str) -> set[str]:
@@ -115,7 +115,11 @@ def shared(one: str, other: str) -> float:
 
 def test_accuracy_by_lure_is_that_of_the_triplets_in_the_bin(every_probe: Store):
     key = key_of(every_probe, "visla")
-    found = views.figures.lures(every_probe, key).query("model == @RANDOM").set_index("slice")
+    found = (
+        views.figures.lures(every_probe, views.runs.question_set(every_probe, key))
+        .query("model == @RANDOM")
+        .set_index("slice")
+    )
     bins: dict[str, list[bool]] = {}
     for row in rows_of(every_probe, key).query("kind == 't2t'").itertuples():
         near, far, wrong = row.texts
@@ -123,7 +127,7 @@ def test_accuracy_by_lure_is_that_of_the_triplets_in_the_bin(every_probe: Store)
         low = min(math.floor(round(lure, 6) * 4) / 4, 0.75)
         both, with_near, with_far = row.text_scores
         bins.setdefault(f"{low:.2f} to {low + 0.25:.2f}", []).append(both > with_near and both > with_far)
-    assert set(found.index) == set(bins) and set(bins) <= set(views.figures.lure_steps())
+    assert set(found.index) == set(bins) and set(bins) <= set(views.figures.lure_bins())
     for name, won in bins.items():
         assert found.loc[name, "value"] == pytest.approx(np.mean(won)) and found.loc[name, "n_cases"] == len(won)
 
@@ -132,23 +136,28 @@ def test_captions_are_the_first_texts_once_each_page_by_page(every_probe: Store)
     key = key_of(every_probe, "rococo")
     cases = pd.read_parquet(every_probe.root / "cases" / key / "cases.parquet")
     expected = list(dict.fromkeys(texts[0] for texts in cases["texts"]))
-    pages = [views.figures.captions(every_probe, key, page, 4) for page in range(1, len(expected) // 4 + 2)]
+    pages = [
+        views.figures.captions(every_probe, views.runs.question_set(every_probe, key), page, 4)
+        for page in range(1, len(expected) // 4 + 2)
+    ]
     assert [text for page, _ in pages for text in page] == expected
     assert {total for _, total in pages} == {len(expected)}
 
 
 def test_depths_are_the_estimates_by_setting():
-    found = views.figures.printed_depths("P2").set_index(["model", "slice"])["value"]
+    found = views.figures.published_depths("P2").set_index(["model", "slice"])["value"]
     table = (
         views.published.load().query("paper == 'prsm' and split == 'male/p2/p1-p2-p3-np'").set_index("metric")["value"]
     )
     assert found[("CLIP, men", "100")] == table["local_100"] and found[("CLIP, men", "1000")] == table["local_1000"]
-    assert len(found) == 6 and views.figures.printed_depths("a file's own").empty
+    assert len(found) == 6 and views.figures.published_depths("a file's own").empty
 
 
 def test_an_overlap_of_more_pictures_than_there_are_has_no_row(every_probe: Store):
     key = key_of(every_probe, "prsm")
-    assert views.figures.depths(every_probe, key).empty  # 14 pictures, of which each query's gallery has too few
+    assert views.figures.depths(
+        every_probe, views.runs.question_set(every_probe, key)
+    ).empty  # 14 pictures, of which each query's gallery has too few
 
 
 def test_deviations_of_one_subset_are_those_of_its_pairs(every_probe: Store):
@@ -158,7 +167,9 @@ def test_deviations_of_one_subset_are_those_of_its_pairs(every_probe: Store):
     values = [
         abs((a - b) - (d - c)) + abs((a - c) - (d - b)) for a, b, c, d in rows.query("subtype == @name")["scores"]
     ]
-    found = views.papers.deviations(every_probe, key, subset=name, bins=5).query("model == @RANDOM")
+    found = views.papers.deviations(every_probe, views.runs.question_set(every_probe, key), subset=name, bins=5).query(
+        "model == @RANDOM"
+    )
     first = found.iloc[0]
     low = [value for value in values if value < first["right"]]
     assert first["share"] == pytest.approx(len(low) / len(values))

@@ -24,7 +24,7 @@ def key(compared: Store) -> str:
 @pytest.fixture(scope="module")
 def rows(compared: Store, key: str) -> pd.DataFrame:
     """Both models' margins by case, joined without SQL."""
-    runs = views.runs.runs_of(compared, key).set_index("model")["key"]
+    runs = pd.DataFrame(views.runs.question_set(compared, key).runs).set_index("model")["key"]
     tables = [
         pd.read_parquet(compared.root / "runs" / runs[model] / "scores.parquet").set_index("case")
         for model in (ONE, OTHER)
@@ -33,8 +33,10 @@ def rows(compared: Store, key: str) -> pd.DataFrame:
 
 
 def passing(store: Store, key: str, chosen: views.filter.Filter) -> list[int]:
-    table, total = views.cases.failures(store, key, chosen, 1, 100_000)
-    assert len(table) == total == views.cases.outcomes(store, key, chosen)[chosen.outcome]
+    table, total = views.cases.failures(store, views.runs.question_set(store, key), chosen, 1, 100_000)
+    assert (
+        len(table) == total == views.cases.outcomes(store, views.runs.question_set(store, key), chosen)[chosen.outcome]
+    )
     return table["case"].tolist()
 
 
@@ -111,15 +113,19 @@ def test_words_and_another_model_go_together(compared: Store, key: str):
 )
 def test_a_comparison_without_another_model_is_refused(compared: Store, key: str, given: dict):
     with pytest.raises(InvalidInput, match="other"):
-        views.cases.failures(compared, key, views.filter.Filter(ONE, **given))
+        views.cases.failures(compared, views.runs.question_set(compared, key), views.filter.Filter(ONE, **given))
 
 
 def test_wrong_names_and_shapes_are_refused(compared: Store, key: str):
     for given in ({"other": "demo:nobody"}, {"other": OTHER, "other_outcome": "fooledd"}):
         with pytest.raises(NotFound, match=r"demo:nobody|fooledd"):
-            views.cases.failures(compared, key, views.filter.Filter(ONE, **given))
+            views.cases.failures(compared, views.runs.question_set(compared, key), views.filter.Filter(ONE, **given))
     with pytest.raises(InvalidInput, match="2 corners"):
-        views.cases.failures(compared, key, views.filter.Filter(ONE, other=OTHER, within=((0, 0), (1, 1))))
+        views.cases.failures(
+            compared,
+            views.runs.question_set(compared, key),
+            views.filter.Filter(ONE, other=OTHER, within=((0, 0), (1, 1))),
+        )
 
 
 def test_tagged_cases_are_those_that_people_tagged(compared: Store, key: str, tmp_path: Path, rows):

@@ -110,15 +110,15 @@ def test_the_front_holds_who_is_ahead_of_every_credible_other_on_one_side():
     )
     trusted = {"steady", "alert", "beaten", "unknown"}
     names = points["model"]
-    assert set(names[views.leaders.front(points, trusted, 0.5)]) == {"steady", "alert"}
-    assert set(names[views.leaders.front(points, trusted, 0.8)]) == {"alert"}
+    assert set(names[views.leaders.pareto_front(points, trusted, 0.5)]) == {"steady", "alert"}
+    assert set(names[views.leaders.pareto_front(points, trusted, 0.8)]) == {"alert"}
     tied = points.assign(x_high=4.0, y_low=0.5)
-    assert not views.leaders.front(tied, trusted, NAN).any()
-    assert list(views.leaders.front(points[:0], trusted, 0.5)) == []
+    assert not views.leaders.pareto_front(tied, trusted, NAN).any()
+    assert list(views.leaders.pareto_front(points[:0], trusted, 0.5)) == []
 
 
 def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(tmp_path: Path, filled: Store, key: str):  # noqa: F811
-    assert views.leaders.credible(filled, key) == set(MODELS[:2])
+    assert views.leaders.credible_models(filled, views.runs.question_set(filled, key)) == set(MODELS[:2])
     store = Store(shutil.copytree(filled.root, tmp_path / "cache"))
     run = next(one["run"] for one in store.runs() if one["run"]["model"] == MODELS[0])
     for name, digest in (
@@ -129,7 +129,7 @@ def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(tmp_
         shutil.rmtree(store.root / "models", ignore_errors=True)
         examine(store, run["model_digest"], digest, name)
         guessing = name == "r1_back" and digest == run["dataset_digest"]
-        assert (MODELS[0] in views.leaders.credible(store, key)) is not guessing
+        assert (MODELS[0] in views.leaders.credible_models(store, views.runs.question_set(store, key))) is not guessing
 
 
 def examine(store: Store, model: str, dataset: str, failed: str) -> None:
@@ -139,16 +139,18 @@ def examine(store: Store, model: str, dataset: str, failed: str) -> None:
 
 
 def test_leaders_of_a_store_are_those_of_its_intervals_and_paired_comparisons(filled: Store, key: str):  # noqa: F811
-    found = views.leaders.leaders(filled, key)
+    found = views.leaders.leaders(filled, views.runs.question_set(filled, key))
     metrics = views.runs.metrics("lgip")
     assert set(found) == set(metrics)
-    table = views.estimates.estimates(filled, key).set_index(["metric", "model"])
+    table = views.estimates.estimates(filled, views.runs.question_set(filled, key)).set_index(["metric", "model"])
     for name, own in found.items():
         if own.state in ("leads", "tied"):
             best, *rivals = own.models
             assert set(own.models) <= set(MODELS[:2])
             values = {model: table.loc[(name, model), "value"] for model in MODELS[:2]}
-            paired = views.compare.compare(filled, key, (best, *(set(MODELS[:2]) - {best})), only=(name,))
+            paired = views.compare.compare(
+                filled, views.runs.question_set(filled, key), (best, *(set(MODELS[:2]) - {best})), only=(name,)
+            )
             assert (own.state == "tied") == bool(rivals)
             if own.state == "tied" and paired["verdict"].iloc[0]:
                 assert paired["verdict"].iloc[0] != "worse"
@@ -159,8 +161,10 @@ def test_leaders_of_a_store_are_those_of_its_intervals_and_paired_comparisons(fi
 
 
 def test_only_the_metrics_that_are_asked_for_are_compared(filled: Store, key: str):  # noqa: F811
-    whole = views.compare.compare(filled, key, MODELS[:2]).set_index("metric")
-    only = views.compare.compare(filled, key, MODELS[:2], only=("positive_rate",)).set_index("metric")
+    whole = views.compare.compare(filled, views.runs.question_set(filled, key), MODELS[:2]).set_index("metric")
+    only = views.compare.compare(
+        filled, views.runs.question_set(filled, key), MODELS[:2], only=("positive_rate",)
+    ).set_index("metric")
     assert list(only.index) == ["positive_rate"]
     assert only.loc["positive_rate", "p"] == whole.loc["positive_rate", "p"]
 
@@ -192,11 +196,13 @@ def test_an_untrained_model_and_controls_are_crowned_nowhere(monkeypatch, filled
     body = bodies(at)
     assert "Steadiest" in body and "Most alert" in body
     bold = len(re.findall('<strong class="value">', body))
-    found = views.leaders.leaders(filled, key)
+    found = views.leaders.leaders(filled, views.runs.question_set(filled, key))
     assert bold == sum(own.state == "leads" for own in found.values())
     if found["positive_rate"].state == "chance":
         assert "Most alert: nobody, since nothing is above chance" in words(at)
     traces = [trace["name"] for trace in json.loads(at.get("plotly_chart")[0].proto.spec)["data"] if "name" in trace]
-    front = set(views.tradeoff.trade_off(filled, key, "positive_rate").query("front")["model"])
+    front = set(
+        views.tradeoff.trade_off(filled, views.runs.question_set(filled, key), "positive_rate").query("front")["model"]
+    )
     assert ("best trade-offs" in traces) == (len(front) > 1)
     assert MODELS[2] not in front

@@ -16,7 +16,7 @@ from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
 RANDOM = "control:random"
-NUMBERS = [(probe, table.number) for probe, tables in views.papers.TABLES.items() for table in tables]
+NUMBERS = [(probe, table.number) for probe, tables in views.paper_tables.TABLES.items() for table in tables]
 with Path(views.published.__file__).with_name("published.csv").open(encoding="utf-8", newline="") as _file:
     CELLS = list(csv.DictReader(_file))
 
@@ -25,17 +25,19 @@ def key_of(store: Store, probe: str) -> str:
     return views.runs.question_sets(store).set_index("probe").loc[probe, "case_key"]
 
 
-def table_of(probe: str, number: int) -> views.papers.PaperTable:
-    return next(table for table in views.papers.TABLES[probe] if table.number == number)
+def table_of(probe: str, number: int) -> views.paper_tables.PaperTable:
+    return next(table for table in views.paper_tables.TABLES[probe] if table.number == number)
 
 
 @pytest.mark.parametrize(("probe", "number"), NUMBERS)
 def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(every_probe: Store, probe: str, number: int):
-    found = views.papers.remade(every_probe, key_of(every_probe, probe), number).query("source == 'published'")
+    found = views.papers.remade(
+        every_probe, views.runs.question_set(every_probe, key_of(every_probe, probe)), number
+    ).query("source == 'published'")
     table = table_of(probe, number)
     for cell in found.itertuples():
         column = table.columns[cell.column]
-        dataset, split, metric = column.printed
+        dataset, split, metric = column.published
         starts = [start for start, label in table.rows.items() if label == cell.model]
         split = f"{starts[0]}/{split}" if starts else split
         printed = [
@@ -55,14 +57,19 @@ def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(every_probe:
 @pytest.mark.parametrize(("probe", "number"), NUMBERS)
 def test_cells_of_runs_are_the_estimates(every_probe: Store, probe: str, number: int):
     key = key_of(every_probe, probe)
-    found = views.papers.remade(every_probe, key, number).query("source == 'run' and model == @RANDOM")
+    found = views.papers.remade(every_probe, views.runs.question_set(every_probe, key), number).query(
+        "source == 'run' and model == @RANDOM"
+    )
     columns = table_of(probe, number).columns
     assert len(found) == len(columns)
-    estimates = {by: views.estimates.estimates(every_probe, key, by) for by in {column.by for column in columns}}
+    estimates = {
+        by: views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key), by)
+        for by in {column.breakdown for column in columns}
+    }
     for cell in found.itertuples():
         column = columns[cell.column]
-        own = estimates[column.by].query("model == @RANDOM and metric == @column.metric")
-        if column.by == "all":
+        own = estimates[column.breakdown].query("model == @RANDOM and metric == @column.metric")
+        if column.breakdown == "all":
             assert cell.value == pytest.approx(own["value"].iloc[0], nan_ok=True)
             assert cell.low == pytest.approx(own["low"].iloc[0], nan_ok=True)
         elif column.slices == ("*",):
@@ -89,7 +96,7 @@ def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(sto
     drop = (clean - new) / clean if clean else math.nan
     expected = {"i2t_r1_new": new, "i2t_rsms": answers["top_altered"].mean(), "i2t_drop_rate": drop}
     columns = table_of("rococo", 3).columns
-    found = views.papers.remade(store, manifest["case_key"], 3).query("source == 'run'")
+    found = views.papers.remade(store, views.runs.question_set(store, manifest["case_key"]), 3).query("source == 'run'")
     for cell in found.itertuples():
         column = columns[cell.column]
         if column.group == "Clean gallery":
@@ -101,7 +108,7 @@ def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(sto
 
 
 def test_drop_rates_lose_the_sign_that_the_paper_gives_them(every_probe: Store):
-    found = views.papers.remade(every_probe, key_of(every_probe, "rococo"), 3)
+    found = views.papers.remade(every_probe, views.runs.question_set(every_probe, key_of(every_probe, "rococo")), 3)
     clip = found[(found["model"] == "CLIP ViT-B/32 (zero-shot)") & (found["column"] == 2)].iloc[0]
     assert clip["value"] == pytest.approx(0.2639)
 
@@ -125,7 +132,9 @@ def test_a_slice_belongs_to_a_column_by_its_name_or_a_word_of_it(name: str, slic
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_deviations_are_counted_as_a_loop_counts_them(every_probe: Store, unit: str):
     key = key_of(every_probe, "eqben")
-    found = views.papers.deviations(every_probe, key, unit, bins=5).query("model == @RANDOM")
+    found = views.papers.deviations(every_probe, views.runs.question_set(every_probe, key), unit, bins=5).query(
+        "model == @RANDOM"
+    )
     run = views.runs.runs(every_probe).query("case_key == @key and model == @RANDOM").iloc[0]
     values = []
     for a, b, c, d in pd.read_parquet(every_probe.root / "runs" / run["key"] / "scores.parquet")["scores"].map(tuple):
@@ -140,8 +149,10 @@ def test_deviations_are_counted_as_a_loop_counts_them(every_probe: Store, unit: 
 
 def test_guessing_an_overlap_depends_on_the_gallery(every_probe: Store):
     key = key_of(every_probe, "prsm")
-    assert views.papers.gallery_size(every_probe, key) == 6
-    known = views.papers.chances(every_probe, key)
+    assert views.papers.gallery_size(every_probe, views.runs.question_set(every_probe, key)) == 6
+    known = views.papers.chances(every_probe, views.runs.question_set(every_probe, key))
     assert math.isnan(known["prsm_local_10"])  # there are no ten others
     assert known["prsm_global"] == 0
-    assert views.papers.chances(every_probe, key_of(every_probe, "eqben"))["group_score"] == pytest.approx(1 / 6)
+    assert views.papers.chances(every_probe, views.runs.question_set(every_probe, key_of(every_probe, "eqben")))[
+        "group_score"
+    ] == pytest.approx(1 / 6)

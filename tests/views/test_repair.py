@@ -19,7 +19,15 @@ from vlprobe.errors import InvalidInput
 from vlprobe.metrics import estimate
 from vlprobe.render import charts
 from vlprobe.storage.store import Store
-from vlprobe.views.repair import losses, otherwise, pace, repair_levels, repair_moves, repair_seeds, repair_sets
+from vlprobe.views.repair import (
+    loss_curves,
+    repair_levels,
+    repair_moves,
+    repair_seeds,
+    repair_sets,
+    seconds_per_step,
+    training_differences,
+)
 
 BEFORE, CONTROL, AFTER = MODELS
 NUMBERS = (("lgip", ("positive_rate", "sensitivity_gap", "invariance_error")), ("eqben", ("text_score",)))
@@ -38,7 +46,9 @@ def test_each_step_is_what_the_two_models_alone_would_give(
 ):
     found = repair_moves(filled, BEFORE, CONTROL, AFTER, NUMBERS, unit)
     found = found[found["step"] == step].set_index("metric")
-    alone = views.compare.compare(filled, key, (base, model), "macro", unit).set_index("metric")
+    alone = views.compare.compare(filled, views.runs.question_set(filled, key), (base, model), "macro", unit).set_index(
+        "metric"
+    )
     assert tuple(found.index) == NUMBERS[0][1]
     for name, row in found.iterrows():
         for column in ("base", "value", "difference", "low", "high", "p", "n_items", "left_out"):
@@ -60,7 +70,9 @@ def test_levels_are_the_estimates_in_the_order_that_was_asked(filled: Store, key
     table = repair_levels(filled, MODELS, NUMBERS, "spread")
     asked = [(name, model) for name in NUMBERS[0][1] for model in MODELS]
     assert list(zip(table["metric"], table["model"], strict=True)) == asked
-    known = views.estimates.estimates(filled, key, "all", "macro", "spread").set_index(["metric", "model"])
+    known = views.estimates.estimates(filled, views.runs.question_set(filled, key), "all", "macro", "spread").set_index(
+        ["metric", "model"]
+    )
     for row in table.itertuples():
         for column in ("value", "low", "high", "n_items"):
             assert getattr(row, column) == known.loc[(row.metric, row.model), column]
@@ -88,7 +100,9 @@ def test_of_several_question_sets_it_is_the_newest_that_all_answered(store: Stor
 def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(filled: Store, key: str):  # noqa: F811
     pairs = ((BEFORE, CONTROL), (AFTER, CONTROL), (BEFORE, AFTER))
     table = repair_seeds(filled, pairs, NUMBERS).set_index("metric")
-    known = views.estimates.estimates(filled, key, "all", "macro", "spread").set_index(["metric", "model"])["value"]
+    known = views.estimates.estimates(filled, views.runs.question_set(filled, key), "all", "macro", "spread").set_index(
+        ["metric", "model"]
+    )["value"]
     assert tuple(table.index) == NUMBERS[0][1]
     for name, row in table.iterrows():
         found = [known[name, after] - known[name, control] for control, after in pairs]
@@ -105,7 +119,7 @@ def test_three_models_are_needed(filled: Store):  # noqa: F811
 
 
 def test_a_control_differs_by_its_loss_alone_or_it_is_told(tmp_path: Path):
-    assert otherwise("demo:softmax", "demo:weak", f"demo:softmax@{tmp_path / 'none.safetensors'}") == []
+    assert training_differences("demo:softmax", "demo:weak", f"demo:softmax@{tmp_path / 'none.safetensors'}") == []
     card = {"model": "demo:softmax", "loss": "clip", "steps": 200, "datasets": ["demo-train"], "batch_size": 128}
     card |= {"rate": 1e-4, "decay": 0.1, "freeze": "", "seed": 1}
     names = []
@@ -113,19 +127,19 @@ def test_a_control_differs_by_its_loss_alone_or_it_is_told(tmp_path: Path):
         path = tmp_path / f"{place}.safetensors"
         path.with_suffix(".json").write_text(json.dumps(card | change))
         names.append(f"demo:softmax@{path}")
-    assert otherwise("demo:softmax", *names[:2]) == []
-    assert otherwise("demo:softmax", *names[1:]) == [
+    assert training_differences("demo:softmax", *names[:2]) == []
+    assert training_differences("demo:softmax", *names[1:]) == [
         *("data: demo-train in the control, a and b after", "seed: 1 in the control, 2 after")
     ]
-    assert len(otherwise("demo:weak", *names[:2])) == 2
+    assert len(training_differences("demo:weak", *names[:2])) == 2
     (tmp_path / "0.json").write_text("[]")
-    assert otherwise("demo:softmax", names[0], names[2]) == []
+    assert training_differences("demo:softmax", names[0], names[2]) == []
 
 
 def test_a_log_is_read_as_far_as_it_is_written(tmp_path: Path):
     path = tmp_path / "tuned.safetensors"
-    assert losses(path).empty
-    assert math.isnan(pace(path))
+    assert loss_curves(path).empty
+    assert math.isnan(seconds_per_step(path))
     lines = [
         {"step": 0, "held_out": {"clip": 2.0, "sc": 0.5}},
         {"step": 1, "loss": 1.5, "clip": 1.5, "rate": 1e-5, "seconds": 0.4},
@@ -133,7 +147,7 @@ def test_a_log_is_read_as_far_as_it_is_written(tmp_path: Path):
         {"step": 2, "held_out": {"clip": 1.0, "sc": 0.75}},
     ]
     path.with_suffix(".jsonl").write_text("\n".join(map(json.dumps, lines)) + '\n{"step": 3, "lo')
-    assert losses(path).to_dict("split")["data"] == [
+    assert loss_curves(path).to_dict("split")["data"] == [
         [0, "held out", "clip", 2.0],
         [0, "held out", "sc", 0.5],
         [1, "training", "clip", 1.5],
@@ -141,8 +155,8 @@ def test_a_log_is_read_as_far_as_it_is_written(tmp_path: Path):
         [2, "held out", "clip", 1.0],
         [2, "held out", "sc", 0.75],
     ]
-    assert pace(path) == 0.5
-    figure = charts.repair.losses(losses(path), {"clip": "clip"}, 4)
+    assert seconds_per_step(path) == 0.5
+    figure = charts.repair.losses(loss_curves(path), {"clip": "clip"}, 4)
     assert [(list(line.x), list(line.y)) for line in figure.data] == [([1, 2], [1.5, 1.25]), ([0, 2], [2.0, 1.0])]
 
 

@@ -47,37 +47,37 @@ def test_rows_are_those_of_the_file_in_the_order_that_is_asked_for(store: Store,
     path = store.files(["b"], "cases")[0]
     whole = pd.read_parquet(path)
     for _ in range(2):  # read, and kept
-        found = views.rows.rows(store, path, [22, 3, 99, 14, 4, -1], ("kind",))
+        found = views.rows.read_rows(store, path, [22, 3, 99, 14, 4, -1], ("kind",))
         assert found.columns.tolist() == ["case", "texts", "tags"]
         assert found["case"].tolist() == [22, 3, 14, 4]
         for row in found.itertuples():
             assert list(row.texts) == list(whole["texts"][row.case])
             assert row.tags == dict(whole["tags"][row.case])
-    assert views.rows.rows(store, path, [], ()).columns.tolist() == whole.columns.tolist()
+    assert views.rows.read_rows(store, path, [], ()).columns.tolist() == whole.columns.tolist()
 
 
 def test_cases_and_margins_are_by_number(store: Store):
-    assert views.rows.cases(store, "b", "kind = ?", ["same"]).tolist() == list(range(1, ROWS, 2))
-    assert views.rows.cases(store, "b", "kind = ?", ["other"]).tolist() == []
+    assert views.rows.case_numbers(store, "b", "kind = ?", ["same"]).tolist() == list(range(1, ROWS, 2))
+    assert views.rows.case_numbers(store, "b", "kind = ?", ["other"]).tolist() == []
     assert views.rows.margins(store, "a").tolist() == answers(0)["margin"].to_pylist()
 
 
 def test_a_table_that_was_made_anew_is_read_anew(store: Store):
     path = store.files(["a"], "scores")[0]
-    views.rows.margins(store, "a"), views.rows.rows(store, path, [3], ())
+    views.rows.margins(store, "a"), views.rows.read_rows(store, path, [3], ())
     store.run("a").finish({"scores": answers(1)}, {})
     expected = answers(1)["margin"].to_pylist()
     assert views.rows.margins(store, "a").tolist() == expected
-    assert views.rows.rows(store, path, [3], ())["margin"].tolist() == expected[3:4]
+    assert views.rows.read_rows(store, path, [3], ())["margin"].tolist() == expected[3:4]
 
 
 def test_a_file_that_becomes_another_while_it_is_read_is_one_line(store: Store, monkeypatch: pytest.MonkeyPatch):
     path = store.files(["a"], "scores")[0]
-    known = views.rows._footer(views.rows._stamped(path))
-    monkeypatch.setattr(views.rows, "_footer", lambda stamped: known)
+    known = views.rows._footer(views.rows._file_version(path))
+    monkeypatch.setattr(views.rows, "_footer", lambda version: known)
     os.truncate(path, 40)
     with pytest.raises(InvalidInput, match="cannot be read"):
-        views.rows.rows(store, path, [3], ())
+        views.rows.read_rows(store, path, [3], ())
 
 
 def test_answers_in_another_order_than_the_questions_are_refused_and_not_shown_to_the_wrong_case(store: Store):
@@ -103,4 +103,4 @@ def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
     expected = [*sorted(known, key=keys.__getitem__), *(place for place in range(200) if math.isnan(keys[place]))]
     chosen = replace(Filter("x"), sort=sort)
     for start, stop in ((0, 1), (0, 12), (60, 72), (130, 170), (190, 300), (200, 212), (500, 512)):
-        assert views.filter.first(chosen, margin, other, start, stop).tolist() == expected[start:stop]
+        assert views.filter.sorted_indices(chosen, margin, other, start, stop).tolist() == expected[start:stop]

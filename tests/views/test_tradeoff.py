@@ -22,28 +22,36 @@ def same(one: float, other: float) -> bool:
 
 
 def test_the_trade_off_is_the_estimates_side_by_side(every_probe: Store, asked: str):
-    points = views.tradeoff.trade_off(every_probe, asked, "positive_rate").set_index("model")
-    table = views.estimates.estimates(every_probe, asked).set_index(["model", "metric"])
+    points = views.tradeoff.trade_off(
+        every_probe, views.runs.question_set(every_probe, asked), "positive_rate"
+    ).set_index("model")
+    table = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, asked)).set_index(
+        ["model", "metric"]
+    )
     assert len(points) == 2
     for model in points.index:
         assert same(points.loc[model, "x"], table.loc[(model, "invariance_error"), "value"])
         assert points.loc[model, "y_low"] == table.loc[(model, "positive_rate"), "low"]
         assert points.loc[model, "y_n"] == table.loc[(model, "positive_rate"), "n_items"]
     with pytest.raises(NotFound, match="positive_rate"):
-        views.tradeoff.trade_off(every_probe, asked, "invariance_error")
+        views.tradeoff.trade_off(every_probe, views.runs.question_set(every_probe, asked), "invariance_error")
 
 
 def test_a_metric_without_a_case_is_unknown_in_the_trade_off(store: Store, tmp_path):
     execute(Request(("control:random",), make_tiny(tmp_path / "tiny"), "lgip", {"kinds": ["flip"]}, limit=3), store)
     key = views.runs.question_sets(store)["case_key"].iloc[0]
-    points = views.tradeoff.trade_off(store, key, "positive_rate")
+    points = views.tradeoff.trade_off(store, views.runs.question_set(store, key), "positive_rate")
     assert math.isnan(points["x"].iloc[0])
     assert not points["front"].any()
-    assert views.tradeoff.trade_off_by_type(store, key, "positive_rate")["x"].isna().all()
+    assert (
+        views.tradeoff.trade_off_by_type(store, views.runs.question_set(store, key), "positive_rate")["x"].isna().all()
+    )
 
 
 def test_a_control_is_on_no_front(every_probe: Store, asked: str):
-    assert not views.tradeoff.trade_off(every_probe, asked, "positive_rate")["front"].any()
+    assert not views.tradeoff.trade_off(every_probe, views.runs.question_set(every_probe, asked), "positive_rate")[
+        "front"
+    ].any()
 
 
 @pytest.mark.parametrize(
@@ -51,11 +59,15 @@ def test_a_control_is_on_no_front(every_probe: Store, asked: str):
 )
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_by_type_the_height_is_that_of_the_type_and_the_place_that_of_the_whole(every_probe, asked, up, combined, unit):
-    found = views.tradeoff.trade_off_by_type(every_probe, asked, up, "macro", unit)
-    whole = views.estimates.estimates(every_probe, asked, "all", "macro", unit).set_index(["model", "metric"])
-    parts = views.estimates.estimates(every_probe, asked, "subtype", "macro", unit).set_index(
-        ["model", "metric", "slice"]
+    found = views.tradeoff.trade_off_by_type(
+        every_probe, views.runs.question_set(every_probe, asked), up, "macro", unit
     )
+    whole = views.estimates.estimates(
+        every_probe, views.runs.question_set(every_probe, asked), "all", "macro", unit
+    ).set_index(["model", "metric"])
+    parts = views.estimates.estimates(
+        every_probe, views.runs.question_set(every_probe, asked), "subtype", "macro", unit
+    ).set_index(["model", "metric", "slice"])
     assert {"color", "combined"} <= set(found["type"])
     for row in found.itertuples():
         assert same(row.x, whole.loc[(row.model, "invariance_error"), "value"])
@@ -65,23 +77,23 @@ def test_by_type_the_height_is_that_of_the_type_and_the_place_that_of_the_whole(
 
 
 def test_the_printed_trade_off_is_table_2():
-    found = views.tradeoff.printed_trade_off("sensitivity_gap").set_index("model")
+    found = views.tradeoff.published_trade_off("sensitivity_gap").set_index("model")
     assert len(found) == 9
     assert found.loc["CLIP ViT-B/16 (OpenAI)", ["x", "y"]].tolist() == [0.008, 0.024]
     assert "suspect" in found.loc["SigLIP base-p16-224", "note"]
 
 
 def test_printed_types_lie_over_the_model_s_own_steadiness():
-    found = views.tradeoff.printed_by_type("positive_rate").set_index(["type", "model"])
+    found = views.tradeoff.published_by_type("positive_rate").set_index(["type", "model"])
     assert found.loc[("number", "EVA02-CLIP L/14"), ["x", "y"]].tolist() == [0.005, 0.75]
     assert found.loc[("combined", "EVA02-CLIP L/14"), "y"] == 0.9
-    gaps = views.tradeoff.printed_by_type("sensitivity_gap").set_index(["type", "model"])
+    gaps = views.tradeoff.published_by_type("sensitivity_gap").set_index(["type", "model"])
     assert gaps.loc[("object", "SigLIP base-p16-224"), "y"] == -0.017
     assert not found["x"].isna().any() and not gaps["x"].isna().any()
 
 
 def test_printed_percentages_are_shares():
-    found = views.tradeoff.printed("prsm", 1, "local_100")
+    found = views.tradeoff.published_values("prsm", 1, "local_100")
     table = views.published.load().query("paper == 'prsm' and metric == 'local_100'")
     factor = {"percent": 0.01, "share": 1.0}
     assert found["value"].tolist() == [row.value * factor[row.unit] for row in table.itertuples()]

@@ -75,12 +75,14 @@ def test_no_table_of_a_question_set_has_runs_of_two_versions(mixed: Store):
         key = row.case_key
         assert set(row.models) == set(TODAY)
         assert views.versions.OLDER not in row.label
-        assert set(views.runs.runs_of(mixed, key)["model"]) == set(TODAY)
-        assert set(views.estimates.estimates(mixed, key)["model"]) == set(TODAY)
-        assert set(views.cases.answers(mixed, key, [0])["model"]) == set(TODAY)
-        remade = views.papers.remade(mixed, key, views.papers.paper_tables(row.probe)[0].number)
+        assert set(views.runs.question_set(mixed, key).models) == set(TODAY)
+        assert set(views.estimates.estimates(mixed, views.runs.question_set(mixed, key))["model"]) == set(TODAY)
+        assert set(views.cases.answers(mixed, views.runs.question_set(mixed, key), [0])["model"]) == set(TODAY)
+        remade = views.papers.remade(
+            mixed, views.runs.question_set(mixed, key), views.paper_tables.paper_tables(row.probe)[0].number
+        )
         assert set(remade.loc[remade["source"] == "run", "model"]) == set(TODAY)
-        shown = set(views.runs.runs_of(mixed, key)["key"])
+        shown = {run.key for run in views.runs.question_set(mixed, key).runs}
         assert not shown & {f"{place}{number}" * 8 for place in range(2) for number in range(3)}
 
 
@@ -88,30 +90,32 @@ def test_a_model_of_an_older_version_is_compared_with_no_other(mixed: Store):
     key = key_of(mixed)
     for call in (views.compare.compare, lambda *given: views.compare.scatter(*given[:2], *given[2], "flip")):
         with pytest.raises(NotFound, match="veteran"):
-            call(mixed, key, (TODAY[0], "veteran"))
+            call(mixed, views.runs.question_set(mixed, key), (TODAY[0], "veteran"))
     with pytest.raises(NotFound, match="veteran"):
-        views.compare.who_is_fooled(mixed, key, TODAY[0], "veteran", "flip")
+        views.compare.paired_outcomes(mixed, views.runs.question_set(mixed, key), TODAY[0], "veteran", "flip")
     assert views.repair.repair_sets(mixed, (TODAY[0], "veteran")) == {}
     assert views.repair.repair_sets(mixed, TODAY).keys() == {"lgip", "rococo"}
     paired = views.filter.Filter("veteran", outcome="all", other=TODAY[1], other_outcome="held")
     with pytest.raises(NotFound, match="control:constant"):
-        views.cases.failures(mixed, key, paired)
+        views.cases.failures(mixed, views.runs.question_set(mixed, key, model="veteran"), paired)
 
 
 def test_a_curve_of_severity_has_one_version(mixed: Store):
-    found = views.figures.severity(mixed, key_of(mixed, "rococo"), "t2i_r1")
+    found = views.figures.severity(mixed, views.runs.question_set(mixed, key_of(mixed, "rococo")), "t2i_r1")
     assert set(found["model"]) <= set(TODAY)
     assert len(found) == len(found.drop_duplicates(["model", "slice"])) > 0
 
 
 def test_a_run_of_an_older_version_can_still_be_looked_at(mixed: Store):
     key = key_of(mixed)
-    found = views.estimates.estimates(mixed, key, like="00" * 8)
+    found = views.estimates.estimates(mixed, views.runs.question_set(mixed, key, version_of="00" * 8))
     assert set(found["model"]) == {*VETERANS, TODAY[0]}
     assert set(found["key"]) == {"00" * 8, "01" * 8, "02" * 8}
-    cases, total = views.cases.failures(mixed, key, views.filter.Filter("veteran", outcome="all"))
+    cases, total = views.cases.failures(
+        mixed, views.runs.question_set(mixed, key, model="veteran"), views.filter.Filter("veteran", outcome="all")
+    )
     assert total > 0 and len(cases)
-    for run, others in (("00" * 8, TODAY[1:]), (views.runs.runs_of(mixed, key)["key"].iloc[0], VETERANS)):
+    for run, others in (("00" * 8, TODAY[1:]), (views.runs.question_set(mixed, key).runs[0].key, VETERANS)):
         said = CliRunner().invoke(main, ["--cache", str(mixed.root), "show", run])
         assert said.exit_code == 0
         assert not any(name in said.stdout for name in others)
@@ -125,7 +129,7 @@ def test_show_marks_the_older_runs(mixed: Store):
 
 def test_a_report_and_a_page_say_what_is_not_beside_the_others(mixed: Store, monkeypatch):
     key = key_of(mixed)
-    text = report.report(mixed, key)
+    text = report.report(mixed, views.runs.question_set(mixed, key))
     assert f"Run {'00' * 8} of veteran is not beside these (older version: invariance_error@0)" in text
     assert text.count("veteran") == 1
     page = open_page(monkeypatch, mixed, "breakdown", set=key)
@@ -136,7 +140,9 @@ def test_where_all_are_older_they_are_shown_and_marked(only_older: Store):
     (row,) = views.runs.question_sets(only_older).itertuples()
     assert set(row.models) == set(VETERANS)
     assert row.label.endswith(" · older version")
-    assert set(views.estimates.estimates(only_older, row.case_key)["model"]) == set(VETERANS)
-    assert len(views.compare.compare(only_older, row.case_key, VETERANS))
-    notes = views.runs.version_notes(only_older, row.case_key)
+    assert set(
+        views.estimates.estimates(only_older, views.runs.question_set(only_older, row.case_key))["model"]
+    ) == set(VETERANS)
+    assert len(views.compare.compare(only_older, views.runs.question_set(only_older, row.case_key), VETERANS))
+    notes = views.runs.version_notes(only_older, views.runs.question_set(only_older, row.case_key))
     assert len(notes) == 2 and all("was asked by an older version" in note for note in notes)

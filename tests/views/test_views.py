@@ -42,9 +42,13 @@ def rows(filled: Store, asked: str) -> pd.DataFrame:
 
 def everything(store: Store, key: str, chosen: views.filter.Filter, size: int = 7) -> list[int]:
     """All cases of all pages, in order."""
-    total = views.cases.failures(store, key, chosen, 1, size)[1]
+    total = views.cases.failures(store, views.runs.question_set(store, key), chosen, 1, size)[1]
     pages = range(1, -(-total // size) + 1)
-    found = [case for page in pages for case in views.cases.failures(store, key, chosen, page, size)[0]["case"]]
+    found = [
+        case
+        for page in pages
+        for case in views.cases.failures(store, views.runs.question_set(store, key), chosen, page, size)[0]["case"]
+    ]
     assert len(found) == total
     return found
 
@@ -67,7 +71,11 @@ def test_an_empty_store_gives_empty_tables_with_their_columns(store: Store):
 
 
 def test_the_whole_estimates_are_means_of_the_margins(filled: Store, asked: str, rows: pd.DataFrame):
-    table = views.estimates.estimates(filled, asked, averaging="micro").query("model == @RANDOM").set_index("metric")
+    table = (
+        views.estimates.estimates(filled, views.runs.question_set(filled, asked), averaging="micro")
+        .query("model == @RANDOM")
+        .set_index("metric")
+    )
     flips = rows[rows["kind"] == "flip"]
     assert table.loc["sensitivity_gap", "value"] == pytest.approx(flips["margin"].astype(float).mean(), abs=1e-7)
     assert table.loc["positive_rate", "value"] == pytest.approx((flips["margin"] > 0).mean())
@@ -75,23 +83,38 @@ def test_the_whole_estimates_are_means_of_the_margins(filled: Store, asked: str,
 
 
 def test_spreads_divide_cosines_and_leave_rates_alone(filled: Store, asked: str):
-    cosine = views.estimates.estimates(filled, asked).query("model == @RANDOM").set_index("metric")
-    spread = views.estimates.estimates(filled, asked, unit="spread").query("model == @RANDOM").set_index("metric")
+    cosine = (
+        views.estimates.estimates(filled, views.runs.question_set(filled, asked))
+        .query("model == @RANDOM")
+        .set_index("metric")
+    )
+    spread = (
+        views.estimates.estimates(filled, views.runs.question_set(filled, asked), unit="spread")
+        .query("model == @RANDOM")
+        .set_index("metric")
+    )
     own = views.runs.runs(filled).query("model == @RANDOM and case_key == @asked")["spread"].iloc[0]
     for column in ("value", "low", "high"):
         assert spread.loc["invariance_error", column] == pytest.approx(cosine.loc["invariance_error", column] / own)
         assert spread.loc["positive_rate", column] == cosine.loc["positive_rate", column]
     with pytest.raises(InvalidInput, match="furlong"):
-        views.estimates.estimates(filled, asked, unit="furlong")
+        views.estimates.estimates(filled, views.runs.question_set(filled, asked), unit="furlong")
 
 
 def test_slices_of_a_metric_hold_all_its_cases(filled: Store, asked: str):
-    whole = views.estimates.estimates(filled, asked).query("model == @RANDOM").set_index("metric")["n_cases"]
-    assert views.estimates.slices(filled, asked)[0] == "subtype"
-    assert "tag:thing" in views.estimates.slices(filled, asked)
+    whole = (
+        views.estimates.estimates(filled, views.runs.question_set(filled, asked))
+        .query("model == @RANDOM")
+        .set_index("metric")["n_cases"]
+    )
+    assert views.estimates.slices(filled, views.runs.question_set(filled, asked))[0] == "subtype"
+    assert "tag:thing" in views.estimates.slices(filled, views.runs.question_set(filled, asked))
     for by in ("subtype", "rule", "tag:thing"):
         parts = (
-            views.estimates.estimates(filled, asked, by).query("model == @RANDOM").groupby("metric")["n_cases"].sum()
+            views.estimates.estimates(filled, views.runs.question_set(filled, asked), by)
+            .query("model == @RANDOM")
+            .groupby("metric")["n_cases"]
+            .sum()
         )
         assert parts.to_dict() == whole.to_dict()
 
@@ -138,9 +161,9 @@ def test_a_filter_passes_what_a_loop_passes_in_its_order(filled: Store, asked: s
 
 
 def test_the_rule_of_a_filter_is_met_by_every_case(filled: Store, asked: str):
-    for row in views.estimates.choices(filled, asked).itertuples():
+    for row in views.estimates.choices(filled, views.runs.question_set(filled, asked)).itertuples():
         chosen = views.filter.Filter(RANDOM, row.kind, row.subtype, row.rule, outcome="all")
-        table, total = views.cases.failures(filled, asked, chosen, size=1000)
+        table, total = views.cases.failures(filled, views.runs.question_set(filled, asked), chosen, size=1000)
         assert total == row.n_cases
         assert set(table["rule"]) == {row.rule}
 
@@ -148,9 +171,14 @@ def test_the_rule_of_a_filter_is_met_by_every_case(filled: Store, asked: str):
 def test_outcomes_count_what_the_lists_hold(filled: Store, asked: str):
     for model in (RANDOM, "control:constant"):
         chosen = views.filter.Filter(model, contains="bench")
-        counts = views.cases.outcomes(filled, asked, chosen)
+        counts = views.cases.outcomes(filled, views.runs.question_set(filled, asked), chosen)
         for outcome, count in counts.items():
-            assert count == views.cases.failures(filled, asked, dataclasses.replace(chosen, outcome=outcome))[1]
+            assert (
+                count
+                == views.cases.failures(
+                    filled, views.runs.question_set(filled, asked), dataclasses.replace(chosen, outcome=outcome)
+                )[1]
+            )
         assert counts["fooled"] + counts["held"] == counts["all"]
     assert counts["tied"] == counts["fooled"] == counts["all"]
 
@@ -158,26 +186,30 @@ def test_outcomes_count_what_the_lists_hold(filled: Store, asked: str):
 @pytest.mark.parametrize("text", ["'; DROP TABLE x; --", "%", "_", '"', "\\", "100 % sure\n"])
 def test_what_people_type_is_looked_for_as_it_is(filled: Store, asked: str, text: str):
     for chosen in (views.filter.Filter(RANDOM, contains=text), views.filter.Filter(RANDOM, tag=f"thing={text}")):
-        assert views.cases.failures(filled, asked, chosen)[1] == 0
+        assert views.cases.failures(filled, views.runs.question_set(filled, asked), chosen)[1] == 0
 
 
 def test_unknown_names_are_refused_with_what_there_is(filled: Store, asked: str):
     with pytest.raises(NotFound, match="control:constant"):
-        views.cases.failures(filled, asked, views.filter.Filter("control:constnt"))
+        views.cases.failures(filled, views.runs.question_set(filled, asked), views.filter.Filter("control:constnt"))
     with pytest.raises(NotFound, match="fooled"):
-        views.cases.failures(filled, asked, views.filter.Filter(RANDOM, outcome="fooledd"))
+        views.cases.failures(
+            filled, views.runs.question_set(filled, asked), views.filter.Filter(RANDOM, outcome="fooledd")
+        )
     with pytest.raises(NotFound, match="question set"):
-        views.estimates.estimates(filled, "0" * 16)
+        views.estimates.estimates(filled, views.runs.question_set(filled, "0" * 16))
 
 
 def test_a_page_beyond_the_last_is_empty_and_still_tells_the_total(filled: Store, asked: str):
-    table, total = views.cases.failures(filled, asked, views.filter.Filter(RANDOM, outcome="all"), page=999)
+    table, total = views.cases.failures(
+        filled, views.runs.question_set(filled, asked), views.filter.Filter(RANDOM, outcome="all"), page=999
+    )
     assert table.empty
     assert total > 0
 
 
 def test_answers_are_those_of_every_model(filled: Store, asked: str, rows: pd.DataFrame):
-    table = views.cases.answers(filled, asked, [0, 3]).set_index(["case", "model"])
+    table = views.cases.answers(filled, views.runs.question_set(filled, asked), [0, 3]).set_index(["case", "model"])
     assert len(table) == 4
     for case in (0, 3):
         own = rows.set_index("case").loc[case]
@@ -202,7 +234,11 @@ def test_a_case_of_which_nothing_is_known_is_neither_fooled_nor_held(tmp_path):
     manifest = execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "prsm"), there)[0]
     margins = there.run(manifest["key"]).table("scores").to_pandas()["margin"]
     assert margins.isna().any()
-    counts = views.cases.outcomes(there, manifest["case_key"], views.filter.Filter("control:constant", kind="ranking"))
+    counts = views.cases.outcomes(
+        there,
+        views.runs.question_set(there, manifest["case_key"]),
+        views.filter.Filter("control:constant", kind="ranking"),
+    )
     assert (counts["held"], counts["fooled"]) == ((margins > 0).sum(), (margins <= 0).sum())
     assert counts["all"] == len(margins)
 

@@ -127,12 +127,12 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **gi
     store = _store(ctx)
     with Bar() as bar:
         manifests = execute(request, store, bar)
-    found = views.estimates.estimates(store, manifests[0]["case_key"])
+    found = views.estimates.estimates(store, views.runs.question_set(store, manifests[0]["case_key"]))
     keys = [manifest["key"] for manifest in manifests]
     shown = pd.concat([found[found["key"] == key] for key in dict.fromkeys(keys)])
     print_table(shown.drop(columns=["slice"]), how)
-    stored = views.runs.runs(store)
-    print_notes(stored[stored["key"].isin(keys)])
+    stored = views.runs.run_rows(store)
+    print_notes(row for row in stored if row.key in keys)
     for note in manifests[0]["notes"]:
         click.echo(f"Note on the data: {note}", err=True)
     for finding in manifests[0]["findings"]:
@@ -158,8 +158,9 @@ def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str
         print_folded(views.runs.runs(store), ("options", "note"), how)
     else:
         manifest = store.find(key)
-        print_table(views.estimates.estimates(store, manifest["case_key"], by, averaging, unit, manifest["key"]), how)
-        print_notes(views.runs.runs_of(store, manifest["case_key"], manifest["key"]))
+        question_set = views.runs.question_set(store, manifest["case_key"], version_of=manifest["key"])
+        print_table(views.estimates.estimates(store, question_set, by, averaging, unit), how)
+        print_notes(question_set.runs)
     for line in views.runs.unread(store):
         click.echo(f"Left out: {line}", err=True)
 
@@ -185,7 +186,8 @@ def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **cho
     manifest = store.find(key)
     chosen["kind"] = chosen["kind"] or next(iter(views.runs.kinds(manifest["run"]["probe"])))
     chosen_cases = views.filter.Filter(model=manifest["run"]["model"], **chosen)
-    table, total = views.cases.failures(store, manifest["case_key"], chosen_cases, page, size)
+    question_set = views.runs.question_set(store, manifest["case_key"], model=manifest["run"]["model"])
+    table, total = views.cases.failures(store, question_set, chosen_cases, page, size)
     for name, column, place in (("original", "texts", 0), ("edited", "texts", 1), ("image", "images", 0)):
         table[name] = [own[place] if len(own) > place else "" for own in table[column]]
     click.echo(f"{total} cases; page {page} of {max(1, -(-total // size))}", err=True)

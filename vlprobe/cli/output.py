@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -12,6 +12,8 @@ from vlprobe.errors import InvalidInput, printable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from vlprobe.views.records import RunRow
 
 FORMATS = click.Choice(["table", "csv", "json"])
 FOLDED = 48  # characters of a cell that may be pages long
@@ -76,16 +78,17 @@ def print_folded(table: "pd.DataFrame", columns: Sequence[str], how: str) -> Non
         click.echo(f"… is left out of {' and '.join(columns)}. To read all: {WHOLE}", err=True)
 
 
-def print_notes(runs: "pd.DataFrame") -> None:
+def print_notes(runs: "Iterable[RunRow]") -> None:
     """What to know of each model before its numbers are believed: a line a model on stderr.
 
     Args:
-        runs: What `views.runs` or `views.runs_of` returns.
+        runs: Such as those of a question set.
     """
-    for row in runs[runs["older"] != ""].itertuples():
+    runs = list(runs)
+    for row in (row for row in runs if row.older):
         click.echo(f"{printable(row.model)} was asked by an {row.older}; nothing newer is compared with it.", err=True)
     cut = False
-    for row in runs[runs["note"] != ""].itertuples():
+    for row in (row for row in runs if row.note):
         line = folded(row.note, NOTE)
         cut |= line.endswith("…")
         click.echo(f"Note on {printable(row.model)}: {printable(line)}", err=True)

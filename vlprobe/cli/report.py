@@ -26,6 +26,6 @@ def report(ctx: click.Context, output: Path, key: str) -> None:
         )
     matching = [own for own in sets["case_key"] if own.startswith(key)] if key else [sets["case_key"].iloc[0]]
     chosen = matching[0] if len(matching) == 1 else store.find(key)["case_key"]
-    data = page.report(store, chosen).encode()
+    data = page.report(store, views.runs.question_set(store, chosen)).encode()
     files.write_bytes(output, data)
     click.echo(f"{output}: {len(data) / 1e6:.1f} MB", err=True)

@@ -30,7 +30,7 @@ def cards(asked: Questions, chosen: Filter) -> None:
         sorting(chosen)
         link()
         selection(asked, chosen, total)
-    table, _ = view(views.cases.failures, asked.key, chosen, page, SIZE)
+    table, _ = view(views.cases.failures, asked.question_set, chosen, page, SIZE)
     if table.empty:
         st.info("No case passes these filters. Widen them, or choose another outcome.", icon=":material/search_off:")
     else:
@@ -40,7 +40,9 @@ def cards(asked: Questions, chosen: Filter) -> None:
 
 
 def _grid(asked: Questions, chosen: Filter, table: pd.DataFrame) -> None:
-    said = html_cards.by_case(view(views.cases.answers, asked.key, tuple(table["case"].tolist()), shown(asked, chosen)))
+    said = html_cards.by_case(
+        view(views.cases.answers, asked.question_set, tuple(table["case"].tolist()), shown(asked, chosen))
+    )
     kind = presentations()[asked.probe].kind(chosen.kind)
     ours = {one.case: one for one in annotations.read(store(), asked.key).current}
     if kind.legend:

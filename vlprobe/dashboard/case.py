@@ -33,25 +33,24 @@ def details(asked: Questions, chosen: Filter, size: int) -> None:
     if problem := st.session_state.pop("problem", ""):
         st.error(plain(problem), icon=":material/error:")
     case_id = st.query_params.get("case", "")
-    number = view(views.cases.numbered, asked.key, case_id)
+    number = view(views.cases.case_number, asked.question_set, case_id)
     if number is None:
         st.info("There is no such case in this question set.", icon=":material/search_off:")
         return
-    row = next(view(views.cases.questions, asked.key, (number,)).itertuples())
-    said = cards.by_case(view(views.cases.answers, asked.key, (number,)))[number]
+    row = next(view(views.cases.questions, asked.question_set, (number,)).itertuples())
+    said = cards.by_case(view(views.cases.answers, asked.question_set, (number,)))[number]
     _steps(asked, chosen, size, number)
     with st.container(key="bigger"):
         case_pictures(row, presentations()[asked.probe].kind(row.kind), said[chosen.model], 1000)
     st.html(card(row, said, asked, chosen, everything=True))
     _annotate(asked, row)
     st.html(cards.about(row, asked.probe))
-    stored = view(views.runs.runs)
-    run = stored[(stored["case_key"] == asked.key) & (stored["model"] == chosen.model)]["key"].iloc[0]
+    run = asked.question_set.run(chosen.model).key
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
     st.code(cards.command(run, row), language="bash", wrap_lines=True)
     st.download_button(
         "Save as a web page",
-        functools.partial(case.case_page, store(), asked.key, chosen.model, number, chosen.other),
+        functools.partial(case.case_page, store(), asked.question_set, chosen.model, number, chosen.other),
         f"vlprobe_case_{number}.html",
         "text/html",
         icon=":material/download:",
@@ -64,19 +63,19 @@ def _steps(asked: Questions, chosen: Filter, size: int, number: int) -> None:
     """Where the case is among all that pass the filter, and the way to its neighbours, over the ends of pages."""
     total = counts(asked, chosen)[chosen.outcome]
     page = turned(total, size)
-    cases = view(views.cases.failures, asked.key, chosen, page, size)[0]["case"].tolist()
+    cases = view(views.cases.failures, asked.question_set, chosen, page, size)[0]["case"].tolist()
     place = (page - 1) * size + cases.index(number) + 1 if number in cases else 0
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, key, to in (("Previous", "Left", place - 1), ("Next", "Right", place + 1)):
             off = not place or not 1 <= to <= total
-            st.button(label, shortcut=key, on_click=_step, args=(asked.key, chosen, size, to), disabled=off)
+            st.button(label, shortcut=key, on_click=_step, args=(asked, chosen, size, to), disabled=off)
         told = f"{place:,} of {total:,}" if place else "Not among the cases that pass the filters"
         st.html(tag("p", told, class_="vp-quiet"))
 
 
-def _step(key: str, chosen: Filter, size: int, to: int) -> None:
+def _step(asked: Questions, chosen: Filter, size: int, to: int) -> None:
     page, place = divmod(to - 1, size)
-    ids = view(views.cases.failures, key, chosen, page + 1, size)[0]["id"].tolist()
+    ids = view(views.cases.failures, asked.question_set, chosen, page + 1, size)[0]["id"].tolist()
     if place < len(ids):
         st.query_params["case"] = ids[place]
         st.query_params["page"] = str(page + 1)

@@ -41,12 +41,12 @@ def inked(figure: go.Figure) -> go.Figure:
 
 def headlines(asked: Questions, averaging: str, unit: str) -> None:
     """The headline numbers, a row each."""
-    table = view(views.estimates.estimates, asked.key, "all", averaging, unit).dropna(subset=["value"])
+    table = view(views.estimates.estimates, asked.question_set, "all", averaging, unit).dropna(subset=["value"])
     there = set(table["metric"])
     metrics = {name: asked.metrics[name] for name in presentations()[asked.probe].headlines if name in there}
     if not metrics:
         return
-    figure = charts.dots.headlines(table, metrics, unit, asked.looks, view(views.papers.chances, asked.key))
+    figure = charts.dots.headlines(table, metrics, unit, asked.looks, view(views.papers.chances, asked.question_set))
     left, right = st.columns([5, 2], gap="medium")
     with left:
         chart(figure, "headlines", "A row a number, a mark a model; the table has the numbers.")
@@ -69,13 +69,13 @@ def links(asked: Questions) -> None:
 
 def by_subtype(asked: Questions, metric: Metric) -> None:
     """One metric, a row for each kind of question; nothing where it was not asked."""
-    table = view(views.estimates.estimates, asked.key, "subtype")
+    table = view(views.estimates.estimates, asked.question_set, "subtype")
     table = table[table["metric"] == metric.name].dropna(subset=["value"])
     if table.empty:
         quiet(f"{metric.label}: not asked here.")
         return
     names = {name: named(name) for name in sorted(table["slice"].unique(), key=order)}
-    known = view(views.papers.chances, asked.key)[metric.name]
+    known = view(views.papers.chances, asked.question_set)[metric.name]
     figure = charts.dots.dots(table, metric, "cosine", names, asked.looks, dict.fromkeys(names, known))
     figure.update_xaxes(title=numbers.WAYS[metric.direction], title_standoff=8)
     st.markdown(f"**{metric.label.rpartition(': ')[2]}**")
@@ -84,7 +84,7 @@ def by_subtype(asked: Questions, metric: Metric) -> None:
 
 def triplets(asked: Questions) -> None:
     """VISLA's accuracies by subset, with what counting shared words gets; guessing is one in three."""
-    table = view(views.estimates.estimates, asked.key, "subtype").dropna(subset=["value"])
+    table = view(views.estimates.estimates, asked.question_set, "subtype").dropna(subset=["value"])
     measured = [name for name in presentations()[asked.probe].headlines if name in set(table["metric"])]
     words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == asked.models[0])]
     words = words.assign(metric="t2t_accuracy", model=WORDS_ALONE)

@@ -16,7 +16,7 @@ from vlprobe.dashboard.state import Questions, choose, not_here, picked, plain, 
 from vlprobe.render import charts
 from vlprobe.render.html import compare
 from vlprobe.render.words import movement_kinds, named
-from vlprobe.views.compare import REAL, Outcomes, bucket
+from vlprobe.views.compare import SIGNIFICANCE, PairedOutcomes, bucket
 from vlprobe.views.filter import Filter
 
 MOST = 3  # models beside the baseline
@@ -88,7 +88,9 @@ def in_words(asked: Questions, table: pd.DataFrame, unit: str) -> None:
 
 def differences(asked: Questions, table: pd.DataFrame, unit: str) -> None:
     """Every metric with its paired differences; what p means, below."""
-    body, unknown = compare.differences(table, asked.metrics, unit, asked.looks, view(views.papers.chances, asked.key))
+    body, unknown = compare.differences(
+        table, asked.metrics, unit, asked.looks, view(views.papers.chances, asked.question_set)
+    )
     st.html(body)
     quiet(compare.how_to_read(table))
     if unknown:
@@ -98,7 +100,7 @@ def differences(asked: Questions, table: pd.DataFrame, unit: str) -> None:
 def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
     """The scatter of two models' margins, who is fooled, and the filter of the cases that are marked."""
     base, *others = models
-    known = set(view(views.estimates.choices, asked.key)["kind"])
+    known = set(view(views.estimates.choices, asked.question_set)["kind"])
     kinds = {kind: words for kind, words in views.runs.kinds(asked.probe).items() if kind in known}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         other = others[0]
@@ -108,9 +110,9 @@ def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
     moved = kind in movement_kinds()
     area = corners(st.query_params.get("area", ""))
     chosen = ordered(Filter(base, kind, outcome="all", other=other, within=area))
-    points, total = view(views.compare.scatter, asked.key, base, other, kind)
+    points, total = view(views.compare.scatter, asked.question_set, base, other, kind)
     if not moved:
-        st.markdown(_fooled(view(views.compare.who_is_fooled, asked.key, base, other, kind), base, other))
+        st.markdown(_fooled(view(views.compare.paired_outcomes, asked.question_set, base, other, kind), base, other))
     left, right = st.columns([5, 2], gap="medium")
     with right:
         tool = choose("Mark an area with a", "tool", TOOLS, "box", segments=True)
@@ -118,7 +120,7 @@ def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
         if total > len(points):
             quiet(f"Drawn: {len(points):,} of {total:,} cases, chosen by lot. An area finds all cases inside it.")
         if area:
-            inside = view(views.compare.buckets, asked.key, chosen)["all"]
+            inside = view(views.compare.buckets, asked.question_set, chosen)["all"]
             st.html(f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the marked area.</p>')
             st.button("Take the area away", key="unmark", icon=":material/ink_eraser:", on_click=_unmark)
     with left:
@@ -138,14 +140,14 @@ def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
     return chosen if moved else bucket(chosen, buckets(asked, chosen))
 
 
-def _fooled(found: Outcomes, first: str, second: str) -> str:
+def _fooled(found: PairedOutcomes, first: str, second: str) -> str:
     """How often only one of the two is fooled, and whether that may be chance."""
     one, other = found.counts["only_first"], found.counts["only_second"]
     if math.isnan(found.p):
         return ""
     more, less = (second, first) if one < other else (first, second)
     uneven = f"{plain(more)} is fooled more often than {plain(less)}, by more than chance explains"
-    word = "These are tied: a split as uneven may be chance" if found.p >= REAL else uneven
+    word = "These are tied: a split as uneven may be chance" if found.p >= SIGNIFICANCE else uneven
     how = "each case decided by a fair coin (McNemar's exact test)"
     if not found.independent:
         how = "each picture's answers exchanged as a whole by a fair coin (randomization test)"

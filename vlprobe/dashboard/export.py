@@ -36,7 +36,7 @@ def selection(asked: Questions, chosen: Filter, total: int) -> None:
             for label, make, kind in files:
                 st.download_button(
                     label,
-                    functools.partial(make, store(), asked.key, chosen),
+                    functools.partial(make, store(), asked.question_set, chosen),
                     f"vlprobe_cases.{label.lower()}",
                     kind,
                     key=f"export_{label}",
@@ -49,7 +49,7 @@ def report_button(asked: Questions) -> None:
     """The whole comparison as one file."""
     st.download_button(
         "Download as a report",
-        functools.partial(report.report, store(), asked.key),
+        functools.partial(report.report, store(), asked.question_set),
         f"vlprobe_{asked.probe}_{asked.key[:8]}.html",
         "text/html",
         icon=":material/description:",
@@ -111,7 +111,9 @@ def _annotated(asked: Questions) -> None:
         + (f" Here: {LISTED}." if len(known.current) > LISTED else "")
     )
     shown = known.current[:LISTED]
-    texts = view(views.cases.questions, asked.key, tuple(sorted(one.case for one in shown))).set_index("case")["texts"]
+    texts = view(views.cases.questions, asked.question_set, tuple(sorted(one.case for one in shown))).set_index("case")[
+        "texts"
+    ]
     for one in shown:
         if one.case not in texts.index:
             continue  # the file names a case that these questions do not have

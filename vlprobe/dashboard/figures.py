@@ -24,9 +24,9 @@ from vlprobe.runs.playground import Player
 from vlprobe.runs.request import Request
 from vlprobe.scoring import pictures
 from vlprobe.types import Metric, Picture
-from vlprobe.views.figures import DEPTHS, lure_steps, printed_depths, printed_severity, severity_steps
+from vlprobe.views.figures import DEPTHS, lure_bins, published_depths, published_severity, severity_steps
 from vlprobe.views.filter import Filter
-from vlprobe.views.tradeoff import printed
+from vlprobe.views.tradeoff import published_values
 
 MEASURES = {"drop_rate": "Drop rate", "rsms": "Altered on top (RSMS)"}
 EDITS = {
@@ -53,9 +53,9 @@ def severity(asked: Questions) -> None:
         measure = choose("Measured by", "measure", MEASURES, "drop_rate", segments=True)
     metric = asked.metrics[f"{'t2i' if edit in PICTURES else 'i2t'}_{measure}"]
     steps = severity_steps(edit)
-    table = view(views.figures.severity, asked.key, metric.name)
+    table = view(views.figures.severity, asked.question_set, metric.name)
     table = table[table["slice"].isin(steps)]
-    paper = printed_severity(edit, metric.name)
+    paper = published_severity(edit, metric.name)
     across = "Share of the picture taken from another" if edit in PICTURES else "Words exchanged in a caption"
     figure = charts.tradeoff.curves(table, metric, "cosine", asked.looks, steps, across, paper)
     chart(figure, "severity", f"{metric.label} over how much was altered, a line a model.")
@@ -77,7 +77,7 @@ def _missing(asked: Questions, edit: str, steps: dict[str, str], stored: set[str
     quiet(f"Stored of this alteration: {there}. Not asked yet: {told} {unit}.")
     if not changes("The missing strengths cannot be asked here."):
         return
-    how = view(views.figures.asked_how, asked.key)
+    how = view(views.figures.request_fields, asked.question_set)
     lists = {"policies": [], "pictures": list(left)} if edit in PICTURES else {"policies": list(left), "pictures": []}
     request = Request(
         asked.models, how["dataset"], asked.probe, how["options"] | lists, seed=how["seed"], limit=how["limit"]
@@ -90,7 +90,7 @@ def deviations(asked: Questions, unit: str) -> None:
     """EqBen's equivariance deviation, spread over the pairs of all subsets or of one."""
     metric = asked.metrics["equivariance_deviation"]
     subset = choose("Subset", "subset", _subsets(asked, metric), "")
-    table = view(views.papers.deviations, asked.key, unit, subset)
+    table = view(views.papers.deviations, asked.question_set, unit, subset)
     if table.empty:
         quiet("No case here has two pictures.")
         return
@@ -99,7 +99,7 @@ def deviations(asked: Questions, unit: str) -> None:
         "deviations",
         f"{metric.label}, shares of the pairs.",
     )
-    scores = view(views.estimates.estimates, asked.key, "subtype" if subset else "all")
+    scores = view(views.estimates.estimates, asked.question_set, "subtype" if subset else "all")
     scores = scores[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
     told = ", ".join(f"{row.model} {numbers.number(row.value, 'rate')}" for row in scores.itertuples())
     quiet(
@@ -110,7 +110,7 @@ def deviations(asked: Questions, unit: str) -> None:
 
 
 def _subsets(asked: Questions, metric: Metric) -> dict[str, str]:
-    table = view(views.estimates.estimates, asked.key, "subtype").dropna(subset=["value"])
+    table = view(views.estimates.estimates, asked.question_set, "subtype").dropna(subset=["value"])
     names = sorted(table.loc[table["metric"] == metric.name, "slice"].unique(), key=order)
     return {"": "All", **{name: named(name) for name in names if name}}
 
@@ -120,14 +120,14 @@ def subsets(asked: Questions) -> None:
     known = {name: asked.metrics[name] for name in SCORES}
     names = {name: metric.label for name, metric in known.items()}
     metric = known[choose("Measured by", "score", names, "group_score", segments=True)]
-    table = view(views.estimates.estimates, asked.key, "subtype").dropna(subset=["value"])
+    table = view(views.estimates.estimates, asked.question_set, "subtype").dropna(subset=["value"])
     table = table[table["metric"] == metric.name]
     if table.empty:
         quiet("No case here has two pictures.")
         return
     rows = {name: named(name) for name in sorted(table["slice"].unique(), key=order)}
     figure = charts.dots.dots(table, metric, "cosine", rows, asked.looks, dict.fromkeys(rows, metric.chance))
-    paper = printed("eqben", 4, metric.name)
+    paper = published_values("eqben", 4, metric.name)
     paper = paper.assign(slice=paper["slice"].map(KUBRIC))
     paper = paper[paper["slice"].isin(rows)]
     if len(paper):
@@ -139,13 +139,13 @@ def subsets(asked: Questions) -> None:
 
 def lexical(asked: Questions) -> None:
     """VISLA's edit distances, and how accuracy follows shared words."""
-    known = view(views.estimates.choices, asked.key)
+    known = view(views.estimates.choices, asked.question_set)
     parts = {name: named(name) for name in known.loc[known["kind"] == "t2t", "subtype"].unique() if name}
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How alike the captions look**")
         subset = choose("Subset", "subset", {"all": "All", **parts}, "spatial" if "spatial" in parts else "all")
-        table = view(views.figures.edit_distances, asked.key, "" if subset == "all" else subset)
+        table = view(views.figures.edit_distances, asked.question_set, "" if subset == "all" else subset)
         if table.empty:
             quiet("No triplet of texts here.")
             return
@@ -160,10 +160,10 @@ def lexical(asked: Questions) -> None:
         )
     with right:
         st.markdown("**What shared words do to accuracy**")
-        found = view(views.figures.lures, asked.key)
+        found = view(views.figures.lures, asked.question_set)
         found = found[found["n_cases"] >= FEW]
         metric = asked.metrics["t2t_accuracy"]
-        steps = {name: words for name, words in lure_steps().items() if name in set(found["slice"])}
+        steps = {name: words for name, words in lure_bins().items() if name in set(found["slice"])}
         across = "How much shared words mislead (lure)"
         figure = charts.tradeoff.curves(found, metric, "cosine", asked.looks, steps, across)
         if (first := "0.00 to 0.25") in steps and next(iter(steps)) != first:
@@ -179,12 +179,12 @@ def lexical(asked: Questions) -> None:
 
 def depths(asked: Questions) -> None:
     """PRSM's overlap by how many first pictures are compared, a panel each kind of rewording."""
-    table = view(views.figures.depths, asked.key)
+    table = view(views.figures.depths, asked.question_set)
     settings = sorted(table["setting"].unique(), key=order)
     if not settings:
         quiet("This gallery is too small for an overlap: fewer than eleven pictures.")
         return
-    papers = {setting: printed_depths(setting) for setting in settings}
+    papers = {setting: published_depths(setting) for setting in settings}
     lowest = min([table["value"].min(), *(own["value"].min() for own in papers.values() if len(own))])
     mentioned(asked, "hollow: published")
     for place, setting in zip(st.columns(len(settings)), settings, strict=True):
@@ -198,7 +198,7 @@ def depths(asked: Questions) -> None:
             figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
             figure.update_layout(showlegend=False, height=280, margin_t=5)
             chart(figure, f"depth_{setting}", f"Overlap by depth, {named(setting)}, a line a model.")
-    size = view(views.papers.gallery_size, asked.key)
+    size = view(views.papers.gallery_size, asked.question_set)
     quiet(
         "How to read it: the paper has no figure; these are its table's numbers as curves. Up is steadier. The "
         "overlap of everything is 1, so a curve rises with the share of the gallery that is compared: a gallery of "
@@ -212,8 +212,8 @@ def word_influence(asked: Questions) -> None:
     model = _encoder(name, "encode_texts", "texts")
     if model is None:
         return
-    total = view(views.figures.captions, asked.key, 1, CAPTIONS)[1]
-    shown, _ = view(views.figures.captions, asked.key, turn(total, CAPTIONS, "captions"), CAPTIONS)
+    total = view(views.figures.captions, asked.question_set, 1, CAPTIONS)[1]
+    shown, _ = view(views.figures.captions, asked.question_set, turn(total, CAPTIONS, "captions"), CAPTIONS)
     try:
         with st.spinner("Reading the captions"):
             scores, nouns = _influences(name, tuple(shown))
@@ -236,18 +236,18 @@ def word_influence(asked: Questions) -> None:
 def occlusion(asked: Questions) -> None:
     """RoCOCO's figure 8: which parts of a picture decide its embedding, on one failure of a model of choice."""
     name = choose("Model that looks", "looker", {model: model for model in asked.models}, asked.models[0])
-    kinds = set(view(views.estimates.choices, asked.key)["kind"])
+    kinds = set(view(views.estimates.choices, asked.question_set)["kind"])
     chosen = Filter(name, "t2i" if "t2i" in kinds else "i2t")
-    total = view(views.cases.outcomes, asked.key, chosen)["fooled"]
+    total = view(views.cases.outcomes, asked.question_set, chosen)["fooled"]
     if not total:
         quiet(f"{name} was not fooled here, so there is no failure to look into.")
         return
     model = _encoder(name, "encode_images", "pictures")
     if model is None:
         return
-    table, _ = view(views.cases.failures, asked.key, chosen, turn(total, 1, "failure"), 1)
+    table, _ = view(views.cases.failures, asked.question_set, chosen, turn(total, 1, "failure"), 1)
     row = next(table.itertuples())
-    said = view(views.cases.answers, asked.key, (int(row.case),)).set_index("model").loc[name]
+    said = view(views.cases.answers, asked.question_set, (int(row.case),)).set_index("model").loc[name]
     shown = {"The right picture": row.images[0]} | (
         {"What came first instead": said["top"]} if row.kind == "t2i" else {}
     )

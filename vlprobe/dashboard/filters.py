@@ -22,7 +22,7 @@ TIES = "Fooled: what is wrong scores at least as high as what is right; a tie co
 
 def filters(asked: Questions) -> Filter:
     """The pickers, and the filter that they make."""
-    known = view(views.estimates.choices, asked.key)
+    known = view(views.estimates.choices, asked.question_set)
     columns = st.columns(3 if len(asked.models) > 1 else 2)
     with columns[0]:
         model = choose("Model", "model", {name: name for name in asked.models}, asked.models[0], always=True)
@@ -59,7 +59,7 @@ def _more(asked: Questions, chosen: Filter, known: pd.DataFrame) -> Filter:
         own = known[known["subtype"] == subtype] if subtype else known
         rule = _any("Rule", "rule", own.groupby("rule")["n_cases"].sum().to_dict())
     with columns[0]:
-        tags = {value: value.replace("=", ": ", 1) for value in view(views.estimates.tag_values, asked.key)}
+        tags = {value: value.replace("=", ": ", 1) for value in view(views.estimates.tag_values, asked.question_set)}
         tag = choose("Tag of the dataset", "tag", {"": "Any", **tags}, disabled=not tags)
     with columns[1]:
         contains = search("Caption contains", "words", "such as: bench")
@@ -101,7 +101,7 @@ def _outcome(asked: Questions, chosen: Filter) -> str:
 
 def buckets(asked: Questions, chosen: Filter) -> str:
     """Who of two models is fooled. Without a choice, where only the first is; all of a marked area."""
-    counted = view(views.compare.buckets, asked.key, chosen)
+    counted = view(views.compare.buckets, asked.question_set, chosen)
     options = {
         "all": f"All {counted['all']:,}",
         "only_first": f"Only {plain(chosen.model)} fooled {counted['only_first']:,}",

@@ -22,7 +22,18 @@ from vlprobe.dashboard.models import checks, erased, examined, passport, verdict
 from vlprobe.dashboard.papers import paper
 from vlprobe.dashboard.playground import playground
 from vlprobe.dashboard.repair import changed, probe_tuned, repaired, seeds
-from vlprobe.dashboard.state import Questions, arrival, choose, glance, plain, questions, quiet, store, tag, view
+from vlprobe.dashboard.state import (
+    Questions,
+    arrival,
+    choose,
+    glance,
+    pick_question_set,
+    plain,
+    quiet,
+    store,
+    tag,
+    view,
+)
 from vlprobe.dashboard.tables import about, explain, headline, slices
 from vlprobe.dashboard.tour import tour
 from vlprobe.dashboard.tradeoff import headline_figure, strength, trade_off, types, wordings
@@ -62,9 +73,9 @@ __all__ = [
     "paper",
     "passport",
     "past",
+    "pick_question_set",
     "playground",
     "probe_tuned",
-    "questions",
     "quiet",
     "repaired",
     "report_button",
@@ -182,7 +193,7 @@ def begin(probe: str) -> Questions:
     if mine and job.state != "done":
         panel(job)
     if (view(views.runs.question_sets)["probe"] == probe).any():
-        return questions(probe)
+        return pick_question_set(probe)
     if not mine:
         st.info("Nobody was asked these questions yet.", icon=":material/info:")
         probe_button(probe)
@@ -209,7 +220,7 @@ def averaging(asked: Questions, metric: Metric | None = None) -> str:
     """Macro or micro; not asked where the metric has one of them only, or both are the same."""
     if metric is not None and len(metric.averaging) == 1:
         return metric.averaging[0]
-    if not view(views.estimates.averaging_matters, asked.key):
+    if not view(views.estimates.averaging_matters, asked.question_set):
         return "macro"
     help_ = "Macro: the mean of each caption's edits first, then of captions. Micro: all edits pooled."
     return choose("Average", "average", AVERAGING, "macro", segments=True, help_=help_)
@@ -217,7 +228,7 @@ def averaging(asked: Questions, metric: Metric | None = None) -> str:
 
 def metric(asked: Questions) -> Metric:
     """One of the probe's metrics, of those that have a value."""
-    known = set(view(views.estimates.estimates, asked.key).dropna(subset=["value"])["metric"])
+    known = set(view(views.estimates.estimates, asked.question_set).dropna(subset=["value"])["metric"])
     options = {key: own.label for key, own in asked.metrics.items() if key in known}
     first = next((name for name in presentations()[asked.probe].headlines if name in options), next(iter(options)))
     return asked.metrics[choose("Metric", "metric", options, first)]
@@ -225,13 +236,13 @@ def metric(asked: Questions) -> Metric:
 
 def by(asked: Questions) -> str:
     """What to take the numbers apart by."""
-    options = {name: by_words(asked.probe, name) for name in view(views.estimates.slices, asked.key)}
+    options = {name: by_words(asked.probe, name) for name in view(views.estimates.slices, asked.question_set)}
     return choose("Taken apart by", "by", options, next(iter(options)))
 
 
 def sliced(asked: Questions, metric: Metric, by: str, averaging: str, unit: str) -> pd.DataFrame:
     """The estimates of one metric, a row a model and slice. Without any, says so and stops the page."""
-    table = view(views.estimates.estimates, asked.key, by, averaging, unit)
+    table = view(views.estimates.estimates, asked.question_set, by, averaging, unit)
     table = table[table["metric"] == metric.name]
     if table.empty:
         st.info(f"{metric.label} does not come in these parts. Take it apart by something else.")
@@ -253,12 +264,9 @@ def watched_job() -> None:
 
 def notes(asked: Questions) -> None:
     """What to know before believing a model's numbers, such as that it was never trained."""
-    if versions := view(views.runs.version_notes, asked.key):
+    if versions := view(views.runs.version_notes, asked.question_set):
         st.warning("\n".join(f"- {plain(note)}" for note in versions), icon=":material/history:")
-    stored = view(views.runs.runs_of, asked.key)
-    own = stored[stored["note"] != ""]
-    if len(own):
-        lines = [f"- {plain(row.model)}: {plain(row.note)}" for row in own.itertuples()]
+    if lines := [f"- {plain(run.model)}: {plain(run.note)}" for run in asked.question_set.runs if run.note]:
         st.info("\n".join(lines), icon=":material/info:")
 
 

@@ -5,7 +5,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.state import Questions, choose, quiet, view
 from vlprobe.render.html import papers
-from vlprobe.views.papers import PaperTable, paper_tables
+from vlprobe.views.paper_tables import PaperTable, paper_tables
 
 
 def paper(asked: Questions) -> PaperTable:
@@ -17,7 +17,7 @@ def paper(asked: Questions) -> PaperTable:
         number = choose("Table of the paper", "table", names, number)
     table = tables[number]
     shown = papers.remade(
-        view(views.papers.remade, asked.key, table.number), table, asked.probe, asked.metrics, asked.looks
+        view(views.papers.remade, asked.question_set, table.number), table, asked.probe, asked.metrics, asked.looks
     )
     st.html(shown.table)
     quiet(shown.remark)

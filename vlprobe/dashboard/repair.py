@@ -26,7 +26,7 @@ from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.runs.request import Request
 from vlprobe.training.objective import RETRIEVAL
-from vlprobe.views.repair import Numbers, otherwise
+from vlprobe.views.repair import Numbers, training_differences
 
 PROBES = {probe: presentation.title for probe, presentation in presentations().items()}
 NUMBERS: Numbers = tuple(
@@ -83,7 +83,7 @@ def changed(models: Three) -> None:
             icon=":material/info:",
         )
         return
-    if differ := otherwise(*models):
+    if differ := training_differences(*models):
         st.warning(
             f"The loss is not all that differs, so not all that moved is its doing. {plain('; '.join(differ))}.",
             icon=":material/warning:",

@@ -31,6 +31,7 @@ from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
+from vlprobe.views.runs import QuestionSet
 
 # The same objects for all who ask; Streamlit's own cache would pack and unpack them for each of them.
 _kept = SingleFlightCache(500)
@@ -110,7 +111,7 @@ def view(query: Callable[..., Any], *arguments: Any) -> Any:
     there = store()
     tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
     version = _seen.get() or there.version()
-    said = annotations.version(there, arguments[0]) if tagged else ""
+    said = annotations.version(there, arguments[0].key) if tagged else ""
     key = (there.address, version, said, query, arguments)
     # A run that is completed meanwhile is in the answer, and not in the version that this page began with.
     return _own(_kept.get(key, lambda: query(there, *arguments), lambda: there.version() == version))
@@ -125,7 +126,7 @@ def _own(kept: Any) -> Any:
 
 def counts(asked: "Questions", chosen: Filter) -> dict[str, int]:
     """How many cases pass a filter with each outcome; the same for every outcome and order that it names."""
-    return view(views.cases.outcomes, asked.key, replace(chosen, outcome="all", sort="worst"))
+    return view(views.cases.outcomes, asked.question_set, replace(chosen, outcome="all", sort="worst"))
 
 
 def plain(text: str) -> str:
@@ -142,10 +143,19 @@ def quiet(text: str) -> None:
 class Questions:
     """What a page is about: models that answered the same questions."""
 
-    key: str
-    probe: str
-    models: tuple[str, ...]
+    question_set: QuestionSet
+    models: tuple[str, ...]  # by name, controls last
     looks: Looks  # of every stored model, so that a model looks the same everywhere
+
+    @property
+    def key(self) -> str:
+        """The key of the question set."""
+        return self.question_set.key
+
+    @property
+    def probe(self) -> str:
+        """The name of the probe."""
+        return self.question_set.probe
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -153,7 +163,7 @@ class Questions:
         return tables.metrics(self.probe)
 
 
-def questions(probe: str = "") -> Questions:
+def pick_question_set(probe: str = "") -> Questions:
     """A picker of question sets, of one probe or of all, kept from page to page. Without any, says so and stops."""
     table = view(views.runs.question_sets)
     table = table[table["probe"] == probe] if probe else table
@@ -169,9 +179,9 @@ def questions(probe: str = "") -> Questions:
     kept = st.session_state.get("kept_set", "")
     key = choose("Question set", "set", options, kept if kept in options else next(iter(options)), always=True)
     st.session_state["kept_set"] = key
-    own = rows[key]
+    question_set = view(views.runs.question_set, key)
     looks = charts.styles.styles(view(views.runs.models))
-    return Questions(key, own.probe, tuple(ordered(own.models)), looks)
+    return Questions(question_set, tuple(ordered(question_set.models)), looks)
 
 
 def choose(

@@ -11,7 +11,7 @@ from vlprobe.registry import is_control
 from vlprobe.render import charts, numbers
 from vlprobe.render.html.elements import breakable, mark
 from vlprobe.render.words import named, presentations
-from vlprobe.views.tradeoff import COMBINED, TYPES, printed, printed_by_type, printed_trade_off
+from vlprobe.views.tradeoff import COMBINED, TYPES, published_by_type, published_trade_off, published_values
 
 HOW_TO_READ = (
     "How to read it: left is steadier, up is more alert, so the top left corner is ideal. The arms are 95 % intervals: "
@@ -43,14 +43,21 @@ def trade_off(asked: Questions, averaging: str, unit: str) -> tuple[str, bool]:
     with left:
         with st.container(horizontal=True):
             up = choose("Alert, measured by", "up", names, ups[0], segments=True)
-            points = view(views.tradeoff.trade_off, asked.key, up, averaging, unit)
+            points = view(views.tradeoff.trade_off, asked.question_set, up, averaging, unit)
             hollow = _printed(points, up, unit)
         figure = charts.tradeoff.trade_off(points, asked.metrics[down], asked.metrics[up], unit, asked.looks, hollow)
         alt = "A mark a model: invariance error against sensitivity. The table has the numbers."
         _opens(chart(figure, "trade_off", alt, chosen=True), asked)
     with right:
-        leaders = view(views.leaders.leaders, asked.key, averaging, unit)
-        reading(points, asked.metrics[down], asked.metrics[up], unit, leaders, view(views.papers.chances, asked.key))
+        leaders = view(views.leaders.leaders, asked.question_set, averaging, unit)
+        reading(
+            points,
+            asked.metrics[down],
+            asked.metrics[up],
+            unit,
+            leaders,
+            view(views.papers.chances, asked.question_set),
+        )
         links(asked)
         quiet(HOW_TO_READ)
         if hollow is not None:
@@ -65,7 +72,7 @@ def _printed(points: pd.DataFrame, up: str, unit: str) -> pd.DataFrame | None:
     """
     if unit != "cosine":
         return None
-    found = printed_trade_off(up)
+    found = published_trade_off(up)
     models = points[~points["model"].map(is_control).astype(bool)]
     near = all(
         found[axis].max() <= FAR * models[axis].max() and models[axis].max() <= FAR * found[axis].max()
@@ -93,11 +100,11 @@ def _failures(asked: Questions, model: str, subtype: str) -> dict[str, str]:
 def types(asked: Questions, up: str, averaging: str, unit: str, hollow: bool) -> None:
     """The trade-off once more for each type of edit, on the same axes, each with links to its failures."""
     down = asked.metrics[presentations()[asked.probe].trade_off.down]
-    points = view(views.tradeoff.trade_off_by_type, asked.key, up, averaging, unit)
+    points = view(views.tradeoff.trade_off_by_type, asked.question_set, up, averaging, unit)
     if points.dropna(subset=["x"]).empty:
         quiet("These models were not asked about rewordings and flips both.")
         return
-    paper = printed_by_type(up) if hollow else None
+    paper = published_by_type(up) if hollow else None
     everything = points if paper is None else pd.concat([points, paper])
     ranges = charts.tradeoff.shared(everything, asked.metrics[up])
     mentioned(asked, "hollow: published" if hollow else "")
@@ -130,12 +137,12 @@ def mentioned(asked: Questions, more: str = "") -> None:
 def strength(asked: Questions, up: str, averaging: str, unit: str, hollow: bool) -> None:
     """How alert a model is to weak, medium and strong flips."""
     metric = asked.metrics[up]
-    if "strength_bin" not in view(views.estimates.slices, asked.key):
+    if "strength_bin" not in view(views.estimates.slices, asked.question_set):
         quiet("No flip was asked, so there is no strength to speak of.")
         return
-    table = view(views.estimates.estimates, asked.key, "strength_bin", averaging, unit)
+    table = view(views.estimates.estimates, asked.question_set, "strength_bin", averaging, unit)
     table = table[table["metric"] == up]
-    paper = printed("lgip", 5, up) if hollow else None
+    paper = published_values("lgip", 5, up) if hollow else None
     steps = {name: named(name) for name in STRENGTHS}
     figure = charts.tradeoff.curves(table, metric, unit, asked.looks, steps, "How strong the flip is", paper)
     chart(figure, "strength", f"{metric.label} for weak, medium and strong flips, a line a model.")
@@ -149,7 +156,7 @@ def strength(asked: Questions, up: str, averaging: str, unit: str, hollow: bool)
 def wordings(asked: Questions, averaging: str, unit: str, hollow: bool) -> None:
     """How far the score moves under simple and under advanced rewordings."""
     down = asked.metrics[presentations()[asked.probe].trade_off.down]
-    table = view(views.estimates.estimates, asked.key, "subtype", averaging, unit)
+    table = view(views.estimates.estimates, asked.question_set, "subtype", averaging, unit)
     table = table[(table["metric"] == down.name)].dropna(subset=["value"])
     names = {name: f"{named(name)} rewordings" for name in WORDINGS if name in set(table["slice"])}
     if not names:
@@ -157,7 +164,7 @@ def wordings(asked: Questions, averaging: str, unit: str, hollow: bool) -> None:
         return
     figure = charts.dots.dots(table, down, unit, names, asked.looks)
     if hollow:
-        charts.tradeoff.beside(figure, printed("lgip", 4, down.name), list(names), numbers.unit_of(down, unit))
+        charts.tradeoff.beside(figure, published_values("lgip", 4, down.name), list(names), numbers.unit_of(down, unit))
     chart(figure, "wordings", f"{down.label} of simple and advanced rewordings, a mark a model.")
     quiet(
         "How to read it: left is steadier. Simple: a frame around the caption, such as 'a photo of'; advanced: another "

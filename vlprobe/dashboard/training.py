@@ -20,7 +20,7 @@ from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.training import objective
 from vlprobe.training.request import TrainRequest
-from vlprobe.views.repair import losses, pace
+from vlprobe.views.repair import loss_curves, seconds_per_step
 
 # What is added to CLIP's loss, with what weights, and what it is for.
 REPAIRS = {
@@ -155,7 +155,7 @@ def _term(weight: float, part: str) -> str:
 
 def _effort(steps: int) -> str:
     """How long it takes, by the newest training on this machine."""
-    known = (pace(job.request.path) for job in _trainings())
+    known = (seconds_per_step(job.request.path) for job in _trainings())
     last = next((own for own in known if not math.isnan(own)), math.nan)
     if math.isnan(last):
         return "How long it takes, its first steps tell."
@@ -206,7 +206,7 @@ def _what(job: Job) -> str:
 
 
 def _row(job: Job) -> list[str]:
-    request, table = job.request, losses(job.request.path)
+    request, table = job.request, loss_curves(job.request.path)
     own = table[(table["side"] == "held out") & table["part"].isin(objective.weights(request.loss))]
     told = [
         f"{part} {of['value'].iloc[0]:.3f} → {of['value'].iloc[-1]:.3f}" for part, of in own.groupby("part", sort=False)
@@ -222,7 +222,7 @@ def _row(job: Job) -> list[str]:
 
 def _panel(job: Job, probe: Callable[[str, str], None]) -> None:
     icon, word = STATES[job.state]
-    table = losses(job.request.path)
+    table = loss_curves(job.request.path)
     with st.container(border=True, key="training_panel"):
         st.html(f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", _what(job))}</p>')
         if job.error:
@@ -240,7 +240,7 @@ def _panel(job: Job, probe: Callable[[str, str], None]) -> None:
 
 def _progress(job: Job) -> str:
     parts = [f"{span(time.time() - job.created)} since it was started"]
-    own = pace(job.request.path)
+    own = seconds_per_step(job.request.path)
     if job.state == "running" and job.total > 1 and not math.isnan(own):
         left = f"about {span((job.total - job.done) * own)} left"
         parts = [f"{job.done:,.0f} of {job.total:,.0f} steps", f"{own:.2g} s a step", left, *parts]

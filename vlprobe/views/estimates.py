@@ -4,86 +4,90 @@ import pandas as pd
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage.store import Store
-from vlprobe.views.runs import metrics, runs_of
+from vlprobe.views.runs import QuestionSet
+
+COLUMNS = ["model", "key", "metric", "averaging", "slice", "value", "low", "high", "n_items", "n_cases", "ties"]
+FIXED_BREAKDOWNS = ("subtype", "strength_bin", "rule")  # in this order; tags follow
+UNITS = ("cosine", "spread")
+SAME_MEAN = 1e-9  # macro and micro means that differ by less are the same number
 
 
 def estimates(
-    store: Store, case_key: str, by: str = "all", averaging: str = "macro", unit: str = "cosine", like: str = ""
+    store: Store, question_set: QuestionSet, breakdown: str = "all", averaging: str = "macro", unit: str = "cosine"
 ) -> pd.DataFrame:
     """Means and intervals of every model over one question set, as a whole or in slices.
 
     Args:
         store: Where results are.
-        case_key: The question set.
-        by: "all", "subtype", "rule", "strength_bin" or "tag:NAME".
-        averaging: "macro" (mean of each caption's mean) or "micro" (all pairs pooled); metrics that know only the other
-            are given in that one.
+        question_set: The models and their runs.
+        breakdown: "all", "subtype", "rule", "strength_bin" or "tag:NAME".
+        averaging: "macro" (mean of each caption's mean) or "micro" (all pairs pooled); metrics that know only one of
+            them are given in that one.
         unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable between models.
-        like: The key of a run, for runs of its version; else as of `runs_of`.
 
     Returns:
-        model, metric, averaging, slice, value, low, high, n_items, n_cases, ties; intervals at 95 %.
+        The columns of `EstimateRow`; intervals at 95 %.
     """
-    own = runs_of(store, case_key, like)
-    known = metrics(own["probe"].iloc[0])
-    if by != "all" and by not in (parts := slices(store, case_key, like)):
-        raise NotFound("way to break down", by, ["all", *parts])
+    metrics = question_set.metrics
+    if breakdown != "all" and breakdown not in (breakdowns := slices(store, question_set)):
+        raise NotFound("way to break down", breakdown, ["all", *breakdowns])
     with store.cursor() as cursor:
         table = cursor.execute(
             "SELECT run AS key, metric, averaging, slice, value, low, high, n_items, n_cases, ties "
             'FROM read_parquet(?) WHERE "by" = ?',
-            [store.files(own["key"].tolist(), "estimates"), by],
+            [store.files([run.key for run in question_set.runs], "estimates"), breakdown],
         ).df()
-    only = {name: metric.averaging[0] for name, metric in known.items() if averaging not in metric.averaging}
-    table = table[table["averaging"] == table["metric"].map(only).fillna(averaging)]
-    table = table[table["metric"].isin(known)]  # a run of an older version may have others
-    table = table.merge(own[["key", "model", "spread"]], on="key")
+    only_averaging = {
+        name: metric.averaging[0] for name, metric in metrics.items() if averaging not in metric.averaging
+    }
+    table = table[table["averaging"] == [only_averaging.get(name, averaging) for name in table["metric"]]]
+    table = table.loc[table["metric"].isin(list(metrics))]  # a run of an older version may have others
+    runs = pd.DataFrame(
+        {name: [getattr(run, name) for run in question_set.runs] for name in ("key", "model", "spread")}
+    )
+    table = table.merge(runs, on="key")
     if unit == "spread":
-        cosine = table["metric"].map(lambda name: known[name].unit == "cosine")
+        is_cosine = table["metric"].isin([name for name, metric in metrics.items() if metric.unit == "cosine"])
         for column in ("value", "low", "high"):
-            table[column] = table[column].where(~cosine, table[column] / table["spread"])
-    elif unit != "cosine":
-        raise InvalidInput(f"Unit '{unit}' is not known. Expected cosine or spread.")
-    order = {name: position for position, name in enumerate(known)}
-    table = table.sort_values(["metric", "model", "slice"], key=lambda c: c.map(order) if c.name == "metric" else c)
-    columns = ["model", "key", "metric", "averaging", "slice", "value", "low", "high", "n_items", "n_cases", "ties"]
-    return table[columns].reset_index(drop=True)
+            table[column] = table[column].where(~is_cosine, table[column] / table["spread"])
+    elif unit not in UNITS:
+        raise InvalidInput(f"Unit '{unit}' is not known. Expected {' or '.join(UNITS)}.")
+    position = {name: index for index, name in enumerate(metrics)}
+    table = table.assign(position=table["metric"].map(position))
+    return table.sort_values(["position", "model", "slice"])[COLUMNS].reset_index(drop=True)
 
 
-def averaging_matters(store: Store, case_key: str) -> bool:
+def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
     """Whether macro and micro means differ anywhere: they do not where each group is one case."""
     columns = ["model", "metric", "value"]
-    sides = [estimates(store, case_key, "all", averaging)[columns] for averaging in ("macro", "micro")]
-    both = sides[0].merge(sides[1], on=["model", "metric"]).dropna()
-    return bool(((both["value_x"] - both["value_y"]).abs() > 1e-9).any())
+    macro, micro = (estimates(store, question_set, "all", averaging)[columns] for averaging in ("macro", "micro"))
+    both = macro.merge(micro, on=["model", "metric"]).dropna()
+    return bool(((both["value_x"] - both["value_y"]).abs() > SAME_MEAN).any())
 
 
-def slices(store: Store, case_key: str, like: str = "") -> list[str]:
-    """What the estimates of a question set can be broken down by; `like` as of `estimates`."""
-    own = runs_of(store, case_key, like)
+def slices(store: Store, question_set: QuestionSet) -> list[str]:
+    """What the estimates of a question set can be broken down by."""
     with store.cursor() as cursor:
-        files = store.files(own["key"].tolist()[:1], "estimates")
+        files = store.files([question_set.runs[0].key], "estimates")
         rows = cursor.execute('SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'', [files]).fetchall()
-    fixed = ["subtype", "strength_bin", "rule"]
     names = {row[0] for row in rows}
-    return [name for name in fixed if name in names] + sorted(names - set(fixed))
+    return [name for name in FIXED_BREAKDOWNS if name in names] + sorted(names - set(FIXED_BREAKDOWNS))
 
 
-def choices(store: Store, case_key: str) -> pd.DataFrame:
+def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     """Kinds, subtypes and rules of the cases of a question set, with how many cases each has."""
     with store.cursor() as cursor:
         return cursor.execute(
             "SELECT kind, subtype, rule, count(*) AS n_cases FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
-            [store.files([case_key], "cases")],
+            [store.files([question_set.key], "cases")],
         ).df()
 
 
-def tag_values(store: Store, case_key: str) -> list[str]:
+def tag_values(store: Store, question_set: QuestionSet) -> list[str]:
     """Tags of a question set as `name=value`, for tags with at most 60 values."""
-    own = runs_of(store, case_key)
     with store.cursor() as cursor:
         rows = cursor.execute(
             'SELECT DISTINCT "by", slice FROM read_parquet(?) WHERE starts_with("by", \'tag:\') ORDER BY ALL',
-            [store.files(own["key"].tolist()[:1], "estimates")],
+            [store.files([question_set.runs[0].key], "estimates")],
         ).fetchall()
-    return [f"{by.removeprefix('tag:')}={value}" for by, value in rows]
+    return [f"{breakdown.removeprefix('tag:')}={value}" for breakdown, value in rows]

@@ -38,7 +38,7 @@ def export(store: Store, output: Path) -> int:
         growing.replace(output)
         return count
     except (duckdb.IOException, OSError) as error:
-        first = str(error).splitlines()[0]
-        raise InvalidInput(f"Cannot write '{output}' ({first}). Choose another place or free some space.") from None
+        reason = str(error).splitlines()[0]
+        raise InvalidInput(f"Cannot write '{output}' ({reason}). Choose another place or free some space.") from None
     finally:
         growing.unlink(missing_ok=True)

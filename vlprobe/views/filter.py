@@ -1,4 +1,4 @@
-"""Which cases to look at, as people choose them: a condition on the questions in SQL, and one on the answers."""
+"""Which cases to look at: a condition on the questions in SQL, and one on the answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "all": lambda margin: np.ones(len(margin), dtype=bool),
 }
 OTHER_OUTCOMES = {"": OUTCOMES["all"], "fooled": OUTCOMES["fooled"], "held": OUTCOMES["held"]}
-# Margins of both models to what cases are sorted by, the smallest first and what is unknown last.
-SORTS: dict[str, Callable[[np.ndarray, np.ndarray | None], np.ndarray]] = {
-    "worst": lambda margin, other: margin,
-    "closest": lambda margin, other: np.abs(margin),
-    "best": lambda margin, other: -margin,
-    "difference": lambda margin, other: -np.abs(margin - other),
-    "dataset": lambda margin, other: np.zeros(len(margin), dtype=np.int8),
+# Margins of both models to sort keys, the smallest first and what is unknown last; most need the first model's alone.
+SORTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "worst": lambda margin, second: margin,
+    "closest": lambda margin, second: np.abs(margin),
+    "best": lambda margin, second: -margin,
+    "difference": lambda margin, second: -np.abs(margin - second),
+    "dataset": lambda margin, second: np.zeros(len(margin), dtype=np.int8),
 }
 CORNERS = 500  # of a polygon
 
@@ -49,64 +49,69 @@ class Filter:
         return bool(self.other_outcome or self.within or self.sort == "difference")
 
 
-def check(chosen: Filter) -> None:
-    """Raises NotFound or InvalidInput where a filter says what there is not."""
-    for name, known in (("outcome", OUTCOMES), ("other_outcome", OTHER_OUTCOMES), ("sort", SORTS)):
-        if getattr(chosen, name) not in known:
-            raise NotFound(name.replace("_", " "), getattr(chosen, name), known)
-    if chosen.paired and not chosen.other:
+def check(case_filter: Filter) -> None:
+    """Raises NotFound or InvalidInput where a filter names what does not exist."""
+    for name, names in (("outcome", OUTCOMES), ("other_outcome", OTHER_OUTCOMES), ("sort", SORTS)):
+        if getattr(case_filter, name) not in names:
+            raise NotFound(name.replace("_", " "), getattr(case_filter, name), names)
+    if case_filter.paired and not case_filter.other:
         raise InvalidInput("Only one model is named. Name the other that it is to be compared with.")
-    if chosen.within and not 3 <= len(chosen.within) <= CORNERS:
-        raise InvalidInput(f"A selection has {len(chosen.within)} corners. Expected 3 to {CORNERS}.")
+    if case_filter.within and not 3 <= len(case_filter.within) <= CORNERS:
+        raise InvalidInput(f"A selection has {len(case_filter.within)} corners. Expected 3 to {CORNERS}.")
 
 
-def condition(chosen: Filter) -> tuple[str, list[object]]:
-    """What a question meets that passes the filter, but for `tagged`, and the values of the question marks.
+def condition(case_filter: Filter) -> tuple[str, list[object]]:
+    """The SQL condition on a question set's `cases` that the filter stands for, but for `tagged`.
 
-    It speaks of the columns of a question set's `cases`.
+    Returns:
+        The condition, and the values of its question marks.
     """
     terms, values = ["true"], []
     for column in ("kind", "subtype", "rule"):
-        if getattr(chosen, column):
+        if getattr(case_filter, column):
             terms.append(f"{column} = ?")
-            values.append(getattr(chosen, column))
-    if chosen.tag:
-        name, equals, value = chosen.tag.partition("=")
+            values.append(getattr(case_filter, column))
+    if case_filter.tag:
+        name, equals, value = case_filter.tag.partition("=")
         if not equals:
-            raise InvalidInput(f"Tag '{chosen.tag}' is not NAME=VALUE, such as background=sea.")
+            raise InvalidInput(f"Tag '{case_filter.tag}' is not NAME=VALUE, such as background=sea.")
         terms.append("tags[?] = ?")
         values += [name, value]
-    if chosen.contains:
+    if case_filter.contains:
         terms.append("contains(lower(array_to_string(texts, chr(10))), lower(?))")
-        values.append(chosen.contains)
+        values.append(case_filter.contains)
     return " AND ".join(terms), values
 
 
-def answered(chosen: Filter, margin: np.ndarray, other: np.ndarray | None) -> np.ndarray:
-    """Whether the answers to each case pass the filter.
+def passing(case_filter: Filter, margins: np.ndarray, second_margins: np.ndarray | None) -> np.ndarray:
+    """Whether the answers to each case pass the filter: bool of shape (n,).
 
     Args:
-        chosen: The filter.
-        margin: Of its model, a number a case.
-        other: Of its other model, where the filter is `paired`.
+        case_filter: The filter.
+        margins: Of its model, shape (n,).
+        second_margins: Of its second model, shape (n,), where the filter is `paired`.
     """
-    passing = OUTCOMES[chosen.outcome](margin)
-    if chosen.other_outcome:
-        passing &= OTHER_OUTCOMES[chosen.other_outcome](other)
-    if chosen.within:
-        passing[passing] = _inside(chosen.within, margin[passing].astype(float), other[passing].astype(float))
-    return passing
+    is_passing = OUTCOMES[case_filter.outcome](margins)
+    if second_margins is not None:
+        if case_filter.other_outcome:
+            is_passing &= OTHER_OUTCOMES[case_filter.other_outcome](second_margins)
+        if case_filter.within:
+            x, y = margins[is_passing].astype(float), second_margins[is_passing].astype(float)
+            is_passing[is_passing] = _inside(case_filter.within, x, y)
+    return is_passing
 
 
-def first(chosen: Filter, margin: np.ndarray, other: np.ndarray | None, start: int, stop: int) -> np.ndarray:
-    """The places of the cases that come from `start` to before `stop` in the filter's order; equals in their own."""
-    by = SORTS[chosen.sort](margin, other)
-    stop = min(stop, len(by))
+def sorted_indices(
+    case_filter: Filter, margins: np.ndarray, second_margins: np.ndarray | None, start: int, stop: int
+) -> np.ndarray:
+    """Indices of the cases from `start` to before `stop` in the filter's order; ties stay in the order of cases."""
+    sort_keys = SORTS[case_filter.sort](margins, margins if second_margins is None else second_margins)
+    stop = min(stop, len(sort_keys))
     if start >= stop:
         return np.empty(0, dtype=np.int64)
-    last = np.partition(by, stop - 1)[stop - 1]
-    places = np.arange(len(by)) if np.isnan(last) else np.flatnonzero(by <= last)
-    return places[np.argsort(by[places], kind="stable")][start:stop]
+    bound = np.partition(sort_keys, stop - 1)[stop - 1]
+    candidates = np.arange(len(sort_keys)) if np.isnan(bound) else np.flatnonzero(sort_keys <= bound)
+    return candidates[np.argsort(sort_keys[candidates], kind="stable")][start:stop]
 
 
 def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:

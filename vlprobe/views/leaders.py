@@ -10,13 +10,14 @@ import pandas as pd
 from vlprobe.models.doctor import examine
 from vlprobe.registry import is_control
 from vlprobe.storage.store import Store
-from vlprobe.types import Metric
 from vlprobe.views import estimates
-from vlprobe.views import runs as views_runs
 from vlprobe.views.compare import NOT_OF_MODELS, compare
 from vlprobe.views.papers import chances
+from vlprobe.views.records import DifferenceRow, EstimateRow, PointRow, records
+from vlprobe.views.runs import QuestionSet
 
 State = Literal["leads", "tied", "chance", "alone", "unknown"]
+PairedTest = Callable[[str, str], bool | None]  # models to whether the first is better; None: they were not compared
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Leader:
-    """Who is best at one metric.
+    """The best model at one metric, if there is one.
 
     state: "leads": `models` is one model that is ahead of every other credible one by more than chance; "tied":
     `models` are the best one and those that may be as good; "chance": no value is above what guessing gets, `models`
@@ -43,139 +44,150 @@ class Leader:
     models: tuple[str, ...] = ()
 
 
+def _not_compared(better: str, worse: str) -> None:
+    return None
+
+
 def leader(
-    contenders: Sequence[Contender],
-    direction: str,
-    chance: float,
-    paired: Callable[[str, str], bool | None] = lambda better, other: None,
+    contenders: Sequence[Contender], direction: str, chance: float, paired: PairedTest = _not_compared
 ) -> Leader:
-    """Who leads among these models.
+    """The leader among these models.
 
     Args:
         contenders: A value a model.
         direction: Which way is better: "up", "down" or "none".
-        chance: What guessing gets; NaN where that is not defined. Only who is above it with the whole interval leads.
-        paired: Whether the first model is better than the second in a comparison on the same items; None where none was
-            made: then the two intervals must not overlap.
+        chance: What guessing gets; NaN where that is not defined. Only a model above it with the whole interval leads.
+        paired: Whether the first model is better than the second in a comparison on the same items; where none was
+            made, the two intervals must not overlap.
     """
     sign = {"up": 1.0, "down": -1.0}.get(direction)
-    credible = [one for one in contenders if one.credible and not math.isnan(one.value)]
+    credible = [contender for contender in contenders if contender.credible and not math.isnan(contender.value)]
     if sign is None or not credible:
         return Leader("unknown")
-    ranked = sorted(credible, key=lambda one: (-sign * one.value, one.model))
-    able = [one for one in ranked if math.isnan(chance) or clear(one, Contender("", chance, chance, chance), sign)]
-    if not able:
+    ranked = sorted(credible, key=lambda contender: (-sign * contender.value, contender.model))
+    guessing = Contender("", chance, chance, chance)
+    above_chance = [
+        contender for contender in ranked if math.isnan(chance) or clearly_better(contender, guessing, sign)
+    ]
+    if not above_chance:
         return Leader("chance", (ranked[0].model,))
     if len(ranked) == 1:
         return Leader("alone", (ranked[0].model,))
-    best = able[0]
-    rivals = [one.model for one in ranked if one is not best and not _ahead(best, one, sign, paired)]
+    best = above_chance[0]
+    rivals = [rival.model for rival in ranked if rival is not best and not _ahead(best, rival, sign, paired)]
     return Leader("tied", (best.model, *rivals)) if rivals else Leader("leads", (best.model,))
 
 
-def clear(one: Contender, other: Contender, sign: float) -> bool:
-    """Whether the whole interval of one lies on the better side of the other's; not where either is unknown."""
-    ends = (one.low, other.high) if sign > 0 else (other.low, one.high)
+def clearly_better(contender: Contender, rival: Contender, sign: float) -> bool:
+    """Whether the whole interval of the contender lies on the better side of the rival's; not where one is unknown.
+
+    Args:
+        contender: Which one.
+        rival: The one that it is held against.
+        sign: 1 where higher is better, -1 where lower is.
+    """
+    ends = (contender.low, rival.high) if sign > 0 else (rival.low, contender.high)
     return ends[0] > ends[1]
 
 
-def _ahead(one: Contender, other: Contender, sign: float, paired: Callable[[str, str], bool | None]) -> bool:
-    told = paired(one.model, other.model)
-    return clear(one, other, sign) if told is None else told
+def _ahead(contender: Contender, rival: Contender, sign: float, paired: PairedTest) -> bool:
+    is_better = paired(contender.model, rival.model)
+    return clearly_better(contender, rival, sign) if is_better is None else is_better
 
 
-def credible(store: Store, case_key: str) -> set[str]:
+def credible_models(store: Store, question_set: QuestionSet) -> set[str]:
     """Models of a question set that are no controls and failed no check of being better than chance on its dataset."""
     guessing = examine.guessing(store)
-    manifests = {one["key"]: one["run"] for one in store.runs()}
-    runs = views_runs.runs_of(store, case_key)
     return {
-        model
-        for model, key in zip(runs["model"], runs["key"], strict=True)
-        if not is_control(model) and (manifests[key]["model_digest"], manifests[key]["dataset_digest"]) not in guessing
+        run.model
+        for run in question_set.runs
+        if not is_control(run.model) and (run.model_digest, run.dataset_digest) not in guessing
     }
 
 
-def leaders(store: Store, case_key: str, averaging: str = "macro", unit: str = "cosine") -> dict[str, Leader]:
-    """Who leads at each metric of a question set, by the metric's name.
+def leaders(
+    store: Store, question_set: QuestionSet, averaging: str = "macro", unit: str = "cosine"
+) -> dict[str, Leader]:
+    """The leader at each metric of a question set, by the metric's name.
 
     Where the intervals of two models overlap, the paired comparison of the two on the same items decides (Holm's p over
     all that are compared with the same model).
 
     Args:
         store: Where results are.
-        case_key: The question set.
+        question_set: The models and their runs.
         averaging: "macro" or "micro".
         unit: "cosine" or "spread".
     """
-    metrics = views_runs.metrics(views_runs.runs_of(store, case_key)["probe"].iloc[0])
-    guessed, trusted = chances(store, case_key), credible(store, case_key)
-    table = estimates.estimates(store, case_key, "all", averaging, unit)
-    rows: dict[str, list[Contender]] = {name: [] for name in metrics}
-    for row in table.itertuples():
-        if row.metric in rows:
-            rows[row.metric].append(Contender(row.model, row.value, row.low, row.high, row.model in trusted))
-    plain = {name: leader(rows[name], one.direction, guessed[name]) for name, one in metrics.items()}
-    better = _paired(store, case_key, metrics, plain, averaging, unit)
+    metrics = question_set.metrics
+    chance_levels, credible = chances(store, question_set), credible_models(store, question_set)
+    table = estimates.estimates(store, question_set, "all", averaging, unit)
+    contenders: dict[str, list[Contender]] = {name: [] for name in metrics}
+    for row in records(EstimateRow, table):
+        if row.metric in contenders:
+            contender = Contender(row.model, row.value, row.low, row.high, row.model in credible)
+            contenders[row.metric].append(contender)
+    by_intervals = {
+        name: leader(contenders[name], metric.direction, chance_levels[name]) for name, metric in metrics.items()
+    }
+    is_better = _paired_tests(store, question_set, by_intervals, averaging, unit)
     return {
         name: leader(
-            rows[name],
-            one.direction,
-            guessed[name],
-            lambda best, other, name=name: better.get((name, best, other)),
+            contenders[name],
+            metric.direction,
+            chance_levels[name],
+            lambda best, rival, name=name: is_better.get((name, best, rival)),
         )
-        for name, one in metrics.items()
+        for name, metric in metrics.items()
     }
 
 
-def _paired(
-    store: Store, case_key: str, metrics: Mapping[str, Metric], plain: Mapping[str, Leader], averaging: str, unit: str
+def _paired_tests(
+    store: Store, question_set: QuestionSet, by_intervals: Mapping[str, Leader], averaging: str, unit: str
 ) -> dict[tuple[str, str, str], bool]:
-    """Whether the best model is better than each whose interval overlaps its own: by metric, best model and other."""
-    asked: dict[str, tuple[list[str], set[str]]] = {}
-    for name, found in plain.items():
-        if found.state == "tied" and name not in NOT_OF_MODELS:
-            names, others = asked.setdefault(found.models[0], ([], set()))
+    """Whether the best model is better than each whose interval overlaps its interval: by metric, best and rival."""
+    undecided: dict[str, tuple[list[str], set[str]]] = {}  # of each best model the metrics and the rivals
+    for name, tied in by_intervals.items():
+        if tied.state == "tied" and name not in NOT_OF_MODELS:
+            names, rivals = undecided.setdefault(tied.models[0], ([], set()))
             names.append(name)
-            others.update(found.models[1:])
-    better: dict[tuple[str, str, str], bool] = {}
-    for best, (names, others) in asked.items():
-        table = compare(store, case_key, (best, *sorted(others)), averaging, unit, tuple(names))
-        for row in table[table["verdict"] != ""].itertuples():
-            better[row.metric, best, row.model] = row.verdict == "worse"
-    return better
+            rivals.update(tied.models[1:])
+    is_better: dict[tuple[str, str, str], bool] = {}
+    for best, (names, rivals) in undecided.items():
+        table = compare(store, question_set, (best, *sorted(rivals)), averaging, unit, tuple(names))
+        for row in records(DifferenceRow, table):
+            if row.verdict:
+                is_better[row.metric, best, row.model] = row.verdict == "worse"
+    return is_better
 
 
-def front(points: pd.DataFrame, trusted: set[str], chance: float) -> pd.Series:
+def pareto_front(points: pd.DataFrame, credible: set[str], chance: float) -> pd.Series:
     """Which models make a trade-off that nothing else here makes as well, whatever the intervals hide.
 
     Such a model is credible, above chance on y, and against every other credible model clearly lower on x or clearly
     higher on y: no other beats it on both.
 
     Args:
-        points: model, x, x_low, x_high, y, y_low, y_high; lower is better on x, higher on y.
-        trusted: Names of credible models.
+        points: The columns of `PointRow`; lower is better on x, higher on y.
+        credible: Names of credible models.
         chance: What guessing gets on y; NaN where that is not defined.
+
+    Returns:
+        bool, by the index of `points`.
     """
-    sides = {
-        row.Index: [
-            Contender(row.model, getattr(row, axis), getattr(row, f"{axis}_low"), getattr(row, f"{axis}_high"))
-            for axis in ("x", "y")
-        ]
-        for row in points.itertuples()
-        if row.model in trusted and not math.isnan(row.x) and not math.isnan(row.y)
+    candidates = {
+        index: (Contender(row.model, row.x, row.x_low, row.x_high), Contender(row.model, row.y, row.y_low, row.y_high))
+        for index, row in zip(points.index, records(PointRow, points), strict=True)
+        if row.model in credible and not math.isnan(row.x) and not math.isnan(row.y)
     }
-    guess = Contender("", chance, chance, chance)
-    return pd.Series(
-        {
-            place: place in sides
-            and (math.isnan(chance) or clear(sides[place][1], guess, 1.0))
-            and all(
-                clear(sides[place][0], other[0], -1.0) or clear(sides[place][1], other[1], 1.0)
-                for elsewhere, other in sides.items()
-                if elsewhere != place
-            )
-            for place in points.index
-        },
-        dtype=bool,
-    )
+    guessing = Contender("", chance, chance, chance)
+    on_front = {
+        index: (math.isnan(chance) or clearly_better(y, guessing, 1.0))
+        and all(
+            clearly_better(x, rival_x, -1.0) or clearly_better(y, rival_y, 1.0)
+            for rival, (rival_x, rival_y) in candidates.items()
+            if rival != index
+        )
+        for index, (x, y) in candidates.items()
+    }
+    return pd.Series([on_front.get(index, False) for index in points.index], index=points.index, dtype=bool)

@@ -81,6 +81,12 @@ def load() -> "pd.DataFrame":
     """The published numbers, one row a cell: `table` is int64, `value` float64, the rest text; an empty note is ''."""
     import pandas as pd
 
-    columns = ("paper", "table", "dataset", "split", "model", "metric", "value", "unit", "note")
-    types = dict.fromkeys(columns, "str") | {"table": "int64", "value": "float64"}
-    return pd.read_csv(_CSV, dtype=types, keep_default_na=False, encoding="utf-8")
+    return pd.read_csv(
+        _CSV,
+        dtype={
+            **{"paper": "str", "table": "int64", "dataset": "str", "split": "str", "model": "str"},
+            **{"metric": "str", "value": "float64", "unit": "str", "note": "str"},
+        },
+        keep_default_na=False,
+        encoding="utf-8",
+    )

@@ -5,6 +5,7 @@ Training longer changes a model too, whatever the loss. So what a loss did is ho
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -14,12 +15,13 @@ from vlprobe.metrics import estimate
 from vlprobe.models.demo_weights import FOLDER
 from vlprobe.storage.store import Store
 from vlprobe.training import trainer
-from vlprobe.views.compare import compare, verdict
+from vlprobe.views.compare import COMPARED, compare, verdict
 from vlprobe.views.estimates import estimates
-from vlprobe.views.runs import metrics, question_sets
+from vlprobe.views.records import DifferenceRow, records
+from vlprobe.views.runs import metrics, question_set, question_sets
 
 Numbers = tuple[tuple[str, tuple[str, ...]], ...]  # probes in order, each with the metrics that are shown
-ALIKE = {  # what a control shares with what it controls
+SHARED_SETTINGS = {  # what a control shares with what it controls
     "steps": "steps",
     "datasets": "data",
     "batch_size": "batch size",
@@ -36,12 +38,13 @@ MOVES = [
 
 
 def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
-    """By probe, the newest question set that all of these models answered; probes without one are absent."""
-    found: dict[str, str] = {}
-    for row in question_sets(store).itertuples():
-        if set(models) <= set(row.models):
-            found.setdefault(row.probe, row.case_key)
-    return found
+    """By probe, the key of the newest question set that all these models answered; probes without one are absent."""
+    keys: dict[str, str] = {}
+    table = question_sets(store)
+    for probe, key, answered_by in zip(table["probe"], table["case_key"], table["models"], strict=True):
+        if set(models) <= set(answered_by):
+            keys.setdefault(probe, key)
+    return keys
 
 
 def repair_levels(store: Store, models: tuple[str, ...], numbers: Numbers, unit: str = "spread") -> pd.DataFrame:
@@ -57,13 +60,14 @@ def repair_levels(store: Store, models: tuple[str, ...], numbers: Numbers, unit:
     Returns:
         A row a metric and model: probe, metric, model, value, low, high, n_items.
     """
-    keys, parts = repair_sets(store, models), [pd.DataFrame(columns=LEVELS)]
+    keys = repair_sets(store, models)
+    tables = []
     for probe, names in numbers:
         if probe in keys:
-            table = estimates(store, keys[probe], "all", "macro", unit).assign(probe=probe)
-            parts.append(table[table["model"].isin(models) & table["metric"].isin(names)][LEVELS])
-    table = pd.concat(parts[1:] or parts, ignore_index=True)
-    return _in_order(table, numbers, "model", models)
+            table = estimates(store, question_set(store, keys[probe]), "all", "macro", unit).assign(probe=probe)
+            is_level = table["model"].isin(list(models)) & table["metric"].isin(list(names))
+            tables.append(table.loc[is_level, LEVELS])
+    return _in_order(tables, LEVELS, numbers, "model", models)
 
 
 def repair_moves(
@@ -89,59 +93,70 @@ def repair_moves(
     """
     if len({before, control, after}) < 3:
         raise InvalidInput(f"Before, control and after must be three models. Given: {before}, {control}, {after}.")
-    keys, parts = repair_sets(store, (before, control, after)), [pd.DataFrame(columns=MOVES)]
+    keys = repair_sets(store, (before, control, after))
+    tables = []
     for probe, names in numbers:
         if probe in keys:
-            table = compare(store, keys[probe], (control, after, before), "macro", unit).assign(probe=probe)
-            table = table[table["metric"].isin(names)]
-            parts += [table[table["model"] == after].assign(step="loss")]
-            parts += [_turned(table[table["model"] == before]).assign(step="training")]
-    table = _in_order(pd.concat(parts[1:] or parts, ignore_index=True), numbers, "step", ("loss", "training"))
-    table["p_holm"] = estimate.holm(table["p"])
-    known = {probe: metrics(probe) for probe, _ in numbers}
-    table["verdict"] = [verdict(known[row.probe][row.metric], row.difference, row.p_holm) for row in table.itertuples()]
-    return table[MOVES]
+            compared = compare(store, question_set(store, keys[probe]), (control, after, before), "macro", unit)
+            compared = compared.loc[compared["metric"].isin(list(names))].assign(probe=probe)
+            tables.append(compared.loc[compared["model"] == after].assign(step="loss"))
+            tables.append(_swapped(compared.loc[compared["model"] == before]).assign(step="training"))
+    columns = [*MOVES, *(name for name in COMPARED if name not in MOVES)]
+    table = _in_order(tables, columns, numbers, "step", ("loss", "training"))
+    table["p_holm"] = estimate.holm(table["p"].to_numpy())
+    metrics_of = {probe: metrics(probe) for probe, _ in numbers}
+    verdicts = [
+        verdict(metrics_of[probe][row.metric], row.difference, row.p_holm)
+        for probe, row in zip(table["probe"], records(DifferenceRow, table), strict=True)
+    ]
+    return table.assign(verdict=verdicts)[MOVES]
 
 
-def _turned(table: pd.DataFrame) -> pd.DataFrame:
+def _swapped(table: pd.DataFrame) -> pd.DataFrame:
     """The same differences with the baseline as the model."""
-    other = {"base": table["value"], "value": table["base"], "difference": -table["difference"]}
-    return table.assign(**other, low=-table["high"], high=-table["low"])
+    sides = {"base": table["value"], "value": table["base"], "difference": -table["difference"]}
+    return table.assign(**sides, low=-table["high"], high=-table["low"])
 
 
-def _in_order(table: pd.DataFrame, numbers: Numbers, last: str, order: tuple[str, ...]) -> pd.DataFrame:
-    places = {(probe, name): place for place, (probe, name) in enumerate((p, n) for p, names in numbers for n in names)}
-    first = [places[pair] for pair in zip(table["probe"], table["metric"], strict=True)]
-    second = [order.index(name) for name in table[last]]
-    rows = sorted(range(len(table)), key=lambda row: (first[row], second[row]))
+def _in_order(
+    tables: Sequence[pd.DataFrame], columns: list[str], numbers: Numbers, minor: str, minor_order: tuple[str, ...]
+) -> pd.DataFrame:
+    """The tables as one, by probe and metric as `numbers` has them, then by the column `minor`."""
+    if not tables:
+        return pd.DataFrame(columns=pd.Index(columns))
+    table = pd.concat(tables, ignore_index=True)
+    pairs = [(probe, name) for probe, names in numbers for name in names]
+    major_ranks = [pairs.index(pair) for pair in zip(table["probe"], table["metric"], strict=True)]
+    minor_ranks = [minor_order.index(name) for name in table[minor]]
+    rows = sorted(range(len(table)), key=lambda row: (major_ranks[row], minor_ranks[row]))
     return table.iloc[rows].reset_index(drop=True)
 
 
-def otherwise(before: str, control: str, after: str) -> list[str]:
+def training_differences(before: str, control: str, after: str) -> list[str]:
     """In what the trainings of the control and of the model after differ but for the loss, by the cards beside them.
 
     Returns:
-        Such as "steps: 240 in the control, 200 after"; nothing where all is alike, or no card is there to tell.
+        Such as "steps: 240 in the control, 200 after"; nothing where all is alike, or a card is missing.
     """
-    cards = {role: _card(name) for role, name in (("in the control", control), ("after", after))}
-    found = [
+    control_card, after_card = _training_card(control), _training_card(after)
+    differences = [
         f"{role}, it was tuned from {card['model']}, not from {before}"
-        for role, card in cards.items()
+        for role, card in (("in the control", control_card), ("after", after_card))
         if card and card["model"] != before
     ]
-    one, other = cards.values()
-    if one and other:
-        for name, word in ALIKE.items():
-            if one[name] != other[name]:
-                found.append(f"{word}: {_said(one[name])} in the control, {_said(other[name])} after")
-    return found
+    if control_card and after_card:
+        for name, word in SHARED_SETTINGS.items():
+            if control_card[name] != after_card[name]:
+                settings = f"{_setting(control_card[name])} in the control, {_setting(after_card[name])} after"
+                differences.append(f"{word}: {settings}")
+    return differences
 
 
-def _said(value: object) -> str:
+def _setting(value: object) -> str:
     return " and ".join(value) if isinstance(value, list) else f"{value}"
 
 
-def _card(model: str) -> dict:
+def _training_card(model: str) -> dict:
     """How a demo model or a checkpoint was tuned; empty where nothing says so."""
     name, _, checkpoint = model.partition("@")
     path = Path(checkpoint) if checkpoint else FOLDER / f"{name.removeprefix('demo:')}.safetensors"
@@ -149,32 +164,32 @@ def _card(model: str) -> dict:
         card = json.loads(path.with_suffix(".json").read_bytes())
     except (OSError, ValueError):
         return {}
-    return card if isinstance(card, dict) and {"model", *ALIKE} <= set(card) else {}
+    return card if isinstance(card, dict) and {"model", *SHARED_SETTINGS} <= set(card) else {}
 
 
-def losses(path: Path) -> pd.DataFrame:
-    """The parts of the loss that a training has noted so far, each before its weight; empty before the first line.
+def loss_curves(path: Path) -> pd.DataFrame:
+    """The terms of the loss that a training has logged so far, each before its weight; empty before the first line.
 
     Returns:
         step, side ("training": of the batch that the step learned from; "held out": after the step), part, value.
     """
     rows = []
     for line in trainer.log(path):
-        known = line.get("held_out")
-        side = "training" if known is None else "held out"
-        said = line if known is None else known
+        held_out = line.get("held_out")
+        side = "training" if held_out is None else "held out"
+        terms = line if held_out is None else held_out
         rows += [
-            (line["step"], side, part, value)
-            for part, value in said.items()
-            if part not in ("step", "loss", "rate", "seconds")
+            (line["step"], side, name, value)
+            for name, value in terms.items()
+            if name not in ("step", "loss", "rate", "seconds")
         ]
-    return pd.DataFrame(rows, columns=["step", "side", "part", "value"])
+    return pd.DataFrame(rows, columns=pd.Index(["step", "side", "part", "value"]))
 
 
-def pace(path: Path) -> float:
+def seconds_per_step(path: Path) -> float:
     """Seconds a step of a training so far; NaN before the first."""
-    last = next((line for line in reversed(trainer.log(path)) if "seconds" in line), None)
-    return last["seconds"] / last["step"] if last else math.nan
+    newest = next((line for line in reversed(trainer.log(path)) if "seconds" in line), None)
+    return newest["seconds"] / newest["step"] if newest else math.nan
 
 
 def repair_seeds(
@@ -194,9 +209,14 @@ def repair_seeds(
     """
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     levels = repair_levels(store, models, numbers, unit)
+    values = dict(
+        zip(zip(levels["probe"], levels["metric"], levels["model"], strict=True), levels["value"], strict=True)
+    )
     rows = []
-    for (probe, metric), own in levels.groupby(["probe", "metric"], sort=False):
-        value = own.set_index("model")["value"]
-        found = pd.Series([value[after] - value[control] for control, after in pairs])
-        rows.append((probe, metric, tuple(found), found.mean(skipna=False), found.std(skipna=False)))
-    return pd.DataFrame(rows, columns=["probe", "metric", "differences", "mean", "sd"])
+    for probe, metric in dict.fromkeys((probe, metric) for probe, metric, _ in values):
+        differences = pd.Series(
+            [values[probe, metric, after] - values[probe, metric, control] for control, after in pairs]
+        )
+        mean, deviation = differences.mean(skipna=False), differences.std(skipna=False)
+        rows.append((probe, metric, tuple(differences), mean, deviation))
+    return pd.DataFrame(rows, columns=pd.Index(["probe", "metric", "differences", "mean", "sd"]))

@@ -28,8 +28,9 @@ def _bytes(value: np.ndarray | pa.Table) -> int:
     return value.nbytes if isinstance(value, np.ndarray) else value.get_total_buffer_size()
 
 
-_kept = SingleFlightCache(KEPT_BYTES, _bytes)
-_readers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # of row groups: they are decoded beside each other
+_cache = SingleFlightCache(KEPT_BYTES, _bytes)
+_readers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # decode row groups in parallel
+FileVersion = tuple[str, int, int]  # path, bytes and time of the last change: a repaired file is read anew
 
 
 @contextlib.contextmanager
@@ -41,102 +42,105 @@ def _readable() -> Iterator[None]:
         raise InvalidInput(f"A stored result cannot be read ({error}). {REPAIR}") from None
 
 
-def _stamped(path: str) -> tuple[str, int, int]:
-    """What names the bytes of a file: a repaired one is read anew."""
+def _file_version(path: str) -> FileVersion:
     status = os.stat(path)
     return path, status.st_size, status.st_mtime_ns
 
 
 @_readable()
-def margins(store: Store, run: str) -> np.ndarray:
-    """The margin of every case of a run, by the case's number, float32.
+def margins(store: Store, run_key: str) -> np.ndarray:
+    """The margin of every case of a run, float32 of shape (n_cases,), by the case's number.
 
     Raises InvalidInput where the file has its cases in another order, or cannot be read.
     """
-    path = store.files([run], "scores")[0]
-    stamped = _stamped(path)
+    path = store.files([run_key], "scores")[0]
+    version = _file_version(path)
 
     def read() -> np.ndarray:
-        with pq.ParquetFile(path, metadata=_footer(stamped)[0]) as file:
+        with pq.ParquetFile(path, metadata=_footer(version)[0]) as file:
             table = file.read(["case", "margin"], use_threads=False)
         if not np.array_equal(table["case"].to_numpy(), np.arange(len(table))):
             raise InvalidInput(f"'{path}' has its cases in another order than they were asked. {REPAIR}")
         return table["margin"].to_numpy()
 
-    return _kept.get((stamped, "margin"), read)
+    return _cache.get((version, "margin"), read)
 
 
 @_readable()
-def cases(store: Store, case_key: str, where: str, values: Sequence[object]) -> np.ndarray:
-    """The numbers of a question set's cases that meet a condition on its `cases` table, rising."""
+def case_numbers(store: Store, case_key: str, condition: str, values: Sequence[object]) -> np.ndarray:
+    """The cases of a question set that meet an SQL condition on its `cases` table: int32 of shape (n,), rising."""
     files = store.files([case_key], "cases")
 
-    def found() -> np.ndarray:
+    def query() -> np.ndarray:
+        statement = f'SELECT "case" FROM read_parquet(?) WHERE {condition}'
         with store.cursor() as cursor:
-            numbers = cursor.execute(f'SELECT "case" FROM read_parquet(?) WHERE {where}', [files, *values]).fetchnumpy()
-        return np.sort(numbers["case"]).astype(np.int32)
+            columns = cursor.execute(statement, [files, *values]).fetchnumpy()
+        return np.sort(columns["case"]).astype(np.int32)
 
-    return _kept.get((_stamped(files[0]), where, *values), found)
+    return _cache.get((_file_version(files[0]), condition, *values), query)
 
 
-def unit(store: Store, case_key: str) -> str:
-    """What names the unit of resampling of a question set's cases, in SQL.
+def unit_expression(store: Store, case_key: str) -> str:
+    """The unit of resampling of a question set's cases, as an SQL expression on its `cases` table.
 
-    Question sets of before there was a column for it have one of more than an item in triplets only: the tag `picture`.
+    Question sets of before the column `cluster` have units of several items in triplets only: the tag `picture`.
     """
-    named = "cluster" in store.cases(case_key).columns("cases")
-    return "cluster" if named else "coalesce(tags['picture'], item)"
+    has_clusters = "cluster" in store.cases(case_key).columns("cases")
+    return "cluster" if has_clusters else "coalesce(tags['picture'], item)"
 
 
 @_readable()
-def rows(store: Store, path: str, numbers: Sequence[int], without: tuple[str, ...]) -> pd.DataFrame:
-    """Rows of a stored table in the order that is asked for; numbers that it does not have are left out.
+def read_rows(store: Store, path: str, numbers: Sequence[int], excluded: tuple[str, ...]) -> pd.DataFrame:
+    """Rows of a stored table in the order of `numbers`; numbers that it does not have are left out.
 
     Args:
         store: Where the table is.
         path: The table's file, as `Store.files` names it.
         numbers: Of the rows: numbers of cases.
-        without: Columns that are not wanted, whether the table has them or not.
+        excluded: Columns that are left out, whether the table has them or not.
     """
-    stamped = _stamped(path)
-    footer, starts, words = _footer(stamped)
-    wanted = np.asarray(numbers, dtype=np.int64)
-    wanted = wanted[(wanted >= 0) & (wanted < footer.num_rows)]
-    if len(wanted) > FEW:
-        left_out = ", ".join(f'"{name}"' for name in footer.schema.to_arrow_schema().names if name in without)
+    version = _file_version(path)
+    footer, group_starts, text_columns = _footer(version)
+    row_numbers = np.asarray(numbers, dtype=np.int64)
+    row_numbers = row_numbers[(row_numbers >= 0) & (row_numbers < footer.num_rows)]
+    stored_schema = footer.schema.to_arrow_schema()
+    if len(row_numbers) > FEW:
+        exclude = ", ".join(f'"{name}"' for name in stored_schema.names if name in excluded)
         with store.cursor() as cursor:
-            found = cursor.execute(
-                f"SELECT * EXCLUDE ({left_out}) FROM read_parquet(?) "
+            table = cursor.execute(
+                f"SELECT * EXCLUDE ({exclude}) FROM read_parquet(?) "
                 'WHERE "case" IN (SELECT unnest(?::BIGINT[])) ORDER BY "case"',
-                [[path], wanted.tolist()],
+                [[path], row_numbers.tolist()],
             ).df()
-        return found.iloc[np.searchsorted(found["case"], wanted)].reset_index(drop=True)
-    schema = footer.schema.to_arrow_schema()
-    schema = pa.schema([field for field in schema if field.name not in without])
+        return table.iloc[np.searchsorted(table["case"].to_numpy(), row_numbers)].reset_index(drop=True)
+    schema = pa.schema([field for field in stored_schema if field.name not in excluded])
 
-    def decoded(group: int) -> pa.Table:
-        with pq.ParquetFile(path, metadata=footer, read_dictionary=words) as file:
+    def read_group(group: int) -> pa.Table:
+        with pq.ParquetFile(path, metadata=footer, read_dictionary=text_columns) as file:
             return file.read_row_group(group, columns=schema.names, use_threads=False)
 
-    def kept(group: int) -> pa.Table:
-        return _kept.get((stamped, group, without), functools.partial(decoded, group))
+    def cached_group(group: int) -> pa.Table:
+        return _cache.get((version, group, excluded), functools.partial(read_group, group))
 
-    groups = (np.searchsorted(starts, wanted, "right") - 1).tolist()
-    list(_readers.map(kept, {group for group in groups if (stamped, group, without) not in _kept}))
-    found = []
-    for group, number in zip(groups, wanted, strict=True):
-        found += kept(group).slice(int(number - starts[group]), 1).to_pylist()
-    frame = pa.Table.from_pylist(found, schema=schema).to_pandas()
+    groups = (np.searchsorted(group_starts, row_numbers, "right") - 1).tolist()
+    missing = {group for group in groups if (version, group, excluded) not in _cache}
+    list(_readers.map(cached_group, missing))
+    rows: list[dict] = []
+    for group, row_number in zip(groups, row_numbers, strict=True):
+        rows += cached_group(group).slice(int(row_number - group_starts[group]), 1).to_pylist()
+    frame = pa.Table.from_pylist(rows, schema=schema).to_pandas()
     for name in (field.name for field in schema if pa.types.is_map(field.type)):
         frame[name] = [dict(pairs) for pairs in frame[name]]
     return frame
 
 
 @functools.lru_cache(maxsize=64)
-def _footer(stamped: tuple[str, int, int]) -> tuple[pq.FileMetaData, np.ndarray, list[str]]:
-    """What a file's footer says, the first row of each row group, and which columns are read as codes of words."""
-    footer = pq.read_metadata(stamped[0])
+def _footer(version: FileVersion) -> tuple[pq.FileMetaData, np.ndarray, list[str]]:
+    """A file's footer, the first row of each row group, and the text columns, which are read as dictionary codes."""
+    footer = pq.read_metadata(version[0])
     sizes = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
-    columns = [footer.schema.column(place) for place in range(len(footer.schema))]
-    words = [one.path for one in columns if one.physical_type == "BYTE_ARRAY" and "key_value" not in one.path]
-    return footer, np.cumsum([0, *sizes[:-1]]), words
+    columns = [footer.schema.column(index) for index in range(len(footer.schema))]
+    text_columns = [
+        column.path for column in columns if column.physical_type == "BYTE_ARRAY" and "key_value" not in column.path
+    ]
+    return footer, np.cumsum([0, *sizes[:-1]]), text_columns

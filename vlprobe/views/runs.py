@@ -1,6 +1,7 @@
-"""Which runs and question sets are stored, and what is known of them."""
+"""Which runs and question sets are stored, and the question set that all other views are about."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -9,13 +10,50 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.doctor import examine
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric
-from vlprobe.views import published as tables
+from vlprobe.views import published as published_csv
 from vlprobe.views import versions
+from vlprobe.views.records import RunRow
 
 RUN_COLUMNS = [
     *("key", "case_key", "model", "dataset", "probe", "limit", "seed", "options"),
     *("n_items", "n_cases", "spread", "seconds", "finished", "older", "note"),
 ]
+DEFAULT_SEED = 42
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """The models that answered the same questions, all by one version of probe and metrics.
+
+    Made once by `question_set` and handed down, so that everything beside each other rests on the same runs.
+    """
+
+    key: str
+    probe: str
+    runs: tuple[RunRow, ...] = field(hash=False)  # newest first, one a model; hashing the key is enough
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models, the newest run's first."""
+        return tuple(run.model for run in self.runs)
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """The probe's metrics by name."""
+        return metrics(self.probe)
+
+    @property
+    def label(self) -> str:
+        """What people pick it by: dataset, probe, size and options."""
+        newest = self.runs[0]
+        return _label(newest.dataset, newest.probe, newest.n_items, newest.options, newest.older)
+
+    def run(self, model: str) -> RunRow:
+        """The run of this model. Raises NotFound."""
+        for run in self.runs:
+            if run.model == model:
+                return run
+        raise NotFound("model in this question set", model, self.models)
 
 
 def metrics(probe: str) -> dict[str, Metric]:
@@ -28,40 +66,42 @@ def kinds(probe: str) -> dict[str, str]:
     return dict(registry.load_probe(probe).kinds)
 
 
+def run_rows(store: Store) -> list[RunRow]:
+    """All stored runs, newest first."""
+    return _run_rows(store, store.runs())
+
+
 def runs(store: Store) -> pd.DataFrame:
-    """Stored runs, newest first: key, question set, model, dataset, probe, options, sizes, spread, time.
-
-    `older` says in what a run is of an older version than today's code; nothing compares it with runs of today's.
-    """
-    return _listed(store, store.runs())
+    """Stored runs, newest first, as a table with the RUN_COLUMNS of `RunRow`."""
+    rows = run_rows(store)
+    return pd.DataFrame([[getattr(row, name) for name in RUN_COLUMNS] for row in rows], columns=pd.Index(RUN_COLUMNS))
 
 
-def _listed(store: Store, manifests: Sequence[dict]) -> pd.DataFrame:
-    """Manifests, oldest first, as `runs` has them."""
+def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
+    """Manifests, oldest first, as rows, newest first."""
     warnings = examine.warnings(store)
-    rows = [
-        {
-            "key": manifest["key"],
-            "case_key": manifest["case_key"],
-            **{name: manifest["run"][name] for name in ("model", "dataset", "probe", "limit", "seed")},
-            "options": _describe(manifest["run"]),
-            **{name: manifest[name] for name in ("n_items", "n_cases", "spread", "seconds", "finished")},
-            "older": versions.older(manifest["run"]),
-            "note": "; ".join(filter(None, [manifest["note"], *warnings.get(_digests(manifest), ())])),
-        }
-        for manifest in reversed(manifests)
-    ]
-    return pd.DataFrame(rows, columns=RUN_COLUMNS)
+    rows = []
+    for manifest in reversed(manifests):
+        run = manifest["run"]
+        checks = warnings.get((run["model_digest"], run["dataset_digest"]), ())
+        rows.append(
+            RunRow(
+                **{name: manifest[name] for name in ("key", "case_key", "n_items", "n_cases")},
+                **{name: manifest[name] for name in ("spread", "seconds", "finished")},
+                **{name: run[name] for name in ("model", "model_digest", "dataset", "dataset_digest")},
+                **{name: run[name] for name in ("probe", "limit", "seed")},
+                options=_describe_options(run),
+                n_units=manifest.get("n_units", manifest["n_items"]),
+                older=versions.describe_older(run),
+                note="; ".join(filter(None, [manifest["note"], *checks])),
+            )
+        )
+    return rows
 
 
 def unread(store: Store) -> list[str]:
     """One line for each stored run or examination that cannot be read: what other views leave out."""
     return [*store.read_runs()[1].values(), *examine.unread(store)]
-
-
-def _digests(manifest: Mapping[str, Mapping]) -> tuple[str, str]:
-    """Of a run's model and dataset: what examinations are joined by."""
-    return manifest["run"]["model_digest"], manifest["run"]["dataset_digest"]
 
 
 def models(store: Store) -> dict[str, str]:
@@ -75,85 +115,112 @@ def models(store: Store) -> dict[str, str]:
 def question_sets(store: Store) -> pd.DataFrame:
     """What models were asked, newest first: case key, a label, dataset, probe, models and sizes.
 
-    The models are those of `runs_of`: the label says so where their answers are of an older version.
+    The models are those of `question_set`: the label says so where their answers are of an older version.
     """
-    by_key: dict[str, list[dict]] = {}
+    manifests_by_key: dict[str, list[dict]] = {}
     for manifest in store.runs():
-        by_key.setdefault(manifest["case_key"], []).append(manifest)
+        manifests_by_key.setdefault(manifest["case_key"], []).append(manifest)
+    newest_first = sorted(
+        manifests_by_key.items(), key=lambda pair: (pair[1][-1]["finished"], pair[1][-1]["key"]), reverse=True
+    )
     rows = []
-    for key in sorted(by_key, key=lambda key: (by_key[key][-1]["finished"], by_key[key][-1]["key"]), reverse=True):
-        own = versions.alike(by_key[key])
-        first, run = own[-1], own[-1]["run"]
-        label = f"{run['dataset']} · {run['probe']} · {first['n_items']:,} pictures{_describe(run)}"
-        label += f" · {versions.OLDER}" if versions.older(run) else ""
-        sizes = {"n_items": first["n_items"], "n_cases": first["n_cases"]}
-        names = list(dict.fromkeys(manifest["run"]["model"] for manifest in reversed(own)))
+    for key, manifests in newest_first:
+        manifests = versions.same_version(manifests)
+        newest, run = manifests[-1], manifests[-1]["run"]
         rows.append(
-            {"case_key": key, "label": label, "dataset": run["dataset"], "probe": run["probe"], "models": names} | sizes
+            {
+                "case_key": key,
+                "label": _label(
+                    run["dataset"],
+                    run["probe"],
+                    newest["n_items"],
+                    _describe_options(run),
+                    versions.describe_older(run),
+                ),
+                "dataset": run["dataset"],
+                "probe": run["probe"],
+                "models": list(dict.fromkeys(manifest["run"]["model"] for manifest in reversed(manifests))),
+                "n_items": newest["n_items"],
+                "n_cases": newest["n_cases"],
+            }
         )
-    return pd.DataFrame(rows, columns=["case_key", "label", "dataset", "probe", "models", "n_items", "n_cases"])
+    columns = ["case_key", "label", "dataset", "probe", "models", "n_items", "n_cases"]
+    return pd.DataFrame(rows, columns=pd.Index(columns))
 
 
-def _describe(run: dict) -> str:
+def _label(dataset: str, probe: str, n_items: int, options: str, older: str) -> str:
+    label = f"{dataset} · {probe} · {n_items:,} pictures{options}"
+    return f"{label} · {versions.OLDER}" if older else label
+
+
+def _describe_options(run: dict) -> str:
+    """Options and seed that are not the defaults, as " · name value"."""
     defaults = registry.load_probe(run["probe"]).defaults
     changed = [
         f"{name} {value}" for name, value in sorted(run["options"].items()) if defaults.get(name, value) != value
     ]
-    if run["seed"] != 42:
+    if run["seed"] != DEFAULT_SEED:
         changed.append(f"seed {run['seed']}")
     return "".join(f" · {text}" for text in changed)
 
 
-def runs_of(store: Store, case_key: str, like: str = "") -> pd.DataFrame:
-    """The newest run of each model name over one question set, all of one version: see `views_versions.alike`."""
-    own = _listed(store, versions.alike(_asked_of(store, case_key), like))
-    return own.drop_duplicates("model")
+def question_set(store: Store, key: str, version_of: str = "", model: str = "") -> QuestionSet:
+    """The newest run of each model over one question set, all of one version: see `versions.same_version`.
+
+    Args:
+        store: Where results are.
+        key: The case key of its runs.
+        version_of: The key of a run, for runs of its version.
+        model: A model that has to be among them: where the version lacks it, the newest version that has it.
+
+    Raises:
+        NotFound: no run has this key.
+        InvalidInput: what is no key, or no run with it can be read.
+    """
+    manifests = _manifests(store, key)
+    selected = versions.same_version(manifests, version_of)
+    if model and model not in {manifest["run"]["model"] for manifest in selected}:
+        keys_of_model = [manifest["key"] for manifest in manifests if manifest["run"]["model"] == model]
+        selected = versions.same_version(manifests, keys_of_model[-1]) if keys_of_model else selected
+    rows = _run_rows(store, selected)
+    newest = {row.model: row for row in reversed(rows)}
+    return QuestionSet(key, rows[0].probe, tuple(row for row in rows if newest[row.model] is row))
 
 
-def _asked_of(store: Store, case_key: str) -> list[dict]:
+def _manifests(store: Store, key: str) -> list[dict]:
     """The manifests of all runs over one question set, oldest first. Raises NotFound where there is none."""
-    store.cases(case_key)  # refuses what is no key
-    found = [manifest for manifest in store.runs() if manifest["case_key"] == case_key]
-    if not found:
+    store.cases(key)  # refuses what is no key
+    manifests = [manifest for manifest in store.runs() if manifest["case_key"] == key]
+    if not manifests:
         for line in store.read_runs()[1].values():  # its runs may be among these
             raise InvalidInput(line)
-        raise NotFound("question set", case_key, question_sets(store)["case_key"], "Run the probe first.")
-    return found
+        raise NotFound("question set", key, question_sets(store)["case_key"], "Run the probe first.")
+    return manifests
 
 
-def older_runs(store: Store, case_key: str) -> pd.DataFrame:
-    """Runs over one question set that `runs_of` leaves out because they are of another version, as `runs` has them."""
-    every = _asked_of(store, case_key)
-    together = {manifest["key"] for manifest in versions.alike(every)}
-    return _listed(store, [manifest for manifest in every if manifest["key"] not in together])
+def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
+    """Runs over the same questions that are of another version than the question set's, newest first."""
+    manifests = _manifests(store, question_set.key)
+    same_version = {manifest["key"] for manifest in versions.same_version(manifests, question_set.runs[0].key)}
+    return _run_rows(store, [manifest for manifest in manifests if manifest["key"] not in same_version])
 
 
-def version_notes(store: Store, case_key: str) -> list[str]:
-    """Sentences on versions: that what is shown is of an older one, and which runs are not shown beside it."""
-    shown = runs_of(store, case_key)
+def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
+    """Sentences on versions: that these runs are of an older one, and which runs do not stand beside them."""
     notes = [
-        f"{row.model} was asked by an {row.older}. Ask it again for the numbers of today."
-        for row in shown[shown["older"] != ""].itertuples()
+        f"{run.model} was asked by an {run.older}. Ask it again for the numbers of today."
+        for run in question_set.runs
+        if run.older
     ]
-    for row in older_runs(store, case_key).drop_duplicates("model").itertuples():
-        why = row.older or "a newer version"
+    newest: dict[str, RunRow] = {}
+    for run in older_runs(store, question_set):
+        newest.setdefault(run.model, run)
+    for run in newest.values():
+        reason = run.older or "a newer version"
         notes.append(
-            f"Run {row.key} of {row.model} is not beside these ({why}). It is shown by: vlprobe show {row.key}"
+            f"Run {run.key} of {run.model} is not beside these ({reason}). It is shown by: vlprobe show {run.key}"
         )
     return notes
-
-
-def _keys(store: Store, case_key: str, model: str = "") -> dict[str, str]:
-    """The key of the newest run of each model over one question set, all of one version.
-
-    That is the one in which runs are shown, or where it lacks this model, the newest that has it.
-    """
-    every = _asked_of(store, case_key)
-    own = versions.alike(every)
-    if model not in {manifest["run"]["model"] for manifest in own}:
-        of_model = [manifest["key"] for manifest in every if manifest["run"]["model"] == model]
-        own = versions.alike(every, of_model[-1]) if of_model else own
-    return {manifest["run"]["model"]: manifest["key"] for manifest in own}
 
 
 def examinations(store: Store) -> list[examine.Examination]:
@@ -161,12 +228,12 @@ def examinations(store: Store) -> list[examine.Examination]:
     return examine.load(store)
 
 
-def facts(store: Store, case_key: str) -> dict:
-    """What is known of the questions themselves: sizes, what was dropped and why, defects of the data, notes."""
-    return store.cases(case_key).manifest()
+def facts(store: Store, question_set: QuestionSet) -> dict:
+    """The manifest of the questions: sizes, what was dropped and why, defects of the data, notes."""
+    return store.cases(question_set.key).manifest()
 
 
 def published(probe: str) -> pd.DataFrame:
     """What the probe's paper prints, one row a cell; see `vlprobe.views.published` for the columns."""
-    table = tables.load()
-    return table[table["paper"] == probe].reset_index(drop=True)
+    table = published_csv.load()
+    return table.loc[table["paper"] == probe].reset_index(drop=True)

@@ -1,7 +1,7 @@
 """Which stored runs may stand beside each other: those whose probe and metrics have the same versions.
 
 Versions rise when numbers move. A run of an older version stays in the store and is listed, marked as such; no table
-has it beside a run of another version. `alike` is that rule, and the only place of it.
+has it beside a run of another version. `same_version` is that rule, and nothing else decides it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from vlprobe import registry
 
 OLDER = "older version"
-NAMED = 3  # metrics that are named before the others are counted
+LISTED_METRICS = 3  # metrics that are listed by name before the others are counted
 
 
 def version(run: Mapping) -> tuple[int, frozenset[str]]:
@@ -21,33 +21,38 @@ def version(run: Mapping) -> tuple[int, frozenset[str]]:
     return run["probe_version"], frozenset(run["metrics"])
 
 
-def _today(probe: str) -> tuple[int, frozenset[str]]:
-    loaded = registry.load_probe(probe)
-    return loaded.version, frozenset(f"{metric.name}@{metric.version}" for metric in loaded.metrics)
+def _current(probe_name: str) -> tuple[int, frozenset[str]]:
+    """The version of today's code."""
+    probe = registry.load_probe(probe_name)
+    return probe.version, frozenset(f"{metric.name}@{metric.version}" for metric in probe.metrics)
 
 
-def older(run: Mapping) -> str:
+def describe_older(run: Mapping) -> str:
     """In what a run is of another version than today's code, in words: "" where in nothing."""
-    probe, metrics = _today(run["probe"])
-    moved = sorted(set(run["metrics"]) - metrics)
-    words = [f"probe {run['probe']}@{run['probe_version']}"] if run["probe_version"] != probe else []
-    words += moved[:NAMED] + ([f"{len(moved) - NAMED} more"] if len(moved) > NAMED else [])
-    if not words and version(run) != (probe, metrics):
+    probe_version, metrics = _current(run["probe"])
+    changed = sorted(set(run["metrics"]) - metrics)
+    words = [f"probe {run['probe']}@{run['probe_version']}"] if run["probe_version"] != probe_version else []
+    words += changed[:LISTED_METRICS]
+    if len(changed) > LISTED_METRICS:
+        words.append(f"{len(changed) - LISTED_METRICS} more")
+    if not words and version(run) != (probe_version, metrics):
         words = ["fewer metrics"]
     return f"{OLDER}: {', '.join(words)}" if words else ""
 
 
-def alike(manifests: Sequence[dict], like: str = "") -> list[dict]:
+def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
     """Of the runs of one question set those that are shown together, in the order given.
 
     Args:
         manifests: Oldest first.
-        like: The key of the run whose version is wanted; without one it is today's, and where no run has that, the
+        version_of: The key of a run that has the version; without one it is today's, and where no run has that, the
             version of the newest run.
     """
     if not manifests:
         return []
     versions = {manifest["key"]: version(manifest["run"]) for manifest in manifests}
-    today = _today(manifests[0]["run"]["probe"])
-    chosen = versions.get(like) or (today if today in versions.values() else versions[manifests[-1]["key"]])
-    return [manifest for manifest in manifests if versions[manifest["key"]] == chosen]
+    selected = versions.get(version_of)
+    if selected is None:
+        current = _current(manifests[0]["run"]["probe"])
+        selected = current if current in versions.values() else versions[manifests[-1]["key"]]
+    return [manifest for manifest in manifests if versions[manifest["key"]] == selected]

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.charts.theme import QUIET, finished, safe
 from vlprobe.render.numbers import interval, number
-from vlprobe.views.compare import REAL
+from vlprobe.views.compare import SIGNIFICANCE
 
 BOTH_FOOLED = "#D13B4A"  # red on white and on near-black
 
@@ -42,7 +42,7 @@ def _unsigned_zero(told: str) -> str:
 
 
 def chance(p: float) -> str:
-    """A p-value with two or three decimals, and with more where rounding would move it to the other side of REAL.
+    """A p-value with two or three decimals, and with more where rounding would move it across SIGNIFICANCE.
 
     >>> chance(0.00005), chance(0.0312), chance(0.62), chance(1.0)
     ('p < .001', 'p = .031', 'p = .62', 'p = 1')
@@ -55,13 +55,13 @@ def chance(p: float) -> str:
         return "p < .001"
     written = f"{p:.2f}" if p >= 0.1 else next((text for text in (f"{p:.3f}", f"{p:.4f}") if _same_side(text, p)), "")
     if not written:
-        return f"p < {REAL:g}".replace("0.", ".")
+        return f"p < {SIGNIFICANCE:g}".replace("0.", ".")
     return f"p = {written.removeprefix('0')}" if p < 0.995 else "p = 1"
 
 
 def _same_side(written: str, p: float) -> bool:
     """Whether a rounded p-value leads to the same verdict as the p-value itself."""
-    return (float(written) < REAL) == (p < REAL)
+    return (float(written) < SIGNIFICANCE) == (p < SIGNIFICANCE)
 
 
 def margins(

@@ -13,7 +13,7 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, mark, table, tag
 from vlprobe.render.words import movement_kinds
 from vlprobe.types import Metric
-from vlprobe.views.papers import PaperTable
+from vlprobe.views.paper_tables import PaperTable
 from vlprobe.views.published import SOURCES
 
 

@@ -10,28 +10,28 @@ from vlprobe.render.report.page import page
 from vlprobe.render.words import presentations
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
+from vlprobe.views.runs import QuestionSet
 
 LARGE, SMALL = 1000, 280  # pixels a side
 
 
-def case_page(store: Store, case_key: str, model: str, number: int, other: str = "") -> str:
+def case_page(store: Store, question_set: QuestionSet, model: str, number: int, other: str = "") -> str:
     """The case with its pictures, texts, every model's scores, what people said of it, and how to find it again.
 
     Args:
         store: Where results are.
-        case_key: The question set.
+        question_set: The models and their runs.
         model: Whose verdict stands first.
         number: The case.
         other: The model that it is compared with, if any.
     """
-    own = views.runs.runs_of(store, case_key).set_index("model")
-    probe, looks = own["probe"].iloc[0], styles(views.runs.models(store))
-    row = next(views.cases.questions(store, case_key, [number]).itertuples())
+    probe, looks = question_set.probe, styles(views.runs.models(store))
+    row = next(views.cases.questions(store, question_set, [number]).itertuples())
     presentation = presentations()[probe]
-    said = cards.by_case(views.cases.answers(store, case_key, [number]))[number]
-    names = list(dict.fromkeys([model, *filter(None, [other]), *ordered(own.index)]))
+    said = cards.by_case(views.cases.answers(store, question_set, [number]))[number]
+    names = list(dict.fromkeys([model, *filter(None, [other]), *ordered(question_set.models)]))
     small = functools.partial(cards.source, side=SMALL)
-    noted = next((one for one in annotations.read(store, case_key).current if one.case == number), None)
+    noted = next((one for one in annotations.read(store, question_set.key).current if one.case == number), None)
     card = cards.card(row, presentation, said, names, looks, small, everything=True, beside=bool(other))
     return page(
         f"One case of {probe}",
@@ -43,8 +43,8 @@ def case_page(store: Store, case_key: str, model: str, number: int, other: str =
             cards.chips(noted.tags, noted.note) if noted else "",
             "</article>",
             tag("h2", "What is known of it"),
-            cards.about(row, probe, {"Dataset": own["dataset"].iloc[0], "Question set": case_key}),
+            cards.about(row, probe, {"Dataset": question_set.runs[0].dataset, "Question set": question_set.key}),
             tag("h2", "How to find it again"),
-            tag("pre", cards.command(own.loc[model, "key"], row)),
+            tag("pre", cards.command(question_set.run(model).key, row)),
         ],
     )

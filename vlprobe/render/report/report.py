@@ -24,7 +24,9 @@ from vlprobe.types.presentation import Presentation
 from vlprobe.views.compare import compare
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaders import leaders
-from vlprobe.views.papers import chances, paper_tables, remade
+from vlprobe.views.paper_tables import paper_tables
+from vlprobe.views.papers import chances, remade
+from vlprobe.views.runs import QuestionSet
 from vlprobe.views.tradeoff import trade_off
 
 WORST = 4  # cases a model and kind of question
@@ -32,27 +34,26 @@ NOTED = 40  # cases that people said something of
 LARGE, SMALL = 320, 112  # pixels a side, of a picture of its own and of one in a row of five
 
 
-def report(store: Store, case_key: str) -> str:
-    """The report of one question set. Raises NotFound."""
-    runs = views.runs.runs_of(store, case_key).set_index("model")
+def report(store: Store, question_set: QuestionSet) -> str:
+    """The report of one question set."""
+    runs = pd.DataFrame(question_set.runs).set_index("model")
     runs = runs.loc[ordered(runs.index)]
-    probe = runs["probe"].iloc[0]
+    probe = question_set.probe
     metrics = tables.metrics(probe)
     looks = charts.styles.styles(views.runs.models(store))
-    sets = views.runs.question_sets(store).set_index("case_key")
-    told = sets.loc[case_key, "label"]
+    told = question_set.label
     body = [
         f"<p>{_strong(presentations()[probe].sentence)}</p>",
         *_models(runs, looks),
-        *_numbers(store, case_key, list(runs.index), metrics, looks),
-        *_figures(store, case_key, probe, metrics, looks),
-        *_compared(store, case_key, tuple(runs.index), metrics, looks),
-        *_worst(store, case_key, probe, list(runs.index), looks),
-        *_noted(store, case_key, probe, list(runs.index), looks),
-        *_published(store, case_key, probe, metrics, looks),
+        *_numbers(store, question_set, list(runs.index), metrics, looks),
+        *_figures(store, question_set, probe, metrics, looks),
+        *_compared(store, question_set, tuple(runs.index), metrics, looks),
+        *_worst(store, question_set, probe, list(runs.index), looks),
+        *_noted(store, question_set, probe, list(runs.index), looks),
+        *_published(store, question_set, probe, metrics, looks),
         tag("h2", "About the questions"),
-        tables.facts(views.runs.facts(store, case_key)),
-        *_again(store, case_key, runs),
+        tables.facts(views.runs.facts(store, question_set)),
+        *_again(store, question_set, runs),
     ]
     return page(told, body)
 
@@ -79,15 +80,17 @@ def _models(runs: pd.DataFrame, looks: Looks) -> list[str]:
     return [tag("h2", "Who was asked"), table("Models", head, rows)]
 
 
-def _numbers(store: Store, key: str, models: list[str], metrics: dict[str, Metric], looks: Looks) -> list[str]:
+def _numbers(
+    store: Store, question_set: QuestionSet, models: list[str], metrics: dict[str, Metric], looks: Looks
+) -> list[str]:
     shown, unasked = tables.headline(
-        views.estimates.estimates(store, key),
+        views.estimates.estimates(store, question_set),
         metrics,
         "cosine",
         models,
         looks,
-        chances(store, key),
-        leaders(store, key),
+        chances(store, question_set),
+        leaders(store, question_set),
     )
     parts = [
         tag("h2", "The numbers"),
@@ -98,20 +101,25 @@ def _numbers(store: Store, key: str, models: list[str], metrics: dict[str, Metri
             "wrong. Where a metric has two means, this is the one in which every caption counts once (macro)."
         ),
     ]
-    parts += map(_quiet, views.runs.version_notes(store, key))
+    parts += map(_quiet, views.runs.version_notes(store, question_set))
     if unasked:
         parts.append(_quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}."))
     return parts
 
 
-def _figures(store: Store, key: str, probe: str, metrics: dict[str, Metric], looks: Looks) -> list[str]:
+def _figures(
+    store: Store, question_set: QuestionSet, probe: str, metrics: dict[str, Metric], looks: Looks
+) -> list[str]:
     parts = [tag("h2", "In pictures")]
     if sides := presentations()[probe].trade_off:
-        points = trade_off(store, key, sides.ups[0])
+        points = trade_off(store, question_set, sides.ups[0])
         parts.append(figures.scatter(points, metrics[sides.down], metrics[sides.ups[0]], "cosine", looks))
         parts.append(_quiet("Left is steadier, up is more alert: the top left corner is ideal. Arms: 95 % intervals."))
-    whole, split = views.estimates.estimates(store, key), views.estimates.estimates(store, key, "subtype")
-    guessed = chances(store, key)
+    whole, split = (
+        views.estimates.estimates(store, question_set),
+        views.estimates.estimates(store, question_set, "subtype"),
+    )
+    guessed = chances(store, question_set)
     parts.append('<div class="vp-figures">')
     for name in html_compare.main(probe):
         own = split[split["metric"] == name]
@@ -128,14 +136,16 @@ def _figures(store: Store, key: str, probe: str, metrics: dict[str, Metric], loo
     return parts
 
 
-def _compared(store: Store, key: str, models: tuple[str, ...], metrics: dict[str, Metric], looks: Looks) -> list[str]:
+def _compared(
+    store: Store, question_set: QuestionSet, models: tuple[str, ...], metrics: dict[str, Metric], looks: Looks
+) -> list[str]:
     if len(models) < 2:
         return []
-    probe = views.runs.runs_of(store, key)["probe"].iloc[0]
-    found = compare(store, key, models)
+    probe = question_set.probe
+    found = compare(store, question_set, models)
     if found["verdict"].eq("").all():
         return []
-    body, _ = html_compare.differences(found, metrics, "cosine", looks, chances(store, key))
+    body, _ = html_compare.differences(found, metrics, "cosine", looks, chances(store, question_set))
     return [
         tag("h2", f"Against {models[0]}, picture by picture"),
         html_compare.in_words(found, metrics, "cosine", looks, html_compare.main(probe)),
@@ -144,9 +154,9 @@ def _compared(store: Store, key: str, models: tuple[str, ...], metrics: dict[str
     ]
 
 
-def _worst(store: Store, key: str, probe: str, models: list[str], looks: Looks) -> list[str]:
+def _worst(store: Store, question_set: QuestionSet, probe: str, models: list[str], looks: Looks) -> list[str]:
     """The first cases of each model and kind: what fools it most, or moves it most."""
-    there = set(views.estimates.choices(store, key)["kind"])
+    there = set(views.estimates.choices(store, question_set)["kind"])
     parts = [tag("h2", "The worst failures")]
     for kind, presentation in presentations()[probe].kinds.items():
         if kind not in there:
@@ -156,8 +166,8 @@ def _worst(store: Store, key: str, probe: str, models: list[str], looks: Looks) 
             parts.append(_quiet(presentation.legend))
         for model in models:
             chosen = Filter(model, kind, outcome="all" if presentation.is_movement else "fooled")
-            counts = views.cases.outcomes(store, key, chosen)
-            found, _ = views.cases.failures(store, key, chosen, 1, WORST)
+            counts = views.cases.outcomes(store, question_set, chosen)
+            found, _ = views.cases.failures(store, question_set, chosen, 1, WORST)
             if presentation.is_movement:
                 told = f"{counts['all']:,} cases; what moved most."
             else:
@@ -165,13 +175,13 @@ def _worst(store: Store, key: str, probe: str, models: list[str], looks: Looks) 
                 told = f"fooled {counts['fooled']:,} times of {counts['all']:,}{share}."
             parts.append(f"<p>{mark(looks[model])} <strong>{breakable(model)}</strong>: {told}</p>")
             names = [model, *(name for name in models if name != model)]
-            parts.append(_cards(store, key, presentations()[probe], found, names, looks, {}))
+            parts.append(_cards(store, question_set, presentations()[probe], found, names, looks, {}))
     return parts
 
 
 def _cards(
     store: Store,
-    key: str,
+    question_set: QuestionSet,
     presentation: Presentation,
     found: pd.DataFrame,
     names: list[str],
@@ -181,7 +191,7 @@ def _cards(
     """A grid of cases; the verdict is the first model's."""
     if found.empty:
         return ""
-    answers = cards.by_case(views.cases.answers(store, key, found["case"].tolist()))
+    answers = cards.by_case(views.cases.answers(store, question_set, found["case"].tolist()))
     small = functools.partial(cards.source, side=SMALL)
     shown = []
     for row in found.itertuples():
@@ -194,30 +204,32 @@ def _cards(
     return f'<div class="vp-grid{wide}">{"".join(shown)}</div>'
 
 
-def _noted(store: Store, key: str, probe: str, models: list[str], looks: Looks) -> list[str]:
-    known = annotations.read(store, key)
+def _noted(store: Store, question_set: QuestionSet, probe: str, models: list[str], looks: Looks) -> list[str]:
+    known = annotations.read(store, question_set.key)
     if not known.current and not known.damaged:
         return []
     first = {one.case: one for one in known.current[:NOTED]}
-    found = views.cases.questions(store, key, list(first))
+    found = views.cases.questions(store, question_set, list(first))
     more = f" Here: the latest {NOTED}." if len(known.current) > NOTED else ""
     parts = [tag("h2", "What people noted"), _quiet(f"{len(known.current):,} cases have tags or a note.{more}")]
     if known.damaged:
         parts.append(_quiet(f"Damaged, and left out: {'; '.join(known.damaged)}."))
-    return [*parts, _cards(store, key, presentations()[probe], found, models, looks, first)]
+    return [*parts, _cards(store, question_set, presentations()[probe], found, models, looks, first)]
 
 
-def _published(store: Store, key: str, probe: str, metrics: dict[str, Metric], looks: Looks) -> list[str]:
+def _published(
+    store: Store, question_set: QuestionSet, probe: str, metrics: dict[str, Metric], looks: Looks
+) -> list[str]:
     parts = []
     for paper in paper_tables(probe):
-        cells = remade(store, key, paper.number)
+        cells = remade(store, question_set, paper.number)
         if cells.loc[cells["source"] == "run", "value"].notna().any():
             made = papers.remade(cells, paper, probe, metrics, looks)
             parts += [tag("h3", f"Table {paper.number}: {paper.title}"), made.table, _quiet(made.remark), made.notes]
     return [tag("h2", "Beside the paper"), *parts] if parts else []
 
 
-def _again(store: Store, key: str, runs: pd.DataFrame) -> list[str]:
+def _again(store: Store, question_set: QuestionSet, runs: pd.DataFrame) -> list[str]:
     """What makes these results again, and what the keys stand for."""
     asked = store.find(runs["key"].iloc[0])["run"]
     words = [word for model in runs.index for word in ("--model", model)]
@@ -228,10 +240,10 @@ def _again(store: Store, key: str, runs: pd.DataFrame) -> list[str]:
     words += ["--limit", str(asked["limit"])] if asked["limit"] else []
     lines = [shlex.join(["vlprobe", "run", *words])]
     lines += [shlex.join(["vlprobe", "failures", run_key]) for run_key in runs["key"]]
-    lines.append(shlex.join(["vlprobe", "report", "--set", key, "report.html"]))
+    lines.append(shlex.join(["vlprobe", "report", "--set", question_set.key, "report.html"]))
     digests = {model: store.find(run_key)["run"]["model_digest"] for model, run_key in runs["key"].items()}
     head = tag("th", "What", scope="col") + tag("th", "Key or digest", scope="col")
-    keys = {"Question set": key, "Dataset": asked["dataset_digest"]} | digests
+    keys = {"Question set": question_set.key, "Dataset": asked["dataset_digest"]} | digests
     rows = [f'<tr><th scope="row">{breakable(name)}</th>{tag("td", value)}</tr>' for name, value in keys.items()]
     return [
         tag("h2", "The same again"),

@@ -15,6 +15,7 @@ from vlprobe.storage import access, annotations
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
+from vlprobe.views.runs import QuestionSet
 
 MOST = 10_000  # cases in one file
 # What makes a spreadsheet run a cell, wide letters too: at its beginning, and where semicolons and lines divide cells.
@@ -22,19 +23,19 @@ FORMULA = re.compile("(?:^|(?<=[;\t\r\n]))(?=[ ]*[=+@\uff1d\uff0b\uff0d\uff20-])
 PLAIN = ("id", "item", "kind", "subtype", "rule", "source", "target", "margin")
 
 
-def as_json(store: Store, case_key: str, chosen: Filter) -> str:
+def as_json(store: Store, question_set: QuestionSet, chosen: Filter) -> str:
     """What was chosen, how many cases pass, and the first MOST of them in the filter's order; unknown is null."""
-    cases, total = _cases(store, case_key, chosen)
-    told = {"question_set": case_key, "filter": asdict(chosen), "total": total, "cases": cases}
+    cases, total = _cases(store, question_set, chosen)
+    told = {"question_set": question_set.key, "filter": asdict(chosen), "total": total, "cases": cases}
     return json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def as_csv(store: Store, case_key: str, chosen: Filter) -> str:
+def as_csv(store: Store, question_set: QuestionSet, chosen: Filter) -> str:
     """A row a case, the first MOST of those that pass; what has several values has several columns.
 
     Text that a spreadsheet would take for a formula gets an apostrophe in front. Unknown is empty.
     """
-    cases, _ = _cases(store, case_key, chosen)
+    cases, _ = _cases(store, question_set, chosen)
     rows = [_flat(case) for case in cases]
     names = list(dict.fromkeys(name for row in rows for name in row))
     place = {name: number for number, name in enumerate(dict.fromkeys(name.split(" ")[0] for name in names))}
@@ -60,10 +61,10 @@ def _pictures(names: Sequence[str]) -> list[str]:
     return [Picture.from_name(name).path.name for name in names] if access.read_only() else list(names)
 
 
-def _cases(store: Store, case_key: str, chosen: Filter) -> tuple[list[dict], int]:
-    table, total = views.cases.failures(store, case_key, chosen, 1, MOST)
-    said = {one.case: one for one in annotations.read(store, case_key).current}
-    margins = views.cases.answers(store, case_key, table["case"].tolist()).pivot(
+def _cases(store: Store, question_set: QuestionSet, chosen: Filter) -> tuple[list[dict], int]:
+    table, total = views.cases.failures(store, question_set, chosen, 1, MOST)
+    said = {one.case: one for one in annotations.read(store, question_set.key).current}
+    margins = views.cases.answers(store, question_set, table["case"].tolist()).pivot(
         index="case", columns="model", values="margin"
     )
     found = []

@@ -1,0 +1,146 @@
+"""Typed rows of the tables that views return: `records(EstimateRow, table)`.
+
+A table is a DataFrame where it is filtered, joined or printed, and a list of these where each row is read by name.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TypeVar
+
+import pandas as pd
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A stored run; `older` and `note` are texts, "" where there is nothing to say."""
+
+    key: str
+    case_key: str  # of its question set
+    model: str
+    model_digest: str
+    dataset: str
+    dataset_digest: str
+    probe: str
+    limit: int
+    seed: int
+    options: str  # those that differ from the probe's defaults, as " · name value"
+    n_items: int
+    n_units: int  # of resampling
+    n_cases: int
+    spread: float  # similarity spread, in cosines
+    seconds: float
+    finished: str  # ISO 8601, UTC
+    older: str  # in what it is of an older version than today's code
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """A case of a question set."""
+
+    case: int  # its number, the row in every table of the question set
+    id: str
+    item: str
+    kind: str
+    subtype: str
+    rule: str
+    source: str  # words taken out
+    target: str  # words put in
+    images: Sequence[str]  # names of pictures
+    texts: Sequence[str]
+    roles: Sequence[str]
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow(CaseRow):
+    """A case that passes a filter, with the answer of the filter's model."""
+
+    margin: float  # NaN: unknown
+    scores: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """One model's answer to one case."""
+
+    case: int
+    model: str
+    margin: float  # NaN: unknown
+    scores: Sequence[float]
+    columns: Mapping[str, object] = field(default_factory=dict)  # all columns of the row, the probe's own included
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateRow:
+    """A mean with its 95 % interval, of one model, metric and slice; unknown numbers are NaN."""
+
+    model: str
+    key: str  # of the run
+    metric: str
+    averaging: str
+    slice: str
+    value: float
+    low: float
+    high: float
+    n_items: int
+    n_cases: int
+    ties: int
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceRow:
+    """A model's difference from the baseline in one metric, as `views.compare.compare` tells it."""
+
+    metric: str
+    averaging: str
+    baseline: str
+    model: str
+    base: float
+    value: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    verdict: str
+    n_items: int
+    left_out: int
+    base_alone: float
+    base_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class PointRow:
+    """One model in a trade-off of two metrics; unknown numbers are NaN."""
+
+    model: str
+    x: float
+    x_low: float
+    x_high: float
+    y: float
+    y_low: float
+    y_high: float
+
+
+def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
+    """The rows of a table, from the columns that the fields of `row_type` name.
+
+    Args:
+        row_type: One of the dataclasses of this module.
+        table: Has at least these columns.
+    """
+    names = [column.name for column in fields(row_type) if column.name != "columns"]  # pyright: ignore[reportArgumentType]  # Record is a dataclass, which a TypeVar cannot say
+    return [row_type(*values) for values in zip(*(table[name].tolist() for name in names), strict=True)]
+
+
+def answer_records(answers: pd.DataFrame) -> dict[int, dict[str, AnswerRow]]:
+    """What `views.cases.answers` returns, by case and model."""
+    by_case: dict[int, dict[str, AnswerRow]] = {}
+    for columns in answers.to_dict("records"):
+        case, model = int(columns["case"]), str(columns["model"])
+        answer = AnswerRow(case, model, float(columns["margin"]), columns["scores"], columns)
+        by_case.setdefault(case, {})[model] = answer
+    return by_case
