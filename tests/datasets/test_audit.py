@@ -9,15 +9,15 @@ from PIL import Image
 
 from vlprobe.datasets import rococo, triplets
 from vlprobe.datasets.audit import Alteration, Finding, check, glued_words
-from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.types import Item, Picture
 
 
-def dataset(tmp_path: Path, *items: Item) -> Loaded:
-    return checked("mine", items, tmp_path)
+def dataset(tmp_path: Path, *items: Item) -> LoadedDataset:
+    return validated("mine", items, tmp_path)
 
 
-def found(data: Loaded, tmp_path: Path) -> dict[str, Finding]:
+def found(data: LoadedDataset, tmp_path: Path) -> dict[str, Finding]:
     return {finding.name: finding for finding in check(data.items, tmp_path)}
 
 
@@ -136,18 +136,18 @@ def test_whole_words_that_are_replaced_are_never_stuck(words: list[str]):
 
 
 @pytest.fixture
-def danger(shared_data: Path, tmp_path: Path) -> Loaded:
+def danger(shared_data: Path, tmp_path: Path) -> LoadedDataset:
     return rococo.load(f"rococo:{shared_data}/rococo/danger.json", tmp_path)
 
 
 @pytest.mark.full
-def test_danger_has_3_unchanged_captions(danger: Loaded, tmp_path: Path):
+def test_danger_has_3_unchanged_captions(danger: LoadedDataset, tmp_path: Path):
     seen = found(danger, tmp_path)
     assert (seen["unchanged"].count, seen["unchanged"].of) == (3, 25_000)
     assert seen["glued_word"].count == 311
 
 
-def test_danger_has_315_words_with_a_danger_word_stuck_in_them(danger: Loaded):
+def test_danger_has_315_words_with_a_danger_word_stuck_in_them(danger: LoadedDataset):
     """315 by naming the danger words; without naming them, all but two, and seven with "crime" besides.
 
     The two are "weaponh" from "wit ha": the caption itself breaks its words in the wrong place.
@@ -178,7 +178,7 @@ def test_all_lower_cased_sets_of_rococo_leak(shared_data: Path, tmp_path: Path, 
     items = data.items[:500]
     pairs = [(caption, foil) for item in items for caption, foil in zip(item.captions, item.foils, strict=False)]
     capitals = sum(any(letter.isupper() for letter in caption) for caption, _ in pairs)
-    seen = found(Loaded(data.name, data.digest, items), tmp_path)["upper_case"]
+    seen = found(LoadedDataset(data.name, data.digest, items), tmp_path)["upper_case"]
     assert not any(letter.isupper() for _, foil in pairs for letter in foil)
     assert (seen.count, seen.of) == (capitals, 2500)
 

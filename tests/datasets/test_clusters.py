@@ -12,7 +12,7 @@ from PIL import Image
 from scipy.sparse import csgraph
 
 from vlprobe import registry, views
-from vlprobe.datasets import checks
+from vlprobe.datasets import validation
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -130,7 +130,7 @@ def test_pairs_that_share_a_picture_are_joined_along_every_chain(tmp_path: Path)
         )
         for one, two in edges
     ]
-    found = {item.id: item.unit for item in checks.clustered_by_picture(items, tmp_path)}
+    found = {item.id: item.unit for item in validation.clustered_by_picture(items, tmp_path)}
     shared = np.array([[bool(set(one) & set(other)) for other in edges] for one in edges])
     n_components, component = csgraph.connected_components(shared)
     assert n_components == len(set(found.values())) == 3
@@ -162,5 +162,5 @@ def test_digests_of_before_hold_where_no_tag_has_a_name_of_ours(tmp_path: Path):
 def test_a_tag_and_what_a_reader_means_are_two_datasets(tmp_path: Path, name: str, field: str):
     meant = Item("a", None, ("a dog",), **{field: "7"})
     tagged = Item("a", None, ("a dog",), {name: "7"})
-    digests = [checks.dataset_digest([item], tmp_path) for item in (meant, tagged)]
+    digests = [validation.dataset_digest([item], tmp_path) for item in (meant, tagged)]
     assert digests[0] != digests[1]

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from vlprobe import registry
-from vlprobe.datasets import checks, coco
+from vlprobe.datasets import coco, validation
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item, Picture
 
@@ -139,15 +139,15 @@ def test_everything_that_a_probe_can_see_of_an_item_is_in_the_digest(tmp_path: P
         [Item("a", one, ("x", "y")), Item("b", two, ("z",))],
         [Item("b", two, ("z",)), Item("a", one, ("x", "y"))],
     ]
-    digests = [checks.dataset_digest(items, tmp_path / "cache") for items in variants]
+    digests = [validation.dataset_digest(items, tmp_path / "cache") for items in variants]
     assert len(set(digests)) == len(variants)
     tagged = [Item("a", one, ("x",), {"s": "1", "t": "2"})], [Item("a", one, ("x",), {"t": "2", "s": "1"})]
-    assert len({checks.dataset_digest(items, tmp_path / "cache") for items in tagged}) == 1
+    assert len({validation.dataset_digest(items, tmp_path / "cache") for items in tagged}) == 1
 
 
 def test_an_empty_foil_is_named(tmp_path: Path):
     with pytest.raises(InvalidInput, match="Foil 2 of item 'a' in 'x' is empty"):
-        checks.checked("x", [Item("a", None, ("caption",), foils=("foil", ""))], tmp_path)
+        validation.validated("x", [Item("a", None, ("caption",), foils=("foil", ""))], tmp_path)
 
 
 def test_the_real_photographs_are_all_there(shared_data: Path, tmp_path: Path):

@@ -17,7 +17,7 @@ def test_there_are_300_pairs_of_each_of_five_subsets(tmp_path, monkeypatch):
     monkeypatch.setattr(
         demo, "draw", lambda scene, path: path.parent.mkdir(parents=True, exist_ok=True) or path.touch()
     )
-    monkeypatch.setattr(demo_pairs, "checked", lambda name, items, cache: items)
+    monkeypatch.setattr(demo_pairs, "validated", lambda name, items, cache: items)
     items = demo_pairs.load("demo-pairs", tmp_path)
     subsets = [item.tags["subset"] for item in items]
     assert {subset: subsets.count(subset) for subset in subsets} == dict.fromkeys(KINDS, 300)

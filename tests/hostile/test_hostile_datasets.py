@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from vlprobe import registry
-from vlprobe.datasets.checks import LONGEST, TAGS
+from vlprobe.datasets.validation import MAX_CHARACTERS, MAX_TAGS
 from vlprobe.errors import VlprobeError
 
 DEEP = 1_000_000
@@ -192,13 +192,13 @@ def test_captions_and_tags_beyond_all_measure_are_refused(tmp_path: Path):
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a " * 500_000))
     assert "1,000,000 letters" not in told(f"folder:{tmp_path}", tmp_path / "cache")  # stripped: one less
-    put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * (LONGEST + 1)))
-    assert f"{LONGEST + 1:,} letters" in told(f"folder:{tmp_path}", tmp_path / "cache")
-    put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * LONGEST))
+    put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * (MAX_CHARACTERS + 1)))
+    assert f"{MAX_CHARACTERS + 1:,} letters" in told(f"folder:{tmp_path}", tmp_path / "cache")
+    put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * MAX_CHARACTERS))
     assert registry.load_dataset(f"folder:{tmp_path}", tmp_path / "cache").items
-    columns = [f"c{number}" for number in range(TAGS + 1)]
+    columns = [f"c{number}" for number in range(MAX_TAGS + 1)]
     path = put(tmp_path / "a.csv", ",".join(["image", "caption", *columns]) + "\na.png,x" + ",1" * len(columns) + "\n")
-    assert f"has {TAGS + 1} tags" in told(f"csv:{path}", tmp_path / "cache")
+    assert f"has {MAX_TAGS + 1} tags" in told(f"csv:{path}", tmp_path / "cache")
 
 
 @pytest.mark.parametrize(

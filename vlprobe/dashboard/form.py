@@ -14,7 +14,7 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.jobs import begin, span
 from vlprobe.dashboard.state import attempt, plain, quiet, view
 from vlprobe.dashboard.verify import said
-from vlprobe.datasets import heads
+from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models.frozen import pick_device
 from vlprobe.runs.request import Request
@@ -174,7 +174,7 @@ def _look(option: Option, value: object) -> None:
     """Raises a VlprobeError where the value names a file, a dataset or a model that cannot be there."""
     for name in filter(None, value if isinstance(value, list) else [value]):
         if option.refers_to == "file":
-            heads.head(files.parse_path(name))
+            read_head(files.parse_path(name))
         elif option.refers_to:
             registry.check_name(f"{option.refers_to}s", name)
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from vlprobe.datasets import heads
-from vlprobe.datasets.checks import Loaded, checked, read_json
+from vlprobe.datasets.file_formats import check_json_head, read_json
+from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 from vlprobe.types import Item, Picture
@@ -18,10 +18,10 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
-    heads.look_at_json(_captions_file(files.parse_path(name.removeprefix("coco:"))))
+    check_json_head(_captions_file(files.parse_path(name.removeprefix("coco:"))))
 
 
-def load(name: str, cache: Path) -> Loaded:
+def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of their ids, captions in the order of theirs. Raises InvalidInput."""
     captions = _captions_file(files.parse_path(name.removeprefix("coco:")))
     content = read_json(captions)
@@ -50,7 +50,7 @@ def load(name: str, cache: Path) -> Loaded:
         raise InvalidInput(
             f"'{captions}' is not laid out as a captions file of COCO ({error}). Expected images and annotations."
         ) from None
-    return checked(name, items, cache)
+    return validated(name, items, cache)
 
 
 def _by_id(row: dict) -> int:

@@ -9,8 +9,8 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from vlprobe.datasets import heads
-from vlprobe.datasets.checks import Loaded, checked, read_text
+from vlprobe.datasets.file_formats import read_head, read_text
+from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 from vlprobe.types import Item, Picture
@@ -28,12 +28,12 @@ def names() -> list[str]:
 def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
     file = files.parse_path(name.removeprefix("csv:"))
-    _header(file, heads.head(file)[0])
+    _header(file, read_head(file)[0])
 
 
-def load(name: str, cache: Path) -> Loaded:
+def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of their first rows, captions in the order of theirs. Raises InvalidInput."""
-    return checked(name, read_items(files.parse_path(name.removeprefix("csv:"))), cache)
+    return validated(name, read_items(files.parse_path(name.removeprefix("csv:"))), cache)
 
 
 def read_items(file: Path) -> list[Item]:

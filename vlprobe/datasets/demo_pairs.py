@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 
 from vlprobe.datasets import demo
-from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.datasets.world.contrasts import KINDS, Contrast, contrasts
 from vlprobe.datasets.world.renderer import VERSION
 from vlprobe.datasets.world.scene import Scene
@@ -32,7 +32,7 @@ def check_name(name: str) -> None:
     split_in(name)
 
 
-def load(name: str, cache: Path) -> Loaded:
+def load(name: str, cache: Path) -> LoadedDataset:
     """The pairs, their pictures drawn into `cache/demo/` where they are not there yet (about 20 seconds, once).
 
     Raises:
@@ -47,7 +47,7 @@ def load(name: str, cache: Path) -> Loaded:
             caption, foil = contrast.captions
             key = item_id(PREFIX, split, kind, index)
             items.append(Item(key, images[0], (caption,), tags(contrast), (foil,), images[1]))
-    return checked(name, items, cache)
+    return validated(name, items, cache)
 
 
 def split_in(name: str) -> str:

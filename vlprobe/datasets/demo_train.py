@@ -10,7 +10,7 @@ A split owns what is shown, not how it is drawn: nothing here is shown by an ite
 from pathlib import Path
 
 from vlprobe.datasets import demo_pairs
-from vlprobe.datasets.checks import Loaded, checked
+from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.datasets.world.captions import captions
 from vlprobe.datasets.world.contrasts import KINDS, contrasts
 from vlprobe.datasets.world.scene import draw
@@ -29,7 +29,7 @@ def names() -> list[str]:
     return []
 
 
-def load(name: str, cache: Path) -> Loaded:
+def load(name: str, cache: Path) -> LoadedDataset:
     """The items, their pictures drawn into `cache/demo/` where they are not there yet (under a minute, once).
 
     Raises:
@@ -45,11 +45,11 @@ def load(name: str, cache: Path) -> Loaded:
             scene = draw("train", index)
             picture = demo_pairs.picture(scene, folder)
             items.append(Item(f"{PREFIX}-{index:05}", picture, captions(scene, _CAPTIONS, "training")))
-        return checked(name, items, cache)
+        return validated(name, items, cache)
     for kind in KINDS:
         for index, contrast in enumerate(contrasts(kind, "train", PAIRS)):
             images = [demo_pairs.picture(scene, folder) for scene in (contrast.scene, contrast.changed)]
             caption, foil = contrast.captions
             key = demo_pairs.item_id(PREFIX, "pairs", kind, index)
             items.append(Item(key, images[0], (caption,), demo_pairs.tags(contrast), (foil,), images[1]))
-    return checked(name, items, cache)
+    return validated(name, items, cache)

@@ -11,8 +11,8 @@ An item is captions (P1, P2), foils (N,). No scene was ever trained on, nor any 
 
 from pathlib import Path
 
-from vlprobe.datasets.checks import Loaded, checked
 from vlprobe.datasets.demo_pairs import item_id, picture, picture_folder, split_in, tags
+from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.datasets.world.contrasts import Contrast, contrasts
 from vlprobe.datasets.world.scene import stream
 from vlprobe.datasets.world.wording import converse, reworded
@@ -35,7 +35,7 @@ def check_name(name: str) -> None:
     split_in(name)
 
 
-def load(name: str, cache: Path) -> Loaded:
+def load(name: str, cache: Path) -> LoadedDataset:
     """The triplets, their pictures drawn into `cache/demo/` where they are not there yet (seconds, once).
 
     Raises:
@@ -52,7 +52,7 @@ def load(name: str, cache: Path) -> Loaded:
                 told = tags(contrast) | {"subset": subset, "edit": kind}
                 image = picture(contrast.scene, folder)
                 items.append(Item(key, image, (first, _second(subset, contrast)), told, (negative,)))
-    return checked(name, items, cache)
+    return validated(name, items, cache)
 
 
 def _second(subset: str, contrast: Contrast) -> str:

@@ -7,9 +7,9 @@ the table itself: csv:DIR/captions.csv.
 
 from pathlib import Path
 
-from vlprobe.datasets import heads
-from vlprobe.datasets.checks import Loaded, checked, read_json, read_text
 from vlprobe.datasets.csv import read_items
+from vlprobe.datasets.file_formats import check_records_head, read_json, read_text
+from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 from vlprobe.types import Item, Picture
@@ -27,10 +27,10 @@ def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
     folder = _folder(name)
     for file in _lists(folder):
-        heads.look_at_records(file)
+        check_records_head(file)
 
 
-def load(name: str, cache: Path) -> Loaded:
+def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of their names. Raises InvalidInput."""
     folder = _folder(name)
     try:
@@ -53,7 +53,7 @@ def load(name: str, cache: Path) -> Loaded:
             f"{len(without)} of {len(pictures)} pictures in '{folder}' have no captions (first: '{without[0].name}'). "
             "Write them, or move those pictures out."
         )
-    return checked(name, sorted(items, key=lambda item: item.id), cache)
+    return validated(name, sorted(items, key=lambda item: item.id), cache)
 
 
 def _folder(name: str) -> Path:

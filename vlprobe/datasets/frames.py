@@ -33,8 +33,9 @@ from pathlib import Path
 
 import numpy as np
 
-from vlprobe.datasets import released
-from vlprobe.datasets.checks import Loaded, checked, clustered_by_picture
+from vlprobe.datasets import sources
+from vlprobe.datasets.file_formats import read_records, read_table
+from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics.pairs import boundary_time
 from vlprobe.types import Item, Picture
@@ -92,7 +93,7 @@ def names() -> list[str]:
     return ["frames:TABLE@FOLDER", "frames:TABLE@FOLDER+ag"]
 
 
-def load(name: str, cache: Path) -> Loaded:
+def load(name: str, cache: Path) -> LoadedDataset:
     """Pairs in the order of the videos in the table, and of time. Raises InvalidInput."""
     source = _source(name)
     chosen = sorted(source.options & set(FILTERS))
@@ -103,20 +104,20 @@ def load(name: str, cache: Path) -> Loaded:
         frames, ignored = _read(file, *chosen)
         captioned = [frame for frame in frames if frame.caption]
         without = [frame.key for frame in frames if not frame.caption]
-        ignored += released.counted(without, len(frames), "have no caption and are left out", "frames")
+        ignored += sources.count_note(without, len(frames), "have no caption and are left out", "frames")
         choose = FILTERS["".join(chosen)]
         pairs = [pair for sequence in _sequences(file, captioned) for pair in choose(sequence)]
         rows += [(_item(file, first, other), [first.file, other.file]) for first, other, why in pairs if not why]
         notes += ignored
         for reason in (ALIKE, SKIPPED, MOVES, FACES, SAME):
             keys = [f"{first.key}-{other.key}" for first, other, why in pairs if why == reason]
-            notes += released.counted(keys, len(pairs), f"{reason} and are left out", "pairs")
+            notes += sources.count_note(keys, len(pairs), f"{reason} and are left out", "pairs")
     if not rows:
         raise InvalidInput(
             f"'{name}' has no pair of frames. {' '.join(notes)} Expected frames of one video that differ."
         )
-    items, more = released.attach(source, rows)
-    return checked(name, clustered_by_picture(items, cache), cache, notes + more)
+    items, more = sources.attach_pictures(source, rows)
+    return validated(name, clustered_by_picture(items, cache), cache, notes + more)
 
 
 def boundaries(name: str) -> list[Boundary]:
@@ -213,8 +214,8 @@ def _middles(sequence: list[Frame]) -> list[Frame]:
     return [segment[(len(segment) - 1) // 2] for segment in _segments(sequence)]
 
 
-def _source(name: str) -> released.Source:
-    source = released.source(name, [released.AVAILABLE, *filter(None, FILTERS)], [".csv", ".tsv", ".jsonl"])
+def _source(name: str) -> sources.Source:
+    source = sources.parse_source(name, [sources.AVAILABLE, *filter(None, FILTERS)], [".csv", ".tsv", ".jsonl"])
     return source if source.images else replace(source, images=source.files[0].parent)
 
 
@@ -227,10 +228,10 @@ def _sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
         if known is not frame:
             again.append(frame.key)
     expected = "one row for each time of a video, or of an object in a video where there is a column object"
-    released.refuse(file, again, len(frames), expected)
+    sources.refuse_rows(file, again, len(frames), expected)
     ordered = [[by_time[time] for time in sorted(by_time)] for by_time in sequences.values()]
     falling = [two.key for sequence in ordered for one, two in pairwise(sequence) if two.boundary < one.boundary]
-    released.refuse(file, falling, len(frames), "boundaries that do not fall as time goes on")
+    sources.refuse_rows(file, falling, len(frames), "boundaries that do not fall as time goes on")
     return ordered
 
 
@@ -244,26 +245,26 @@ def _read(file: Path, choice: str = "") -> tuple[list[Frame], list[str]]:
             f"and if need be {', '.join(OPTIONAL)}."
         )
     frames = [_frame(key, row) for key, row in rows]
-    released.refuse(
+    sources.refuse_rows(
         file, [key for (key, _), frame in zip(rows, frames, strict=True) if frame is None], len(rows), EXPECTED
     )
     if choice == "ag":
         faulty = [frame.key for frame in frames if len(frame.relations) != 3 or not all(frame.relations)]
         expected = f"three relations for +ag: columns {', '.join(RELATIONS)}, or a|b|c in relations"
-        released.refuse(file, faulty, len(frames), expected)
+        sources.refuse_rows(file, faulty, len(frames), expected)
     if choice == "youcook2":
         faulty = [frame.key for frame in frames if frame.faces is None]
         expected = "a column faces for +youcook2, with a number, true or false: no face detector is shipped"
-        released.refuse(file, faulty, len(frames), expected)
-    return frames, released.unread(file, (row for _, row in rows), (*REQUIRED, *OPTIONAL))
+        sources.refuse_rows(file, faulty, len(frames), expected)
+    return frames, sources.unread_columns(file, (row for _, row in rows), (*REQUIRED, *OPTIONAL))
 
 
 def _rows(file: Path) -> list[tuple[str, dict[str, str]]]:
     if file.suffix != ".jsonl":
-        return [(str(line), row) for line, row in released.read_table(file)]
-    records = released.read_records(file)
+        return [(str(line), row) for line, row in read_table(file)]
+    records = read_records(file)
     faulty = [str(number) for number, row in enumerate(records, 1) if not isinstance(row, dict)]
-    released.refuse(file, faulty, len(records), EXPECTED)
+    sources.refuse_rows(file, faulty, len(records), EXPECTED)
     return [
         (str(number), {key.strip().lower(): _text(value) for key, value in row.items()})
         for number, row in enumerate(records, 1)

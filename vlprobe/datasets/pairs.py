@@ -27,8 +27,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from vlprobe.datasets import heads, released
-from vlprobe.datasets.checks import Loaded, clustered_by_picture
+from vlprobe.datasets import sources
+from vlprobe.datasets.file_formats import check_records_head, read_records
+from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
 from vlprobe.storage.access import refuse_outside
@@ -54,12 +55,12 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
-    heads.look_at_records(released.source(name, [released.AVAILABLE, UNVALIDATED], [".json", ".jsonl"]).files[0])
+    check_records_head(sources.parse_source(name, [sources.AVAILABLE, UNVALIDATED], [".json", ".jsonl"]).files[0])
 
 
-def load(name: str, cache: Path) -> Loaded:
+def load(name: str, cache: Path) -> LoadedDataset:
     """Rows in the order of the files. Raises InvalidInput."""
-    source = released.source(name, [released.AVAILABLE, UNVALIDATED], [".json", ".jsonl"])
+    source = sources.parse_source(name, [sources.AVAILABLE, UNVALIDATED], [".json", ".jsonl"])
     if source.images is None:
         source = replace(source, images=source.files[0].parent)
     rows, notes, doubtful = [], [], []
@@ -68,14 +69,14 @@ def load(name: str, cache: Path) -> Loaded:
             rows.append((row.item, row.images))
             if not row.validated:
                 doubtful.append(row.item.id)
-        notes += released.unread(file, (row.unread for row in found), [])
+        notes += sources.unread_columns(file, (row.unread for row in found), [])
     if doubtful and UNVALIDATED not in source.options:
         why = f"have a foil that fewer than {VOTES} annotators told from the caption and are left out"
-        notes += released.counted(doubtful, len(rows), f"{why}; +{UNVALIDATED} keeps them")
+        notes += sources.count_note(doubtful, len(rows), f"{why}; +{UNVALIDATED} keeps them")
         known = set(doubtful)
         rows = [(item, images) for item, images in rows if item.id not in known]
-    items, more = released.attach(source, rows)
-    return released.loaded(name, clustered_by_picture(_opened(items, cache), cache), cache, notes + more)
+    items, more = sources.attach_pictures(source, rows)
+    return validated(name, clustered_by_picture(_opened(items, cache), cache), cache, notes + more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +88,11 @@ class _Row:
 
 
 def _read(file: Path) -> list[_Row]:
-    leaves = list(_leaves(released.read_records(file), ()))
+    leaves = list(_leaves(read_records(file), ()))
     if not leaves:
         raise InvalidInput(f"'{file}' holds no rows. Expected {EXPECTED}.")
     faulty = ["/".join(trail) or "the whole file" for trail, row in leaves if not all(_texts(row).values())]
-    released.refuse(file, faulty, len(leaves), EXPECTED)
+    sources.refuse_rows(file, faulty, len(leaves), EXPECTED)
     folders = [next(iter(_texts(row).values())).rpartition("/")[0].partition("/")[0] for _, row in leaves]
     is_flat = all(len(trail) == 1 for trail, _ in leaves)
     by_folder = is_flat and all(folders) and 1 < len(set(folders)) <= MAX_SUBSETS

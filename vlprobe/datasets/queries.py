@@ -18,8 +18,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from vlprobe.datasets import heads, released
-from vlprobe.datasets.checks import Loaded
+from vlprobe.datasets import sources
+from vlprobe.datasets.file_formats import check_records_head, read_records, read_table
+from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb.tokens import takes_an
 from vlprobe.types import Item
@@ -68,12 +69,12 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
-    heads.look_at_records(released.source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"]).files[0])
+    check_records_head(sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"]).files[0])
 
 
-def load(name: str, cache: Path) -> Loaded:
+def load(name: str, cache: Path) -> LoadedDataset:
     """Queries in the order of the file. Raises InvalidInput."""
-    source = released.source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"])
+    source = sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"])
     if len(source.files) > 1 or source.images or len(source.options) > 1:
         raise InvalidInput(f"'{name}' is not as expected. Expected one file, no image folder, and one of +p2 and +p3.")
     (file,) = source.files
@@ -81,27 +82,27 @@ def load(name: str, cache: Path) -> Loaded:
         items, notes = _from_table(file)
     else:
         items, notes = _from_prompts(file, *source.options)
-    return released.loaded(name, items, cache, notes)
+    return validated(name, items, cache, notes)
 
 
 def _from_table(file: Path) -> tuple[list[Item], list[str]]:
     rows = [(str(line), row) for line, row in _rows(file)]
     faulty = [line for line, row in rows if not all(row.get(column, "").strip() for column in ("query", "caption"))]
-    released.refuse(file, faulty, len(rows), P1_EXPECTED)
+    sources.refuse_rows(file, faulty, len(rows), P1_EXPECTED)
     queries: dict[str, list[dict[str, str]]] = {}
     for _, row in rows:
         queries.setdefault(row["query"], []).append(row)
     lone = [query for query, versions in queries.items() if len(versions) < 2]
-    notes = released.counted(lone, len(queries), "have one version only and are left out", "queries")
+    notes = sources.count_note(lone, len(queries), "have one version only and are left out", "queries")
     items = [_paraphrased(file, query, versions) for query, versions in queries.items() if len(versions) > 1]
     return items, notes
 
 
 def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
     if file.suffix != ".jsonl":
-        yield from released.read_table(file)
+        yield from read_table(file)
         return
-    for number, row in enumerate(released.read_records(file), 1):
+    for number, row in enumerate(read_records(file), 1):
         yield number, {key: str(value) for key, value in row.items()} if isinstance(row, dict) else {}
 
 
@@ -126,20 +127,20 @@ def _paraphrased(file: Path, query: str, versions: list[dict[str, str]]) -> Item
 def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
     if file.suffix != ".jsonl":
         raise InvalidInput(f"'{file}' is not a .jsonl file. Expected {PROMPTS_EXPECTED}.")
-    rows = released.read_records(file)
+    rows = read_records(file)
     faulty = [f"row {n}" for n, row in enumerate(rows, 1) if not _is_prompts(row)]
-    released.refuse(file, faulty, len(rows), PROMPTS_EXPECTED)
+    sources.refuse_rows(file, faulty, len(rows), PROMPTS_EXPECTED)
     written = [row[column].strip() for row in rows for column in row if _holds_prompt(column)]
     found = list(dict.fromkeys(LEAD.sub("", text, count=1) if setting == "p2" else text for text in written))
     notes = [f"{len(written)} prompts in the file make {len(found)} distinct queries."]
-    notes += released.unread(
+    notes += sources.unread_columns(
         file, rows, ["filename", *(column for row in rows for column in row if _holds_prompt(column))]
     )
     unknown = [text for text in found if not PROMPT.fullmatch(text)]
     if setting == "p2":
-        notes += released.counted(unknown, len(found), "name no two attributes that we know", "queries")
+        notes += sources.count_note(unknown, len(found), "name no two attributes that we know", "queries")
         return [_prefixed(text) for text in found], notes
-    notes += released.counted(unknown, len(found), "name no two attributes that we know and are left out", "queries")
+    notes += sources.count_note(unknown, len(found), "name no two attributes that we know and are left out", "queries")
     return [_renamed(text) for text in found if PROMPT.fullmatch(text)], notes
 
 

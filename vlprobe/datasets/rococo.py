@@ -10,8 +10,9 @@ Karpathy test split itself) has no altered ones. The pictures are those of COCO 
 
 from pathlib import Path
 
-from vlprobe.datasets import heads, released
-from vlprobe.datasets.checks import Loaded
+from vlprobe.datasets import sources
+from vlprobe.datasets.file_formats import check_records_head, read_records
+from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
 
@@ -27,28 +28,28 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
-    heads.look_at_records(released.source(name, [released.AVAILABLE], [".json"]).files[0])
+    check_records_head(sources.parse_source(name, [sources.AVAILABLE], [".json"]).files[0])
 
 
-def load(name: str, cache: Path) -> Loaded:
+def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of the file. Raises InvalidInput."""
-    source = released.source(name, [released.AVAILABLE], [".json"])
+    source = sources.parse_source(name, [sources.AVAILABLE], [".json"])
     if len(source.files) > 1:
         raise InvalidInput(f"'{name}' holds {len(source.files)} files. Name one of them: each is a way of altering.")
     (file,) = source.files
-    entries = released.read_records(file)
+    entries = read_records(file)
     if not isinstance(entries, list):
         raise InvalidInput(f"'{file}' is not a list. Expected a list of {EXPECTED}.")
     altered = _has_altered(entries)
     lengths = (10, 11) if altered else (5, 6, 7)
     faulty = [f"entry {n}" for n, entry in enumerate(entries) if not _is_entry(entry, lengths)]
-    released.refuse(file, faulty, len(entries), f"{EXPECTED}, in all entries alike")
+    sources.refuse_rows(file, faulty, len(entries), f"{EXPECTED}, in all entries alike")
     rows = [(_item(entry, file.stem, altered), [entry["image"]]) for entry in entries]
-    items, notes = released.attach(source, rows)
-    notes += released.unread(file, entries, ["image", "caption"])
+    items, notes = sources.attach_pictures(source, rows)
+    notes += sources.unread_columns(file, entries, ["image", "caption"])
     if entries and not altered:
         notes.append(f"{file.name} holds no altered captions.")
-    return released.loaded(name, items, cache, notes)
+    return validated(name, items, cache, notes)
 
 
 def _has_altered(entries: list) -> bool:
@@ -64,7 +65,7 @@ def _is_entry(entry: object, lengths: tuple[int, ...]) -> bool:
 
 
 def _item(entry: dict, subset: str, altered: bool) -> Item:
-    match = released.COCO_FILE.fullmatch(Path(entry["image"]).name)
+    match = sources.COCO_FILE_NAME.fullmatch(Path(entry["image"]).name)
     texts = tuple(text.strip() for text in entry["caption"])
     cut = len(texts) - ALTERED if altered else len(texts)
     key = f"coco-{match[1]}" if match else entry["image"]

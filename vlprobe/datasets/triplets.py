@@ -9,8 +9,9 @@ An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows th
 
 from pathlib import Path
 
-from vlprobe.datasets import heads, released
-from vlprobe.datasets.checks import Loaded
+from vlprobe.datasets import sources
+from vlprobe.datasets.file_formats import check_records_head, read_records, read_table
+from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.types import Item
 
@@ -34,12 +35,12 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
-    heads.look_at_records(released.source(name, [released.AVAILABLE], [".json", ".tsv"]).files[0])
+    check_records_head(sources.parse_source(name, [sources.AVAILABLE], [".json", ".tsv"]).files[0])
 
 
-def load(name: str, cache: Path) -> Loaded:
+def load(name: str, cache: Path) -> LoadedDataset:
     """Rows in the order of the files. Raises InvalidInput."""
-    source = released.source(name, [released.AVAILABLE], [".json", ".tsv"])
+    source = sources.parse_source(name, [sources.AVAILABLE], [".json", ".tsv"])
     rows, notes, without, total = [], [], [], 0
     for file in source.files:
         found, ignored = _read(file)
@@ -47,15 +48,15 @@ def load(name: str, cache: Path) -> Loaded:
         notes += ignored
         without += [item.id for item, _ in found if not item.foils]
         rows += [(item, pictures) for item, pictures in found if item.foils]
-    notes += released.counted(without, total, "have no negative and are left out")
-    items, more = released.attach(source, rows)
+    notes += sources.count_note(without, total, "have no negative and are left out")
+    items, more = sources.attach_pictures(source, rows)
     same = [item.id for item in items if item.captions[0] in item.foils]
     twice = [item.id for item in items if len(set(item.captions)) < len(item.captions)]
-    notes += more + released.counted(
+    notes += more + sources.count_note(
         same, len(items), "say the same in caption and negative: nobody can get them right"
     )
-    notes += released.counted(twice, len(items), "say the same in both captions")
-    return released.loaded(name, items, cache, notes)
+    notes += sources.count_note(twice, len(items), "say the same in both captions")
+    return validated(name, items, cache, notes)
 
 
 def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
@@ -69,7 +70,7 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
     needed = [columns[role] for role in ("picture", "first", "second") if columns[role]]
     faulty = [key for key, row in rows if not all(_is_text(row.get(column)) for column in needed)]
     faulty += [key for key, row in rows if not isinstance(row.get(columns["negative"]) or "", str)]
-    released.refuse(file, faulty, len(rows), EXPECTED)
+    sources.refuse_rows(file, faulty, len(rows), EXPECTED)
     found = []
     for key, row in rows:
         picture, *captions = [row[column].strip() for column in needed]
@@ -79,21 +80,21 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
             f"{file.stem}/{key}", None, tuple(captions), {"subset": file.stem}, foils, cluster=Path(picture).stem
         )
         found.append((item, [picture]))
-    return found, released.unread(file, (row for _, row in rows), [*filter(None, columns.values()), "id"])
+    return found, sources.unread_columns(file, (row for _, row in rows), [*filter(None, columns.values()), "id"])
 
 
 def _rows(file: Path) -> list[tuple[str, dict]]:
     """Rows under their id: the field `id`, the key in a dict, else the row's number; in a table, its line."""
     if file.suffix == ".tsv":
-        return [(str(line), row) for line, row in released.read_table(file)]
-    content = released.read_records(file)
+        return [(str(line), row) for line, row in read_table(file)]
+    content = read_records(file)
     if isinstance(content, dict):
         pairs = list(content.items())
     elif isinstance(content, list):
         pairs = [(row.get("id", n) if isinstance(row, dict) else n, row) for n, row in enumerate(content)]
     else:
         raise InvalidInput(f"'{file}' holds neither a list nor a dict of rows. Expected {EXPECTED}.")
-    released.refuse(file, [str(key) for key, row in pairs if not isinstance(row, dict)], len(pairs), EXPECTED)
+    sources.refuse_rows(file, [str(key) for key, row in pairs if not isinstance(row, dict)], len(pairs), EXPECTED)
     return [(str(key), row) for key, row in pairs]
 
 

@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from vlprobe.datasets import released
+from vlprobe.datasets import file_formats, sources
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.types import Item
 
 OPTIONS = ["available", "p2"]
 
 
-def parse(name: str) -> released.Source:
-    return released.source(name, OPTIONS, [".json", ".tsv"])
+def parse(name: str) -> sources.Source:
+    return sources.parse_source(name, OPTIONS, [".json", ".tsv"])
 
 
 def picture(file: Path) -> Path:
@@ -33,7 +33,7 @@ def test_a_name_holds_a_file_a_folder_of_pictures_and_options(tmp_path: Path):
 def test_a_path_that_exists_may_hold_the_separators(tmp_path: Path):
     odd = tmp_path / "a@b+p2.json"
     odd.write_text("[]")
-    assert parse(f"x:{odd}") == released.Source(f"x:{odd}", (odd,), None, frozenset())
+    assert parse(f"x:{odd}") == sources.Source(f"x:{odd}", (odd,), None, frozenset())
     assert parse(f"x:{odd}+available").files == (odd,)
 
 
@@ -82,18 +82,18 @@ def test_a_folder_without_such_files_is_refused(tmp_path: Path):
 def test_lines_of_json_are_read_and_a_broken_one_is_named(tmp_path: Path):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"a": "one\u2028line"}\n\n{"a": 2}\n', encoding="utf-8")
-    assert released.read_records(file) == [{"a": "one\u2028line"}, {"a": 2}]
+    assert file_formats.read_records(file) == [{"a": "one\u2028line"}, {"a": 2}]
     file.write_text('{"a": 1}\n{"a": \n')
     with pytest.raises(InvalidInput, match="line 2"):
-        released.read_records(file)
+        file_formats.read_records(file)
 
 
 def test_a_table_of_tabs_knows_no_quotes_and_one_of_commas_does(tmp_path: Path):
     tabs, commas = tmp_path / "t.tsv", tmp_path / "t.csv"
     tabs.write_bytes(b'A\t b \r\nsays "no\tx\r\n\r\nshort\r\n')
     commas.write_text('A,b\n"one, two",x\n')
-    assert released.read_table(tabs) == [(2, {"a": 'says "no', "b": "x"}), (4, {"a": "short", "b": ""})]
-    assert released.read_table(commas) == [(2, {"a": "one, two", "b": "x"})]
+    assert file_formats.read_table(tabs) == [(2, {"a": 'says "no', "b": "x"}), (4, {"a": "short", "b": ""})]
+    assert file_formats.read_table(commas) == [(2, {"a": "one, two", "b": "x"})]
 
 
 @settings(max_examples=40, deadline=None)
@@ -102,7 +102,7 @@ def test_a_table_of_tabs_gives_back_what_was_written(tmp_path_factory: pytest.Te
     file = tmp_path_factory.mktemp("table") / "t.tsv"
     file.write_text("\n".join(["a\tb", *("\t".join(row) for row in rows)]))
     expected = [[field.strip() for field in row] for row in rows if any(map(str.strip, row))]
-    assert [list(row.values()) for _, row in released.read_table(file)] == expected
+    assert [list(row.values()) for _, row in file_formats.read_table(file)] == expected
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_a_broken_table_is_one_line(tmp_path: Path, text: str, said: str):
     file = tmp_path / "t.csv"
     file.write_text(text)
     with pytest.raises(InvalidInput, match=said):
-        released.read_table(file)
+        file_formats.read_table(file)
 
 
 def attach(tmp_path: Path, names: list[str], option: str = "") -> tuple[list[Item], list[str]]:
     (tmp_path / "rows.json").write_text(json.dumps([]))
     source = parse(f"x:{tmp_path}/rows.json@{tmp_path}{option}")
-    return released.attach(source, [(Item(f"item-{n}", None, ("a",)), [name]) for n, name in enumerate(names)])
+    return sources.attach_pictures(source, [(Item(f"item-{n}", None, ("a",)), [name]) for n, name in enumerate(names)])
 
 
 def test_a_picture_is_found_without_its_ending_or_saved_in_another_format(tmp_path: Path):

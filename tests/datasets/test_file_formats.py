@@ -8,7 +8,7 @@ import pytest
 
 from tests.probes.test_common import PROBES, make
 from vlprobe import registry
-from vlprobe.datasets import heads
+from vlprobe.datasets import file_formats
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.storage import access
 
@@ -39,9 +39,9 @@ def test_a_path_that_is_not_there_is_told(form: str, tmp_path: Path):
     ("content", "said"),
     [
         ("not JSON", "line 1, column 1"),
-        ('[{"a": 1,}' + " " * heads.BYTES, "line 1, column 10"),
-        (b"[\xff" + b" " * heads.BYTES, "not UTF-8"),
-        ("[" * (heads.BYTES + 1), "nested too deeply"),
+        ('[{"a": 1,}' + " " * file_formats.HEAD_BYTES, "line 1, column 10"),
+        (b"[\xff" + b" " * file_formats.HEAD_BYTES, "not UTF-8"),
+        ("[" * (file_formats.HEAD_BYTES + 1), "nested too deeply"),
         ('{"a": 1', "line 1, column 8"),
     ],
 )
@@ -56,8 +56,8 @@ def test_wherever_the_end_of_the_head_cuts_a_long_file_it_is_right(tmp_path: Pat
     file = written(tmp_path / "a.json", f"[{escaped}, {json.dumps(LONG[0], ensure_ascii=False)}]")
     assert json.loads(file.read_bytes())
     for size in range(1, file.stat().st_size):
-        monkeypatch.setattr(heads, "BYTES", size)
-        heads.look_at_json(file)
+        monkeypatch.setattr(file_formats, "HEAD_BYTES", size)
+        file_formats.check_json_head(file)
 
 
 def test_tables_and_lines_are_looked_at_by_their_first_line(tmp_path: Path):

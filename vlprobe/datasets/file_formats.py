@@ -1,0 +1,139 @@
+"""The text files that datasets come in: JSON, JSON lines and tables, and a quick check of how a file begins.
+
+Every defect is an InvalidInput of one line that names the file.
+"""
+
+import codecs
+import csv
+import io
+import json
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import files
+from vlprobe.storage.access import refuse_outside
+
+HEAD_BYTES = 65_536  # read for a check of how a file begins
+LONGEST_ESCAPE = 12  # characters of two \\u escapes: what the end of the head may cut
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 file, with or without byte order mark. Raises InvalidInput."""
+    refuse_outside(path)
+    try:
+        return files.read(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except FileNotFoundError:
+        raise InvalidInput(f"'{path}' does not exist. Check the path of the dataset.") from None
+    except OSError as error:
+        raise InvalidInput(f"'{path}' cannot be read ({error.strerror}). Expected a text file.") from None
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+
+
+def read_json(path: Path) -> object:
+    """What a JSON file says. Raises InvalidInput with the place of the first mistake."""
+    text = read_text(path)
+    try:
+        return files.parse_json(text, unique=True)
+    except ValueError as error:
+        raise InvalidInput(
+            f"'{path}' is not valid JSON ({error}). Expected a whole file; fetch or save it again."
+        ) from None
+
+
+def read_json_lines(file: Path) -> list[object]:
+    """The values of the lines of a .jsonl file, blank lines left out. Raises InvalidInput."""
+    records = []
+    for number, line in enumerate(read_text(file).split("\n"), 1):
+        if line.strip():
+            records.append(_parse_line(file, number, line))
+    return records
+
+
+def _parse_line(file: Path, number: int, line: str, unique: bool = True) -> object:
+    try:
+        return files.parse_json(line, unique=unique)
+    except ValueError as error:
+        reason = str(error).removeprefix("line 1, ")
+        raise InvalidInput(
+            f"'{file}', line {number}, is not valid JSON ({reason}). Expected one object on every line."
+        ) from None
+
+
+def read_records(file: Path) -> object:
+    """The value of a JSON file, or the list of the values of a .jsonl file. Raises InvalidInput."""
+    return read_json_lines(file) if file.suffix == ".jsonl" else read_json(file)
+
+
+def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
+    """Line number and fields of every row; .tsv is split at tabs and knows no quotes, anything else at commas.
+
+    Column names are stripped and lower-cased, fields stripped; a row that ends early is filled up with empty fields.
+
+    Raises:
+        InvalidInput: columns of one name, rows with more fields than columns, or broken quotes.
+    """
+    tabs = file.suffix == ".tsv"
+    style = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if tabs else {"strict": True}
+    reader = csv.reader(io.StringIO(read_text(file)), **style)
+    try:
+        rows = [(reader.line_num, [field.strip() for field in row]) for row in reader if any(map(str.strip, row))]
+    except csv.Error as error:
+        raise InvalidInput(f"'{file}', line {reader.line_num}: {error}. Expected a table; check the quotes.") from None
+    header = [column.lower() for column in rows[0][1]] if rows else []
+    if len(set(header)) < len(header):
+        raise InvalidInput(f"'{file}' has two columns of one name in {', '.join(header)}. Rename one.")
+    longer = [line for line, row in rows if len(row) > len(header)]
+    if longer:
+        raise InvalidInput(
+            f"{len(longer)} rows of '{file}' have more than its {len(header)} fields (first: line {longer[0]}). "
+            "Expected as many as the first line names."
+        )
+    return [(line, dict(zip(header, row + [""] * (len(header) - len(row)), strict=True))) for line, row in rows[1:]]
+
+
+def read_head(path: Path) -> tuple[str, bool]:
+    """The first HEAD_BYTES of a UTF-8 file as text, and whether they are all of it. Raises InvalidInput."""
+    refuse_outside(path)
+    try:
+        files.require_regular(path)
+        is_longer = path.stat().st_size > HEAD_BYTES
+        if is_longer:
+            with path.open("rb") as handle:
+                text = codecs.getincrementaldecoder("utf-8-sig")().decode(handle.read(HEAD_BYTES))
+            return text.replace("\r\n", "\n").replace("\r", "\n"), False
+    except OSError:
+        pass  # read_text raises it with its reason
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+    return read_text(path), True
+
+
+def check_json_head(path: Path) -> None:
+    """Raises InvalidInput where a file does not begin as JSON does; a file shorter than the head is parsed whole."""
+    text, is_whole = read_head(path)
+    if is_whole:
+        read_json(path)
+        return
+    try:
+        json.JSONDecoder().raw_decode(text, len(text) - len(text.lstrip()))
+    except json.JSONDecodeError as error:
+        is_cut = error.msg.startswith("Unterminated string") or len(error.doc) - error.pos <= LONGEST_ESCAPE
+        if not is_cut:
+            where = f"line {error.lineno}, column {error.colno}: {error.msg}"
+            raise InvalidInput(
+                f"'{path}' is not valid JSON ({where}). Expected a whole file; fetch or save it again."
+            ) from None
+    except RecursionError:
+        raise InvalidInput(f"'{path}' is not valid JSON (nested too deeply). Check the file.") from None
+
+
+def check_records_head(path: Path) -> None:
+    """Raises InvalidInput where a .json file or the first line of a .jsonl file is not JSON; a table must be text."""
+    if path.suffix == ".json":
+        check_json_head(path)
+        return
+    text, is_whole = read_head(path)
+    first_line, newline, _ = text.lstrip().partition("\n")
+    if path.suffix == ".jsonl" and first_line and (newline or is_whole):
+        _parse_line(path, 1, first_line, unique=False)

@@ -1,0 +1,176 @@
+"""The checks that every dataset must pass, and the digest that names its contents.
+
+A defect is an InvalidInput of one line; nothing is dropped in silence.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput
+from vlprobe.scoring import pictures
+from vlprobe.storage import files
+from vlprobe.types import Item
+
+MAX_CHARACTERS = 20_000  # of a caption: far more than any model reads
+MAX_TAGS = 100  # of a dataset
+RESERVED = ("picture", "setting")  # names of an item's cluster and its setting in the digest
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDataset:
+    """A dataset that has been read and checked."""
+
+    name: str
+    digest: str
+    items: tuple[Item, ...]
+    notes: tuple[str, ...] = ()  # for readers of its numbers
+
+
+def validated(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str] = ()) -> LoadedDataset:
+    """The items as a dataset, if none of them has a defect.
+
+    Args:
+        name: Of the dataset, for errors.
+        items: In the order in which they are asked about.
+        cache: Where the digests of image files are cached.
+        notes: Sentences for readers of its numbers; an error that no item is left quotes them.
+
+    Raises:
+        InvalidInput: no items, an id twice, an item without captions, a text that is empty, longer than MAX_CHARACTERS
+            or holds half a character, more than MAX_TAGS tags, or image files that do not exist.
+    """
+    if notes and not items:
+        raise InvalidInput(f"Nothing is left of '{name}'. {' '.join(notes)}")
+    if not items:
+        raise InvalidInput(f"Dataset '{name}' has no items. Expected at least one image with a caption.")
+    twice = [key for key, count in Counter(item.id for item in items).items() if count > 1]
+    if twice:
+        raise InvalidInput(
+            f"Dataset '{name}' has {len(twice)} ids more than once (first: '{twice[0]}'). Give each its own."
+        )
+    for item in items:
+        _refuse_texts(name, item)
+    tags = {tag for item in items for tag in item.tags}
+    if len(tags) > MAX_TAGS:
+        raise InvalidInput(
+            f"'{name}' has {len(tags):,} tags. Expected at most {MAX_TAGS}: results are cut by each; leave columns out."
+        )
+    _refuse_missing_images(name, image_files(items))
+    return LoadedDataset(name, dataset_digest(items, cache), tuple(items), tuple(notes))
+
+
+def _refuse_texts(name: str, item: Item) -> None:
+    """Raises InvalidInput where an item lacks a caption, or a text of it is empty, too long or half a character."""
+    if not item.captions:
+        raise InvalidInput(f"Item '{item.id}' of '{name}' has no caption. Write one, or leave its image out.")
+    for kind, texts in (("Caption", item.captions), ("Foil", item.foils)):
+        empty = [number for number, text in enumerate(texts, 1) if not text.strip()]
+        if empty:
+            raise InvalidInput(f"{kind} {empty[0]} of item '{item.id}' in '{name}' is empty. Fill it in or remove it.")
+        too_long = [text for text in texts if len(text) > MAX_CHARACTERS]
+        if too_long:
+            raise InvalidInput(
+                f"A {kind.lower()} of item '{item.id}' in '{name}' has {len(too_long[0]):,} letters. "
+                f"Expected at most {MAX_CHARACTERS:,}; shorten it."
+            )
+    for text in (item.id, item.cluster, *item.captions, *item.foils, *item.tags, *item.tags.values()):
+        surrogate = None if text.isascii() else files.SURROGATE.search(text)
+        if surrogate:
+            raise InvalidInput(
+                f"Item '{item.id}' of '{name}' holds half of a character (as in '{surrogate[0]}'). "
+                "Write the whole character."
+            )
+
+
+def _refuse_missing_images(name: str, images: Sequence[Path]) -> None:
+    """Raises InvalidInput where the name of an image file is not UTF-8, or there is no such file."""
+    for file in images:
+        files.require_utf8(file, f"a picture of '{name}'")
+    missing = [file for file in images if not _is_file(file)]
+    if missing:
+        raise InvalidInput(
+            f"{len(missing)} of {len(images)} images of '{name}' are missing (first: '{missing[0]}'). "
+            "Put the files there, or remove their rows."
+        )
+
+
+def dataset_digest(items: Sequence[Item], cache: Path) -> str:
+    """32 hex digits over ids, captions, foils, tags and the bytes of the images, in order; not the file names.
+
+    A cluster and a setting are hashed as tags of the names in RESERVED, as which they were stored at first: digests of
+    that time stay valid. A user's tag of such a name is marked, so that it gives another digest than a cluster does.
+
+    Args:
+        items: Whose image files exist.
+        cache: Where the digests of image files are cached.
+    """
+    digests = image_digests(items, cache)
+    hasher = hashlib.blake2b(digest_size=16)
+    for item in items:
+        image_bytes = [digests[picture.path] if picture else None for picture in (item.image, item.foil_image)]
+        fields = zip(RESERVED, (item.cluster, item.setting), strict=True)
+        labels = [*item.tags.items(), *((name, value) for name, value in fields if value)]
+        row = [item.id, item.captions, item.foils, sorted(labels), *image_bytes]
+        if marked := sorted(set(item.tags).intersection(RESERVED)):
+            row.append(marked)
+        hasher.update(json.dumps(row).encode() + b"\n")
+    return hasher.hexdigest()
+
+
+def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
+    """The items, those that share a picture (byte for byte, as `image` or as `other`) in one cluster.
+
+    Clusters are the connected components of "shares a picture": the finest division in which no picture is in two of
+    them. Pairs (A, B) and (B, C) are one cluster although A and C differ, since B's score is in both. A cluster is
+    named by its first item; an item that shares none has no cluster.
+
+    Args:
+        items: Whose image files exist.
+        cache: Where the digests of image files are cached.
+
+    Raises:
+        InvalidInput: an image file cannot be read.
+    """
+    digests = image_digests(items, cache)
+    parents = list(range(len(items)))  # a union-find forest over the items' indices
+    first_with: dict[str, int] = {}  # digest of a picture -> index of the first item that has it
+    for index, item in enumerate(items):
+        for picture in filter(None, (item.image, item.foil_image)):
+            ends = _root(parents, first_with.setdefault(digests[picture.path], index)), _root(parents, index)
+            parents[max(ends)] = min(ends)
+    roots = [_root(parents, index) for index in range(len(items))]
+    sizes = Counter(roots)
+    return [
+        replace(item, cluster=items[root].id) if sizes[root] > 1 else item
+        for item, root in zip(items, roots, strict=True)
+    ]
+
+
+def _root(parents: list[int], index: int) -> int:
+    """The root of the tree that the item is in; halves the path to it."""
+    while parents[index] != index:
+        parents[index] = parents[parents[index]]
+        index = parents[index]
+    return index
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # no file can have that name
+        return False
+
+
+def image_files(items: Sequence[Item]) -> list[Path]:
+    """The image files of all items, each once, in the order of the items."""
+    return list(dict.fromkeys(picture.path for item in items for picture in (item.image, item.foil_image) if picture))
+
+
+def image_digests(items: Sequence[Item], cache: Path) -> dict[Path, str]:
+    """Image file to digest of its bytes, for all items. Raises InvalidInput where one cannot be read."""
+    images = image_files(items)
+    return dict(zip(images, pictures.file_digests(images, cache), strict=True))
