@@ -235,3 +235,13 @@ def test_the_top_level_is_what_the_user_fixed():
 
 def test_the_longest_files_of_tests_are_there():
     assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []
+
+
+def test_every_file_of_the_package_is_in_its_wheel():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    carried = {path for glob in settings["package-data"]["vlprobe"] for path in (ROOT / "vlprobe").glob(glob)}
+    listed = subprocess.run(["git", "ls-files", "vlprobe"], cwd=ROOT, capture_output=True, text=True)
+    tracked = {ROOT / name for name in listed.stdout.splitlines()} or set((ROOT / "vlprobe").rglob("*.*"))
+    beside = {path for path in tracked if path.suffix not in (".py", ".pyc") and path.is_file()}
+    assert ROOT / "vlprobe" / "py.typed" in beside
+    assert beside <= carried
