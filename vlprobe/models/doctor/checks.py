@@ -6,16 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vlprobe.errors import InvalidInput
 from vlprobe.metrics import estimate
 from vlprobe.models.doctor import passport
 from vlprobe.scoring import pictures
 from vlprobe.types import (
+    DualEncoder,
     Estimate,
     Item,
     Measure,
     Model,
     PairScorer,
     Picture,
+    embeds_images,
+    embeds_texts,
     scores_pairs,
 )
 
@@ -44,11 +48,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """What a model says of all on one side beside all on the other; row i and column i belong together."""
+    """Similarities of all on one side with all on the other; row i and column i belong together."""
 
     scores: np.ndarray  # float64 of shape (n, n)
     not_finite: int  # embeddings, or scores of a model that scores pairs, that are not finite numbers
-    given: int  # how many there were
+    count: int  # of these embeddings or scores
     names: tuple[str, str]  # of the sides
 
 
@@ -58,131 +62,159 @@ def similarities(
     """Pictures beside first captions, or second captions where the items have no picture. Raises InvalidInput.
 
     Args:
-        model: Pairs are asked of a model that can `match`; else its embeddings are compared.
+        model: A pair scorer gives the scores of pairs; of any other, embeddings are compared.
         items: One or more, all with a picture or all without.
         progress: Called with (done, total); may raise to stop.
     """
-    n, shown = len(items), items[0].image is not None
-    names = ("pictures", "captions") if shown else ("second captions", "first captions")
-    tokens = model.tokenize([item.captions[0] for item in items])
-    if shown and scores_pairs(model):
-        rows = []
-        for done, item in enumerate(items):
-            progress(done, n)
-            rows.append(_matched(model, _pixels(model, [item.image]) * n, tokens))
-        found = np.array(rows, dtype=np.float64)
-        return Similarities(found, int((~np.isfinite(found)).sum()), n * n, names)
-    others = None if shown else model.tokenize([item.captions[1] for item in items])
-    left, right = [], []
-    for start in range(0, n, BATCH):
-        progress(start, n)
-        batch = slice(start, start + BATCH)
-        if shown:
-            left.append(model.encode_images(np.stack(_pixels(model, [item.image for item in items[batch]]))))
-        else:
-            left.append(model.encode_texts(others[batch]))
-        right.append(model.encode_texts(tokens[batch]))
-    one, other = np.concatenate(left), np.concatenate(right)
-    bad = sum(int((~np.isfinite(side).all(axis=1)).sum()) for side in (one, other))
+    images = [item.image for item in items if item.image]
+    captions = model.tokenize([item.captions[0] for item in items])
+    if images and scores_pairs(model):
+        return _pair_similarities(model, images, captions, progress)
+    encode_captions = _token_encoder(model)
+    if images:
+        names, encode_left = ("pictures", "captions"), _picture_encoder(model, images)
+    else:
+        second_captions = model.tokenize([item.captions[1] for item in items])
+        names, encode_left = ("second captions", "first captions"), lambda rows: encode_captions(second_captions[rows])
+    blocks = []
+    for start in range(0, len(items), BATCH):
+        progress(start, len(items))
+        rows = slice(start, start + BATCH)
+        blocks.append((encode_left(rows), encode_captions(captions[rows])))
+    left, right = (np.concatenate(side) for side in zip(*blocks, strict=True))
+    not_finite = sum(int((~np.isfinite(side).all(axis=1)).sum()) for side in (left, right))
     # An image may be several vectors in a row; the best of them is its similarity.
-    scores = np.einsum("nqd,md->nmq", one.reshape(n, -1, other.shape[1]), other).max(axis=2)
-    return Similarities(scores.astype(np.float64), bad, 2 * n, names)
+    scores = np.einsum("nqd,md->nmq", left.reshape(len(left), -1, right.shape[1]), right).max(axis=2)
+    return Similarities(scores.astype(np.float64), not_finite, 2 * len(items), names)
 
 
-def _pixels(model: Model, images: Sequence[Picture]) -> list[np.ndarray]:
+def _pair_similarities(
+    model: PairScorer, images: Sequence[Picture], captions: np.ndarray, progress: Callable[[int, int], None]
+) -> Similarities:
+    rows = []
+    for done, image in enumerate(images):
+        progress(done, len(images))
+        rows.append(_pair_scores(model, _pixels(model, [image]) * len(images), captions))
+    scores = np.array(rows, dtype=np.float64)
+    return Similarities(scores, int((~np.isfinite(scores)).sum()), scores.size, ("pictures", "captions"))
+
+
+def _token_encoder(model: Model) -> Callable[[np.ndarray], np.ndarray]:
+    """The model's `encode_texts`. Raises InvalidInput where it has none."""
+    if not embeds_texts(model):
+        raise InvalidInput(f"'{model.name}' has no embeddings of texts. Choose data with pictures to examine it on.")
+    return model.encode_texts
+
+
+def _picture_encoder(model: Model, images: Sequence[Picture]) -> Callable[[slice], np.ndarray]:
+    """Rows of the pictures to their embeddings. Raises InvalidInput where the model has none."""
+    if not embeds_images(model):
+        raise InvalidInput(f"'{model.name}' has no embeddings of pictures. Choose data of captions alone.")
+    return lambda rows: model.encode_images(np.stack(_pixels(model, images[rows])))
+
+
+def _pixels(model: DualEncoder | PairScorer, images: Sequence[Picture]) -> list[np.ndarray]:
     return [model.preprocess(pictures.open_picture(image)) for image in images]
 
 
-def _matched(model: PairScorer, pixels: Sequence[np.ndarray], tokens: np.ndarray) -> np.ndarray:
-    found = []
+def _pair_scores(model: PairScorer, pixels: Sequence[np.ndarray], tokens: np.ndarray) -> np.ndarray:
+    """The score of each picture with the text of the same row, shape (n,)."""
+    scores = []
     for start in range(0, len(pixels), BATCH):
-        batch = slice(start, start + BATCH)
-        found.append(model.match(model.encode_pictures(pixels[batch]), tokens[batch]))
-    return np.concatenate(found)
+        rows = slice(start, start + BATCH)
+        scores.append(model.match(model.encode_pictures(pixels[rows]), tokens[rows]))
+    return np.concatenate(scores)
 
 
-def finite(found: Similarities) -> Check:
+def finite(similarity: Similarities) -> Check:
     """A number that is not one makes every comparison false, and so makes a score."""
     meaning = "Every embedding, or score of a pair, is made of finite numbers."
-    detail = f"{found.not_finite} of {found.given} are not."
-    return Check("finite", meaning, found.not_finite == 0, found.not_finite, 0, detail)
+    detail = f"{similarity.not_finite} of {similarity.count} are not."
+    return Check("finite", meaning, similarity.not_finite == 0, similarity.not_finite, 0, detail)
 
 
 def text_batch(model: Model, items: Sequence[Item]) -> Check:
     """The same caption alone, beside a long one, in another order. SigLIP padded to a batch's longest fails it."""
     texts = [item.captions[0] for item in items[:TRIED_ALONE]]
-    if scores_pairs(model) and items[0].image is not None:
-        pixels = _pixels(model, [items[0].image])
+    image = items[0].image
+    if image and scores_pairs(model):
+        pixels = _pixels(model, [image])
 
-        def give(batch: Sequence[str]) -> np.ndarray:
-            return _matched(model, pixels * len(batch), model.tokenize(batch))[:, None]
+        def encode(batch: Sequence[str]) -> np.ndarray:
+            return _pair_scores(model, pixels * len(batch), model.tokenize(batch))[:, None]
     else:
+        encode_tokens = _token_encoder(model)
 
-        def give(batch: Sequence[str]) -> np.ndarray:
-            return model.encode_texts(model.tokenize(batch))
+        def encode(batch: Sequence[str]) -> np.ndarray:
+            return encode_tokens(model.tokenize(batch))
 
-    alone = np.concatenate([give([text]) for text in texts])
-    beside = [give([*texts, NEIGHBOUR])[:-1], give(texts[::-1])[::-1]]
+    alone = np.concatenate([encode([text]) for text in texts])
+    batched = [encode([*texts, NEIGHBOUR])[:-1], encode(texts[::-1])[::-1]]
     meaning = "A caption gives the same numbers whatever other captions are in its batch."
-    return _moved("text_batch", meaning, model, alone, beside, "texts")
+    return _moved("text_batch", meaning, model, alone, batched, "texts")
 
 
 def image_batch(model: Model, items: Sequence[Item]) -> Check:
     """The same picture alone, among others and in another order. A model left in training mode fails it."""
     meaning = "A picture gives the same numbers whatever other pictures are in its batch."
-    if items[0].image is None:
-        return Check("image_batch", meaning, None, detail="Not judged: no pictures.")
-    pixels = _pixels(model, [item.image for item in items[:TRIED_ALONE]])
-    if scores_pairs(model):
+    images = [item.image for item in items[:TRIED_ALONE] if item.image]
+    if images and scores_pairs(model):
         tokens = model.tokenize([items[0].captions[0]])
 
-        def give(batch: Sequence[np.ndarray]) -> np.ndarray:
-            return _matched(model, batch, tokens.repeat(len(batch), axis=0))[:, None]
-    else:
+        def encode(batch: Sequence[np.ndarray]) -> np.ndarray:
+            return _pair_scores(model, batch, tokens.repeat(len(batch), axis=0))[:, None]
+    elif images and embeds_images(model):
 
-        def give(batch: Sequence[np.ndarray]) -> np.ndarray:
+        def encode(batch: Sequence[np.ndarray]) -> np.ndarray:
             return model.encode_images(np.stack(batch))
+    else:
+        return Check("image_batch", meaning, None, detail="Not judged: no pictures.")
+    pixels = _pixels(model, images)
+    alone = np.concatenate([encode([array]) for array in pixels])
+    batched = [encode(pixels), encode(pixels[::-1])[::-1]]
+    return _moved("image_batch", meaning, model, alone, batched, "pictures")
 
-    alone = np.concatenate([give([one]) for one in pixels])
-    return _moved("image_batch", meaning, model, alone, [give(pixels), give(pixels[::-1])[::-1]], "pictures")
 
-
-def _moved(name: str, meaning: str, model: Model, alone: np.ndarray, beside: Sequence[np.ndarray], what: str) -> Check:
-    if not all(np.isfinite(vectors).all() for vectors in (alone, *beside)):
+def _moved(
+    name: str, meaning: str, model: Model, alone: np.ndarray, batched: Sequence[np.ndarray], inputs: str
+) -> Check:
+    """Compares the rows of inputs that were alone with the rows of the same inputs in batches."""
+    if not all(np.isfinite(vectors).all() for vectors in (alone, *batched)):
         return Check(name, meaning, None, detail=NOT_FINITE)
     limit = TOLERANCE if model.capabilities.precision == "fp32" else HALF_TOLERANCE
-    value = max(float(np.linalg.norm(vectors - alone, axis=1).max()) for vectors in beside)
-    return Check(name, meaning, value <= limit, value, limit, f"Furthest that one of {len(alone)} {what} moved.")
+    value = max(float(np.linalg.norm(vectors - alone, axis=1).max()) for vectors in batched)
+    return Check(name, meaning, value <= limit, value, limit, f"Furthest that one of {len(alone)} {inputs} moved.")
 
 
-def matching(found: Similarities) -> list[Check]:
+def matching(similarity: Similarities) -> list[Check]:
     """Whether what belongs together is more alike than what does not: AUC and, both ways, R@1; against chance."""
-    n, (one, other) = len(found.scores), found.names
+    n, (rows, columns) = len(similarity.scores), similarity.names
     plan = [
-        ("matched_auc", f"{one.capitalize()} are more like their own {other} than like those of others."),
-        ("r1_forth", f"Of all {other}, the nearest to one of the {one} is its own more often than by chance."),
-        ("r1_back", f"Of all {one}, the nearest to one of the {other} is its own more often than by chance."),
+        ("matched_auc", f"{rows.capitalize()} are more like their own {columns} than like those of others."),
+        ("r1_forth", f"Of all {columns}, the nearest to one of the {rows} is its own more often than by chance."),
+        ("r1_back", f"Of all {rows}, the nearest to one of the {columns} is its own more often than by chance."),
     ]
-    if n < 2 or found.not_finite:
-        why = NOT_FINITE if n > 1 else "Not judged: fewer than two items to compare."
-        return [Check(name, meaning, None, detail=why) for name, meaning in plan]
-    first = [_first(found.scores), _first(found.scores.T)]
-    hits = [Measure(hit, np.ones(n), np.arange(n)) for hit in first]
-    results = [auc(found.scores), *estimate.estimates(hits, n, are_rates=True)]
+    if n < 2 or similarity.not_finite:
+        reason = NOT_FINITE if n > 1 else "Not judged: fewer than two items to compare."
+        return [Check(name, meaning, None, detail=reason) for name, meaning in plan]
+    hits = [_top1_hits(similarity.scores), _top1_hits(similarity.scores.T)]
+    recalls = [Measure(hit, np.ones(n), np.arange(n)) for hit in hits]
+    measured = [auc(similarity.scores), *estimate.estimates(recalls, n, are_rates=True)]
     return [
         Check(
             name,
             meaning,
-            bool(result.low > chance),
-            result.value,
+            bool(interval.low > chance),
+            interval.value,
             chance,
-            f"95 % interval {result.low:.3f} to {result.high:.3f} over {n} items; its lower end must be above chance.",
+            f"95 % interval {interval.low:.3f} to {interval.high:.3f} over {n} items; "
+            "its lower end must be above chance.",
         )
-        for (name, meaning), result, chance in zip(plan, results, (0.5, 1 / n, 1 / n), strict=True)
+        for (name, meaning), interval, chance in zip(plan, measured, (0.5, 1 / n, 1 / n), strict=True)
     ]
 
 
-def _first(scores: np.ndarray) -> np.ndarray:
+def _top1_hits(scores: np.ndarray) -> np.ndarray:
     """1 for each row whose own column is above all others; a tie is a failure."""
     others = np.where(np.eye(len(scores), dtype=bool), -np.inf, scores)
     return (np.diag(scores) > others.max(axis=1)).astype(np.float64)
@@ -199,10 +231,10 @@ def auc(scores: np.ndarray) -> Estimate:
         twice is not mismatched with itself.
     """
     n = len(scores)
-    apart = ~np.eye(n, dtype=bool)
-    order = np.argsort(scores[apart], kind="stable")
-    row, column = (index[apart][order] for index in np.indices((n, n)))
-    mismatched, matched = scores[apart][order], np.diag(scores)
+    off_diagonal = ~np.eye(n, dtype=bool)
+    order = np.argsort(scores[off_diagonal], kind="stable")
+    row, column = (index[off_diagonal][order] for index in np.indices((n, n)))
+    mismatched, matched = scores[off_diagonal][order], np.diag(scores)
     below, upto = (np.searchsorted(mismatched, matched, side=side) for side in ("left", "right"))
 
     def weighted(count: np.ndarray) -> float:
@@ -211,37 +243,38 @@ def auc(scores: np.ndarray) -> Estimate:
             return math.nan
         return float(count @ (pairs[below] + pairs[upto]) / 2 / (count.sum() * pairs[-1]))
 
-    drawn = estimate.resample_counts(n, 0, estimate.RESAMPLES).astype(np.float64)
+    resamples = estimate.resample_counts(n, 0, estimate.RESAMPLES).astype(np.float64)
     tail = (1 - estimate.LEVEL) / 2
-    low, high = np.nanquantile([weighted(count) for count in drawn], [tail, 1 - tail])
+    low, high = np.nanquantile([weighted(count) for count in resamples], [tail, 1 - tail])
     return Estimate(weighted(np.ones(n)), float(low), float(high), n)
 
 
 def preprocessing(model: Model) -> Check:
     """What becomes of a picture, against what those who published the weights state."""
     meaning = "Pictures are resized and normalised as those of the training were."
-    wanted = model.published()
-    seen = passport.seeing(model)
-    if not seen or "mean" not in wanted:
+    published = model.published()
+    measured = passport.measured_preprocessing(model)
+    if not measured or "mean" not in published:
         return Check("preprocessing", meaning, None, detail=UNKNOWN_WEIGHTS)
-    built = {**model.facts(), **seen}
-    gaps = {name: _gap(built[name], wanted[name]) for name in ("mean", "std")}
+    built = {**model.facts(), **measured}
+    gaps = {name: _gap(built[name], published[name]) for name in ("mean", "std")}
     different = [name for name, gap in gaps.items() if gap > COLOR_TOLERANCE]
-    different += [name for name in ("size", "interpolation", "resizing") if built[name] != wanted[name]]
-    detail = "; ".join(f"{name} is {built[name]}, published as {wanted[name]}" for name in different)
+    different += [name for name in ("size", "interpolation", "resizing") if built[name] != published[name]]
+    detail = "; ".join(f"{name} is {built[name]}, published as {published[name]}" for name in different)
     value = max(gaps.values())
     return Check("preprocessing", meaning, not different, value, COLOR_TOLERANCE, detail or "All as published.")
 
 
-def _gap(one: str, other: str) -> float:
-    left, right = ([float(figure) for figure in text.split(",")] for text in (one, other))
-    return max(abs(a - b) for a, b in zip(left, right, strict=True))
+def _gap(built: str, published: str) -> float:
+    """The largest difference between two lists of figures, such as "0.48, 0.46, 0.41"."""
+    figures = ([float(figure) for figure in text.split(",")] for text in (built, published))
+    return max(abs(left - right) for left, right in zip(*figures, strict=True))
 
 
 def activation(model: Model) -> Check:
     """GELU weights under QuickGELU, or the other way round, lose some points in silence."""
     meaning = "The layers run with the activation (GELU or QuickGELU) that the published weights were trained with."
-    built, wanted = model.facts().get("activation"), model.published().get("activation")
-    if not wanted:
+    built, published = model.facts().get("activation"), model.published().get("activation")
+    if not published:
         return Check("activation", meaning, None, detail=UNKNOWN_WEIGHTS)
-    return Check("activation", meaning, built == wanted, detail=f"Built with {built}; published with {wanted}.")
+    return Check("activation", meaning, built == published, detail=f"Built with {built}; published with {published}.")

@@ -10,14 +10,14 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from vlprobe.perturb import mix
 from vlprobe.scoring import pictures
-from vlprobe.types import Model, Picture, embeds_images, scores_pairs
+from vlprobe.types import DualEncoder, Model, PairScorer, Picture, PictureEdit, embeds_images, scores_pairs
 
 PICTURE_PAIRS = 200  # pairs of pictures looked at, drawn by lot: opening all would cost as much as the run
 _CASES = 4096  # tokenized at once
@@ -26,6 +26,10 @@ _FOLDED = (  # each undone on top of those before it; the one that makes two tex
     ("letter case", str.casefold),
     ("punctuation", lambda text: " ".join(re.findall(r"\w+", text))),
 )
+
+
+# What a pair is drawn by, its sort (what, kind, rule, role), and its two pictures
+PicturePair = tuple[str, tuple[str, str, str, str], Picture, Picture]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +61,13 @@ def erased(cases: pa.Table, model: Model) -> list[Erased]:
     Raises:
         InvalidInput: a picture cannot be read.
     """
-    takes_pictures = embeds_images(model) or scores_pairs(model)
-    return [*_texts(cases, model), *(_pictures(cases, model) if takes_pictures else [])]
+    if embeds_images(model) or scores_pairs(model):
+        return [*_texts(cases, model), *_pictures(cases, model)]
+    return _texts(cases, model)
 
 
 def _texts(cases: pa.Table, model: Model) -> list[Erased]:
-    seen, lost = Counter(), Counter()
+    totals, lost = Counter(), Counter()
     columns = cases.select(["kind", "rule", "texts", "roles"])
     for start in range(0, len(columns), _CASES):
         rows = columns.slice(start, _CASES).to_pylist()
@@ -72,62 +77,72 @@ def _texts(cases: pa.Table, model: Model) -> list[Erased]:
             earlier: dict[bytes, str] = {}
             for number, (text, role) in enumerate(zip(row["texts"], row["roles"], strict=True)):
                 sort = ("text", row["kind"], row["rule"], role)
-                seen[sort] += number > 0
+                totals[sort] += number > 0
                 twin = earlier.setdefault(ids[text], text)
                 if twin != text:
                     lost[*sort, _reason(twin, text, model)] += 1
-    return _counted(seen, lost)
+    return _counted(totals, lost)
 
 
-def _reason(one: str, other: str, model: Model) -> str:
+def _reason(left: str, right: str, model: Model) -> str:
+    """Why two different texts of a case have the same token ids."""
     # Both from the first word on in which they differ: what is not erased there was out of reach before.
-    words = one.split(" "), other.split(" ")
+    words = left.split(" "), right.split(" ")
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*words, strict=False)))
-    if not np.array_equal(*model.tokenize([" ".join(own[same:]) for own in words])):
+    if not np.array_equal(*model.tokenize([" ".join(text[same:]) for text in words])):
         return "context limit"
     for name, fold in _FOLDED:
-        one, other = fold(one), fold(other)
-        if one == other:
+        left, right = fold(left), fold(right)
+        if left == right:
             return name
     return "vocabulary"
 
 
-def _pictures(cases: pa.Table, model: Model) -> list[Erased]:
+def _pictures(cases: pa.Table, model: DualEncoder | PairScorer) -> list[Erased]:
     pairs = [*_pairs_within(cases), *_mixed(cases)]
     pairs.sort(key=lambda pair: hashlib.sha256(f"erased/{pair[0]}".encode()).digest())
-    seen, lost = Counter(), Counter()
-    for _, sort, one, other in pairs[:PICTURE_PAIRS]:
-        seen[sort] += 1
-        pixels = [model.preprocess(pictures.open_picture(picture)) for picture in (one, other)]
-        lost[*sort, "preprocessing"] += np.array_equal(*pixels)
-    return _counted(seen, lost)
+    totals, lost = Counter(), Counter()
+    for _, sort, picture, edited in pairs[:PICTURE_PAIRS]:
+        totals[sort] += 1
+        pixels, edited_pixels = (model.preprocess(pictures.open_picture(side)) for side in (picture, edited))
+        lost[*sort, "preprocessing"] += np.array_equal(pixels, edited_pixels)
+    return _counted(totals, lost)
 
 
-def _pairs_within(cases: pa.Table) -> list[tuple]:
-    several = cases.filter(pc.greater(pc.list_value_length(cases["images"]), 1))
+def _pairs_within(cases: pa.Table) -> list[PicturePair]:
+    """The first picture of each case beside every other one of it."""
+    counts = [chunk.value_lengths().to_numpy() for chunk in cases["images"].chunks]
+    several = cases.filter(np.concatenate([np.zeros(0, bool), *[count > 1 for count in counts]]))
     return [
-        (f"{row['id']}/{number}", ("picture", row["kind"], row["rule"], "different"), *map(Picture.from_name, pair))
+        (
+            f"{row['id']}/{number}",
+            ("picture", row["kind"], row["rule"], "different"),
+            Picture.from_name(row["images"][0]),
+            Picture.from_name(image),
+        )
         for row in several.select(["id", "kind", "rule", "images"]).to_pylist()
-        for number, pair in enumerate((row["images"][0], image) for image in row["images"][1:])
+        for number, image in enumerate(row["images"][1:])
     ]
 
 
-def _mixed(cases: pa.Table) -> list[tuple]:
+def _mixed(cases: pa.Table) -> list[PicturePair]:
     """RoCOCO's cases name the picture and the rule; the mixed pictures are made when its gallery is."""
-    asked: dict[str, dict[str, Path]] = {}
-    for row in cases.filter(pc.equal(cases["kind"], "t2i")).select(["item", "rule", "images"]).to_pylist():
-        asked.setdefault(row["rule"], {})[row["item"]] = Picture.from_name(row["images"][0]).path
+    paths_of_rule: dict[str, dict[str, Path]] = {}
+    is_t2i = np.array([kind == "t2i" for kind in cases["kind"].to_pylist()], bool)
+    for row in cases.filter(is_t2i).select(["item", "rule", "images"]).to_pylist():
+        paths_of_rule.setdefault(row["rule"], {})[row["item"]] = Picture.from_name(row["images"][0]).path
     return [
         (f"{item}/{rule}", ("picture", "t2i", rule, "different"), Picture(paths[item]), Picture(paths[item], edit))
-        for rule, paths in asked.items()
+        for rule, paths in paths_of_rule.items()
         for item, edit in _edits(rule, paths).items()
     ]
 
 
-def _edits(rule: str, paths: dict[str, Path]) -> dict:
-    kind, lam, seed = rule.split(":")
+def _edits(rule: str, paths: dict[str, Path]) -> dict[str, PictureEdit]:
+    name, lam, seed = rule.split(":")
+    kind: Literal["mix", "patch"] = "mix" if name == "mix" else "patch"
     return mix.picture_edits(paths, kind, float(lam), int(seed.removeprefix("seed")))
 
 
-def _counted(seen: Counter, lost: Counter) -> list[Erased]:
-    return [Erased(*key, count=count, of=seen[key[:-1]]) for key, count in sorted(lost.items()) if count]
+def _counted(totals: Counter, lost: Counter) -> list[Erased]:
+    return [Erased(*key, count=count, of=totals[key[:-1]]) for key, count in sorted(lost.items()) if count]

@@ -23,7 +23,7 @@ from vlprobe.storage import objects
 from vlprobe.storage.files import parse_json, present, unreadable_message, write_json
 from vlprobe.storage.files import read as read_regular
 from vlprobe.storage.store import REPAIR, Store
-from vlprobe.types import Dataset, Item, Model
+from vlprobe.types import Dataset, Item, Model, Picture
 
 SCHEMA = 1
 ITEMS = 200  # items that a model is tried on, drawn by lot, no two with the same picture or the same first caption
@@ -71,9 +71,9 @@ def examine(
     passport = doctor_passport.read_passport(model)
     checks = [doctor_checks.preprocessing(model), doctor_checks.activation(model)]
     checks += [doctor_checks.text_batch(model, items), doctor_checks.image_batch(model, items)]
-    given = doctor_checks.similarities(model, items, lambda done, total: progress(label, done, total))
-    checks += [doctor_checks.finite(given), *doctor_checks.matching(given)]
-    found = Examination(
+    similarity = doctor_checks.similarities(model, items, lambda done, total: progress(label, done, total))
+    checks += [doctor_checks.finite(similarity), *doctor_checks.matching(similarity)]
+    examination = Examination(
         model=model.name,
         model_digest=model.digest,
         dataset=dataset.name,
@@ -84,14 +84,14 @@ def examine(
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     path = cache / "models" / f"{model.digest}-{dataset.digest}.json"
-    write_json(path, _plain(found))
+    write_json(path, _plain(examination))
     objects.publish(path)
-    return found
+    return examination
 
 
-def _plain(found: Examination) -> dict:
+def _plain(examination: Examination) -> dict:
     """As JSON holds it; the passport as a list, since JSON would be sorted and a reader wants it in order."""
-    return {"schema": SCHEMA, **asdict(found), "passport": list(found.passport.items())}
+    return {"schema": SCHEMA, **asdict(examination), "passport": list(examination.passport.items())}
 
 
 def sample(items: Sequence[Item], model: Model) -> list[Item]:
@@ -100,19 +100,19 @@ def sample(items: Sequence[Item], model: Model) -> list[Item]:
     Without pictures it is two different captions that must find each other.
     """
     capabilities = model.capabilities
-    shown = [item for item in items if item.image and item.captions]
-    if not shown or not capabilities.takes_pictures:
-        shown = [replace(item, image=None) for item in items if len(set(item.captions[:2])) > 1]
-        shown = shown if capabilities.embeds_texts else []
-    drawn = sorted(shown, key=lambda item: hashlib.sha256(f"doctor/{item.id}".encode()).digest())
-    seen: set[object] = set()
-    found = []
-    for item in drawn:
-        own = {item.image, item.captions[0]} - {None}
-        if not own & seen:
-            seen |= own
-            found.append(item)
-    return found[: PAIR_ITEMS if capabilities.scores_pairs else ITEMS]
+    usable = [item for item in items if item.image and item.captions]
+    if not usable or not capabilities.takes_pictures:
+        usable = [replace(item, image=None) for item in items if len(set(item.captions[:2])) > 1]
+        usable = usable if capabilities.embeds_texts else []
+    shuffled = sorted(usable, key=lambda item: hashlib.sha256(f"doctor/{item.id}".encode()).digest())
+    sampled: list[Item] = []
+    used: set[Picture | str] = set()
+    for item in shuffled:
+        picture_and_caption = {item.captions[0], *([item.image] if item.image else [])}
+        if not picture_and_caption & used:
+            used |= picture_and_caption
+            sampled.append(item)
+    return sampled[: PAIR_ITEMS if capabilities.scores_pairs else ITEMS]
 
 
 def plain_edits(items: Sequence[Item]) -> pa.Table:
@@ -160,54 +160,58 @@ def _stored(store: Store, digest: str) -> tuple[list[Examination], list[str]]:
     examinations, lines = [], []
     for path in sorted((store.root / "models").glob(f"{digest}-*.json")):
         try:
-            if own := read(path):
-                examinations.append(own)
+            if examination := read(path):
+                examinations.append(examination)
         except InvalidInput as error:
             if present(path):  # it was not removed meanwhile
                 lines.append(str(error))
-    return sorted(examinations, key=lambda one: (one.finished, one.dataset), reverse=True), lines
+    return sorted(
+        examinations, key=lambda examination: (examination.finished, examination.dataset), reverse=True
+    ), lines
 
 
 def read(path: Path) -> Examination | None:
     """The examination in a file; None where it was stored in another form. Raises InvalidInput."""
     try:
         content = parse_json(read_regular(path).decode())
+        if not isinstance(content, dict):
+            raise TypeError
         if content.pop("schema") != SCHEMA:
             return None
         content["passport"] = dict(content["passport"])
         content["checks"] = tuple(Check(**check) for check in content["checks"])
         content["erased"] = tuple(Erased(**row) for row in content["erased"])
-        found = Examination(**content)
-        _refuse_types(found)
-        return found
+        examination = Examination(**content)
+        _refuse_types(examination)
+        return examination
     except OSError as error:
         raise InvalidInput(unreadable_message(path, error)) from None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise InvalidInput(f"'{path}' is damaged. {REPAIR}") from None
 
 
-def _refuse_types(found: Examination) -> None:
+def _refuse_types(examination: Examination) -> None:
     """Raises TypeError where what was read is of another sort than what was written: anybody may have put it there."""
-    texts = [found.model, found.model_digest, found.dataset, found.dataset_digest, found.finished]
-    texts += [*found.passport, *found.passport.values()]
-    texts += [text for one in found.checks for text in (one.name, one.meaning, one.detail)]
-    texts += [text for one in found.erased for text in (one.what, one.kind, one.rule, one.role, one.reason)]
-    numbers = [number for one in found.checks for number in (one.value, one.limit)]
-    numbers += [number for one in found.erased for number in (one.count, one.of)]
-    verdicts = [one.passed for one in found.checks]
-    for sort, values in ((str, texts), (int | float, numbers), (bool | None, verdicts)):
-        if not all(isinstance(value, sort) for value in values):
+    texts = [examination.model, examination.model_digest, examination.dataset, examination.dataset_digest]
+    texts += [examination.finished, *examination.passport, *examination.passport.values()]
+    texts += [text for check in examination.checks for text in (check.name, check.meaning, check.detail)]
+    texts += [text for sort in examination.erased for text in (sort.what, sort.kind, sort.rule, sort.role, sort.reason)]
+    numbers = [number for check in examination.checks for number in (check.value, check.limit)]
+    numbers += [number for sort in examination.erased for number in (sort.count, sort.of)]
+    verdicts = [check.passed for check in examination.checks]
+    for kind, values in ((str, texts), (int | float, numbers), (bool | None, verdicts)):
+        if not all(isinstance(value, kind) for value in values):
             raise TypeError
 
 
 def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
     """One line for each failed check, by the digests of model and dataset: shown beside that model's numbers on it."""
     lines: dict[tuple[str, str], list[str]] = {}
-    for found in load(store):
-        lines.setdefault((found.model_digest, found.dataset_digest), []).extend(
-            f"Check '{check.name}' failed on {found.dataset}. Expected: {check.meaning} "
+    for examination in load(store):
+        lines.setdefault((examination.model_digest, examination.dataset_digest), []).extend(
+            f"Check '{check.name}' failed on {examination.dataset}. Expected: {check.meaning} "
             f"{'' if math.isnan(check.value) else f'Found {check.value:.4g}, limit {check.limit:.4g}. '}{check.detail}"
-            for check in found.checks
+            for check in examination.checks
             if check.passed is False
         )
     return lines
@@ -216,7 +220,7 @@ def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
 def guessing(store: Store) -> set[tuple[str, str]]:
     """Digests of models and datasets on which they failed a check of being better than chance."""
     return {
-        (found.model_digest, found.dataset_digest)
-        for found in load(store)
-        if any(check.passed is False and check.name in doctor_checks.CHANCE for check in found.checks)
+        (examination.model_digest, examination.dataset_digest)
+        for examination in load(store)
+        if any(check.passed is False and check.name in doctor_checks.CHANCE for check in examination.checks)
     }

@@ -14,7 +14,7 @@ from vlprobe.types import Model, embeds_images, scores_pairs
 
 NO_TEXT = -1  # what TextEncoder.tokenize puts after the end of a text where a model sees no pads
 LONG = "a dog and a cat " * 150
-_PACKAGES = (  # those count that the model made somebody import
+_PACKAGES = (  # whose versions are told where they are imported
     "vlprobe",
     "torch",
     "open_clip",
@@ -40,38 +40,38 @@ def read_passport(model: Model) -> dict[str, str]:
         "precision": model.capabilities.precision,
         "score": model.capabilities.score_type,
         "note": model.note,
-        **_reading(model),
+        **_tokenization(model),
         **model.facts(),
-        **seeing(model),
+        **measured_preprocessing(model),
         "versions": ", ".join(f"{name} {sys.modules[name].__version__}" for name in _PACKAGES if name in sys.modules),
     }
 
 
-def _reading(model: Model) -> dict[str, str]:
+def _tokenization(model: Model) -> dict[str, str]:
     """How the tokenizer treats letter case, marks, short texts and long ones."""
-    alone, beside = model.tokenize(["a dog"]), model.tokenize(["a dog", LONG])
+    alone, batched = model.tokenize(["a dog"]), model.tokenize(["a dog", LONG])
     row = alone[0]
     after, before = (int((line == line[0]).cumprod().sum()) for line in (row[::-1], row))
     side, pad = ("right", row[-1]) if after >= before else ("left", row[0])
-    if beside[0, -1] == NO_TEXT:
+    if batched[0, -1] == NO_TEXT:
         padding = "none that the model sees"
-    elif alone.shape[1] == beside.shape[1]:
+    elif alone.shape[1] == batched.shape[1]:
         padding = f"always to {len(row)} tokens, {pad} on the {side}"
     else:
         padding = "to the longest text of a batch"
     return {
-        "letter case": "folded" if _one(model, "A Dog", "a dog") else "kept",
-        "punctuation": "stripped" if _one(model, "a dog, a cat!", "a dog a cat") else "kept",
-        "context length": f"{beside.shape[1]} tokens" if _one(model, LONG, LONG + "dog") else "no limit found",
+        "letter case": "folded" if _same_tokens(model, "A Dog", "a dog") else "kept",
+        "punctuation": "stripped" if _same_tokens(model, "a dog, a cat!", "a dog a cat") else "kept",
+        "context length": f"{batched.shape[1]} tokens" if _same_tokens(model, LONG, LONG + "dog") else "no limit found",
         "padding": padding,
     }
 
 
-def _one(model: Model, left: str, right: str) -> bool:
+def _same_tokens(model: Model, left: str, right: str) -> bool:
     return np.array_equal(*model.tokenize([left, right]))
 
 
-def seeing(model: Model) -> dict[str, str]:
+def measured_preprocessing(model: Model) -> dict[str, str]:
     """Mean, standard deviation and size, from what becomes of a black and of a white picture; else nothing.
 
     A channel is (value - mean) / std with values from 0 to 1, so black gives -mean / std and white (1 - mean) / std.
@@ -79,7 +79,11 @@ def seeing(model: Model) -> dict[str, str]:
     if not (embeds_images(model) or scores_pairs(model)):
         return {}
     black, white = (model.preprocess(Image.new("RGB", (64, 64), color)) for color in ("black", "white"))
-    plain = black.ndim == 3 and len(black) == 3 and all(np.ptp(one, axis=(1, 2)).max() < 1e-4 for one in (black, white))
+    plain = (
+        black.ndim == 3
+        and len(black) == 3
+        and all(np.ptp(pixels, axis=(1, 2)).max() < 1e-4 for pixels in (black, white))
+    )
     if not plain or (white[:, 0, 0] <= black[:, 0, 0]).any():
         return {}
     std = 1 / (white[:, 0, 0] - black[:, 0, 0]).astype(np.float64)
