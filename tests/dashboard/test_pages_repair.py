@@ -50,7 +50,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list:
     return started
 
 
-def left(store: Store, request: jobs.Asked, state: str) -> str:
+def left(store: Store, request: jobs.JobRequest, state: str) -> str:
     """A job as its process leaves it on disk."""
     job_id = f"{len(jobs.jobs(store)) + 1:x}"
     folder, now = store.root / "jobs" / job_id, time.time()

@@ -25,8 +25,8 @@ def test_a_job_trains_and_names_its_end(begun, straight):
     assert (job.state, job.fraction, job.keys, job.error) == ("done", 1, (), "")
     assert job.request == request
     assert trainer.log(request.path)[-1]["held_out"] == straight.card["held_out"]["after"]
-    shown = jobs.jobs(store)[0].request
-    assert (shown.models, shown.dataset, shown.probe) == ((request.model,), request.datasets[0], "training")
+    job = jobs.jobs(store)[0]
+    assert (job.models, job.dataset, job.task) == ((request.model,), request.datasets[0], "training")
 
 
 def test_a_cancelled_training_keeps_its_steps_and_goes_on(begun, monkeypatch):

@@ -301,9 +301,9 @@ def jobs(ctx: click.Context, cancel_id: str | None, resume_id: str | None, log_i
             (
                 job.id,
                 job.state,
-                ", ".join(job.request.models),
-                job.request.dataset,
-                job.request.probe,
+                ", ".join(job.models),
+                job.dataset,
+                job.task,
                 job.fraction,
                 job.error,
             )

@@ -189,7 +189,7 @@ def begin(probe: str) -> Questions:
     """The question sets of one probe. Without any: a button that asks its questions of the demo models, and stops."""
     st.markdown(presentations()[probe].sentence)
     job = watched()
-    mine = job is not None and job.request.probe == probe
+    mine = job is not None and job.task == probe
     if mine and job.state != "done":
         panel(job)
     if (view(views.runs.question_sets)["probe"] == probe).any():

@@ -13,7 +13,6 @@ from vlprobe.errors import VlprobeError
 from vlprobe.runs import jobs
 from vlprobe.runs.jobs import Job
 from vlprobe.runs.request import Request
-from vlprobe.training.request import TrainRequest
 
 DEMO = Request(models=("demo:softmax", "demo:sigmoid", "demo:weak"), dataset="demo", probe="lgip")
 STATES = {
@@ -85,7 +84,7 @@ def _panel(job_id: str, ended: bool) -> None:
         return
     icon, word = STATES[job.state]
     with st.container(border=True, key="job"):
-        what = f"{', '.join(job.request.models)} on {job.request.dataset} · {job.request.probe}"
+        what = f"{', '.join(job.models)} on {job.dataset} · {job.task}"
         st.html(f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", what)}</p>')
         if job.error:
             st.error(plain(said(job.error)))
@@ -125,9 +124,9 @@ def resume(job_id: str) -> None:
 
 def _overall(job: Job) -> float:
     """Models count equally; which one is being asked is told by the label."""
-    named = [place for place, model in enumerate(job.request.models) if model in job.label]
-    place = max(named, key=lambda place: len(job.request.models[place]), default=0)
-    return min((place + job.fraction) / len(job.request.models), 1.0)
+    named = [place for place, model in enumerate(job.models) if model in job.label]
+    place = max(named, key=lambda place: len(job.models[place]), default=0)
+    return min((place + job.fraction) / len(job.models), 1.0)
 
 
 def _pace(job: Job) -> str:
@@ -135,7 +134,7 @@ def _pace(job: Job) -> str:
     spent = job.updated - job.started
     if job.state == "running" and job.done > 0 and spent > 0.5:
         rate = job.done / spent
-        what = "steps" if isinstance(job.request, TrainRequest) else "cases"
+        what = "steps" if job.request.kind == "training" else "cases"
         parts = [f"{job.done:,.0f} of {job.total:,.0f} {what}", f"{rate:,.{0 if rate >= 10 else 1}f} a second", *parts]
         if rate > 0 and job.done < job.total:
             parts.insert(2, f"about {span((job.total - job.done) / rate)} left for this model")
@@ -153,7 +152,7 @@ def span(seconds: float) -> str:
 
 
 def _results_link(job: Job) -> None:
-    if isinstance(job.request, TrainRequest):
+    if job.request.kind == "training":
         to = {"training": job.id}
         st.page_link("pages/repair.py", label="See the losses", icon=":material/build:", query_params=to)
         return
@@ -179,7 +178,7 @@ def past() -> None:
         icon, word = STATES[job.state]
         with st.container(horizontal=True, vertical_alignment="center", key=f"past_{job.id}"):
             when = time.strftime("%d %b, %H:%M", time.localtime(job.created))
-            what = f"{', '.join(job.request.models)} on {job.request.dataset} · {job.request.probe}"
+            what = f"{', '.join(job.models)} on {job.dataset} · {job.task}"
             st.html(
                 f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", what)} '
                 f"{tag('small', when, class_='vp-quiet')}</p>"

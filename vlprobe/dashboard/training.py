@@ -252,7 +252,7 @@ def _buttons(job: Job, probe: Callable[[str, str], None]) -> None:
         tuned = job.request.tuned
         st.markdown("Ready. Its name, wherever a model can be typed:")
         st.code(tuned, language=None, wrap_lines=True)
-        if any(tuned in one.request.models for one in jobs.jobs(store()) if not one.ended):
+        if any(tuned in one.models for one in jobs.jobs(store()) if not one.ended):
             quiet("It is being asked the probes' questions now: see the top of this page.")
         elif changes("Install vlprobe to probe it."):
             st.button(

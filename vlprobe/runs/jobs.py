@@ -36,7 +36,7 @@ from vlprobe.storage.files import lock, write_bytes, write_json
 from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
 
-Asked = Request | TrainRequest
+JobRequest = Request | TrainRequest  # told apart by `kind`
 ENDED = storage_jobs.ENDED
 _WRITE_EVERY = 0.3  # seconds between two writes of the status
 _LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
@@ -50,7 +50,7 @@ class Job:
     """What can be said of a job now."""
 
     id: str
-    request: Asked
+    request: JobRequest
     state: str  # queued, running, done, failed, cancelled or dead
     label: str = ""
     done: float = 0.0
@@ -62,6 +62,21 @@ class Job:
     device: str = ""  # whose turn it waits for or has; "": not known yet
     error: str = ""
     keys: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that are probed, or the one that is tuned."""
+        return self.request.models if self.request.kind == "run" else (self.request.model,)
+
+    @property
+    def dataset(self) -> str:
+        """The dataset, or all that a model is tuned on."""
+        return self.request.dataset if self.request.kind == "run" else ", ".join(self.request.datasets)
+
+    @property
+    def task(self) -> str:
+        """The probe of a run, or "training"."""
+        return self.request.probe if self.request.kind == "run" else self.request.kind
 
     @property
     def fraction(self) -> float:
@@ -81,18 +96,18 @@ class Cancelled(VlprobeError):
 def _folder(store: Store, job_id: str) -> Path:
     folder = store.root / "jobs" / job_id
     if not storage_jobs.ID.fullmatch(job_id) or not storage_jobs.is_job(folder):
-        raise NotFound("job", job_id, [one.name for one in storage_jobs.folders(store.root)])
+        raise NotFound("job", job_id, [job_folder.name for job_folder in storage_jobs.folders(store.root)])
     return folder
 
 
-def start(request: Asked, store: Store) -> str:
+def start(request: JobRequest, store: Store) -> str:
     """Starts a child process for the request and returns the job's id."""
     job_id = write(request, store)
     _spawn(store, job_id)
     return job_id
 
 
-def write(request: Asked, store: Store) -> str:
+def write(request: JobRequest, store: Store) -> str:
     """Writes down what is asked and returns the job's id; `resume` starts it."""
     store.require_writable()
     job_id = f"{int(time.time()):x}{uuid.uuid4().hex[:6]}"
@@ -148,24 +163,26 @@ def read(store: Store, job_id: str) -> Job:
     for pid, child in list(_children.items()):
         if child.poll() is not None:  # an ended child would stay visible until somebody asks
             _children.pop(pid, None)
-    request, created = _asked(folder)
+    request, created = _read_request(folder)
     status = _status(folder)
     if status["state"] not in ENDED and (gone := _gone(folder)):
         status = _status(folder)  # it may have ended between the two looks
         if status["state"] not in ENDED:
             status |= {"state": "dead", "error": gone}
-    return Job(id=job_id, request=request, created=created, **status | {"keys": tuple(status.get("keys", ()))})
+    keys = tuple(status.pop("keys", ()))
+    return Job(id=job_id, request=request, created=created, keys=keys, **status)
 
 
-def _asked(folder: Path) -> tuple[Asked, float]:
-    """What the job was asked, and when. Raises InvalidInput where that is damaged, NotFound where it is gone."""
+def _read_request(folder: Path) -> tuple[JobRequest, float]:
+    """A job's request, and when it was made. Raises InvalidInput where it is damaged, NotFound where it is gone."""
     try:
-        given = storage_jobs.request(folder)
+        fields = storage_jobs.request(folder)
     except FileNotFoundError:
         raise NotFound("job", folder.name, []) from None
-    created = given.pop("created")
-    kind, names = (TrainRequest, "datasets") if "datasets" in given else (Request, "models")
-    return kind(**given | {names: tuple(given[names])}), created
+    created = fields.pop("created")
+    if "datasets" in fields:
+        return TrainRequest(datasets=tuple(fields.pop("datasets")), **fields), created
+    return Request(models=tuple(fields.pop("models")), **fields), created
 
 
 def _status(folder: Path) -> dict:
@@ -195,11 +212,11 @@ def _gone(folder: Path) -> str:
 
 def jobs(store: Store) -> list[Job]:
     """All jobs whose request can be read, latest first by the clock at which they were made."""
-    found = []
+    readable = []
     for folder in storage_jobs.folders(store.root):
         with contextlib.suppress(InvalidInput, NotFound):  # see `damaged`; or gone meanwhile
-            found.append(read(store, folder.name))
-    return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
+            readable.append(read(store, folder.name))
+    return sorted(readable, key=lambda job: (job.created, job.id), reverse=True)
 
 
 def damaged(store: Store) -> list[str]:
@@ -207,7 +224,7 @@ def damaged(store: Store) -> list[str]:
     lines = []
     for folder in storage_jobs.folders(store.root):
         try:
-            _asked(folder)
+            _read_request(folder)
         except InvalidInput as error:
             lines.append(str(error))
         except NotFound:  # gone meanwhile
@@ -217,8 +234,8 @@ def damaged(store: Store) -> list[str]:
 
 def before(store: Store, job: Job) -> list[Job]:
     """The jobs that have their turn on the same device before this one, those that run among them."""
-    others = [other for other in jobs(store) if not other.ended and other.device == job.device and other.id != job.id]
-    return [one for one in others if one.state == "running" or (one.queued, one.id) < (job.queued, job.id)]
+    rivals = [rival for rival in jobs(store) if not rival.ended and rival.device == job.device and rival.id != job.id]
+    return [rival for rival in rivals if rival.state == "running" or (rival.queued, rival.id) < (job.queued, job.id)]
 
 
 def log(store: Store, job_id: str, lines: int = 40) -> str:
@@ -249,8 +266,8 @@ class _Report(Progress):
             self.write("running", label=label, done=done, total=total)
 
     def write(self, state: str, **facts: object) -> None:
-        own = {"queued": self.queued, "device": self.device, "started": self.started, "updated": time.time()}
-        write_json(self.folder / "status.json", {"state": state} | own | facts)
+        turn = {"queued": self.queued, "device": self.device, "started": self.started, "updated": time.time()}
+        write_json(self.folder / "status.json", {"state": state} | turn | facts)
 
 
 def work(address: str, job_id: str) -> int:
@@ -260,7 +277,7 @@ def work(address: str, job_id: str) -> int:
     write_json(folder / "process.json", {"pid": os.getpid()})  # whoever started it may have been killed since
     report = _Report(folder)
     try:
-        request, _ = _asked(folder)
+        request, _ = _read_request(folder)
         report.device = _device(request.device)
         with _turn(store, job_id, report):
             keys = _work(request, store, report)
@@ -278,9 +295,9 @@ def work(address: str, job_id: str) -> int:
         return 1
 
 
-def _work(request: Asked, store: Store, report: _Report) -> list[str]:
+def _work(request: JobRequest, store: Store, report: _Report) -> list[str]:
     """Does what is asked; returns the keys of the runs that can be looked at, none of a training."""
-    if isinstance(request, Request):
+    if request.kind == "run":
         return [manifest["key"] for manifest in execute(request, store, report)]
     from vlprobe.training.trainer import train
 
@@ -288,10 +305,10 @@ def _work(request: Asked, store: Store, report: _Report) -> list[str]:
     return []
 
 
-def _device(asked: str) -> str:
+def _device(requested: str) -> str:
     """One name for each device, whatever it was called: two jobs on one card wait for each other."""
-    found = asked if asked == "cpu" else pick_device(asked)  # "cpu" needs no torch to be known
-    return "cuda:0" if found == "cuda" else found
+    device = requested if requested == "cpu" else pick_device(requested)  # "cpu" needs no torch to be known
+    return "cuda:0" if device == "cuda" else device
 
 
 @contextlib.contextmanager
@@ -301,9 +318,9 @@ def _turn(store: Store, job_id: str, report: _Report) -> Iterator[None]:
     def wait() -> None:
         if (report.folder / "cancel").exists():
             raise Cancelled("Cancelled before it began.")
-        first = len(before(store, read(store, job_id)))
-        jobs_first = f", {first} job{'s' if first > 1 else ''} before this one" if first else ""
-        label = f"Waiting for {report.device}{jobs_first}"
+        ahead = len(before(store, read(store, job_id)))
+        jobs_ahead = f", {ahead} job{'s' if ahead > 1 else ''} before this one" if ahead else ""
+        label = f"Waiting for {report.device}{jobs_ahead}"
         if label != report.label:
             report.label = label
             report.write("queued", label=label)

@@ -3,11 +3,14 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 
 @dataclass(frozen=True)
 class Request:
     """Models to run a probe with: names and options, nothing loaded yet."""
+
+    kind: ClassVar[Literal["run"]] = "run"  # the tag in the union with a TrainRequest
 
     models: tuple[str, ...]
     dataset: str  # "": the probe's demo data

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Literal
 
 from vlprobe.storage.files import parse_path
 
@@ -9,6 +10,8 @@ from vlprobe.storage.files import parse_path
 @dataclass(frozen=True)
 class TrainRequest:
     """What a person asks for: names and numbers, nothing loaded yet."""
+
+    kind: ClassVar[Literal["training"]] = "training"  # the tag in the union with a run's Request
 
     model: str
     datasets: tuple[str, ...]
@@ -36,21 +39,6 @@ class TrainRequest:
     def path(self) -> Path:
         """The file of the weights; the training itself checks that it may be written."""
         return parse_path(self.output, confined=False)
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """What is tuned, named as in a request to probe: jobs of both kinds stand in one list."""
-        return (self.model,)
-
-    @property
-    def dataset(self) -> str:
-        """What it is tuned on, named likewise."""
-        return ", ".join(self.datasets)
-
-    @property
-    def probe(self) -> str:
-        """What is done, in the place of a probe."""
-        return "training"
 
     @property
     def tuned(self) -> str:
