@@ -334,20 +334,3 @@ def test_the_shelf_of_a_dataset_has_its_pictures(tiny: str, tmp_path: Path):
     items = registry.load_dataset(tiny, tmp_path).items
     assert [(exhibit.id, exhibit.captions) for exhibit in found] == [(item.id, item.captions) for item in items]
     assert found[0].open().size == (64, 48)
-
-
-def test_memory_is_bounded():
-    memory = playground._Memory(3)
-    made: list[int] = []
-
-    def square(rows: list[int]) -> list[int]:
-        made.extend(rows)
-        return rows
-
-    assert memory.recall(["a", "b", "a"], square) == [2, 1, 2]
-    memory.recall(["c", "d"], square)
-    made.clear()
-    memory.recall(["a", "c", "d"], square)
-    assert made == []
-    memory.recall(["b"], square)  # used longest ago, so it was forgotten
-    assert made == [0]

@@ -53,3 +53,28 @@ def test_a_value_whose_key_no_longer_says_all_is_given_and_not_kept():
     kept = SingleFlightCache(10)
     assert kept.get("a", lambda: 1, lambda: False) == 1
     assert kept.get("a", lambda: 2) == 2
+
+
+def test_keys_of_a_batch_are_computed_once_and_the_least_recently_used_is_evicted():
+    cache = SingleFlightCache(3)
+    computed: list[int] = []
+
+    def positions(rows: list[int]) -> list[int]:
+        computed.extend(rows)
+        return rows
+
+    assert cache.get_many(["a", "b", "a"], positions) == [2, 1, 2]
+    cache.get_many(["c", "d"], positions)
+    computed.clear()
+    cache.get_many(["a", "c", "d"], positions)
+    assert computed == []
+    cache.get_many(["b"], positions)  # used longest ago, so it was evicted
+    assert computed == [0]
+
+
+def test_a_batch_larger_than_the_cache_is_returned_whole():
+    cache = SingleFlightCache(100, len)
+    sizes = [60, 70, 80]
+    values = cache.get_many(["a", "b", "c"], lambda rows: [bytes(sizes[row]) for row in rows])
+    assert [len(value) for value in values] == sizes
+    assert [key in cache for key in "abc"] == [False, False, True]

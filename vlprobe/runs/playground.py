@@ -8,8 +8,7 @@ import functools
 import hashlib
 import re
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -28,6 +27,7 @@ from vlprobe.perturb.influence import Scores
 from vlprobe.scoring import cases, pictures
 from vlprobe.storage import access
 from vlprobe.storage.files import lock, write_bytes
+from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Edit, Model, PictureEdit
 
 MAX_SIDE = 1024  # pixels; more than any model here looks at, and little enough to black out 16 parts of
@@ -92,26 +92,6 @@ class Answer:
     sees: bool  # whether it was shown the picture
 
 
-class _Memory:
-    """What was computed last, a bounded number of things."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._kept: OrderedDict[Hashable, object] = OrderedDict()
-
-    def recall(self, keys: Sequence[Hashable], make: Callable[[list[int]], Sequence]) -> list:
-        """What belongs to each key; `make` is called once, with the positions of those that are new, if any is."""
-        fresh = {key: row for row, key in enumerate(keys) if key not in self._kept}
-        if fresh:
-            self._kept.update(zip(fresh, make(list(fresh.values())), strict=True))
-        found = [self._kept[key] for key in keys]
-        for key in keys:
-            self._kept.move_to_end(key)
-        while len(self._kept) > self._size:
-            self._kept.popitem(last=False)
-        return found
-
-
 class Player:
     """A model that takes part: it encodes what is new and remembers the rest, for one caller at a time."""
 
@@ -121,11 +101,11 @@ class Player:
         self.scores_pairs = model.capabilities.scores_pairs
         self.sees = model.capabilities.takes_pictures
         self._lock = threading.RLock()
-        self._texts = _Memory(8192)
+        self._texts = SingleFlightCache(8192)
         self._forget()
 
     def _forget(self) -> None:
-        self._images, self._looked, self._pairs = _Memory(512), _Memory(2 * GRID * GRID), _Memory(8192)
+        self._images, self._looked, self._pairs = SingleFlightCache(512), SingleFlightCache(2 * GRID * GRID), SingleFlightCache(8192)
 
     def apart(self) -> "Player":
         """The same model for somebody whose pictures nobody else is to remember; texts stay common."""
@@ -143,13 +123,13 @@ class Player:
         """Embeddings, float32 of shape (n, dim), rows l2-normalised."""
         with self._lock:
             tokens, keys = self.tokens(texts)
-            return np.stack(self._texts.recall(keys, lambda rows: self.model.encode_texts(tokens[rows])))
+            return np.stack(self._texts.get_many(keys, lambda rows: self.model.encode_texts(tokens[rows])))
 
     def images(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
         """Embeddings, one or more rows of float32 of shape (k, dim) a picture."""
         with self._lock:
             keys = [canvas.key for canvas in canvases]
-            return self._images.recall(keys, lambda rows: self._embedded([canvases[row] for row in rows]))
+            return self._images.get_many(keys, lambda rows: self._embedded([canvases[row] for row in rows]))
 
     def look(self, images: Sequence[Image.Image]) -> np.ndarray:
         """Embeddings of pictures that need no remembering, one row each, as `encode_images` gives them."""
@@ -188,14 +168,14 @@ class Player:
 
         def match(rows: list[int]) -> np.ndarray:
             asked = [canvases[image] for image in dict.fromkeys(pairs[row][0] for row in rows)]
-            seen = self._looked.recall(
+            seen = self._looked.get_many(
                 [canvas.key for canvas in asked],
                 lambda new: self.model.encode_pictures(self._pixels([asked[row] for row in new])),
             )
             by_key = {canvas.key: one for canvas, one in zip(asked, seen, strict=True)}
             return self.model.match([by_key[keys[row][0]] for row in rows], tokens[[pairs[row][1] for row in rows]])
 
-        return np.array(self._pairs.recall(keys, match), dtype=np.float32).reshape(len(canvases), len(texts))
+        return np.array(self._pairs.get_many(keys, match), dtype=np.float32).reshape(len(canvases), len(texts))
 
 
 def canvas(image: Image.Image) -> Canvas:

@@ -1,62 +1,95 @@
-"""Values that many ask for: each is made once, by whoever asks first, and kept while there is room."""
+"""An in-memory cache with a bounded size: least recently used values are evicted, concurrent computations are shared."""
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
 
 
 class SingleFlightCache:
-    """The values that were asked for last, as many as fit.
+    """An LRU cache in which a key is computed once at a time.
 
-    What is being made, or is still in use by who asked for it, is not counted; a single value that does not fit is held
-    alone.
+    Values that are being computed are not counted; a single value that exceeds the capacity is held alone. All values
+    under keys of one form have one type, which is what `get` and `get_many` return.
 
     Args:
-        most: The sum of sizes that is kept.
-        size: What a value takes of it; without it, 1 each.
+        capacity: The largest sum of sizes that is held.
+        size_of: The size of a value; 1 each by default.
     """
 
-    def __init__(self, most: int, size: Callable[[Any], int] = lambda value: 1) -> None:
-        self._most, self._measure, self._size = most, size, 0
-        self._held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._making: dict[Hashable, Future] = {}
+    def __init__(self, capacity: int, size_of: Callable[[Any], int] = lambda value: 1) -> None:
+        self._capacity, self._size_of, self._size = capacity, size_of, 0
+        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()  # with the size of each
+        self._pending: dict[Hashable, Future[Any]] = {}
         self._lock = threading.Lock()
 
     def __contains__(self, key: Hashable) -> bool:
-        return key in self._held
+        return key in self._values
 
-    def get(self, key: Hashable, make: Callable[[], Any], keeps: Callable[[], bool] = lambda: True) -> Any:
-        """The value under this key, which nobody may change.
+    def get(self, key: Hashable, compute: Callable[[], Value], is_current: Callable[[], bool] = lambda: True) -> Value:
+        """The value of this key, which callers must not modify.
 
         Args:
             key: Everything that the value depends on.
-            make: Makes it where it is not held; who asks meanwhile waits, and gets the same value or the same error.
-            keeps: Asked when it is made: whether the key still says all that it depends on.
+            compute: Called where the key is not cached; concurrent callers wait, and get the same value or error.
+            is_current: Called after `compute`: whether the key still names all that the value depends on. Where it
+                does not, the value is returned and not cached.
         """
         with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-                return self._held[key][0]
-            waited = self._making.get(key)
-            own = self._making.setdefault(key, Future())
-        if waited:
-            return waited.result()
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key][0]
+            running = self._pending.get(key)
+            future = self._pending.setdefault(key, Future())
+        if running:
+            return running.result()
         try:
-            made = make()
-            kept = keeps()
+            value = compute()
+            cacheable = is_current()
         except BaseException as error:
             with self._lock:
-                del self._making[key]
-            own.set_exception(error)
+                del self._pending[key]
+            future.set_exception(error)
             raise
         with self._lock:
-            del self._making[key]
-            if kept:
-                self._held[key] = made, self._measure(made)
-                self._size += self._held[key][1]
-            while self._size > self._most and len(self._held) > 1:
-                self._size -= self._held.popitem(last=False)[1][1]
-        own.set_result(made)
-        return made
+            del self._pending[key]
+            if cacheable:
+                self._insert(key, value)
+                self._evict()
+        future.set_result(value)
+        return value
+
+    def get_many(self, keys: Sequence[Hashable], compute: Callable[[list[int]], Sequence[Value]]) -> list[Value]:
+        """The values of several keys, evicting only after all are known.
+
+        Args:
+            keys: Duplicates are computed once.
+            compute: Called at most once, with the positions in `keys` of those that are not cached; returns one value
+                for each position. Concurrent callers do not wait for each other here.
+        """
+        with self._lock:
+            cached = {key: self._values[key][0] for key in keys if key in self._values}
+        missing = {key: position for position, key in enumerate(keys) if key not in cached}
+        computed = dict(zip(missing, compute(list(missing.values())), strict=True)) if missing else {}
+        with self._lock:
+            for key, value in computed.items():
+                if key not in self._values:
+                    self._insert(key, value)
+            for key in keys:
+                if key in self._values:
+                    self._values.move_to_end(key)
+            self._evict()
+        return [computed[key] if key in computed else cached[key] for key in keys]
+
+    def _insert(self, key: Hashable, value: object) -> None:
+        size = self._size_of(value)
+        self._values[key] = value, size
+        self._size += size
+
+    def _evict(self) -> None:
+        while self._size > self._capacity and len(self._values) > 1:
+            _, (_, size) = self._values.popitem(last=False)
+            self._size -= size
