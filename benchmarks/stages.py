@@ -75,7 +75,7 @@ def main() -> None:
         registry.load_model = lambda *_: model
         timed(registry, "load_dataset", "read the dataset")
         timed(pictures, "read", "read pictures")
-        timed(encoder.Encoder, "_pixels", "decode and preprocess")
+        timed(encoder.Encoder, "_preprocess", "decode and preprocess")
         for name, stage in (
             ("encode_images", "encode images"),
             ("tokenize", "tokenize"),

@@ -14,8 +14,7 @@ from vlprobe.probes.fit import score_type
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.scoring import encoder as scoring_encoder
-from vlprobe.scoring import gallery
+from vlprobe.scoring import gallery, spread
 from vlprobe.scoring.encoder import Encoder
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
@@ -172,7 +171,8 @@ def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(made, photos, m
     for _ in range(2):
         encoder.pairs(photos, TEXTS, np.repeat(np.arange(5), 5), np.tile(np.arange(5), 5))
     assert sum(looked) == 5
-    encoder.memory = 1
+    looked.clear()
+    encoder = Encoder(model, batch_size=2, memory=1)
     for _ in range(2):
         encoder.pairs(photos, TEXTS, np.arange(5), np.arange(5))
     assert sum(looked) > 5  # what does not fit is forgotten
@@ -209,10 +209,10 @@ def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(made, ph
         for two in range(5)
         if one != two
     ]
-    assert scoring_encoder.similarity_spread(encoder, photos, captions) == pytest.approx(np.std(apart), abs=1e-6)
-    monkeypatch.setattr(scoring_encoder, "SPREAD_PAIRS", 7)
-    sampled = scoring_encoder.similarity_spread(encoder, photos, captions)
-    assert sampled == scoring_encoder.similarity_spread(encoder, photos, captions) and 0 < sampled != np.std(apart)
+    assert spread.similarity_spread(encoder, photos, captions) == pytest.approx(np.std(apart), abs=1e-6)
+    monkeypatch.setattr(spread, "SPREAD_PAIRS", 7)
+    sampled = spread.similarity_spread(encoder, photos, captions)
+    assert sampled == spread.similarity_spread(encoder, photos, captions) and 0 < sampled != np.std(apart)
 
 
 @pytest.mark.parametrize("probe", ["rococo", "prsm"])

@@ -14,7 +14,8 @@ from vlprobe import registry, views
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring.encoder import Encoder, similarity_spread
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.spread import similarity_spread
 from vlprobe.storage.store import Store
 
 sentence_transformers = pytest.importorskip("sentence_transformers", reason="needs requirements-models.txt")

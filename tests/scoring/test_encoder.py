@@ -12,6 +12,7 @@ from vlprobe.models import controls
 from vlprobe.scoring import encoder as scoring_encoder
 from vlprobe.scoring import vectors as scoring_vectors
 from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.spread import similarity_spread
 from vlprobe.scoring.vectors import VectorStore
 from vlprobe.types import DualEncoder, Picture
 
@@ -130,7 +131,7 @@ def test_an_answer_of_the_wrong_form_is_refused(answer, said):
 def test_the_similarity_spread_is_the_deviation_over_mismatched_pairs(photos):
     captions = [[f"caption {n}{m}" for m in range(2)] for n in range(5)]
     encoder = Encoder(Counted())
-    found = scoring_encoder.similarity_spread(encoder, photos, captions)
+    found = similarity_spread(encoder, photos, captions)
     images = encoder.images(photos)
     apart = [
         float(images[i] @ encoder.texts([text])[0])
@@ -143,7 +144,7 @@ def test_the_similarity_spread_is_the_deviation_over_mismatched_pairs(photos):
 
 
 def test_the_spread_of_one_picture_is_unknown(photos):
-    assert np.isnan(scoring_encoder.similarity_spread(Encoder(Counted()), photos[:1], [["a"]]))
+    assert np.isnan(similarity_spread(Encoder(Counted()), photos[:1], [["a"]]))
 
 
 def test_a_text_is_the_same_text_however_many_columns_stand_empty_after_it(tmp_path):

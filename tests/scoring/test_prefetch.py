@@ -171,7 +171,7 @@ def test_pictures_that_wait_take_no_more_than_the_memory(tmp_path, batch_size, a
 def test_pictures_that_were_expected_in_vain_are_let_go(shown):
     encoder = Encoder(Blind(), batch_size=2)
     encoder.prefetch(shown[:4])
-    opened = weakref.ref(encoder._expected)
+    opened = weakref.ref(encoder._prefetched)
     encoder.images(shown[5:])
     assert opened() is None
     encoder.close()

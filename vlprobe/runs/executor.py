@@ -10,7 +10,8 @@ import pyarrow as pa
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
 from vlprobe.scoring.cases import Scorer
-from vlprobe.scoring.encoder import Encoder, similarity_spread
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.scoring.spread import similarity_spread
 from vlprobe.types import Item, Model, Picture
 
 Part = tuple[int, int]  # a range of cases: the number of its first, and its end

@@ -105,7 +105,11 @@ class Player:
         self._forget()
 
     def _forget(self) -> None:
-        self._images, self._looked, self._pairs = SingleFlightCache(512), SingleFlightCache(2 * GRID * GRID), SingleFlightCache(8192)
+        self._images, self._encoded, self._pairs = (
+            SingleFlightCache(512),
+            SingleFlightCache(2 * GRID * GRID),
+            SingleFlightCache(8192),
+        )
 
     def apart(self) -> "Player":
         """The same model for somebody whose pictures nobody else is to remember; texts stay common."""
@@ -168,7 +172,7 @@ class Player:
 
         def match(rows: list[int]) -> np.ndarray:
             asked = [canvases[image] for image in dict.fromkeys(pairs[row][0] for row in rows)]
-            seen = self._looked.get_many(
+            seen = self._encoded.get_many(
                 [canvas.key for canvas in asked],
                 lambda new: self.model.encode_pictures(self._pixels([asked[row] for row in new])),
             )

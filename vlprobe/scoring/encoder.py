@@ -1,39 +1,50 @@
-"""Each distinct picture and text through the model once, in batches that suit it.
+"""Each distinct picture and text goes through the model once, in batches that suit it.
 
-A text is known by its tokens, a picture by its bytes and its edit: what the model cannot tell apart is one thing, so
-that an edit which a tokenizer undoes is an exact tie. What else is in a batch changes no bit of an embedding on a CPU:
-texts go in batches of one length, and a batch is filled up to a multiple of EVEN, since a processor adds up a few rows
-in another order than many. Embeddings that will be asked for again (`keep`) go to
+A text is identified by its tokens, a picture by its bytes and its edit: inputs that are equal to the model share one
+embedding, so that an edit which a tokenizer undoes is an exact tie. The rest of a batch changes no bit of an embedding
+on a CPU: texts go in batches of one length, and a batch is filled up to a multiple of BATCH_MULTIPLES, since a
+processor adds up a few rows in another order than many. Embeddings that are needed again (`keep`) are stored in
 `cache/embeddings/<model digest>/`.
 """
 
 import contextlib
 import functools
-import hashlib
-import itertools
-import logging
-import sys
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
+from vlprobe.scoring.device import DeviceBatches
 from vlprobe.scoring.prefetch import Prefetcher, pipelined
+from vlprobe.scoring.tokens import content_lengths, equal_length_batches, text_keys, token_counts
 from vlprobe.scoring.vectors import VectorStore
-from vlprobe.types import Model, Picture
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.types import DualEncoder, Model, PairScorer, Picture
+from vlprobe.types.protocols import embeds_images, embeds_texts, scores_pairs
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
-EVEN = {"texts": 8, "images": 16}  # a batch has a multiple of so many; found by trial, held by a test
-SPREAD_PAIRS = 1000  # mismatched pairs that give the spread of a model that scores pairs
-PAD = -1  # in a row of tokens: no text there
-NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")  # CUDA, MPS, CPU, cuBLAS
-_log = logging.getLogger(__name__)
+BATCH_MULTIPLES = {"texts": 8, "images": 16}  # batch sizes are multiples of these; found by trial, held by a test
+Row = TypeVar("Row")
+
+
+class EncodedPicture(Protocol):
+    """What a PairScorer makes of a picture."""
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in memory."""
+        ...
+
+
+class OpenedPicture(NamedTuple):
+    """A picture that was read: its content key and, where it has no embedding yet, its preprocessed pixels."""
+
+    key: bytes
+    pixels: np.ndarray | None
 
 
 class Encoder:
@@ -43,8 +54,8 @@ class Encoder:
         model: What encodes.
         folder: Where kept embeddings live; None: in a temporary file, as long as this encoder does.
         batch_size: Images at once; texts go four times as many at once. Changes speed, and scores by less than 1e-6.
-            Fewer images, though EVEN of them, where `memory` does not hold four batches. Where the memory of the device
-            is too small for it, half as many are tried, and so on.
+            Batches of images are smaller where `memory` does not hold four of them, and batches of any stage are
+            halved where the device is out of memory.
         workers: Threads that read and preprocess pictures.
         progress: Called with (stage, done, total) after each batch; may raise to stop.
         memory: Bytes that pictures and tokens may take while they wait for the model, beside what is returned.
@@ -66,139 +77,140 @@ class Encoder:
         self.embeds_texts = capabilities.embeds_texts
         self.embeds_images = capabilities.embeds_images
         self.takes_pictures = capabilities.takes_pictures
-        place = folder / model.digest if folder else None
         self.dim, self.image_dim = capabilities.dim, capabilities.image_dim
-        self._images = VectorStore(self.image_dim, place / "images" if place else None)
-        self._texts = VectorStore(self.dim, place / "texts" if place else None)
-        self._seen: OrderedDict[bytes, object] = OrderedDict()
-        self._content: dict[Picture, bytes] = {}
-        self._expected: Prefetcher | None = None
-        self._pixel_bytes = 0  # of one picture as the model sees it, once one was seen
-        self._overlap = capabilities.device != "cpu"  # a processor has nobody to wait for but itself
-        self._oom_batch_caps: dict[str, int] = {}  # at once, as far as the memory was found to reach
+        model_folder = folder / model.digest if folder else None
+        self._images = VectorStore(self.image_dim, model_folder / "images" if model_folder else None)
+        self._texts = VectorStore(self.dim, model_folder / "texts" if model_folder else None)
+        self._encoded_pictures = SingleFlightCache(memory // 2, lambda encoded: encoded.nbytes)
+        self._content_keys: dict[Picture, bytes] = {}
+        self._prefetched: Prefetcher[Picture, OpenedPicture] | None = None
+        self._pixel_bytes = 0  # of one preprocessed picture; 0 until the first one is
+        self._overlap = capabilities.device != "cpu"  # on a CPU the model and the worker thread would compete
+        self._device = DeviceBatches(model.name)
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
         """Embeddings of the texts, float32 of shape (len(texts), dim), rows l2-normalised."""
-        distinct = dict(zip(dict.fromkeys(texts), itertools.count()))
-        strings = list(distinct)
-        if not strings:
+        position = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+        distinct = list(position)
+        if not distinct:
             return np.empty((0, self.dim), dtype=np.float32)
-        blocks = [strings[start : start + TOKENIZE_CHUNK] for start in range(0, len(strings), TOKENIZE_CHUNK)]
+        chunks = [distinct[start : start + TOKENIZE_CHUNK] for start in range(0, len(distinct), TOKENIZE_CHUNK)]
         keys: list[bytes] = []
-        measured = []
-        for block in blocks:
-            tokens = self.model.tokenize(block)
-            whole = _ends(tokens, PAD)
-            keys += _text_keys(tokens, whole)
-            measured.append(_lengths(tokens, whole))
-        known = np.fromiter(map(self._texts.__contains__, keys), bool, len(keys))
-        first_row = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))  # of texts with one key
-        first = np.fromiter(map(first_row.__getitem__, keys), np.int64, len(keys))
-        is_first = first == np.arange(len(keys))
-        found = np.empty((len(keys), self.dim), dtype=np.float32)
-        found[known] = self._texts.get([keys[row] for row in np.flatnonzero(known).tolist()])
-        missing = np.flatnonzero(~known & is_first)
-        lengths = np.concatenate(measured)
+        chunk_lengths = []
+        tokens = np.empty((0, 0), dtype=np.int64)
+        for chunk in chunks:
+            tokens = self.model.tokenize(chunk)
+            counts = token_counts(tokens)
+            keys += text_keys(tokens, counts)
+            chunk_lengths.append(content_lengths(tokens, counts))
+        one_chunk = tokens if len(chunks) == 1 else None
+        stored = np.fromiter(map(self._texts.__contains__, keys), bool, len(keys))
+        row_of_key = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))  # the lowest row of each key
+        representative = np.fromiter(map(row_of_key.__getitem__, keys), np.int64, len(keys))
+        is_representative = representative == np.arange(len(keys))
+        vectors = np.empty((len(keys), self.dim), dtype=np.float32)
+        vectors[stored] = self._texts.get([keys[row] for row in np.flatnonzero(stored).tolist()])
+        lengths = np.concatenate(chunk_lengths)
         if not self.model.capabilities.cuts_columns:
-            lengths[:] = 0  # all texts are equally long to it
+            lengths[:] = 0  # all texts take the model equally long
+        missing = np.flatnonzero(~stored & is_representative)
         missing = missing[np.lexsort(lengths[missing].T)]
-        done = 0
-        batches = (
-            (rows, tokens[own] if len(blocks) == 1 else self.model.tokenize([strings[row] for row in own]))
-            for rows in _alike(missing, lengths, 4 * self.batch_size)
-            for own in [self._filled("texts", rows.tolist())]
-        )
-        encode = functools.partial(self._encoded, "texts", self.model.encode_texts, self.dim)
-        with contextlib.closing(pipelined(encode, batches, self._overlap)) as encoded:
-            for rows, vectors in encoded:
-                found[rows] = vectors[: len(rows)]
-                done += len(rows)
-                self.progress("texts", done, len(missing))
-        again = np.flatnonzero(~known & ~is_first)
-        found[again] = found[first[again]]
+        n_done = 0
+        batches = self._token_batches(distinct, one_chunk, missing, lengths)
+        with contextlib.closing(pipelined(self._encode_texts, batches, self._overlap)) as encoded:
+            for rows, batch_vectors in encoded:
+                vectors[rows] = batch_vectors[: len(rows)]
+                n_done += len(rows)
+                self.progress("texts", n_done, len(missing))
+        duplicates = np.flatnonzero(~stored & ~is_representative)
+        vectors[duplicates] = vectors[representative[duplicates]]
         if keep:
-            self._texts.put([keys[row] for row in missing.tolist()], found[missing])
-        return found if len(strings) == len(texts) else found[[distinct[text] for text in texts]]
+            self._texts.put([keys[row] for row in missing.tolist()], vectors[missing])
+        return vectors if len(distinct) == len(texts) else vectors[[position[text] for text in texts]]
+
+    def _token_batches(
+        self, texts: Sequence[str], tokens: np.ndarray | None, rows: np.ndarray, lengths: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Rows and their tokens, filled up; tokenized again where there are too many to be held."""
+        for batch_rows in equal_length_batches(rows, lengths, 4 * self.batch_size):
+            filled = fill_up(batch_rows.tolist(), BATCH_MULTIPLES["texts"], self.batch_size)
+            yield (
+                batch_rows,
+                tokens[filled] if tokens is not None else self.model.tokenize([texts[row] for row in filled]),
+            )
+
+    def _encode_texts(self, tokens: np.ndarray) -> np.ndarray:
+        model = self.model
+        if not embeds_texts(model):
+            raise TypeError(f"Model '{model.name}' embeds no texts.")
+        return self._device.run_checked("texts", model.encode_texts, (len(tokens), self.dim), tokens)
 
     def images(self, images: Sequence[Picture]) -> np.ndarray:
-        """Embeddings of the pictures, always kept; float32 of shape (len(images), dim), rows l2-normalised."""
-        asked = list(dict.fromkeys(images))
-        keys: dict[Picture, bytes] = {}
-        begun: set[bytes] = set()
+        """Embeddings of the pictures, always kept; float32 of shape (len(images), image_dim), rows l2-normalised."""
+        distinct = list(dict.fromkeys(images))
+        with contextlib.closing(self._open_all(distinct)) as opened:
+            batches = _PixelBatches(self, distinct, opened)
+            with contextlib.closing(pipelined(self._encode_images, iter(batches), self._overlap)) as encoded:
+                for (keys, n_done), vectors in encoded:
+                    self._images.put(keys, vectors[: len(keys)])
+                    self.progress("images", n_done, len(distinct))
+        return self._images.get([batches.keys[picture] for picture in images])
 
-        def batch(opened: Iterator[tuple[Picture, tuple]]) -> tuple[list[bytes], np.ndarray | None]:
-            fresh: dict[bytes, np.ndarray] = {}
-            for count, (picture, (key, seen)) in enumerate(opened, start=1):
-                keys[picture] = key
-                if key not in self._images and key not in begun:
-                    begun.add(key)
-                    fresh[key] = seen
-                if count >= self._at_once:
-                    break
-            return list(fresh), np.stack(self._filled("images", list(fresh.values()))) if fresh else None
+    def _encode_images(self, pixels: np.ndarray) -> np.ndarray:
+        model: DualEncoder = self._picture_model()
+        return self._device.run_checked("images", model.encode_images, (len(pixels), self.image_dim), pixels)
 
-        def batches(opened: Prefetcher) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
-            left = zip(asked, opened, strict=True)
-            while len(keys) < len(asked):
-                fresh, pixels = batch(left)
-                if fresh:
-                    yield (fresh, len(keys)), pixels
-                else:
-                    self.progress("images", len(keys), len(asked))
-
-        encode = functools.partial(self._encoded, "images", self.model.encode_images, self.image_dim)
-        with (
-            contextlib.closing(self._opened(asked)) as opened,
-            contextlib.closing(pipelined(encode, batches(opened), self._overlap)) as encoded,
-        ):
-            for (fresh, done), vectors in encoded:
-                self._images.put(fresh, vectors[: len(fresh)])
-                self.progress("images", done, len(asked))
-        return self._images.get([keys[picture] for picture in images])
+    def _picture_model(self) -> DualEncoder:
+        model = self.model
+        if not embeds_images(model):
+            raise TypeError(f"Model '{model.name}' embeds no pictures.")
+        return model
 
     def prefetch(self, images: Sequence[Picture]) -> None:
-        """Begins to open pictures that `images` will be asked for next, while the model is at something else."""
+        """Begins to open pictures that `images` will be called with next, while the model is busy."""
         if self.embeds_images and not self.scores_pairs:
-            self._forget()
-            self._expected = self._opened(list(dict.fromkeys(images)))
+            self._drop_prefetched()
+            self._prefetched = self._open_all(list(dict.fromkeys(images)))
 
-    def _forget(self) -> None:
-        if self._expected:
-            self._expected.close()
-            self._expected = None
+    def _drop_prefetched(self) -> None:
+        if self._prefetched:
+            self._prefetched.close()
+            self._prefetched = None
 
-    def _opened(self, images: Sequence[Picture]) -> Prefetcher:
-        """The key of each picture and, if it has no embedding yet, what the model sees; read ahead of who asks.
+    def _open_all(self, images: Sequence[Picture]) -> Prefetcher[Picture, OpenedPicture]:
+        """The pictures opened in their order: what was prefetched where these are the same, else from here on."""
+        if self._prefetched and self._prefetched.sources == images:
+            prefetched, self._prefetched = self._prefetched, None
+            return prefetched
+        self._drop_prefetched()
+        return Prefetcher(self._open, images, self.workers, self._prefetch_depth)
 
-        Two batches are ahead, or as many pictures as the memory still holds; before the size of one is known, as many
-        as there are workers.
-        """
-        if self._expected and self._expected.given == images:
-            found, self._expected = self._expected, None
-            return found
-        self._forget()
-        return Prefetcher(self._open, images, self.workers, self._ahead)
-
-    def _ahead(self, opened: tuple[bytes, np.ndarray | None] | None) -> int:
-        if opened is not None and opened[1] is not None:
-            self._pixel_bytes = opened[1].nbytes
+    def _prefetch_depth(self, latest: OpenedPicture | None) -> int:
+        """Two batches, or as many pictures as the memory holds; as many as workers before the size of one is known."""
+        if latest is not None and latest.pixels is not None:
+            self._pixel_bytes = latest.pixels.nbytes
         if not self._pixel_bytes:
             return self.workers
-        return max(self.workers, min(2 * self.batch_size, self.memory // self._pixel_bytes - 3 * self._at_once))
+        fit = self.memory // self._pixel_bytes - 3 * self.image_batch_size
+        return max(self.workers, min(2 * self.batch_size, fit))
 
     @property
-    def _at_once(self) -> int:
-        """Pictures of a batch: in memory are one that is gathered, its stacked copy and the one before."""
+    def image_batch_size(self) -> int:
+        """Pictures of a batch; in memory are one that is gathered, its stacked copy and the one before."""
+        multiple = BATCH_MULTIPLES["images"]
         fit = self.memory // 4 // max(self._pixel_bytes, 1)
-        return min(self.batch_size, max(EVEN["images"], fit - fit % EVEN["images"]))
+        return min(self.batch_size, max(multiple, fit - fit % multiple))
 
-    def _open(self, picture: Picture) -> tuple[bytes, np.ndarray | None]:
-        data = pictures.read(picture)
-        key = pictures.content_key(picture, data)
-        return key, None if key in self._images else self._pixels(picture, data)
+    def _open(self, picture: Picture) -> OpenedPicture:
+        contents = pictures.read(picture)
+        key = pictures.content_key(picture, contents)
+        return OpenedPicture(key, None if self.stores_image(key) else self._preprocess(picture, contents))
 
-    def _pixels(self, picture: Picture, parts: tuple[bytes, ...]) -> np.ndarray:
-        return self.model.preprocess(pictures.compose(picture, parts))
+    def _preprocess(self, picture: Picture, contents: tuple[bytes, ...]) -> np.ndarray:
+        model = self.model
+        if not embeds_images(model) and not scores_pairs(model):
+            raise TypeError(f"Model '{model.name}' takes no pictures.")
+        return model.preprocess(pictures.compose(picture, contents))
 
     def pairs(
         self,
@@ -208,193 +220,124 @@ class Encoder:
         right: np.ndarray,
         logits: bool = False,
     ) -> np.ndarray:
-        """What a model that scores pairs says of images[left] beside texts[right], each distinct pair asked once.
+        """Scores of images[left] with texts[right] by a PairScorer, each distinct pair once.
 
         Args:
             images: Pictures.
             texts: Texts.
-            left: Which picture, shape (n,).
-            right: Which text, shape (n,).
+            left: Index of a picture for each pair, shape (n,).
+            right: Index of a text for each pair, shape (n,).
             logits: Give the head's own logit in place of the model's score.
 
         Returns:
             float32 of shape (n,).
         """
+        model = self.model
+        if not scores_pairs(model):
+            raise TypeError(f"Model '{model.name}' scores no pairs.")
         if not len(left):
             return np.empty(0, dtype=np.float32)
-        used_images, left = np.unique(left, return_inverse=True)
-        used_texts, right = np.unique(right, return_inverse=True)
-        shown = [images[row] for row in used_images.tolist()]
-        tokens = self.model.tokenize([texts[row] for row in used_texts.tolist()])
-        image_keys, text_keys = self._named(shown), _text_keys(tokens, _ends(tokens, PAD))
-        both = list(zip(left.tolist(), right.tolist(), strict=True))
-        keys = [(image_keys[one], text_keys[two]) for one, two in both]
-        asked = dict(zip(keys, both, strict=True))
-        order = sorted(asked)  # by picture: each is looked at once
-        found: dict[tuple[bytes, bytes], float] = {}
-        for start in range(0, len(order), self.batch_size):
-            batch = order[start : start + self.batch_size]
-            seen = self._look({key[0]: shown[asked[key][0]] for key in batch})
-            rows = [asked[key][1] for key in batch]
-            match = functools.partial(self.model.match, logits=logits)
-            scores = np.concatenate(self._fitting("pairs", match, [seen[key[0]] for key in batch], tokens[rows]))
-            found |= zip(batch, self._checked(scores, (len(batch),), "scores").tolist(), strict=True)
-            self.progress("pairs", start + len(batch), len(order))
-        return np.array([found[key] for key in keys], dtype=np.float32)
+        image_rows, left = np.unique(left, return_inverse=True)
+        text_rows, right = np.unique(right, return_inverse=True)
+        pair_images = [images[row] for row in image_rows.tolist()]
+        tokens = model.tokenize([texts[row] for row in text_rows.tolist()])
+        image_keys, token_keys = self._keys_of(pair_images), text_keys(tokens, token_counts(tokens))
+        index_pairs = list(zip(left.tolist(), right.tolist(), strict=True))
+        pair_keys = [(image_keys[image], token_keys[text]) for image, text in index_pairs]
+        index_of_key = dict(zip(pair_keys, index_pairs, strict=True))
+        ordered = sorted(index_of_key)  # by picture, so that each is encoded once
+        score_of_key: dict[tuple[bytes, bytes], float] = {}
+        match = functools.partial(model.match, logits=logits)
+        for start in range(0, len(ordered), self.batch_size):
+            batch = ordered[start : start + self.batch_size]
+            encoded = self._encode_pictures(model, {key[0]: pair_images[index_of_key[key][0]] for key in batch})
+            batch_tokens = tokens[[index_of_key[key][1] for key in batch]]
+            batch_pictures = [encoded[key[0]] for key in batch]
+            scores = self._device.run_checked("pairs", match, (len(batch),), batch_pictures, batch_tokens)
+            score_of_key |= zip(batch, scores.tolist(), strict=True)
+            self.progress("pairs", start + len(batch), len(ordered))
+        return np.array([score_of_key[key] for key in pair_keys], dtype=np.float32)
 
-    def _named(self, images: Sequence[Picture]) -> list[bytes]:
-        fresh = [image for image in dict.fromkeys(images) if image not in self._content]
+    def _keys_of(self, images: Sequence[Picture]) -> list[bytes]:
+        """The content key of each picture; a picture is read once."""
+        unread = [image for image in dict.fromkeys(images) if image not in self._content_keys]
         with ThreadPoolExecutor(self.workers) as pool:
-            for image, data in zip(fresh, pool.map(pictures.read, fresh), strict=True):
-                self._content[image] = pictures.content_key(image, data)
-        return [self._content[image] for image in images]
+            for image, contents in zip(unread, pool.map(pictures.read, unread), strict=True):
+                self._content_keys[image] = pictures.content_key(image, contents)
+        return [self._content_keys[image] for image in images]
 
-    def _look(self, wanted: dict[bytes, Picture]) -> dict[bytes, object]:
-        fresh = [key for key in wanted if key not in self._seen]
-        if fresh:
+    def _encode_pictures(self, model: PairScorer, picture_of_key: dict[bytes, Picture]) -> dict[bytes, EncodedPicture]:
+        keys = list(picture_of_key)
+
+        def encode(positions: list[int]) -> list[EncodedPicture]:
+            images = [picture_of_key[keys[position]] for position in positions]
             with ThreadPoolExecutor(self.workers) as pool:
-                asked = [wanted[key] for key in fresh]
-                pixels = list(pool.map(self._pixels, asked, pool.map(pictures.read, asked)))
-            looked = [one for part in self._fitting("pictures", self.model.encode_pictures, pixels) for one in part]
-            self._seen |= zip(fresh, looked, strict=True)
-        found = {key: self._seen[key] for key in wanted}
-        for key in wanted:
-            self._seen.move_to_end(key)
-        size = sum(one.nbytes for one in self._seen.values())
-        while size > self.memory // 2:
-            size -= self._seen.popitem(last=False)[1].nbytes
-        return found
+                pixels = list(pool.map(self._preprocess, images, pool.map(pictures.read, images)))
+            return [
+                encoded
+                for outputs in self._device.run("pictures", model.encode_pictures, pixels)
+                for encoded in outputs
+            ]
 
-    def _filled(self, what: str, rows: list) -> list:
-        """The rows of a batch, the last one again until they are even."""
-        return rows + rows[-1:] * (-len(rows) % min(EVEN[what], self.batch_size))
+        return dict(zip(keys, self._encoded_pictures.get_many(keys, encode), strict=True))
 
-    def _encoded(self, what: str, encode: Callable, dim: int, batch: np.ndarray) -> np.ndarray:
-        return self._checked(np.concatenate(self._fitting(what, encode, batch)), (len(batch), dim), what)
-
-    def _fitting(self, what: str, ask: Callable, *batch: Sequence) -> list:
-        """The model's answers to a batch, in as many pieces as the memory of the device asks for."""
-        found, start = [], 0
-        while start < len(batch[0]):
-            most = self._oom_batch_caps.get(what, len(batch[0]))
-            answered = self._tried(ask, *(part[start : start + most] for part in batch))
-            if answered is not None:
-                found.append(answered)
-                start += most
-                continue
-            size = min(most, len(batch[0]) - start)
-            if size == 1:
-                raise InvalidInput(
-                    f"Model '{self.model.name}' finds no memory on its device for {what}, not even one at a time. "
-                    "Close what else uses it, or choose --device cpu or --precision fp16."
-                )
-            self._oom_batch_caps[what] = size // 2
-            _log.warning("Out of memory with %d %s at once: %d at once from here on.", size, what, size // 2)
-        return found
-
-    def _tried(self, ask: Callable, *batch: Sequence) -> Any | None:
-        """What the model answers, or None where its device has not the memory for it."""
-        try:
-            return ask(*batch)
-        except (MemoryError, RuntimeError) as error:
-            if not isinstance(error, MemoryError) and not any(words in str(error) for words in NO_MEMORY):
-                raise
-        if "torch" in sys.modules:  # what the failed try held goes back before the next
-            sys.modules["torch"].cuda.empty_cache()
-        return None
+    def stores_image(self, key: bytes) -> bool:
+        """Whether the picture with this content key has an embedding."""
+        return key in self._images
 
     def flush(self) -> None:
-        """Writes what waits to be kept."""
+        """Writes embeddings that wait to be stored."""
         self._images.flush()
         self._texts.flush()
 
     def close(self) -> None:
-        """Writes what waits to be kept; the encoder is of no use afterwards."""
-        self._forget()
+        """Writes embeddings that wait to be stored; the encoder is of no use afterwards."""
+        self._drop_prefetched()
         self._images.close()
         self._texts.close()
 
-    def _checked(self, vectors: np.ndarray, expected: tuple[int, ...], what: str) -> np.ndarray:
-        if vectors.shape != expected or vectors.dtype != np.float32:
-            raise InvalidInput(
-                f"Model '{self.model.name}' returned {vectors.dtype} {what} of shape {vectors.shape}; "
-                f"expected float32 of shape {expected}. Its adapter is at fault."
-            )
-        if not np.isfinite(vectors).all():
-            bad = int((~np.isfinite(vectors.reshape(len(vectors), -1)).all(axis=1)).sum())
-            raise InvalidInput(
-                f"Model '{self.model.name}' returned {bad} of {len(vectors)} {what} that are not finite numbers. "
-                "Try --precision fp32, or another checkpoint."
-            )
-        return vectors
+
+def fill_up(rows: list[Row], multiple: int, batch_size: int) -> list[Row]:
+    """The rows of a batch, the last one repeated up to a multiple of `multiple` or of a smaller `batch_size`."""
+    return rows + rows[-1:] * (-len(rows) % min(multiple, batch_size))
 
 
-def similarity_spread(encoder: Encoder, images: Sequence[Picture], captions: Sequence[Sequence[str]]) -> float:
-    """Standard deviation of a model's similarity over mismatched pairs: its own unit of "how much is much".
+class _PixelBatches:
+    """Groups opened pictures into batches of pixels, each content once and none that has an embedding.
 
     Args:
-        encoder: The model that is asked.
-        images: One picture an item.
-        captions: The captions of each item, in the same order.
+        encoder: Whose batches these are.
+        images: Distinct pictures.
+        opened: The same pictures opened, in their order.
 
-    Returns:
-        The standard deviation (population) over every pair of a picture and another picture's caption, in the units of
-        the model's scores; over SPREAD_PAIRS of these where the model must look at each pair; NaN with fewer than two
-        items, and of a model that sees no pictures.
+    `keys` holds the content key of each picture that was passed so far.
     """
-    if len(images) < 2 or not encoder.takes_pictures:
-        return float("nan")
-    if encoder.scores_pairs:
-        return _spread_of_pairs(encoder, images, captions)
-    owner = np.repeat(np.arange(len(images)), [len(own) for own in captions])
-    pictures_in = encoder.images(images)
-    texts_in = encoder.texts([text for own in captions for text in own], keep=True)
-    total = squared = 0.0
-    count = 0
-    for start in range(0, len(images), 256):
-        chunk = slice(start, min(start + 256, len(images)))
-        block = (pictures_in[chunk] @ texts_in.T).astype(np.float64)
-        apart = block[np.arange(chunk.start, chunk.stop)[:, None] != owner[None, :]]
-        count += len(apart)
-        total += apart.sum()
-        squared += (apart**2).sum()
-    return float(np.sqrt(max(squared / count - (total / count) ** 2, 0.0)))
 
+    def __init__(self, encoder: Encoder, images: Sequence[Picture], opened: Prefetcher[Picture, OpenedPicture]) -> None:
+        self.keys: dict[Picture, bytes] = {}
+        self._encoder, self._n_images = encoder, len(images)
+        self._opened = zip(images, opened, strict=True)
+        self._batched: set[bytes] = set()
 
-def _spread_of_pairs(encoder: Encoder, images: Sequence[Picture], captions: Sequence[Sequence[str]]) -> float:
-    owner = np.repeat(np.arange(len(images)), [len(own) for own in captions])
-    left, right = np.nonzero(np.arange(len(images))[:, None] != owner[None, :])
-    if len(left) > SPREAD_PAIRS:
-        chosen = np.sort(np.random.default_rng(len(left)).choice(len(left), SPREAD_PAIRS, replace=False))
-        left, right = left[chosen], right[chosen]
-    scores = encoder.pairs(images, [text for own in captions for text in own], left, right)
-    return float(scores.astype(np.float64).std()) if len(scores) else float("nan")
+    def __iter__(self) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
+        """The keys of a batch and how many pictures are passed by then; their pixels, filled up."""
+        while len(self.keys) < self._n_images:
+            keys, pixels = self._gather()
+            if pixels is not None:
+                yield (keys, len(self.keys)), pixels
+            else:
+                self._encoder.progress("images", len(self.keys), self._n_images)
 
-
-def _text_keys(tokens: np.ndarray, ends: np.ndarray) -> list[bytes]:
-    """16 bytes a row, the same however many columns of -1 follow a text; `ends` are those of the texts."""
-    width = tokens.shape[1] * tokens.itemsize
-    content = memoryview(np.ascontiguousarray(tokens)).cast("B")
-    starts = range(0, len(content), width)
-    stops = (np.array(starts) + ends * tokens.itemsize).tolist()
-    return [
-        hashlib.blake2b(content[start:stop], digest_size=16).digest() for start, stop in zip(starts, stops, strict=True)
-    ]
-
-
-def _lengths(tokens: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Of each row the columns before those of -1, `whole`, and before all that only pads it; shape (n, 2)."""
-    last = tokens[np.arange(len(tokens)), np.maximum(whole - 1, 0), None]
-    padded = whole.min(initial=tokens.shape[1]) < tokens.shape[1]
-    return np.stack([whole, _ends(np.where(tokens == PAD, last, tokens) if padded else tokens, last)], axis=1)
-
-
-def _ends(tokens: np.ndarray, pad: np.ndarray | int) -> np.ndarray:
-    """How many columns of each row come before those of `pad` at its end; all of a row that is nothing else."""
-    return tokens.shape[1] - np.argmax(tokens[:, ::-1] != pad, axis=1)
-
-
-def _alike(rows: np.ndarray, lengths: np.ndarray, most: int) -> Iterator[np.ndarray]:
-    """The rows, in their order, in batches of one length and of at most so many."""
-    for own in np.split(rows, 1 + np.flatnonzero(np.diff(lengths[rows], axis=0).any(axis=1))):
-        yield from (own[start : start + most] for start in range(0, len(own), most))
+    def _gather(self) -> tuple[list[bytes], np.ndarray | None]:
+        """The keys and the stacked pixels of the next pictures, as many as a batch has; None where all are stored."""
+        batch: dict[bytes, np.ndarray] = {}
+        for count, (picture, opened) in enumerate(self._opened, start=1):
+            self.keys[picture] = opened.key
+            is_new = opened.key not in self._batched and not self._encoder.stores_image(opened.key)
+            if is_new and opened.pixels is not None:
+                self._batched.add(opened.key)
+                batch[opened.key] = opened.pixels
+            if count >= self._encoder.image_batch_size:
+                break
+        pixels = fill_up(list(batch.values()), BATCH_MULTIPLES["images"], self._encoder.batch_size)
+        return list(batch), np.stack(pixels) if batch else None

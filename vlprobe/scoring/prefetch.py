@@ -1,79 +1,89 @@
-"""Work done before it is asked for, so that neither a device nor a processor waits for the other."""
+"""Work done before its result is needed, so that neither the device nor the processor waits for the other."""
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-Name = TypeVar("Name")
-Given = TypeVar("Given")
-Made = TypeVar("Made")
+Label = TypeVar("Label")
+Source = TypeVar("Source")
+Output = TypeVar("Output")
 
 
 def pipelined(
-    do: Callable[[Given], Made], batches: Iterator[tuple[Name, Given]], overlap: bool
-) -> Iterator[tuple[Name, Made]]:
-    """What is done with each batch, in their order; meanwhile the next is made ready and the last one put away.
+    process: Callable[[Source], Output], batches: Iterator[tuple[Label, Source]], overlap: bool
+) -> Generator[tuple[Label, Output], None, None]:
+    """Processes labelled batches in their order while the caller makes the next one and stores the previous one.
 
-    One thread does it all, two batches after who makes them; where there is one batch only, or it is not to be done
-    `overlap`, that of the caller. A batch that is done is held no longer.
+    Args:
+        process: Called with one batch at a time, in one worker thread.
+        batches: Labels and batches; at most two are made before the first is processed. No reference to a processed
+            batch is held.
+        overlap: Whether to use the worker thread; without it, and for a single batch, the caller's thread does it all.
+
+    Yields:
+        The label and the output of each batch. Errors of `process` are raised here.
     """
     if not overlap:
-        yield from ((name, do(batch)) for name, batch in batches)
+        yield from ((label, process(batch)) for label, batch in batches)
         return
-    first = deque(itertools.islice(batches, 2))
-    if len(first) < 2:
-        yield from ((name, do(batch)) for name, batch in first)
+    head = deque(itertools.islice(batches, 2))
+    if len(head) < 2:
+        yield from ((label, process(batch)) for label, batch in head)
         return
     pool = ThreadPoolExecutor(1)
-    waiting: deque[tuple[Name, Future[Made]]] = deque()
+    waiting: deque[tuple[Label, Future[Output]]] = deque()
     try:
-        for name, batch in itertools.chain((first.popleft() for _ in range(2)), batches):
-            waiting.append((name, pool.submit(do, batch)))
+        for label, batch in itertools.chain((head.popleft() for _ in range(2)), batches):
+            waiting.append((label, pool.submit(process, batch)))
             del batch
             if len(waiting) > 1:
-                name, made = waiting.popleft()
-                yield name, made.result()
-        name, made = waiting.popleft()
-        yield name, made.result()
+                label, future = waiting.popleft()
+                yield label, future.result()
+        label, future = waiting.popleft()
+        yield label, future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-class Prefetcher:
-    """Things made by several threads in their order, some of them before they are asked for; to be closed.
+class Prefetcher(Generic[Source, Output]):
+    """An iterator over the outputs of a function, in order, some of them computed ahead by threads; to be closed.
 
     Args:
-        do: Makes one.
-        given: What of.
+        process: Makes an output.
+        sources: The sequence to map over.
         workers: Threads.
-        most: Asked with the last one that was made, or None, how many may wait.
+        depth: Called with the latest output, or None at first: how many outputs may be computed ahead.
     """
 
     def __init__(
-        self, do: Callable[[Given], Made], given: Sequence[Given], workers: int, most: Callable[[Made | None], int]
+        self,
+        process: Callable[[Source], Output],
+        sources: Sequence[Source],
+        workers: int,
+        depth: Callable[[Output | None], int],
     ) -> None:
-        self.given, self._do, self._most = given, do, most
+        self.sources, self._process, self._depth = sources, process, depth
         self._pool = ThreadPoolExecutor(workers)
-        self._left = iter(given)
-        self._waiting: deque[Future[Made]] = deque()
-        self._fill(None)
+        self._remaining = iter(sources)
+        self._waiting: deque[Future[Output]] = deque()
+        self._submit(None)
 
-    def _fill(self, made: Made | None) -> None:
-        for one in itertools.islice(self._left, max(0, self._most(made) - len(self._waiting))):
-            self._waiting.append(self._pool.submit(self._do, one))
+    def _submit(self, latest: Output | None) -> None:
+        for source in itertools.islice(self._remaining, max(0, self._depth(latest) - len(self._waiting))):
+            self._waiting.append(self._pool.submit(self._process, source))
 
-    def __iter__(self) -> Iterator[Made]:
+    def __iter__(self) -> Iterator[Output]:
         return self
 
-    def __next__(self) -> Made:
+    def __next__(self) -> Output:
         if not self._waiting:
             raise StopIteration
-        made = self._waiting.popleft().result()
-        self._fill(made)
-        return made
+        latest = self._waiting.popleft().result()
+        self._submit(latest)
+        return latest
 
     def close(self) -> None:
-        """Begins nothing more, and waits for what has begun."""
+        """Cancels what has not begun, and waits for what has."""
         self._pool.shutdown(cancel_futures=True)

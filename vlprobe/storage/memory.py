@@ -1,4 +1,4 @@
-"""An in-memory cache with a bounded size: least recently used values are evicted, concurrent computations are shared."""
+"""An in-memory LRU cache of bounded size, in which concurrent computations of one key are shared."""
 
 import threading
 from collections import OrderedDict

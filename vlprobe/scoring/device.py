@@ -1,0 +1,92 @@
+"""Calls of a model that survive a full device: the batch is halved and tried again."""
+
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+
+OUT_OF_MEMORY = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "ALLOC_FAILED",
+)  # CUDA, MPS, CPU, cuBLAS
+_log = logging.getLogger(__name__)
+Output = TypeVar("Output")
+
+
+class DeviceBatches:
+    """Calls a model with batches, in pieces as large as the memory of its device allows.
+
+    Args:
+        model_name: For errors.
+    """
+
+    def __init__(self, model_name: str) -> None:
+        self._model_name = model_name
+        self._oom_batch_caps: dict[str, int] = {}  # largest batch of a stage after a failure for want of memory
+
+    def run(self, stage: str, call: Callable[..., Output], *batch: Sequence | np.ndarray) -> list[Output]:
+        """The outputs of the pieces, in order.
+
+        Args:
+            stage: "texts", "images", "pictures" or "pairs": what runs out of memory at one size.
+            call: Called with slices of each of `batch`.
+            batch: Sequences of equal length.
+
+        Raises:
+            InvalidInput: not even a single row fits.
+        """
+        outputs: list[Output] = []
+        start, n_rows = 0, len(batch[0])
+        while start < n_rows:
+            cap = self._oom_batch_caps.get(stage, n_rows)
+            output = _call_or_none(call, *(column[start : start + cap] for column in batch))
+            if output is not None:
+                outputs.append(output)
+                start += cap
+                continue
+            size = min(cap, n_rows - start)
+            if size == 1:
+                raise InvalidInput(
+                    f"Model '{self._model_name}' finds no memory on its device for {stage}, not even one at a time. "
+                    "Close what else uses it, or choose --device cpu or --precision fp16."
+                )
+            self._oom_batch_caps[stage] = size // 2
+            _log.warning("Out of memory with %d %s at once: %d at once from here on.", size, stage, size // 2)
+        return outputs
+
+    def run_checked(
+        self, stage: str, call: Callable[..., np.ndarray], shape: tuple[int, ...], *batch: Sequence | np.ndarray
+    ) -> np.ndarray:
+        """The outputs as one array. Raises InvalidInput where it is not finite float32 of this shape."""
+        output = np.concatenate(self.run(stage, call, *batch))
+        noun = "scores" if stage == "pairs" else stage
+        if output.shape != shape or output.dtype != np.float32:
+            raise InvalidInput(
+                f"Model '{self._model_name}' returned {output.dtype} {noun} of shape {output.shape}; "
+                f"expected float32 of shape {shape}. Its adapter is at fault."
+            )
+        if not np.isfinite(output).all():
+            n_bad = int((~np.isfinite(output.reshape(len(output), -1)).all(axis=1)).sum())
+            raise InvalidInput(
+                f"Model '{self._model_name}' returned {n_bad} of {len(output)} {noun} that are not finite numbers. "
+                "Try --precision fp32, or another checkpoint."
+            )
+        return output
+
+
+def _call_or_none(call: Callable[..., Output], *batch: Sequence | np.ndarray) -> Output | None:
+    """The model's output, or None where its device is out of memory."""
+    try:
+        return call(*batch)
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not any(words in str(error) for words in OUT_OF_MEMORY):
+            raise
+    if "torch" in sys.modules:  # releases what the failed call held before the next try
+        sys.modules["torch"].cuda.empty_cache()
+    return None
