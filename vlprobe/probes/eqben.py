@@ -64,7 +64,7 @@ class EqBen(Probe):
             return [], {"no foil" if item.image else "no picture": 1}
         subset = item.tags.get("subset", "")
         if item.foil_image is None:
-            made = [
+            cases = [
                 Case(
                     f"{item.id}/{number}",
                     item.id,
@@ -76,7 +76,7 @@ class EqBen(Probe):
                 )
                 for number, foil in enumerate(item.foils)
             ]
-            return made, {}
+            return cases, {}
         texts = (item.captions[0], item.foils[0])
         edit = Edit("pair", subset, "pair")
         images = (item.image, item.foil_image)
@@ -84,42 +84,55 @@ class EqBen(Probe):
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
-    ) -> scoring_cases.Scorer:
+    ) -> "MinimalPairScorer":
         """The smallest of the differences that should be positive; what a generative model says of both orders."""
         check_fit(encoder.model, self)
-        score = scoring_cases.case_scorer(encoder, _margins)
-        probability = score_type(encoder.model, self) == "probability"
-
-        def scored(cases: pa.Table) -> pa.Table:
-            table = score(cases).append_column("probability", pa.array(np.full(len(cases), probability)))
-            for name, values in zip(("order_12", "order_21"), _orders(encoder, cases), strict=True):
-                table = table.append_column(name, pa.array(values))
-            return table
-
-        return scored
+        return MinimalPairScorer(encoder, score_type(encoder.model, self) == "probability")
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """How large each subset is, and which side of a pair of caption and foil is the weaker one."""
         return pairs.survey(blocks)
 
-    def prepare(self, rows: pd.DataFrame, known: Mapping[str, object]) -> pd.DataFrame:
+    def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
         """Adds both."""
-        return pairs.prepare(rows, known)
+        return pairs.prepare(rows, survey_facts)
+
+
+class MinimalPairScorer:
+    """Scores slices of the run's cases, and asks a generative model in both orders of the captions.
+
+    Args:
+        encoder: The model.
+        gives_probabilities: Whether its scores are probabilities.
+    """
+
+    def __init__(self, encoder: Encoder, gives_probabilities: bool) -> None:
+        self.encoder, self.gives_probabilities = encoder, gives_probabilities
+        self._score = scoring_cases.case_scorer(encoder, _margins)
+
+    def __call__(self, cases: pa.Table) -> pa.Table:
+        """The table of scores, with `probability`, `order_12` and `order_21`."""
+        table = self._score(cases)
+        table = table.append_column("probability", pa.array(np.full(len(cases), self.gives_probabilities)))
+        for name, probabilities in zip(("order_12", "order_21"), _orders(self.encoder, cases), strict=True):
+            table = table.append_column(name, pa.array(probabilities))
+        return table
 
 
 def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:
     """Probability that the captions are matched rightly when the first is named first, and second: shape (2, n)."""
-    found = np.full((2, len(cases)), np.nan, dtype=np.float32)
-    if not matches_side_by_side(encoder.model):
-        return found
+    model = encoder.model
+    probabilities = np.full((2, len(cases)), np.nan, dtype=np.float32)
+    if not matches_side_by_side(model):
+        return probabilities
     for row, case in enumerate(cases.select(["kind", "images", "texts"]).to_pylist()):
         if case["kind"] == "pair":
             left, right = (pictures.open_picture(Picture.from_name(name)) for name in case["images"])
-            one, two = case["texts"]
-            found[0, row] = encoder.model.first_is_left(left, right, one, two)
-            found[1, row] = 1 - encoder.model.first_is_left(left, right, two, one)
+            left_caption, right_caption = case["texts"]
+            probabilities[0, row] = model.first_is_left(left, right, left_caption, right_caption)
+            probabilities[1, row] = 1 - model.first_is_left(left, right, right_caption, left_caption)
             encoder.progress("questions", row + 1, len(cases))
-    return found
+    return probabilities
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:

@@ -8,6 +8,7 @@ import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
-from vlprobe.types import Case, Encoder, Item, Probe, Reader, Run
+from vlprobe.types import Case, Encoder, Item, Picture, Probe, Reader, Role, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation, TradeOff
 
@@ -67,6 +68,18 @@ PRESENTATION = Presentation(
         ),
     },
 )
+
+
+class LgipOptions(TypedDict):
+    """The options as a run has them."""
+
+    rules: str
+    kinds: list[str]
+    k_same: int
+    k_diff: int
+    tag: str
+    edits: str
+    edits_digest: NotRequired[str]
 
 
 class Lgip(Probe):
@@ -138,17 +151,22 @@ class Lgip(Probe):
         """One case for every edit of every caption of the item, and what was dropped."""
         if item.image is None:
             return [], {"no picture": 1}
-        made = _given(item, options) if options["edits"] else _made(item, options, seed)
-        found = []
-        for number, (caption, edits) in enumerate(zip(item.captions, made.edits, strict=True)):
+        settings = cast(LgipOptions, options)
+        if settings["edits"]:
+            caption_edits = _edits_from_file(item, item.image, settings)
+        else:
+            caption_edits = _new_edits(item, settings, seed)
+        cases = []
+        for number, (caption, edits) in enumerate(zip(item.captions, caption_edits.edits, strict=True)):
             group = f"{item.id}/{number}"
             for position, (text, edit) in enumerate(edits):
-                role = "same" if edit.kind == "paraphrase" else "different"
-                texts, roles = (caption, text), ("original", role)
+                role: Role = "same" if edit.kind == "paraphrase" else "different"
+                texts: tuple[str, ...] = (caption, text)
+                roles: tuple[Role, ...] = ("original", role)
                 if edit.via:
                     texts, roles = (*texts, edit.via), (*roles, "same")
-                found.append(Case(f"{group}/{position}", item.id, group, (item.image,), texts, roles, edit))
-        return found, made.dropped
+                cases.append(Case(f"{group}/{position}", item.id, group, (item.image,), texts, roles, edit))
+        return cases, caption_edits.dropped
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
@@ -159,52 +177,68 @@ class Lgip(Probe):
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """The quartiles of the strengths of all flips, as this model sees them."""
-        strengths = [_strengths(rows[rows["kind"] == "flip"]) for rows in blocks]
-        return {"quartiles": pairwise.quartiles(np.concatenate(strengths))}
+        return {"quartiles": pairwise.quartiles(np.concatenate([_strengths(rows) for rows in blocks]))}
 
-    def prepare(self, rows: pd.DataFrame, known: Mapping[str, object]) -> pd.DataFrame:
+    def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
         """Adds the strength of each flip and its bin among all flips of this model."""
-        flips = (rows["kind"] == "flip").to_numpy()
-        strength = np.full(len(rows), np.nan)
-        strength[flips] = _strengths(rows[flips])
-        return rows.assign(strength=strength, strength_bin=pairwise.strength_bins(strength, *known["quartiles"]))
+        low, high = cast(tuple[float, float], survey_facts["quartiles"])
+        strengths = _strengths(rows)
+        return rows.assign(strength=strengths, strength_bin=pairwise.strength_bins(strengths, low, high))
 
 
-def _made(item: Item, options: Mapping[str, object], seed: int) -> lgip.CaptionEdits:
-    names = ("rules", "kinds", "k_same", "k_diff", "tag")
-    return lgip.edits(item.captions, item.id, seed=seed, **{name: options[name] for name in names})
+def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits:
+    """The edits that the rules make of the item's captions."""
+    return lgip.edits(
+        item.captions,
+        item.id,
+        seed=seed,
+        rules=options["rules"],
+        kinds=options["kinds"],
+        k_same=options["k_same"],
+        k_diff=options["k_diff"],
+        tag=options["tag"],
+    )
 
 
-def _given(item: Item, options: Mapping[str, object]) -> lgip.CaptionEdits:
-    lines = _file(str(options["edits"]), str(options.get("edits_digest", "")))
-    image = Path(item.image.name)
-    fitting = [line for line in lines.get(image.name, ()) if line.captions == item.captions]
+def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip.CaptionEdits:
+    """The edits that the file has for the item's picture and captions, of the chosen kinds.
+
+    Raises:
+        InvalidInput: The file has no line for them, or several that differ and share as many folders with the picture.
+    """
+    image_path = Path(picture.name)
+    lines = _lines_by_file_name(options["edits"], options.get("edits_digest", ""))
+    fitting = [line for line in lines.get(image_path.name, ()) if line.captions == item.captions]
     if not fitting:
         raise InvalidInput(
             f"Edits '{options['edits']}' have no line with the picture and the captions of item '{item.id}'. "
             "Expected a line for each, as `vlprobe perturb` writes them."
         )
-    shared = [_shared_folders(Path(line.image_path), image) for line in fitting]
-    nearest = [line for line, count in zip(fitting, shared, strict=True) if count == max(shared)]
+    n_shared = [_shared_folders(Path(line.image_path), image_path) for line in fitting]
+    nearest = [line for line, count in zip(fitting, n_shared, strict=True) if count == max(n_shared)]
     if any(line.edits != nearest[0].edits for line in nearest):
         raise InvalidInput(
             f"Edits '{options['edits']}' have {len(nearest)} lines for item '{item.id}' that differ: same file name, "
             "same captions. Write each image_path with the folders that tell them apart."
         )
-    kinds = set(options["kinds"])
-    kept = [tuple((text, edit) for text, edit in edits if edit.kind in kinds) for edits in nearest[0].edits]
-    return lgip.CaptionEdits(tuple(kept), {})
+    of_chosen_kinds = [
+        tuple((text, edit) for text, edit in edits if edit.kind in options["kinds"]) for edits in nearest[0].edits
+    ]
+    return lgip.CaptionEdits(tuple(of_chosen_kinds), {})
 
 
-def _shared_folders(path: Path, image: Path) -> int:
+def _shared_folders(path: Path, image_path: Path) -> int:
     """How many folders above the file, counted from it, have the same names in both paths."""
-    pairs = zip(reversed(path.parent.parts), reversed(image.parent.parts), strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    folders = zip(reversed(path.parent.parts), reversed(image_path.parent.parts), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], folders))
 
 
 @functools.lru_cache(maxsize=2)
-def _file(path: str, digest: str) -> dict[str, list[lgip_format.ImageEdits]]:
-    """The lines of a file of edits, by the name of the picture's file without its folders."""
+def _lines_by_file_name(path: str, digest: str) -> dict[str, list[lgip_format.ImageEdits]]:
+    """The lines of a file of edits, by the name of the picture's file without its folders.
+
+    `digest` is that of the file: one that changed is read again.
+    """
     lines: dict[str, list[lgip_format.ImageEdits]] = {}
     try:
         with open(path, encoding="utf-8") as handle:
@@ -215,8 +249,10 @@ def _file(path: str, digest: str) -> dict[str, list[lgip_format.ImageEdits]]:
     return lines
 
 
-def _strengths(flips: pd.DataFrame) -> np.ndarray:
-    return pairwise.strength(flips["subtype"].to_numpy(), flips["text_01"].to_numpy())
+def _strengths(rows: pd.DataFrame) -> np.ndarray:
+    """How strong each flip is, float64 of shape (n,); NaN in rows of another kind."""
+    strengths = pairwise.strength(rows["subtype"].to_numpy(), rows["text_01"].to_numpy())
+    return np.where(rows["kind"] == "flip", strengths, np.nan)
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:

@@ -9,35 +9,38 @@ used as it is.
 
 import copy
 import functools
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import retrieval
 from vlprobe.perturb import influence, mix, substitution
 from vlprobe.probes.fit import check_fit
+from vlprobe.probes.recall import RecallSampling
 from vlprobe.probes.rococo_galleries import (
     RELEASED,
     PictureGalleries,
+    RetrievalScorer,
     TextGalleries,
     changed_items,
+    item_numbers,
     mixed_pictures,
     normalised,
 )
-from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest, pictures
-from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run, TextEncoder, embeds_texts
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run, TextEncoder, embeds_texts
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
 
-VOTED = ("delete:low-ei", "delete:high-ei")  # policies that make nothing without the encoders' vote
+VOTED_POLICIES = ("delete:low-ei", "delete:high-ei")  # policies that make nothing without the encoders' vote
 
 
 PRESENTATION = Presentation(
@@ -72,6 +75,17 @@ PRESENTATION = Presentation(
         ),
     },
 )
+
+
+class RococoOptions(TypedDict):
+    """The options as a run has them."""
+
+    policies: list[str]
+    pictures: list[str]
+    picture_seeds: list[int]
+    influence: list[str]
+    normalise: bool
+    approximate: NotRequired[int]
 
 
 class Rococo(Probe):
@@ -137,17 +151,18 @@ class Rococo(Probe):
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """A vote takes voters, an altered picture a seed, an approximate search faiss; no edit has two names."""
-        voted = [policy for policy in options["policies"] if policy in VOTED]
-        if voted and not options["influence"]:
+        settings = cast(RococoOptions, options)
+        needing_votes = [policy for policy in settings["policies"] if policy in VOTED_POLICIES]
+        if needing_votes and not settings["influence"]:
             raise InvalidInput(
-                f"Policy '{voted[0]}' needs EI scores: name encoders that vote on the word as the option 'influence'."
+                f"Policy '{needing_votes[0]}' needs EI scores: name encoders that vote on the word as the option "
+                "'influence'."
             )
-        if options["pictures"] and not options["picture_seeds"]:
+        if settings["pictures"] and not settings["picture_seeds"]:
             raise InvalidInput("Altered pictures take a seed. Name one or more as the option 'picture_seeds'.")
-        strengths = [(strength, *str(strength).split(":")) for strength in options["pictures"]]
-        _refuse_synonyms("pictures", {strength: (kind, float(lam)) for strength, kind, lam in strengths})
+        _refuse_synonyms("pictures", {strength: _strength(strength) for strength in settings["pictures"]})
         # Where policies name the number of words, 1 is what a policy without a number means.
-        _refuse_synonyms("policies", {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in options["policies"]})
+        _refuse_synonyms("policies", {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in settings["policies"]})
         nearest.pin_options(options)
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
@@ -156,9 +171,9 @@ class Rococo(Probe):
         Raises:
             InvalidInput: Too few candidates are to be looked up.
         """
-        options = nearest.pin_options(options)
-        names = options["influence"]
-        return {**options, "influence_digest": [_voter(name).digest for name in names]} if names else options
+        pinned = nearest.pin_options(options)
+        names = cast(RococoOptions, options)["influence"]
+        return {**pinned, "influence_digest": [_voter(name).digest for name in names]} if names else pinned
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
         """Encoders vote which words are replaced."""
@@ -166,13 +181,14 @@ class Rococo(Probe):
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Rococo":
         """The probe with the partners that these items' pictures are mixed with."""
+        settings = cast(RococoOptions, options)
         paths = {item.id: item.image.path for item in items if item.image}
-        if not paths or not options["pictures"]:
+        if not paths or not settings["pictures"]:
             return self
         bound = copy.copy(self)
         bound.partners = {
-            number: {one: paths[other] for one, other in mix.partners(list(paths), number).items()}
-            for number in options["picture_seeds"]
+            seed: {item_id: paths[partner_id] for item_id, partner_id in mix.partners(list(paths), seed).items()}
+            for seed in settings["picture_seeds"]
         }
         return bound
 
@@ -180,98 +196,69 @@ class Rococo(Probe):
         """The queries of an item in every altered gallery; without partners, all edits of its picture are asked."""
         if item.image is None:
             return [], {"no picture": 1}
-        made, dropped = [], Counter()
-        for policy in [RELEASED] if item.foils else options["policies"]:
-            foils, lost = _altered(item, policy, options, seed)
-            dropped.update(lost)
+        settings = cast(RococoOptions, options)
+        cases, dropped = [], Counter()
+        for policy in [RELEASED] if item.foils else settings["policies"]:
+            foils, dropped_by_policy = _altered_captions(item, policy, settings["influence"], seed)
+            dropped.update(dropped_by_policy)
+            same: list[Role] = ["same"] * (len(item.captions) - 1)
+            different: list[Role] = ["different"] * len(foils)
             texts = (*item.captions, *foils)
-            roles = ("original", *["same"] * (len(item.captions) - 1), *["different"] * len(foils))
+            roles: tuple[Role, ...] = ("original", *same, *different)
             edit = Edit("i2t", policy, policy)
-            made.append(Case(f"{item.id}/i2t/{policy}", item.id, item.id, (item.image,), texts, roles, edit))
-        unchanged = self._unchanged(item, options)
-        for strength in options["pictures"]:
-            for number in options["picture_seeds"]:
-                if (strength, number) in unchanged:
-                    dropped[f"{strength}: changes no pixel"] += 1
-                    continue
-                for index, caption in enumerate(item.captions):
-                    group, rule = f"{item.id}/{index}", f"{strength}:seed{number}"
-                    edit = Edit("t2i", strength, rule)
-                    made.append(Case(f"{group}/{rule}", item.id, group, (item.image,), (caption,), ("original",), edit))
-        return made, dropped
+            cases.append(Case(f"{item.id}/i2t/{policy}", item.id, item.id, (item.image,), texts, roles, edit))
+        unchanged = self._unchanged(item, item.image, settings["pictures"])
+        for strength, picture_seed in itertools.product(settings["pictures"], settings["picture_seeds"]):
+            if (strength, picture_seed) in unchanged:
+                dropped[f"{strength}: changes no pixel"] += 1
+                continue
+            rule = f"{strength}:seed{picture_seed}"
+            edit = Edit("t2i", strength, rule)
+            for index, caption in enumerate(item.captions):
+                group = f"{item.id}/{index}"
+                cases.append(Case(f"{group}/{rule}", item.id, group, (item.image,), (caption,), ("original",), edit))
+        return cases, dropped
 
-    def _unchanged(self, item: Item, options: Mapping[str, object]) -> set[tuple[str, int]]:
+    def _unchanged(self, item: Item, picture: Picture, strengths: Sequence[str]) -> set[tuple[str, int]]:
         """The strengths and seeds whose mixture has the pixels of the item's own picture."""
-        found = set()
-        image = pictures.open_picture(Picture(item.image.path)) if self.partners else None
-        for number, partner_of in self.partners.items():
+        if not self.partners:
+            return set()
+        unchanged = set()
+        image = pictures.open_picture(Picture(picture.path))
+        for seed, partner_of in self.partners.items():
             partner = partner_of[item.id]
             partner_image = mix.fitted(pictures.open_picture(Picture(partner)), image.size)
-            for strength in options["pictures"]:
-                kind, lam = strength.split(":")
-                if not mix.changes(image, partner_image, mix.picture_edit(item.id, partner, kind, float(lam), number)):
-                    found.add((strength, number))
-        return found
+            for strength in strengths:
+                kind, lam = _strength(strength)
+                if not mix.changes(image, partner_image, mix.picture_edit(item.id, partner, kind, lam, seed)):
+                    unchanged.add((strength, seed))
+        return unchanged
 
-    def scorer(
-        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
-    ) -> scoring_cases.Scorer:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> RetrievalScorer:
         """Ranks in both galleries; the margin is the right candidate's similarity minus the best altered one's."""
         check_fit(encoder.model, self)
-        shown = [item for item in items if item.image]
-        code = {item.id: number for number, item in enumerate(shown)}
-        k = int(run.options.get("approximate", 0))
-        texts = TextGalleries(encoder, cases, code, run.options["normalise"], k)
-        images = PictureGalleries(encoder, shown, changed_items(cases, shown), k)
-        n_cases = sum(len(block) for block in cases(["case"])) if k else 0
-
-        def score(part: pa.Table) -> pa.Table:
-            rows = part.select(["id", "kind", "subtype", "rule", "item"]).to_pandas()
-            found = pd.DataFrame(index=rows.index, columns=list(_COLUMNS))
-            names = nearest.recall_columns(k, apart=True) if k else ()
-            told = pd.DataFrame(index=rows.index, columns=names, dtype=np.float64)
-            for (kind, subtype, rule), own in rows.groupby(["kind", "subtype", "rule"], sort=False):
-                query_item = own["item"].map(code).to_numpy()
-                if kind == "i2t":
-                    ranked = texts.search([shown[number].image for number in query_item], query_item, subtype)
-                else:
-                    asked = [part["texts"][number][0].as_py() for number in own.index]
-                    ranked = images.search(asked, query_item, rule)
-                for column in _COLUMNS[:-1]:
-                    found.loc[own.index, column] = getattr(ranked.found, column)
-                found.loc[own.index, "top"] = [ranked.name_of(number) for number in ranked.found.which_altered]
-                if k:
-                    measured = nearest.measures_recall(own["id"], run.seed, n_cases)
-                    asked = ranked.queries[measured]
-                    own_told = nearest.recall_table(ranked.gallery, asked, measured, names, ranked.altered)
-                    for name, column in own_told.items():
-                        told.loc[own.index, name] = column
-            pairs = np.stack([found["best_own"].astype(np.float32), found["best_altered"].astype(np.float32)], axis=1)
-            return pa.table(
-                {
-                    "scores": pa.array(list(pairs), pa.list_(pa.float32())),
-                    "text_scores": pa.array([[]] * len(rows), pa.list_(pa.float32())),
-                    "margin": pa.array(pairs[:, 0] - pairs[:, 1]),
-                    **{
-                        name: pa.array(found[name].astype(np.float64), pa.int32(), from_pandas=True)
-                        for name in _COUNTED
-                    },
-                    "top": pa.array(found["top"].tolist(), pa.string()),
-                    **{name: pa.array(told[name]) for name in told},
-                }
-            )
-
-        return score
+        options = cast(RococoOptions, run.options)
+        pictures_by_id = _pictures(items)
+        item_number = item_numbers(pictures_by_id)
+        n_looked_up = options.get("approximate", 0)
+        texts = TextGalleries(encoder, cases, item_number, normalise=options["normalise"], n_looked_up=n_looked_up)
+        changed = changed_items(cases, item_number)
+        images = PictureGalleries(encoder, pictures_by_id, changed, n_looked_up=n_looked_up)
+        sampling = None
+        if n_looked_up:
+            sampling = RecallSampling.of_run(run, cases, nearest.recall_columns(n_looked_up, apart=True))
+        return RetrievalScorer(pictures_by_id, texts, images, sampling)
 
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
         """The mixed pictures, and released captions as they are compared."""
-        shown = [item for item in items if item.image]
+        pictures_by_id = _pictures(items)
+        changed = changed_items(cases, item_numbers(pictures_by_id))
         mixed = [
-            one for rule, changed in changed_items(cases, shown).items() for one in mixed_pictures(shown, rule, changed)
+            picture for rule, numbers in changed.items() for picture in mixed_pictures(pictures_by_id, rule, numbers)
         ]
-        released = [item for item in shown if item.foils and run.options["normalise"]]
+        released = [item for item in items if item.image and item.foils and run.options["normalise"]]
         return mixed, [normalised(text) for item in released for text in (*item.captions, *item.foils)]
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
@@ -279,8 +266,15 @@ class Rococo(Probe):
         return nearest.survey(blocks)
 
 
-_COUNTED = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_rank", "top_tied")
-_COLUMNS = ("best_own", "best_altered", *_COUNTED, "top")
+def _pictures(items: Sequence[Item]) -> dict[str, Picture]:
+    """The pictures by item id, in the order of the items."""
+    return {item.id: item.image for item in items if item.image}
+
+
+def _strength(name: str) -> tuple[Literal["mix", "patch"], float]:
+    """Kind and share that stays, of a strength as KIND:LAM; the option's pattern allows no other."""
+    kind, lam = name.split(":")
+    return cast(Literal["mix", "patch"], kind), float(lam)
 
 
 def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
@@ -291,23 +285,26 @@ def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
             raise InvalidInput(f"Option '{option}' names one edit as '{synonym}' and as '{value}'. Name it once.")
 
 
-def _altered(item: Item, policy: str, options: Mapping[str, object], seed: int) -> tuple[list[str], Mapping[str, int]]:
+def _altered_captions(item: Item, policy: str, voters: Sequence[str], seed: int) -> tuple[list[str], Mapping[str, int]]:
+    """The item's captions as a policy alters them, and how many could not be altered for each reason."""
     if policy == RELEASED:
         return list(item.foils), {}
     name, _, detail = policy.partition(":")
-    voters = options["influence"]
-    scores = None
+    votes = None
     if voters:
         spans = [[(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in item.captions]
-        scores = influence.influence(item.captions, spans, [_encode(_voter(voter)) for voter in voters])
+        votes = influence.influence(item.captions, spans, [_text_encoder(_voter(voter)) for voter in voters])
     if name == "delete":
-        made, dropped = substitution.delete(item.captions, item.id, detail, seed=seed, influence=scores)
+        which = cast(substitution.Deletion, detail)
+        altered, dropped = substitution.delete(item.captions, item.id, which, seed=seed, influence=votes)
+    elif detail and not detail.isdigit():
+        raise InvalidInput(f"Policy '{policy}' is not known. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH.")
     else:
-        if detail and not detail.isdigit():
-            raise InvalidInput(f"Policy '{policy}' is not known. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH.")
-        k = int(detail or 1)
-        made, dropped = substitution.alter(item.captions, item.id, name, k=k, seed=seed, influence=scores)
-    return [one.text for one in made if one], {f"{policy}: {reason}": count for reason, count in dropped.items()}
+        altered, dropped = substitution.alter(
+            item.captions, item.id, name, k=int(detail or 1), seed=seed, influence=votes
+        )
+    foils = [caption.text for caption in altered if caption]
+    return foils, {f"{policy}: {reason}": count for reason, count in dropped.items()}
 
 
 @functools.cache
@@ -318,7 +315,7 @@ def _voter(name: str) -> TextEncoder:
     return model
 
 
-def _encode(model: TextEncoder) -> Callable[[Sequence[str]], np.ndarray]:
+def _text_encoder(model: TextEncoder) -> Callable[[Sequence[str]], np.ndarray]:
     return lambda texts: model.encode_texts(model.tokenize(texts))
 
 

@@ -2,129 +2,231 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from vlprobe.perturb import mix
+from vlprobe.probes.recall import RecallSampling
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
 from vlprobe.scoring.gallery import Gallery, Match, RetrievalRanks, retrieve
 from vlprobe.scoring.nearest import ApproximateGallery
-from vlprobe.types import Encoder, Item, Picture, Reader
+from vlprobe.types import Encoder, Picture, Reader
 
 RELEASED = "released"  # the policy of captions that were altered by the dataset's authors
+# Columns of the table of scores that are whole numbers; null where an approximate search leaves a rank unknown.
+RANK_COLUMNS = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_rank", "top_tied")
 
 
-@dataclass(frozen=True)
-class Searched:
-    """What queries, as embeddings, found in a gallery, and what its candidates are called."""
+class GallerySearch(NamedTuple):
+    """What a gallery gave for some queries."""
 
-    found: RetrievalRanks
-    name_of: Callable[[int], str]
+    ranks: RetrievalRanks
+    candidate_name: Callable[[int], str]  # by the candidate's number: its text, or its picture's name
     gallery: Gallery | ApproximateGallery
-    queries: np.ndarray
-    altered: np.ndarray
+    query_vectors: np.ndarray  # float32 of shape (n_queries, width)
+    is_altered: np.ndarray  # bool of shape (n_candidates,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """The captions of one policy's gallery; three lists of one length."""
+
+    texts: list[str] = field(default_factory=list)
+    item_numbers: list[int] = field(default_factory=list)
+    is_altered: list[bool] = field(default_factory=list)
 
 
 class TextGalleries:
-    """All captions once, and for each policy the altered ones."""
+    """For each policy a gallery of all captions and of those that it altered.
 
-    def __init__(self, encoder: Encoder, cases: Reader, code: Mapping[str, int], normalise: bool, k: int) -> None:
-        self.encoder, self.normalise, self.k = encoder, normalise, k
-        self.rows: dict[str, dict[str, list]] = {}
+    Args:
+        encoder: Embeds pictures and texts.
+        cases: Reads all cases of the run.
+        item_number: By item id, the number of the item.
+        normalise: Whether released captions are compared without case and marks.
+        n_looked_up: Candidates that an approximate search looks up for a query; 0: all, exactly.
+    """
+
+    def __init__(
+        self, encoder: Encoder, cases: Reader, item_number: Mapping[str, int], *, normalise: bool, n_looked_up: int
+    ) -> None:
+        self.encoder, self.normalise, self.n_looked_up = encoder, normalise, n_looked_up
+        self._candidates: dict[str, _Candidates] = {}
         for block in cases(["kind", "subtype", "item", "texts", "roles"]):
-            for row in block.filter(pa.compute.equal(block["kind"], "i2t")).to_pylist():
-                own = self.rows.setdefault(row["subtype"], {"text": [], "owner": [], "altered": []})
-                own["text"] += row["texts"]
-                own["owner"] += [code[row["item"]]] * len(row["texts"])
-                own["altered"] += [role == "different" for role in row["roles"]]
-        self.built: dict[str, tuple[Gallery | ApproximateGallery, np.ndarray, np.ndarray, list[str]]] = {}
+            for case in block.filter(pc.field("kind") == "i2t").to_pylist():
+                candidates = self._candidates.setdefault(case["subtype"], _Candidates())
+                candidates.texts.extend(case["texts"])
+                candidates.item_numbers.extend([item_number[case["item"]]] * len(case["texts"]))
+                candidates.is_altered.extend(role == "different" for role in case["roles"])
+        self._galleries: dict[str, tuple[Gallery | ApproximateGallery, list[str]]] = {}
 
-    def search(self, queries: Sequence[Picture], query_item: np.ndarray, policy: str) -> Searched:
-        """Ranks all captions, and those altered by a policy, for each picture."""
-        rows = self.rows[policy]
-        if policy not in self.built:
-            texts = rows["text"]
+    def search(self, queries: Sequence[Picture], query_items: np.ndarray, policy: str) -> GallerySearch:
+        """Ranks all captions and those altered by a policy for each picture; `query_items` are their items' numbers."""
+        candidates = self._candidates[policy]
+        is_altered = np.array(candidates.is_altered)
+        if policy not in self._galleries:
+            texts = candidates.texts
             if policy == RELEASED and self.normalise:
                 texts = [normalised(text) for text in texts]
-            altered = np.array(rows["altered"])
-            self.encoder.texts([text for text, own in zip(texts, ~altered, strict=True) if own], keep=True)
-            whole = slice(0, len(texts))
-            gallery = Gallery.encode(
-                # In parts, all are kept: one text is then the same vector in each of them.
-                lambda part: self.encoder.texts(texts[part], keep=part != whole),
-                len(texts),
-                self.encoder.dim,
-                self.encoder.memory,
-            )
-            gallery = nearest.searchable(gallery, self.k, self.encoder)
-            self.built[policy] = gallery, np.array(rows["owner"]), altered, texts
-        gallery, owner, altered, texts = self.built[policy]
+            self._galleries[policy] = self._gallery(texts, is_altered), texts
+        gallery, texts = self._galleries[policy]
         match = scoring_cases.pair_matcher(self.encoder, queries, texts, asked="images")
         vectors = self.encoder.images(queries)
-        found = _retrieved(vectors, query_item, gallery, owner, altered, match)
-        return Searched(found, rows["text"].__getitem__, gallery, vectors, altered)
+        ranks = _retrieved(vectors, query_items, gallery, np.array(candidates.item_numbers), is_altered, match)
+        return GallerySearch(ranks, candidates.texts.__getitem__, gallery, vectors, is_altered)
+
+    def _gallery(self, texts: Sequence[str], is_altered: np.ndarray) -> Gallery | ApproximateGallery:
+        encoder, n_texts = self.encoder, len(texts)
+        encoder.texts([text for text, altered in zip(texts, is_altered, strict=True) if not altered], keep=True)
+
+        def encode(block: slice) -> np.ndarray:
+            # In several blocks, all are kept: one text is then the same vector in each of them.
+            return encoder.texts(texts[block], keep=block != slice(0, n_texts))
+
+        exact = Gallery.encode(encode, n_texts, encoder.dim, encoder.memory)
+        return nearest.searchable(exact, self.n_looked_up, encoder)
 
 
 class PictureGalleries:
-    """All pictures once, and for each strength and seed the mixed ones in which a pixel differs."""
+    """For each strength and seed a gallery of all pictures and of the mixed ones in which a pixel differs.
 
-    def __init__(self, encoder: Encoder, items: Sequence[Item], changed: Mapping[str, np.ndarray], k: int) -> None:
-        self.encoder, self.items, self.changed, self.k = encoder, items, changed, k
-        self.built: dict[str, tuple[Gallery | ApproximateGallery, list[Picture]]] = {}
+    Args:
+        encoder: Embeds pictures and texts.
+        pictures: By item id, in the order of the items.
+        changed: By rule, the numbers of the items whose mixed picture is in the gallery.
+        n_looked_up: Candidates that an approximate search looks up for a query; 0: all, exactly.
+    """
 
-    def search(self, queries: Sequence[str], query_item: np.ndarray, rule: str) -> Searched:
-        """Ranks all pictures, and those mixed by a rule, for each caption."""
-        if rule not in self.built:
-            everything = [item.image for item in self.items] + mixed_pictures(self.items, rule, self.changed[rule])
-            gallery = Gallery.encode(
-                lambda part: self.encoder.images(everything[part]),
-                len(everything),
-                self.encoder.image_dim,
-                self.encoder.memory,
+    def __init__(
+        self, encoder: Encoder, pictures: Mapping[str, Picture], changed: Mapping[str, np.ndarray], *, n_looked_up: int
+    ) -> None:
+        self.encoder, self.pictures, self.changed, self.n_looked_up = encoder, pictures, changed, n_looked_up
+        self._galleries: dict[str, tuple[Gallery | ApproximateGallery, list[Picture]]] = {}
+
+    def search(self, queries: Sequence[str], query_items: np.ndarray, rule: str) -> GallerySearch:
+        """Ranks all pictures and those mixed by a rule for each caption; `query_items` are their items' numbers."""
+        n_originals, encoder = len(self.pictures), self.encoder
+        if rule not in self._galleries:
+            candidates = [*self.pictures.values(), *mixed_pictures(self.pictures, rule, self.changed[rule])]
+            exact = Gallery.encode(
+                lambda block: encoder.images(candidates[block]), len(candidates), encoder.image_dim, encoder.memory
             )
-            self.built[rule] = nearest.searchable(gallery, self.k, self.encoder), everything
-        gallery, everything = self.built[rule]
-        owner = np.concatenate([np.arange(len(self.items)), self.changed[rule]])
-        altered = np.arange(len(owner)) >= len(self.items)
-        match = scoring_cases.pair_matcher(self.encoder, everything, queries, asked="texts")
-        vectors = self.encoder.texts(queries, keep=True)
-        found = _retrieved(vectors, query_item, gallery, owner, altered, match)
-        return Searched(found, lambda number: everything[number].name, gallery, vectors, altered)
+            self._galleries[rule] = nearest.searchable(exact, self.n_looked_up, encoder), candidates
+        gallery, candidates = self._galleries[rule]
+        candidate_items = np.concatenate([np.arange(n_originals), self.changed[rule]])
+        is_altered = np.arange(len(candidates)) >= n_originals
+        match = scoring_cases.pair_matcher(encoder, candidates, queries, asked="texts")
+        vectors = encoder.texts(queries, keep=True)
+        ranks = _retrieved(vectors, query_items, gallery, candidate_items, is_altered, match)
+        return GallerySearch(ranks, lambda number: candidates[number].name, gallery, vectors, is_altered)
+
+
+class RetrievalScorer:
+    """Scores slices of the run's cases: one case is a query in one altered gallery.
+
+    Args:
+        pictures: By item id, in the order of the items.
+        texts: The galleries of captions, searched by the cases of kind `i2t`.
+        images: The galleries of pictures, searched by those of kind `t2i`.
+        sampling: Of an approximate search; None of an exact one.
+    """
+
+    def __init__(
+        self,
+        pictures: Mapping[str, Picture],
+        texts: TextGalleries,
+        images: PictureGalleries,
+        sampling: RecallSampling | None,
+    ) -> None:
+        self.pictures, self.item_number = list(pictures.values()), item_numbers(pictures)
+        self.texts, self.images, self.sampling = texts, images, sampling
+
+    def __call__(self, cases: pa.Table) -> pa.Table:
+        """The table of scores: similarity of the best candidate that is right and of the best altered one."""
+        n_cases = len(cases)
+        similarities = np.full((n_cases, 2), np.nan, dtype=np.float32)
+        ranks = {name: np.full(n_cases, np.nan) for name in RANK_COLUMNS}
+        recalls = {name: np.full(n_cases, np.nan) for name in (self.sampling.columns if self.sampling else ())}
+        tops = np.empty(n_cases, dtype=object)
+        for gallery, rows in self._rows_by_gallery(cases).items():
+            search = self._search(gallery, cases.take(rows))
+            similarities[rows, 0], similarities[rows, 1] = search.ranks.best_own, search.ranks.best_altered
+            for name in RANK_COLUMNS:
+                ranks[name][rows] = getattr(search.ranks, name)
+            tops[rows] = [search.candidate_name(number) for number in search.ranks.which_altered]
+            if self.sampling:
+                is_sampled = self.sampling.is_sampled(cases["id"].take(rows).to_pylist())
+                sampled_queries = search.query_vectors[is_sampled]
+                columns = self.sampling.measure(search.gallery, sampled_queries, is_sampled, search.is_altered)
+                for name, column in columns.items():
+                    recalls[name][rows] = column
+        return pa.table(
+            {
+                "scores": pa.array(list(similarities), pa.list_(pa.float32())),
+                "text_scores": pa.array([[]] * n_cases, pa.list_(pa.float32())),
+                "margin": pa.array(similarities[:, 0] - similarities[:, 1]),
+                **{name: pa.array(column, pa.int32(), from_pandas=True) for name, column in ranks.items()},
+                "top": pa.array(tops.tolist(), pa.string()),
+                **{name: pa.array(column, from_pandas=True) for name, column in recalls.items()},
+            }
+        )
+
+    def _rows_by_gallery(self, cases: pa.Table) -> dict[tuple[str, str], list[int]]:
+        """The rows of the cases by kind and gallery: that of a policy for `i2t`, of a rule for `t2i`."""
+        rows: dict[tuple[str, str], list[int]] = {}
+        names = (cases[name].to_pylist() for name in ("kind", "subtype", "rule"))
+        for row, (kind, policy, rule) in enumerate(zip(*names, strict=True)):
+            rows.setdefault((kind, policy if kind == "i2t" else rule), []).append(row)
+        return rows
+
+    def _search(self, gallery: tuple[str, str], cases: pa.Table) -> GallerySearch:
+        kind, name = gallery
+        query_items = np.array([self.item_number[item_id] for item_id in cases["item"].to_pylist()])
+        if kind == "i2t":
+            return self.texts.search([self.pictures[number] for number in query_items], query_items, name)
+        return self.images.search([texts[0] for texts in cases["texts"].to_pylist()], query_items, name)
+
+
+def item_numbers(pictures: Mapping[str, Picture]) -> dict[str, int]:
+    """The number of each item by its id."""
+    return {item_id: number for number, item_id in enumerate(pictures)}
 
 
 def _retrieved(
-    queries: np.ndarray,
-    query_item: np.ndarray,
+    query_vectors: np.ndarray,
+    query_items: np.ndarray,
     gallery: Gallery | ApproximateGallery,
-    owner: np.ndarray,
-    altered: np.ndarray,
+    candidate_items: np.ndarray,
+    is_altered: np.ndarray,
     match: Match | None,
 ) -> RetrievalRanks:
     if isinstance(gallery, ApproximateGallery):
-        return nearest.retrieve(queries, query_item, gallery, owner, altered)
-    return retrieve(queries, query_item, gallery, owner, altered, match)
+        return nearest.retrieve(query_vectors, query_items, gallery, candidate_items, is_altered)
+    return retrieve(query_vectors, query_items, gallery, candidate_items, is_altered, match)
 
 
-def changed_items(cases: Reader, items: Sequence[Item]) -> dict[str, np.ndarray]:
-    """By rule, the places of the items whose mixed pictures are asked about: those in which a pixel differs."""
-    place = {item.id: number for number, item in enumerate(items)}
-    asked: dict[str, set[int]] = {}
+def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np.ndarray]:
+    """By rule, the numbers of the items with a query about their mixed picture: those in which a pixel differs."""
+    numbers: dict[str, set[int]] = {}
     for block in cases(["kind", "rule", "item"]):
-        queries = block.filter(pa.compute.equal(block["kind"], "t2i"))
-        for row in queries.group_by(["rule", "item"]).aggregate([]).to_pylist():
-            asked.setdefault(row["rule"], set()).add(place[row["item"]])
-    return {rule: np.array(sorted(places)) for rule, places in asked.items()}
+        queries = block.filter(pc.field("kind") == "t2i")
+        for query in queries.group_by(["rule", "item"]).aggregate([]).to_pylist():
+            numbers.setdefault(query["rule"], set()).add(item_number[query["item"]])
+    return {rule: np.array(sorted(of_rule)) for rule, of_rule in numbers.items()}
 
 
-def mixed_pictures(items: Sequence[Item], rule: str, changed: np.ndarray) -> list[Picture]:
-    """The pictures of these places, mixed with their partners among all items as the rule says: KIND:LAM:seedN."""
-    kind, lam, number = rule.split(":")
-    paths = {item.id: item.image.path for item in items}
-    edits = mix.picture_edits(paths, kind, float(lam), int(number.removeprefix("seed")))
-    return [Picture(items[place].image.path, edits[items[place].id]) for place in changed.tolist()]
+def mixed_pictures(pictures: Mapping[str, Picture], rule: str, changed: np.ndarray) -> list[Picture]:
+    """The pictures with these numbers, mixed with their partners among all, as the rule says: KIND:LAM:seedN."""
+    kind, lam, seed = rule.split(":")
+    paths = {item_id: picture.path for item_id, picture in pictures.items()}
+    edits = mix.picture_edits(paths, cast(Literal["mix", "patch"], kind), float(lam), int(seed.removeprefix("seed")))
+    item_ids = list(pictures)
+    return [Picture(paths[item_ids[number]], edits[item_ids[number]]) for number in changed.tolist()]
 
 
 def normalised(text: str) -> str:

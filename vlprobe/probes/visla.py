@@ -4,17 +4,19 @@ An item gives a case of kind `t2t` (the three texts) and, where it has a picture
 caption (SugarCrepe) there is a case of kind `i2t-pair` only.
 """
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from rapidfuzz.distance import Levenshtein
 
 from vlprobe.metrics import triplets
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.types import Case, Edit, Encoder, Item, Probe, Reader, Role, Run
+from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run
 from vlprobe.types.presentation import KindPresentation, Presentation
 
 WORD = re.compile(r"\w+")
@@ -68,45 +70,56 @@ class Visla(Probe):
                 return [], {"one true caption and no picture": 1}
             return [_case(item, "i2t-pair", subset, images, (*item.captions, negative), ("original", "different"))], {}
         near, far = sorted(item.captions[:2], key=lambda caption: Levenshtein.distance(caption, negative))
-        texts, roles = (near, far, negative), ("original", "same", "different")
-        made = [_case(item, "t2t", subset, (), texts, roles)]
+        texts: tuple[str, ...] = (near, far, negative)
+        roles: tuple[Role, ...] = ("original", "same", "different")
+        cases = [_case(item, "t2t", subset, (), texts, roles)]
         if images:
-            made.append(_case(item, "i2t", subset, images, texts, roles))
-        return made, {}
+            cases.append(_case(item, "i2t", subset, images, texts, roles))
+        return cases, {}
 
-    def scorer(
-        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
-    ) -> scoring_cases.Scorer:
+    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> "TripletScorer":
         """The smaller of the two differences that should be positive; also how many words the texts share."""
-        score = scoring_cases.case_scorer(encoder, _margins)
-
-        def scored(cases):
-            table = score(cases)
-            overlaps = np.full((len(cases), 3), np.nan, dtype=np.float32)
-            for row, (kind, texts) in enumerate(
-                zip(cases["kind"].to_pylist(), cases["texts"].to_pylist(), strict=True)
-            ):
-                if kind == "t2t":
-                    one, two, three = (frozenset(WORD.findall(text.lower())) for text in texts)
-                    overlaps[row] = [triplets.jaccard(*pair) for pair in ((one, two), (one, three), (two, three))]
-            for column, name in enumerate(("overlap_01", "overlap_02", "overlap_12")):
-                table = table.append_column(name, [overlaps[:, column]])
-            return table
-
-        return scored
+        return TripletScorer(encoder)
 
 
-def _case(item: Item, kind: str, subset: str, images: tuple, texts: tuple[str, ...], roles: tuple[Role, ...]) -> Case:
+class TripletScorer:
+    """Scores slices of the run's cases, and says how many words the texts of each triplet share."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._score = scoring_cases.case_scorer(encoder, _margins)
+
+    def __call__(self, cases: pa.Table) -> pa.Table:
+        """The table of scores, with the Jaccard index of each two texts' words; NaN where a picture is asked about."""
+        table = self._score(cases)
+        overlaps = np.full((len(cases), 3), np.nan, dtype=np.float32)
+        for row, (kind, texts) in enumerate(zip(cases["kind"].to_pylist(), cases["texts"].to_pylist(), strict=True)):
+            if kind == "t2t":
+                words = [frozenset(WORD.findall(text.lower())) for text in texts]
+                overlaps[row] = [triplets.jaccard(*pair) for pair in itertools.combinations(words, 2)]
+        for column, name in enumerate(("overlap_01", "overlap_02", "overlap_12")):
+            table = table.append_column(name, [overlaps[:, column]])
+        return table
+
+
+def _case(
+    item: Item,
+    kind: str,
+    subset: str,
+    images: tuple[Picture, ...],
+    texts: tuple[str, ...],
+    roles: tuple[Role, ...],
+) -> Case:
     return Case(f"{item.id}/{kind}", item.id, item.id, images, texts, roles, Edit(kind, subset, subset or kind))
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:
-    column = {name: rows[name].to_numpy() if name in rows else np.full(len(rows), np.nan) for name in _NEEDED}
-    texts = column["text_01"] - np.maximum(column["text_02"], column["text_12"])
-    pictures = np.minimum(column["score_0"], column["score_1"]) - column["score_2"]
-    pair = column["score_0"] - column["score_1"]
-    return np.select([rows["kind"] == "t2t", rows["kind"] == "i2t"], [texts, pictures], pair)
+    """The margin of each case, float of shape (n,), of columns as `scoring.cases.columns` names them."""
+    names = ("score_0", "score_1", "score_2", "text_01", "text_02", "text_12")
+    column = {name: rows[name].to_numpy() if name in rows else np.full(len(rows), np.nan) for name in names}
+    of_texts = column["text_01"] - np.maximum(column["text_02"], column["text_12"])
+    of_pictures = np.minimum(column["score_0"], column["score_1"]) - column["score_2"]
+    of_pairs = column["score_0"] - column["score_1"]
+    return np.select([rows["kind"] == "t2t", rows["kind"] == "i2t"], [of_texts, of_pictures], of_pairs)
 
 
-_NEEDED = ("score_0", "score_1", "score_2", "text_01", "text_02", "text_12")
 PROBE = Visla()

@@ -251,6 +251,6 @@ class Probe(ABC):
         """
         return {}
 
-    def prepare(self, rows: "pd.DataFrame", known: Mapping[str, object]) -> "pd.DataFrame":
+    def prepare(self, rows: "pd.DataFrame", survey_facts: Mapping[str, object]) -> "pd.DataFrame":
         """A block of scored cases with the columns added that need what the survey found."""
         return rows
