@@ -198,7 +198,7 @@ def film(folder: Path) -> str:
 
 
 def test_boundaries_are_where_the_column_says_and_are_sought_in_all_frames_of_their_video(tmp_path):
-    found = frames.boundaries(film(tmp_path))
+    found = frames.read_boundaries(film(tmp_path))
     assert [(one.video, one.seconds, one.before, one.after) for one in found] == [
         ("v", 1.2, "A", "B"),
         ("v", 4.0, "B", "C"),
@@ -209,7 +209,7 @@ def test_boundaries_are_where_the_column_says_and_are_sought_in_all_frames_of_th
 
 
 def test_a_predicted_time_is_halfway_between_the_two_frames_that_fit_best(tmp_path):
-    found = frames.boundaries(film(tmp_path))
+    found = frames.read_boundaries(film(tmp_path))
     rng = np.random.default_rng(0)
     before, after = ([rng.random(len(one.times)) for one in found] for _ in range(2))
     by_hand = []
@@ -231,4 +231,4 @@ def test_a_video_of_one_frame_has_no_prediction():
 
 def test_a_table_without_boundaries_says_so(tmp_path):
     with pytest.raises(InvalidInput, match="has no boundaries"):
-        frames.boundaries(write(tmp_path, [row(0, "A"), row(1, "B")]))
+        frames.read_boundaries(write(tmp_path, [row(0, "A"), row(1, "B")]))

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from vlprobe.datasets.validation import image_digests
 from vlprobe.perturb import language
-from vlprobe.scoring import pictures
 from vlprobe.types import Item
 
 EXAMPLES = 5
@@ -53,20 +53,15 @@ def check(items: Sequence[Item], cache: Path) -> list[Finding]:
     Raises:
         InvalidInput: an image file cannot be read.
     """
-    contents = _contents(items, cache)
-    findings = [*_captions(items, contents), _languages(items), *_pictures(items, contents)]
-    alterations = [row for item in items for row in _made(item)]
-    return findings + (_alterations(items, alterations) if alterations else [])
+    digests = image_digests(items, cache)
+    findings = [*_caption_findings(items, digests), _language_finding(items), *_picture_findings(items, digests)]
+    alterations = [row for item in items for row in _item_alterations(item)]
+    return findings + (_alteration_findings(items, alterations) if alterations else [])
 
 
-def _made(item: Item) -> list[Alteration]:
-    last = len(item.captions) - 1
-    return [Alteration(item.id, item.captions[min(j, last)], foil) for j, foil in enumerate(item.foils)]
-
-
-def _contents(items: Sequence[Item], cache: Path) -> dict[Path, str]:
-    files = list(dict.fromkeys(picture.path for item in items for picture in (item.image, item.foil_image) if picture))
-    return dict(zip(files, pictures.file_digests(files, cache), strict=True))
+def _item_alterations(item: Item) -> list[Alteration]:
+    final_index = len(item.captions) - 1
+    return [Alteration(item.id, item.captions[min(j, final_index)], foil) for j, foil in enumerate(item.foils)]
 
 
 class _Words(dict[str, tuple[str, ...]]):
@@ -88,11 +83,11 @@ def _finding(name: str, meaning: str, marked: Iterable[tuple[str, bool]]) -> Fin
     return Finding(name, meaning, len(having), len(marked), tuple(dict.fromkeys(having))[:EXAMPLES])
 
 
-def _captions(items: Sequence[Item], contents: Mapping[Path, str]) -> list[Finding]:
-    seen: dict[str, set[str]] = {}
+def _caption_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> list[Finding]:
+    images_by_caption: dict[str, set[str]] = {}
     for item in items:
         for caption in item.captions:
-            seen.setdefault(_plain(caption), set()).add(_shown(item, contents))
+            images_by_caption.setdefault(_plain(caption), set()).add(_image_identity(item, digests))
     return [
         _finding(
             "repeated_caption",
@@ -103,12 +98,12 @@ def _captions(items: Sequence[Item], contents: Mapping[Path, str]) -> list[Findi
             "shared_caption",
             "The same caption belongs to another image too (without images: to another item), so that a search for it "
             "has several right answers.",
-            ((item.id, len(seen[_plain(caption)]) > 1) for item in items for caption in item.captions),
+            ((item.id, len(images_by_caption[_plain(caption)]) > 1) for item in items for caption in item.captions),
         ),
     ]
 
 
-def _languages(items: Sequence[Item]) -> Finding:
+def _language_finding(items: Sequence[Item]) -> Finding:
     foreign = {caption: language.is_foreign(caption) for caption in {text for item in items for text in item.captions}}
     return _finding(
         NOT_ENGLISH,
@@ -118,38 +113,38 @@ def _languages(items: Sequence[Item]) -> Finding:
     )
 
 
-def _shown(item: Item, contents: Mapping[Path, str]) -> str:
+def _image_identity(item: Item, digests: Mapping[Path, str]) -> str:
     """What tells images apart: the bytes, or without a picture the name that the dataset gives it."""
-    return contents[item.image.path] if item.image else item.unit
+    return digests[item.image.path] if item.image else item.unit
 
 
-def _pictures(items: Sequence[Item], contents: Mapping[Path, str]) -> list[Finding]:
-    times = Counter(contents[item.image.path] for item in items if item.image)
-    found = []
-    if times:
-        found.append(
+def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> list[Finding]:
+    image_counts = Counter(digests[item.image.path] for item in items if item.image)
+    findings = []
+    if image_counts:
+        findings.append(
             _finding(
                 "shared_image",
                 "Another item has the same image, byte for byte: the items are not independent of each other.",
-                ((item.id, times[contents[item.image.path]] > 1) for item in items if item.image),
+                ((item.id, image_counts[digests[item.image.path]] > 1) for item in items if item.image),
             )
         )
     if any(item.foil_image for item in items):
-        found.append(
+        findings.append(
             _finding(
                 "same_image_twice",
                 "The two images of the pair are the same, byte for byte: nothing can tell them apart.",
                 (
-                    (item.id, contents[item.image.path] == contents[item.foil_image.path])
+                    (item.id, digests[item.image.path] == digests[item.foil_image.path])
                     for item in items
                     if item.image and item.foil_image
                 ),
             )
         )
-    return found
+    return findings
 
 
-def _alterations(items: Sequence[Item], alterations: Sequence[Alteration]) -> list[Finding]:
+def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration]) -> list[Finding]:
     words = _Words()
     return [
         _finding(
@@ -163,7 +158,7 @@ def _alterations(items: Sequence[Item], alterations: Sequence[Alteration]) -> li
             (
                 (item.id, words[row.foil] in {words[caption] for caption in item.captions} - {words[row.caption]})
                 for item in items
-                for row in _made(item)
+                for row in _item_alterations(item)
             ),
         ),
         _finding(
@@ -180,12 +175,12 @@ def _alterations(items: Sequence[Item], alterations: Sequence[Alteration]) -> li
             "without regard to where words end.",
             ((row.item, bool(glued)) for row, glued in zip(alterations, glued_words(alterations), strict=True)),
         ),
-        _style("upper_case", "capital letters", lambda text: text != text.lower(), alterations),
-        _style("full_stop", "a full stop at the end", lambda text: text.endswith("."), alterations),
+        _style_finding("upper_case", "capital letters", lambda text: text != text.lower(), alterations),
+        _style_finding("full_stop", "a full stop at the end", lambda text: text.endswith("."), alterations),
     ]
 
 
-def _style(name: str, feature: str, has: Callable[[str], bool], alterations: Sequence[Alteration]) -> Finding:
+def _style_finding(name: str, feature: str, has: Callable[[str], bool], alterations: Sequence[Alteration]) -> Finding:
     """Style leak: what tells a foil from its caption without reading a word."""
     captions = sum(has(row.caption) for row in alterations) / len(alterations)
     foils = sum(has(row.foil) for row in alterations) / len(alterations)
@@ -205,28 +200,33 @@ def glued_words(alterations: Sequence[Alteration]) -> list[list[str]]:
     plural is not one. Nobody has to name the inserted words; the price is a rare false alarm ("offstage", "onstage").
     """
     words = _Words()
-    known = {word for row in alterations for word in words[row.caption]}
+    caption_words = {word for row in alterations for word in words[row.caption]}
     changes = []
     for row in alterations:
         before, after = words[row.caption], words[row.foil]
-        gone = [word for word in before if word not in after]
-        changes.append((gone, [word for word in after if word not in before]))
+        removed = [word for word in before if word not in after]
+        changes.append((removed, [word for word in after if word not in before]))
     inserted = Counter(word for _, new in changes for word in new)
     return [
-        [word for word in new if word not in known and any(_is_glued(word, old, inserted, known) for old in gone)]
-        for gone, new in changes
+        [
+            word
+            for word in new
+            if word not in caption_words
+            and any(_is_glued(word, replaced, inserted, caption_words) for replaced in removed)
+        ]
+        for removed, new in changes
     ]
 
 
-def _is_glued(word: str, old: str, inserted: Mapping[str, int], known: set[str]) -> bool:
+def _is_glued(word: str, replaced: str, inserted: Mapping[str, int], caption_words: set[str]) -> bool:
     for start in range(len(word)):
-        if word[:start] != old[:start]:
+        if word[:start] != replaced[:start]:
             return False
         for end in range(start + GLUED_LETTERS, len(word) + 1):
             rest = word[end:]
-            middle = old[start : len(old) - len(rest)]
-            plural = start == 0 and rest in ("", "s")
-            often = inserted.get(word[start:end], 0) >= GLUED_TIMES * inserted[word]
-            if often and not plural and old.endswith(rest) and middle in known:
+            middle = replaced[start : len(replaced) - len(rest)]
+            is_plural_of_it = start == 0 and rest in ("", "s")
+            is_frequent = inserted.get(word[start:end], 0) >= GLUED_TIMES * inserted[word]
+            if is_frequent and not is_plural_of_it and replaced.endswith(rest) and middle in caption_words:
                 return True
     return False

@@ -27,15 +27,15 @@ def load(name: str, cache: Path) -> LoadedDataset:
     content = read_json(captions)
     try:
         images = sorted(content["images"], key=_by_id)
-        written: dict[int, list[str]] = {image["id"]: [] for image in images}
+        captions_by_image: dict[int, list[str]] = {image["id"]: [] for image in images}
         for annotation in sorted(content["annotations"], key=_by_id):
-            written[annotation["image_id"]].append(annotation["caption"].strip())
+            captions_by_image[annotation["image_id"]].append(annotation["caption"].strip())
         folder = _image_folder(captions, [image["file_name"] for image in images])
         items = [
             Item(
                 id=f"coco-{image['id']:012d}",
                 image=Picture(folder / image["file_name"]),
-                captions=tuple(written[image["id"]]),
+                captions=tuple(captions_by_image[image["id"]]),
                 tags={"orientation": _orientation(image["width"], image["height"])},
             )
             for image in images
@@ -60,21 +60,21 @@ def _by_id(row: dict) -> int:
     return row["id"]
 
 
-def _captions_file(place: Path) -> Path:
-    if place.suffix == ".json":
-        return place
-    if not place.is_dir():
+def _captions_file(path: Path) -> Path:
+    if path.suffix == ".json":
+        return path
+    if not path.is_dir():
         raise InvalidInput(
-            f"COCO folder '{place}' does not exist. Expected coco:DIR with DIR/annotations/captions_*.json."
+            f"COCO folder '{path}' does not exist. Expected coco:DIR with DIR/annotations/captions_*.json."
         )
-    found = sorted((place / "annotations").glob("captions_*.json"))
-    if len(found) != 1:
-        there = ", ".join(file.name for file in found) or "none"
+    candidates = sorted((path / "annotations").glob("captions_*.json"))
+    if len(candidates) != 1:
+        listing = ", ".join(file.name for file in candidates) or "none"
         raise InvalidInput(
-            f"'{place}/annotations' holds {len(found)} captions files ({there}). Expected one captions_*.json; "
+            f"'{path}/annotations' holds {len(candidates)} captions files ({listing}). Expected one captions_*.json; "
             "name the one that is meant: coco:DIR/annotations/captions_val2017.json."
         )
-    return found[0]
+    return candidates[0]
 
 
 def _image_folder(captions: Path, files: list[str]) -> Path:

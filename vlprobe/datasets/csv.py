@@ -47,11 +47,11 @@ def read_items(file: Path) -> list[Item]:
                 f"'{file}', line {line}: the image is empty. Expected a path relative to '{file.parent}'."
             )
         captions.setdefault(image, []).append(row.pop("caption").strip())
-        own = {column: value.strip() for column, value in row.items() if value.strip()}
-        if tags.setdefault(image, own) != own:
-            column = next(key for key in row if tags[image].get(key) != own.get(key))
+        row_tags = {column: value.strip() for column, value in row.items() if value.strip()}
+        if tags.setdefault(image, row_tags) != row_tags:
+            column = next(key for key in row if tags[image].get(key) != row_tags.get(key))
             raise InvalidInput(
-                f"'{file}', line {line}: '{image}' has {column} '{own.get(column, '')}' here and "
+                f"'{file}', line {line}: '{image}' has {column} '{row_tags.get(column, '')}' here and "
                 f"'{tags[image].get(column, '')}' before. A tag belongs to the image: write the same in all its rows."
             )
     return [Item(image, Picture(file.parent / image), tuple(captions[image]), tags[image]) for image in captions]

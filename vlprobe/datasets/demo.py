@@ -49,16 +49,16 @@ def load(name: str, cache: Path) -> DemoDataset:
     split = name.partition(":")[2] or "test"
     folder = cache / "demo" / f"{split}-{VERSION}"
     prefix = "demo" if split == "test" else f"demo-{split}"
-    named = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     items = []
     for index, scene in enumerate(distinct(split, SIZES[split])):
         path = folder / f"{prefix}-{index:05}.png"
         pixels = path.read_bytes() if path.exists() else draw(scene, path)
         item = Item(path.stem, Picture(path), captions(scene, _CAPTIONS), _tags(scene))
-        named.update(pixels)
-        named.update(json.dumps([item.id, item.captions, item.tags]).encode())
+        hasher.update(pixels)
+        hasher.update(json.dumps([item.id, item.captions, item.tags]).encode())
         items.append(item)
-    return DemoDataset(name, named.hexdigest(), tuple(items))
+    return DemoDataset(name, hasher.hexdigest(), tuple(items))
 
 
 def draw(scene: Scene, path: Path) -> bytes:

@@ -20,7 +20,7 @@ from vlprobe.types import Item
 PREFIX = "demo-train"
 SCENES = 3000
 PAIRS = 300  # of each kind
-_FIRST = 20_000  # the shipped models were trained on the scenes before
+_FIRST_INDEX = 20_000  # the shipped models were trained on the scenes before
 _CAPTIONS = 8
 
 
@@ -36,12 +36,12 @@ def load(name: str, cache: Path) -> LoadedDataset:
         NotFound: neither of the two.
         InvalidInput: the cache folder cannot be written.
     """
-    part, folder = name.partition(":")[2], demo_pairs.picture_folder(cache)
-    if part not in ("", "pairs"):
+    subset, folder = name.partition(":")[2], demo_pairs.picture_folder(cache)
+    if subset not in ("", "pairs"):
         raise NotFound("dataset", name, [PREFIX, f"{PREFIX}:pairs"])
     items = []
-    if not part:
-        for index in range(_FIRST, _FIRST + SCENES):
+    if not subset:
+        for index in range(_FIRST_INDEX, _FIRST_INDEX + SCENES):
             scene = draw("train", index)
             picture = demo_pairs.picture(scene, folder)
             items.append(Item(f"{PREFIX}-{index:05}", picture, captions(scene, _CAPTIONS, "training")))

@@ -47,15 +47,15 @@ def load(name: str, cache: Path) -> LoadedDataset:
     for subset, sizes in SUBSETS.items():
         for kind, size in sizes.items():
             for index, contrast in enumerate(contrasts(kind, split, size)):
-                first, negative = contrast.captions
+                caption, negative = contrast.captions
                 key = item_id(PREFIX, split, kind, index)
-                told = tags(contrast) | {"subset": subset, "edit": kind}
+                item_tags = tags(contrast) | {"subset": subset, "edit": kind}
                 image = picture(contrast.scene, folder)
-                items.append(Item(key, image, (first, _second(subset, contrast)), told, (negative,)))
+                items.append(Item(key, image, (caption, _second_caption(subset, contrast)), item_tags, (negative,)))
     return validated(name, items, cache)
 
 
-def _second(subset: str, contrast: Contrast) -> str:
+def _second_caption(subset: str, contrast: Contrast) -> str:
     rng = stream("second", contrast.scene.seed, contrast.scene.specification)
-    say = converse if subset == "spatial" else reworded
-    return say(contrast.said, contrast.scene, rng)
+    reword = converse if subset == "spatial" else reworded
+    return reword(contrast.wording, contrast.scene, rng)

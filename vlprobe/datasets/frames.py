@@ -96,38 +96,42 @@ def names() -> list[str]:
 def load(name: str, cache: Path) -> LoadedDataset:
     """Pairs in the order of the videos in the table, and of time. Raises InvalidInput."""
     source = _source(name)
-    chosen = sorted(source.options & set(FILTERS))
-    if len(chosen) > 1:
-        raise InvalidInput(f"'{name}' asks for {len(chosen)} filters: {', '.join(chosen)}. Expected at most one.")
+    filters = sorted(source.options & set(FILTERS))
+    if len(filters) > 1:
+        raise InvalidInput(f"'{name}' asks for {len(filters)} filters: {', '.join(filters)}. Expected at most one.")
     rows, notes = [], []
     for file in source.files:
-        frames, ignored = _read(file, *chosen)
+        frames, ignored = _read(file, *filters)
         captioned = [frame for frame in frames if frame.caption]
         without = [frame.key for frame in frames if not frame.caption]
         ignored += sources.count_note(without, len(frames), "have no caption and are left out", "frames")
-        choose = FILTERS["".join(chosen)]
+        choose = FILTERS["".join(filters)]
         pairs = [pair for sequence in _sequences(file, captioned) for pair in choose(sequence)]
-        rows += [(_item(file, first, other), [first.file, other.file]) for first, other, why in pairs if not why]
+        rows += [
+            (_item(file, earlier, later), [earlier.file, later.file])
+            for earlier, later, exclusion in pairs
+            if not exclusion
+        ]
         notes += ignored
         for reason in (ALIKE, SKIPPED, MOVES, FACES, SAME):
-            keys = [f"{first.key}-{other.key}" for first, other, why in pairs if why == reason]
+            keys = [f"{earlier.key}-{later.key}" for earlier, later, exclusion in pairs if exclusion == reason]
             notes += sources.count_note(keys, len(pairs), f"{reason} and are left out", "pairs")
     if not rows:
         raise InvalidInput(
             f"'{name}' has no pair of frames. {' '.join(notes)} Expected frames of one video that differ."
         )
-    items, more = sources.attach_pictures(source, rows)
-    return validated(name, clustered_by_picture(items, cache), cache, notes + more)
+    items, picture_notes = sources.attach_pictures(source, rows)
+    return validated(name, clustered_by_picture(items, cache), cache, notes + picture_notes)
 
 
-def boundaries(name: str) -> list[Boundary]:
+def read_boundaries(name: str) -> list[Boundary]:
     """Every boundary of a table's videos, with the captions of the segments on its two sides.
 
     Raises:
         InvalidInput: a table that cannot be read, or one without boundaries.
     """
     source = _source(name)
-    found = []
+    all_boundaries = []
     for file in source.files:
         for sequence in _sequences(file, _read(file)[0]):
             frames = tuple(Picture(source.images / frame.file) for frame in sequence)
@@ -135,15 +139,17 @@ def boundaries(name: str) -> list[Boundary]:
             for before, after in pairwise(_segments(sequence)):
                 if after[0].boundary > before[0].boundary:
                     captions = before[0].caption, after[0].caption
-                    found.append(Boundary(after[0].video, after[0].boundary, *captions, frames, times))
-    if not found:
+                    all_boundaries.append(Boundary(after[0].video, after[0].boundary, *captions, frames, times))
+    if not all_boundaries:
         raise InvalidInput(
             f"'{name}' has no boundaries. Expected a column boundary with the second at which each segment begins."
         )
-    return found
+    return all_boundaries
 
 
-def predicted_times(found: Sequence[Boundary], before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> np.ndarray:
+def predicted_times(
+    boundaries: Sequence[Boundary], before: Sequence[np.ndarray], after: Sequence[np.ndarray]
+) -> np.ndarray:
     """When each boundary happens as a model sees it: halfway between the two frames that best fit before, then after.
 
     Args:
@@ -157,57 +163,62 @@ def predicted_times(found: Sequence[Boundary], before: Sequence[np.ndarray], aft
     Source: EqBen, appendix A.6.
     """
     times = []
-    for boundary, was, becomes in zip(found, before, after, strict=True):
-        place = boundary_time(was, becomes, fps=1)  # in frames: half of it is the way to the next
-        times.append(math.nan if math.isnan(place) else np.interp(place, np.arange(len(was)), boundary.times))
+    for boundary, was, becomes in zip(boundaries, before, after, strict=True):
+        frame_position = boundary_time(was, becomes, fps=1)  # in frames: half of it is the way to the next
+        times.append(
+            math.nan if math.isnan(frame_position) else np.interp(frame_position, np.arange(len(was)), boundary.times)
+        )
     return np.array(times)
 
 
 def _neighbours(sequence: list[Frame]) -> _Pairs:
-    for first, other in pairwise(sequence):
-        yield first, other, _same(first, other)
+    for earlier, later in pairwise(sequence):
+        yield earlier, later, _same_caption_reason(earlier, later)
 
 
 def _action_genome(sequence: list[Frame]) -> _Pairs:
-    chosen_first = -2
-    for at, first in enumerate(sequence):
-        follows = at == chosen_first + 1
-        chosen_other = -2
-        for place, other in enumerate(sequence[at + 1 :], at + 1):
-            differing = sum(one != two for one, two in zip(first.relations, other.relations, strict=True))
-            if follows or place == chosen_other + 1:
-                why = SKIPPED
+    kept_index = -2
+    for start_index, earlier in enumerate(sequence):
+        follows = start_index == kept_index + 1
+        kept_later_index = -2
+        for index, later in enumerate(sequence[start_index + 1 :], start_index + 1):
+            differing = sum(
+                relation != later_relation
+                for relation, later_relation in zip(earlier.relations, later.relations, strict=True)
+            )
+            if follows or index == kept_later_index + 1:
+                exclusion = SKIPPED
             elif differing < 2:
-                why = ALIKE
+                exclusion = ALIKE
             else:
-                why = _same(first, other)
-            if not why:
-                chosen_first, chosen_other = at, place
-            yield first, other, why
+                exclusion = _same_caption_reason(earlier, later)
+            if not exclusion:
+                kept_index, kept_later_index = start_index, index
+            yield earlier, later, exclusion
 
 
 def _gebc(sequence: list[Frame]) -> _Pairs:
     middles = _middles(sequence)
-    for first, other in zip(middles, middles[2:], strict=False):
-        moves = MOTION.search(first.caption) or MOTION.search(other.caption)
-        yield first, other, MOVES if moves else _same(first, other)
+    for earlier, later in zip(middles, middles[2:], strict=False):
+        moves = MOTION.search(earlier.caption) or MOTION.search(later.caption)
+        yield earlier, later, MOVES if moves else _same_caption_reason(earlier, later)
 
 
 def _youcook2(sequence: list[Frame]) -> _Pairs:
-    for first, other in combinations(_middles(sequence), 2):
-        yield first, other, FACES if first.faces or other.faces else _same(first, other)
+    for earlier, later in combinations(_middles(sequence), 2):
+        yield earlier, later, FACES if earlier.faces or later.faces else _same_caption_reason(earlier, later)
 
 
 FILTERS = {"": _neighbours, "ag": _action_genome, "gebc": _gebc, "youcook2": _youcook2}
 
 
-def _same(first: Frame, other: Frame) -> str:
-    return SAME if first.caption == other.caption else ""
+def _same_caption_reason(earlier: Frame, later: Frame) -> str:
+    return SAME if earlier.caption == later.caption else ""
 
 
 def _segments(sequence: list[Frame]) -> list[list[Frame]]:
-    told = [frame for frame in sequence if frame.caption]
-    return [list(run) for _, run in groupby(told, key=lambda frame: (frame.caption, frame.boundary))]
+    captioned = [frame for frame in sequence if frame.caption]
+    return [list(run) for _, run in groupby(captioned, key=lambda frame: (frame.caption, frame.boundary))]
 
 
 def _middles(sequence: list[Frame]) -> list[Frame]:
@@ -222,15 +233,17 @@ def _source(name: str) -> sources.Source:
 def _sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
     """The frames of each video (and object) in the order of time. Raises InvalidInput where the times cannot be."""
     sequences: dict[tuple[str, str], dict[float, Frame]] = {}
-    again = []
+    repeated = []
     for frame in frames:
-        known = sequences.setdefault((frame.video, frame.object), {}).setdefault(frame.time, frame)
-        if known is not frame:
-            again.append(frame.key)
+        first_at_time = sequences.setdefault((frame.video, frame.object), {}).setdefault(frame.time, frame)
+        if first_at_time is not frame:
+            repeated.append(frame.key)
     expected = "one row for each time of a video, or of an object in a video where there is a column object"
-    sources.refuse_rows(file, again, len(frames), expected)
+    sources.refuse_rows(file, repeated, len(frames), expected)
     ordered = [[by_time[time] for time in sorted(by_time)] for by_time in sequences.values()]
-    falling = [two.key for sequence in ordered for one, two in pairwise(sequence) if two.boundary < one.boundary]
+    falling = [
+        later.key for sequence in ordered for earlier, later in pairwise(sequence) if later.boundary < earlier.boundary
+    ]
     sources.refuse_rows(file, falling, len(frames), "boundaries that do not fall as time goes on")
     return ordered
 
@@ -301,7 +314,7 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _item(file: Path, first: Frame, other: Frame) -> Item:
+def _item(file: Path, earlier: Frame, later: Frame) -> Item:
     """An item without its pictures."""
-    tags = {"subset": file.stem, "video": first.video} | ({"object": first.object} if first.object else {})
-    return Item(f"{file.stem}/{first.key}-{other.key}", None, (first.caption,), tags, (other.caption,))
+    tags = {"subset": file.stem, "video": earlier.video} | ({"object": earlier.object} if earlier.object else {})
+    return Item(f"{file.stem}/{earlier.key}-{later.key}", None, (earlier.caption,), tags, (later.caption,))

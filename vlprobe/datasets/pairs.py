@@ -65,18 +65,18 @@ def load(name: str, cache: Path) -> LoadedDataset:
         source = replace(source, images=source.files[0].parent)
     rows, notes, doubtful = [], [], []
     for file in source.files:
-        for row in (found := _read(file)):
+        for row in (file_rows := _read(file)):
             rows.append((row.item, row.images))
             if not row.validated:
                 doubtful.append(row.item.id)
-        notes += sources.unread_columns(file, (row.unread for row in found), [])
+        notes += sources.unread_columns(file, (row.unread for row in file_rows), [])
     if doubtful and UNVALIDATED not in source.options:
         why = f"have a foil that fewer than {VOTES} annotators told from the caption and are left out"
         notes += sources.count_note(doubtful, len(rows), f"{why}; +{UNVALIDATED} keeps them")
-        known = set(doubtful)
-        rows = [(item, images) for item, images in rows if item.id not in known]
-    items, more = sources.attach_pictures(source, rows)
-    return validated(name, clustered_by_picture(_opened(items, cache), cache), cache, notes + more)
+        doubtful_ids = set(doubtful)
+        rows = [(item, images) for item, images in rows if item.id not in doubtful_ids]
+    items, picture_notes = sources.attach_pictures(source, rows)
+    return validated(name, clustered_by_picture(_opened(items, cache), cache), cache, notes + picture_notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +105,17 @@ def _read(file: Path) -> list[_Row]:
 def _row(key: str, subset: str, row: dict) -> _Row:
     """An item without its pictures. Any further text or number of a pair is a tag."""
     *images, caption, foil = _texts(row).values()
-    others = {field: value for field, value in row.items() if field not in (*_fields(row), "id")}
+    further = {field: value for field, value in row.items() if field not in (*_fields(row), "id")}
     if _fields(row) == VALSE:
-        tags = {tag: others.pop(field) for field, tag in VALSE_TAGS.items() if field in others}
-        votes = others.pop("mturk", None)
+        tags = {tag: further.pop(field) for field, tag in VALSE_TAGS.items() if field in further}
+        votes = further.pop("mturk", None)
         votes = votes.get("caption") if isinstance(votes, dict) else None
     else:
-        tags = {field: others.pop(field) for field in list(others) if isinstance(others[field], str | int | float)}
+        tags = {field: further.pop(field) for field in list(further) if isinstance(further[field], str | int | float)}
         votes = None
     tags = {"subset": subset, **{tag: str(value) for tag, value in tags.items() if value != ""}}
     return _Row(
-        Item(key, None, (caption,), tags, (foil,)), images, not isinstance(votes, int) or votes >= VOTES, others
+        Item(key, None, (caption,), tags, (foil,)), images, not isinstance(votes, int) or votes >= VOTES, further
     )
 
 
@@ -136,12 +136,12 @@ def _texts(row: dict) -> dict[str, str]:
 def _leaves(content: object, trail: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict]]:
     """Rows, each with the keys that lead to it: a dict of lists or dicts only is a level of nesting."""
     if isinstance(content, list):
-        for number, part in enumerate(content):
-            named = part.get("id") if isinstance(part, dict) else None
-            yield from _leaves(part, (*trail, str(number if named is None else named)))
-    elif isinstance(content, dict) and content and all(isinstance(part, list | dict) for part in content.values()):
-        for key, part in content.items():
-            yield from _leaves(part, (*trail, str(key)))
+        for number, child in enumerate(content):
+            row_id = child.get("id") if isinstance(child, dict) else None
+            yield from _leaves(child, (*trail, str(number if row_id is None else row_id)))
+    elif isinstance(content, dict) and content and all(isinstance(child, list | dict) for child in content.values()):
+        for key, child in content.items():
+            yield from _leaves(child, (*trail, str(key)))
     else:
         yield trail, content if isinstance(content, dict) else {}
 

@@ -131,17 +131,19 @@ def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
     faulty = [f"row {n}" for n, row in enumerate(rows, 1) if not _is_prompts(row)]
     sources.refuse_rows(file, faulty, len(rows), PROMPTS_EXPECTED)
     written = [row[column].strip() for row in rows for column in row if _holds_prompt(column)]
-    found = list(dict.fromkeys(LEAD.sub("", text, count=1) if setting == "p2" else text for text in written))
-    notes = [f"{len(written)} prompts in the file make {len(found)} distinct queries."]
+    queries = list(dict.fromkeys(LEAD.sub("", text, count=1) if setting == "p2" else text for text in written))
+    notes = [f"{len(written)} prompts in the file make {len(queries)} distinct queries."]
     notes += sources.unread_columns(
         file, rows, ["filename", *(column for row in rows for column in row if _holds_prompt(column))]
     )
-    unknown = [text for text in found if not PROMPT.fullmatch(text)]
+    unknown = [text for text in queries if not PROMPT.fullmatch(text)]
     if setting == "p2":
-        notes += sources.count_note(unknown, len(found), "name no two attributes that we know", "queries")
-        return [_prefixed(text) for text in found], notes
-    notes += sources.count_note(unknown, len(found), "name no two attributes that we know and are left out", "queries")
-    return [_renamed(text) for text in found if PROMPT.fullmatch(text)], notes
+        notes += sources.count_note(unknown, len(queries), "name no two attributes that we know", "queries")
+        return [_prefixed(text) for text in queries], notes
+    notes += sources.count_note(
+        unknown, len(queries), "name no two attributes that we know and are left out", "queries"
+    )
+    return [_renamed(text) for text in queries if PROMPT.fullmatch(text)], notes
 
 
 def _holds_prompt(column: str) -> bool:
@@ -165,12 +167,16 @@ def _prefixed(text: str) -> Item:
 
 def _renamed(text: str) -> Item:
     """A prompt with synonyms of its first, its second and both attributes, its article in agreement."""
-    lead, article, one, two, who = PROMPT.fullmatch(text).groups()
-    versions = {"o": (one, two), "a1": (_synonym(one), two), "a2": (one, _synonym(two))}
-    versions["a12"] = (_synonym(one), _synonym(two))
+    lead, article, first_attribute, second_attribute, head_noun = PROMPT.fullmatch(text).groups()
+    versions = {
+        "o": (first_attribute, second_attribute),
+        "a1": (_synonym(first_attribute), second_attribute),
+        "a2": (first_attribute, _synonym(second_attribute)),
+    }
+    versions["a12"] = (_synonym(first_attribute), _synonym(second_attribute))
     captions = [
-        f"{lead}{article[0]}{'n' if takes_an(first) else ''} {first} {second} {who}"
-        for first, second in versions.values()
+        f"{lead}{article[0]}{'n' if takes_an(attribute) else ''} {attribute} {other_attribute} {head_noun}"
+        for attribute, other_attribute in versions.values()
     ]
     tags = {"versions": ",".join(versions), **_attributes(text)}
     return Item(f"p3/{text}", None, (text, *captions[1:]), tags, setting="P3")
@@ -182,4 +188,4 @@ def _synonym(attribute: str) -> str:
 
 def _attributes(text: str) -> dict[str, str]:
     match = PROMPT.fullmatch(text)
-    return {KINDS[match[place]]: match[place] for place in ("one", "two")} if match else {}
+    return {KINDS[match[group]]: match[group] for group in ("one", "two")} if match else {}

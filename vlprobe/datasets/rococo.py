@@ -53,8 +53,12 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _has_altered(entries: list) -> bool:
-    first = entries[0] if entries else None
-    return isinstance(first, dict) and isinstance(first.get("caption"), list) and len(first["caption"]) >= 2 * ALTERED
+    first_entry = entries[0] if entries else None
+    return (
+        isinstance(first_entry, dict)
+        and isinstance(first_entry.get("caption"), list)
+        and len(first_entry["caption"]) >= 2 * ALTERED
+    )
 
 
 def _is_entry(entry: object, lengths: tuple[int, ...]) -> bool:

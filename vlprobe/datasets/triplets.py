@@ -43,16 +43,16 @@ def load(name: str, cache: Path) -> LoadedDataset:
     source = sources.parse_source(name, [sources.AVAILABLE], [".json", ".tsv"])
     rows, notes, without, total = [], [], [], 0
     for file in source.files:
-        found, ignored = _read(file)
-        total += len(found)
+        file_rows, ignored = _read(file)
+        total += len(file_rows)
         notes += ignored
-        without += [item.id for item, _ in found if not item.foils]
-        rows += [(item, pictures) for item, pictures in found if item.foils]
+        without += [item.id for item, _ in file_rows if not item.foils]
+        rows += [(item, pictures) for item, pictures in file_rows if item.foils]
     notes += sources.count_note(without, total, "have no negative and are left out")
-    items, more = sources.attach_pictures(source, rows)
+    items, picture_notes = sources.attach_pictures(source, rows)
     same = [item.id for item in items if item.captions[0] in item.foils]
     twice = [item.id for item in items if len(set(item.captions)) < len(item.captions)]
-    notes += more + sources.count_note(
+    notes += picture_notes + sources.count_note(
         same, len(items), "say the same in caption and negative: nobody can get them right"
     )
     notes += sources.count_note(twice, len(items), "say the same in both captions")
@@ -71,7 +71,7 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
     faulty = [key for key, row in rows if not all(_is_text(row.get(column)) for column in needed)]
     faulty += [key for key, row in rows if not isinstance(row.get(columns["negative"]) or "", str)]
     sources.refuse_rows(file, faulty, len(rows), EXPECTED)
-    found = []
+    file_rows = []
     for key, row in rows:
         picture, *captions = [row[column].strip() for column in needed]
         negative = (row.get(columns["negative"]) or "").strip()
@@ -79,8 +79,8 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
         item = Item(
             f"{file.stem}/{key}", None, tuple(captions), {"subset": file.stem}, foils, cluster=Path(picture).stem
         )
-        found.append((item, [picture]))
-    return found, sources.unread_columns(file, (row for _, row in rows), [*filter(None, columns.values()), "id"])
+        file_rows.append((item, [picture]))
+    return file_rows, sources.unread_columns(file, (row for _, row in rows), [*filter(None, columns.values()), "id"])
 
 
 def _rows(file: Path) -> list[tuple[str, dict]]:

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from vlprobe.datasets.world.captions import TEMPLATES, captions, wrapped
-from vlprobe.datasets.world.layout import facing, places
+from vlprobe.datasets.world.layout import facing, placements
 from vlprobe.datasets.world.scene import OPPOSITE, Group, Scene, draw
 from vlprobe.datasets.world.words import COLORS, NUMBERS, SYNONYMS, article, plural, vocabulary
 
@@ -84,7 +84,9 @@ def test_whoever_is_followed_is_ahead_in_the_direction_that_all_face():
             first = min((0, 1), key=lambda group: mention(text, scene.groups[group]))
             ahead = first if "followed by" in text else 1 - first
             middle = {
-                group: sum(place.x + place.size / 2 for place in places(scene) if place.group == group)
+                group: sum(
+                    placement.x + placement.size / 2 for placement in placements(scene) if placement.group == group
+                )
                 / scene.groups[group].count
                 for group in (0, 1)
             }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vlprobe.datasets.world.contrasts import KINDS, contrasts
-from vlprobe.datasets.world.layout import places
+from vlprobe.datasets.world.layout import placements
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import COLORS, OBJECTS, OPPOSITE, draw, split_of, stream
 from vlprobe.datasets.world.wording import converse, reworded
@@ -99,9 +99,9 @@ def test_only_what_is_named_is_changed():
 
 def boxes(scene, groups) -> np.ndarray:
     mask = np.zeros((224, 224), bool)
-    for place in places(scene):
-        if place.group in groups:
-            left, top, right, bottom = place.box
+    for placement in placements(scene):
+        if placement.group in groups:
+            left, top, right, bottom = placement.box
             mask[top:bottom, left:right] = True
     return mask
 
@@ -122,7 +122,7 @@ def test_every_pixel_outside_the_changed_things_is_the_same(kind):
 
 
 def squares(scene, group: int) -> set:
-    return {place.box for place in places(scene) if place.group == group}
+    return {placement.box for placement in placements(scene) if placement.group == group}
 
 
 def test_fewer_things_stand_where_some_of_more_stood():
@@ -184,7 +184,7 @@ def test_saying_it_again_keeps_the_meaning_and_changes_the_order_of_words():
     for contrast in ALL:
         first = contrast.captions[0]
         for number in range(4):
-            again = reworded(contrast.said, contrast.scene, stream("again", number))
+            again = reworded(contrast.wording, contrast.scene, stream("again", number))
             assert understood(again) == understood(first), again
             assert again.split()[:3] != first.split()[:3]
             places_said = [
@@ -197,7 +197,7 @@ def test_saying_it_again_keeps_the_meaning_and_changes_the_order_of_words():
 def test_the_verb_agrees_with_its_subject():
     told = Counter()
     for contrast in ALL:
-        for text in (*contrast.captions, reworded(contrast.said, contrast.scene, stream(1))):
+        for text in (*contrast.captions, reworded(contrast.wording, contrast.scene, stream(1))):
             plain = re.sub(r" that (is|are)\b", "", text.lower())
             verb = re.search(r"\b(is|are)\b", plain)
             if verb:
@@ -212,12 +212,12 @@ def test_a_converse_names_the_other_group_first_and_means_the_same():
     for contrast in MANY["location"]:
         first = contrast.captions[0]
         for number in range(4):
-            again = converse(contrast.said, contrast.scene, stream("again", number))
+            again = converse(contrast.wording, contrast.scene, stream("again", number))
             assert understood(again) == understood(first) != understood(contrast.captions[1])
             nouns = [[word for word in re.findall("[a-z]+", text.lower()) if word in COLORS] for text in (first, again)]
             assert nouns[0] == nouns[1][::-1]
 
 
 def test_every_word_was_trained_on():
-    texts = [text for one in ALL for text in (*one.captions, reworded(one.said, one.scene, stream(1)))]
+    texts = [text for one in ALL for text in (*one.captions, reworded(one.wording, one.scene, stream(1)))]
     assert {word for text in texts for word in re.findall("[a-z]+", text.lower())} <= vocabulary()

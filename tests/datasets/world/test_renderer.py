@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vlprobe.datasets.world.layout import SIZE, facing, places
+from vlprobe.datasets.world.layout import SIZE, facing, placements
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import BACKGROUNDS, COLORS, COUNTS, OBJECTS, Group, Scene, draw
 from vlprobe.datasets.world.sprites import sprite
@@ -23,12 +23,12 @@ def drawn_outside(before, after, boxes):
     return changed.sum()
 
 
-def covered(place, scene):
+def covered(placement, scene):
     """The pixels of the picture that the thing's own drawing fills, more than half opaque."""
-    group = scene.groups[place.group]
-    alpha = np.asarray(sprite(group.object, group.color, place.size, place.faces_left).getchannel("A"))
+    group = scene.groups[placement.group]
+    alpha = np.asarray(sprite(group.object, group.color, placement.size, placement.faces_left).getchannel("A"))
     whole = np.zeros((SIZE, SIZE), bool)
-    whole[place.y : place.y + place.size, place.x : place.x + place.size] = alpha > 200
+    whole[placement.y : placement.y + placement.size, placement.x : placement.x + placement.size] = alpha > 200
     return whole
 
 
@@ -65,7 +65,7 @@ def test_every_thing_shows_most_of_its_color_as_that_color():
 def test_things_of_a_side_by_side_scene_stay_inside_and_never_overlap():
     for index in range(3000):
         scene = draw("train", index)
-        boxes = [place.box for place in places(scene)]
+        boxes = [placement.box for placement in placements(scene)]
         assert len(boxes) == sum(group.count for group in scene.groups)
         assert all(min(box) >= 0 and max(box) <= SIZE for box in boxes)
         if scene.relation in SIDE_BY_SIDE:
@@ -77,7 +77,9 @@ def test_things_of_a_side_by_side_scene_stay_inside_and_never_overlap():
 def test_every_thing_of_a_group_is_on_the_side_that_the_relation_says(relation, axis):
     for seed, count in itertools.product(range(20), COUNTS):
         scene = Scene("sky", (Group("dog", "red", count), Group("cat", "blue", 6 - count)), relation, seed)
-        ends = [[place.box[axis::2] for place in places(scene) if place.group == group] for group in (0, 1)]
+        ends = [
+            [placement.box[axis::2] for placement in placements(scene) if placement.group == group] for group in (0, 1)
+        ]
         first, second = ends if relation in ("left", "above") else ends[::-1]
         assert max(high for _, high in first) <= min(low for low, _ in second)
 
@@ -86,7 +88,7 @@ def test_the_thing_in_front_hides_some_of_the_other_but_not_most():
     for seed, relation in itertools.product(range(25), ("front", "behind")):
         names = OBJECTS[seed % 11], OBJECTS[(3 * seed + 4) % 11]
         scene = Scene("street", (Group(names[0], "red"), Group(names[1], "blue")), relation, seed)
-        back, front = places(scene)
+        back, front = placements(scene)
         assert scene.groups[front.group] is scene.groups[0 if relation == "front" else 1]
         behind = covered(back, scene)
         hidden = (behind & covered(front, scene)).sum() / behind.sum()
@@ -97,7 +99,7 @@ def test_a_new_color_or_object_changes_its_own_places_alone():
     for index in range(60):
         scene = draw("train", index)
         group = scene.groups[0]
-        boxes = [place.box for place in places(scene) if place.group == 0]
+        boxes = [placement.box for placement in placements(scene) if placement.group == 0]
         other_color = COLORS[(COLORS.index(group.color) + 1) % 11]
         other_object = OBJECTS[(OBJECTS.index(group.object) + 1) % 11]
         for changed in (replace(group, color=other_color), replace(group, object=other_object)):
@@ -111,9 +113,9 @@ def test_another_count_with_the_same_room_changes_the_added_places_alone():
         crowd = Group("bird", "pink", many, room=many)
         scene = Scene("meadow", (crowd, Group("car", "gray", 2)), "left", seed)
         fewer = replace(scene, groups=(replace(crowd, count=few), scene.groups[1]))
-        kept = set(places(fewer))
-        assert kept < set(places(scene))
-        assert drawn_outside(scene, fewer, [place.box for place in set(places(scene)) - kept]) == 0
+        kept = set(placements(fewer))
+        assert kept < set(placements(scene))
+        assert drawn_outside(scene, fewer, [placement.box for placement in set(placements(scene)) - kept]) == 0
 
 
 def test_swapped_colors_keep_every_place_and_all_around_them():
@@ -123,21 +125,21 @@ def test_swapped_colors_keep_every_place_and_all_around_them():
             continue
         first, other = scene.groups
         after = replace(scene, groups=(replace(first, color=other.color), replace(other, color=first.color)))
-        assert places(after) == places(scene)
-        assert drawn_outside(scene, after, [place.box for place in places(scene)]) == 0
+        assert placements(after) == placements(scene)
+        assert drawn_outside(scene, after, [placement.box for placement in placements(scene)]) == 0
 
 
 def test_a_moved_group_leaves_the_background_as_it_was():
     for seed in range(10):
         scene = Scene("beach", (Group("dog", "red", 2), Group("boat", "blue", 1)), "left", seed)
         after = replace(scene, relation="right")
-        boxes = [place.box for place in (*places(scene), *places(after))]
+        boxes = [placement.box for placement in (*placements(scene), *placements(after))]
         assert drawn_outside(scene, after, boxes) == 0
 
 
 def test_all_things_face_one_way_unless_mixed():
     for index in range(200):
         scene = draw("train", index)
-        ways = {place.faces_left for place in places(scene)}
+        ways = {placement.faces_left for placement in placements(scene)}
         if facing(scene) != "mixed":
             assert ways == {facing(scene) == "left"}

@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 
 from vlprobe.datasets.world import palette, renderer, sprites
-from vlprobe.datasets.world.layout import SIZE, facing, places
+from vlprobe.datasets.world.layout import SIZE, facing, placements
 from vlprobe.datasets.world.scene import BACKGROUNDS, COLORS, COUNTS, OBJECTS, RELATIONS, Scene, draw
 
 FOLDER = Path(__file__).parent
@@ -75,7 +75,11 @@ def test_the_scenes_show_everything_that_can_be_drawn():
     assert {scene.background for scene in scenes()} == set(BACKGROUNDS)
     assert {scene.relation for scene in scenes()} == {"", *RELATIONS}
     assert {facing(scene) for scene in scenes()} == {"left", "right", "mixed"}
-    sides = {(scene.groups[place.group].object, place.faces_left) for scene in scenes() for place in places(scene)}
+    sides = {
+        (scene.groups[placement.group].object, placement.faces_left)
+        for scene in scenes()
+        for placement in placements(scene)
+    }
     assert len(sides) == 2 * len(OBJECTS)
 
 
@@ -106,7 +110,7 @@ def test_a_changed_colour_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypa
             }
             assert set(redrawn()) == reds != set()
         with monkeypatch.context() as patch:
-            patch.setattr(renderer, "_ground", lambda scene, place: "")
+            patch.setattr(renderer, "_ground", lambda scene, placement: "")
             assert redrawn()
     finally:
         sprites.sprite.cache_clear()

@@ -41,6 +41,6 @@ def test_scenes_hold_one_or_two_different_groups_of_one_to_five_things():
         scene = draw("train", index)
         assert len(scene.groups) == (2 if scene.relation else 1)
         assert len({(group.object, group.color) for group in scene.groups}) == len(scene.groups)
-        assert all(1 <= group.count <= group.places <= 5 for group in scene.groups)
+        assert all(1 <= group.count <= group.slots <= 5 for group in scene.groups)
         if scene.relation in ("front", "behind"):
-            assert [group.places for group in scene.groups] == [1, 1]
+            assert [group.slots for group in scene.groups] == [1, 1]

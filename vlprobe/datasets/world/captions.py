@@ -31,8 +31,8 @@ class Voice:
     def __init__(self, scene: Scene, rng: random.Random) -> None:
         self.scene = scene
         self.rng = rng
-        self.first = scene.groups[0]
-        self.other = scene.groups[-1]
+        self.target = scene.groups[0]
+        self.landmark = scene.groups[-1]
 
     def pick(self, *options: str) -> str:
         """One of the options."""
@@ -56,7 +56,7 @@ class Voice:
         roll = self.rng.random()
         return "one" if roll < 0.22 else "a single" if roll < 0.3 else "a"
 
-    def thing(self, group: Group, definite: bool = False) -> str:
+    def phrase(self, group: Group, definite: bool = False) -> str:
         """What there is: "a red dog", "two dogs that are red", "a person in red"; definite: "the two red dogs"."""
         number = self.number(group)
         if definite:
@@ -89,7 +89,7 @@ class Voice:
         return pick(self.rng, words.doings(self.scene.background, group.object, self._in_the_air(group)))
 
     def _in_the_air(self, group: Group) -> bool:
-        return self.scene.relation == ("above" if group is self.first else "below")
+        return self.scene.relation == ("above" if group is self.target else "below")
 
     def relation(self, name: str, leading: bool = False) -> str:
         """Words for where the subject is, as seen from the object: "to the left of". Not all can lead a sentence."""
@@ -98,22 +98,22 @@ class Voice:
     def pair(self) -> tuple[Group, str, Group]:
         """Subject, relation, object: the scene as it is or, as often, seen from the other side."""
         if self.chance(0.5):
-            return self.first, self.scene.relation, self.other
-        return self.other, OPPOSITE[self.scene.relation], self.first
+            return self.target, self.scene.relation, self.landmark
+        return self.landmark, OPPOSITE[self.scene.relation], self.target
 
 
 def captions(scene: Scene, n: int = 5, purpose: str = "captions") -> tuple[str, ...]:
     """n captions, each with a capital and a full stop, no form used twice before all were used."""
     rng = stream(scene.seed, scene.specification, purpose)
     forms = [form for form in (_PAIRED if scene.relation else _ALONE) if _fits(form, scene)]
-    found: list[str] = []
-    while len(found) < n:
+    texts: list[str] = []
+    while len(texts) < n:
         for form in sorted(forms, key=lambda _: rng.random()):
             text = form(Voice(scene, rng))
             text = f"{text[0].upper()}{text[1:]}."
-            if text not in found:
-                found.append(text)
-    return tuple(found[:n])
+            if text not in texts:
+                texts.append(text)
+    return tuple(texts[:n])
 
 
 def wrapped(caption: str, template: str) -> str:
@@ -126,55 +126,55 @@ def wrapped(caption: str, template: str) -> str:
 
 
 def _alone_active(v: Voice) -> str:
-    verb = f"{words.be(v.first.count)} {v.doing(v.first)}" if v.chance(0.75) else v.verb(v.first)
-    return f"{v.thing(v.first)} {verb} {v.where()}"
+    verb = f"{words.be(v.target.count)} {v.doing(v.target)}" if v.chance(0.75) else v.verb(v.target)
+    return f"{v.phrase(v.target)} {verb} {v.where()}"
 
 
 def _alone_phrase(v: Voice) -> str:
-    middle = f" {v.doing(v.first)}" if v.chance(0.4) else ""
-    return f"{v.thing(v.first)}{middle} {v.where()}"
+    middle = f" {v.doing(v.target)}" if v.chance(0.4) else ""
+    return f"{v.phrase(v.target)}{middle} {v.where()}"
 
 
 def _alone_there(v: Voice) -> str:
-    there = f"there {words.be(v.first.count)} {v.thing(v.first)}"
+    existential = f"there {words.be(v.target.count)} {v.phrase(v.target)}"
     if v.chance(0.3):
-        return f"{v.where()} {there}"
-    middle = f" {v.doing(v.first)}" if v.chance(0.3) else ""
-    return f"{there}{middle} {v.where()}"
+        return f"{v.where()} {existential}"
+    middle = f" {v.doing(v.target)}" if v.chance(0.3) else ""
+    return f"{existential}{middle} {v.where()}"
 
 
 def _alone_fronted(v: Voice) -> str:
-    return f"{v.where()}, {v.thing(v.first)} {words.be(v.first.count)} {v.doing(v.first)}"
+    return f"{v.where()}, {v.phrase(v.target)} {words.be(v.target.count)} {v.doing(v.target)}"
 
 
 def _alone_inverted(v: Voice) -> str:
-    verb = v.verb(v.first) if v.chance(0.6) else words.be(v.first.count)
-    return f"{v.where()} {verb} {v.thing(v.first)}"
+    verb = v.verb(v.target) if v.chance(0.6) else words.be(v.target.count)
+    return f"{v.where()} {verb} {v.phrase(v.target)}"
 
 
 def _alone_passive(v: Voice) -> str:
-    seen = v.pick("can be seen", *(f"{words.be(v.first.count)} {done}" for done in ("shown", "seen", "pictured")))
-    return f"{v.thing(v.first)} {seen} {v.where()}"
+    is_seen = v.pick("can be seen", *(f"{words.be(v.target.count)} {done}" for done in ("shown", "seen", "pictured")))
+    return f"{v.phrase(v.target)} {is_seen} {v.where()}"
 
 
 def _alone_picture(v: Voice) -> str:
-    return f"{v.pick('a photo of', 'a picture of', 'an image of')} {v.thing(v.first)} {v.where()}"
+    return f"{v.pick('a photo of', 'a picture of', 'an image of')} {v.phrase(v.target)} {v.where()}"
 
 
 def _alone_setting(v: Voice) -> str:
     if v.chance(0.5):
-        return f"{v.setting()} with {v.thing(v.first)}"
-    return f"{v.setting()} where {v.thing(v.first)} {words.be(v.first.count)} {v.doing(v.first)}"
+        return f"{v.setting()} with {v.phrase(v.target)}"
+    return f"{v.setting()} where {v.phrase(v.target)} {words.be(v.target.count)} {v.doing(v.target)}"
 
 
 def _alone_seen(v: Voice) -> str:
-    return f"{v.pick('we see', 'we can see', 'you can see')} {v.thing(v.first)} {v.where()}"
+    return f"{v.pick('we see', 'we can see', 'you can see')} {v.phrase(v.target)} {v.where()}"
 
 
 def _alone_color(v: Voice) -> str:
-    number = f"the {words.NUMBERS[v.first.count]}" if v.first.count > 1 else "the"
-    color = f"dressed in {v.first.color}" if v.first.object == "person" else v.first.color
-    return f"{number} {v.noun(v.first)} {v.where()} {words.be(v.first.count)} {color}"
+    number = f"the {words.NUMBERS[v.target.count]}" if v.target.count > 1 else "the"
+    color = f"dressed in {v.target.color}" if v.target.object == "person" else v.target.color
+    return f"{number} {v.noun(v.target)} {v.where()} {words.be(v.target.count)} {color}"
 
 
 def _tail(v: Voice, share: float = 0.4) -> str:
@@ -182,97 +182,99 @@ def _tail(v: Voice, share: float = 0.4) -> str:
 
 
 def _pair_active(v: Voice) -> str:
-    subject, relation, other = v.pair()
+    subject, relation, landmark = v.pair()
     be = words.be(subject.count)
     verb = f"{be} {v.pick(v.doing(subject), 'placed', 'located')}" if v.chance(0.5) else be
-    return f"{v.thing(subject)} {verb} {v.relation(relation)} {v.thing(other)}{_tail(v)}"
+    return f"{v.phrase(subject)} {verb} {v.relation(relation)} {v.phrase(landmark)}{_tail(v)}"
 
 
 def _pair_definite(v: Voice) -> str:
-    subject, relation, other = v.pair()
+    subject, relation, landmark = v.pair()
     verb = words.be(subject.count) + v.pick("", "", " located", " placed")
-    this, that = v.thing(subject, definite=True), v.thing(other, definite=True)
+    this, that = v.phrase(subject, definite=True), v.phrase(landmark, definite=True)
     return f"{this} {verb} {v.relation(relation)} {that}{_tail(v, 0.25)}"
 
 
 def _pair_phrase(v: Voice) -> str:
-    subject, relation, other = v.pair()
+    subject, relation, landmark = v.pair()
     middle = f" {v.doing(subject)}" if v.chance(0.3) else ""
-    return f"{v.thing(subject)}{middle} {v.relation(relation)} {v.thing(other)}{_tail(v)}"
+    return f"{v.phrase(subject)}{middle} {v.relation(relation)} {v.phrase(landmark)}{_tail(v)}"
 
 
 def _pair_there(v: Voice) -> str:
-    subject, relation, other = v.pair()
-    there = f"there {words.be(subject.count)} {v.thing(subject)}"
+    subject, relation, landmark = v.pair()
+    existential = f"there {words.be(subject.count)} {v.phrase(subject)}"
     if v.chance(0.35):
-        return f"{v.relation(relation, leading=True)} {v.thing(other)} {there}"
-    return f"{there} {v.relation(relation)} {v.thing(other)}{_tail(v)}"
+        return f"{v.relation(relation, leading=True)} {v.phrase(landmark)} {existential}"
+    return f"{existential} {v.relation(relation)} {v.phrase(landmark)}{_tail(v)}"
 
 
 def _pair_inverted(v: Voice) -> str:
-    subject, relation, other = v.pair()
+    subject, relation, landmark = v.pair()
     verb = v.verb(subject) if v.chance(0.4) else words.be(subject.count)
-    return f"{v.relation(relation, leading=True)} {v.thing(other)} {verb} {v.thing(subject)}"
+    return f"{v.relation(relation, leading=True)} {v.phrase(landmark)} {verb} {v.phrase(subject)}"
 
 
 def _pair_fronted(v: Voice) -> str:
-    subject, relation, other = v.pair()
-    return f"{v.where()}, {v.thing(subject)} {words.be(subject.count)} {v.relation(relation)} {v.thing(other)}"
+    subject, relation, landmark = v.pair()
+    return f"{v.where()}, {v.phrase(subject)} {words.be(subject.count)} {v.relation(relation)} {v.phrase(landmark)}"
 
 
 def _pair_seen(v: Voice) -> str:
-    subject, relation, other = v.pair()
+    subject, relation, landmark = v.pair()
     if v.chance(0.5):
-        return f"{v.thing(subject)} can be seen {v.relation(relation)} {v.thing(other)}{_tail(v)}"
-    return f"{v.pick('we see', 'we can see')} {v.thing(subject)} {v.relation(relation)} {v.thing(other)}{_tail(v)}"
+        return f"{v.phrase(subject)} can be seen {v.relation(relation)} {v.phrase(landmark)}{_tail(v)}"
+    return f"{v.pick('we see', 'we can see')} {v.phrase(subject)} {v.relation(relation)} {v.phrase(landmark)}{_tail(v)}"
 
 
 def _pair_picture(v: Voice) -> str:
-    subject, relation, other = v.pair()
+    subject, relation, landmark = v.pair()
     start = v.pick("a photo of", "a picture of", "an image of")
-    return f"{start} {v.thing(subject)} {v.relation(relation)} {v.thing(other)}{_tail(v, 0.25)}"
+    return f"{start} {v.phrase(subject)} {v.relation(relation)} {v.phrase(landmark)}{_tail(v, 0.25)}"
 
 
 def _pair_setting(v: Voice) -> str:
-    subject, relation, other = v.pair()
-    return f"{v.setting()} with {v.thing(subject)} {v.relation(relation)} {v.thing(other)}"
+    subject, relation, landmark = v.pair()
+    return f"{v.setting()} with {v.phrase(subject)} {v.relation(relation)} {v.phrase(landmark)}"
 
 
 def _pair_together(v: Voice) -> str:
-    subject, _, other = v.pair()
-    return f"{v.thing(subject)} and {v.thing(other)} {v.where()}"
+    subject, _, landmark = v.pair()
+    return f"{v.phrase(subject)} and {v.phrase(landmark)} {v.where()}"
 
 
 def _pair_passive(v: Voice) -> str:
-    subject, relation, other = v.pair()
+    subject, relation, landmark = v.pair()
     if relation == "behind":
         done = v.pick("partly hidden by", "partly covered by")
     elif relation == "front":
-        subject, other = other, subject
+        subject, landmark = landmark, subject
         done = "partly hidden by"
     else:
         done = f"flanked on the {OPPOSITE[relation]} by"
-    return f"{v.thing(subject)} {words.be(subject.count)} {done} {v.thing(other)}{_tail(v)}"
+    return f"{v.phrase(subject)} {words.be(subject.count)} {done} {v.phrase(landmark)}{_tail(v)}"
 
 
 def _pair_follow(v: Voice) -> str:
     # All face one way: whoever is on that side goes first.
-    ahead, behind = (v.first, v.other) if facing(v.scene) == v.scene.relation else (v.other, v.first)
+    ahead, behind = (v.target, v.landmark) if facing(v.scene) == v.scene.relation else (v.landmark, v.target)
     if v.chance(0.6):
-        return f"{v.thing(ahead)} {words.be(ahead.count)} followed by {v.thing(behind)}{_tail(v)}"
-    return f"{v.thing(behind)} {words.be(behind.count)} following {v.thing(ahead)}{_tail(v)}"
+        return f"{v.phrase(ahead)} {words.be(ahead.count)} followed by {v.phrase(behind)}{_tail(v)}"
+    return f"{v.phrase(behind)} {words.be(behind.count)} following {v.phrase(ahead)}{_tail(v)}"
 
 
 def _pair_beside(v: Voice) -> str:
-    subject, _, other = v.pair()
-    return f"{v.thing(subject)} {v.pick('next to', 'beside')} {v.thing(other)}{_tail(v)}"
+    subject, _, landmark = v.pair()
+    return f"{v.phrase(subject)} {v.pick('next to', 'beside')} {v.phrase(landmark)}{_tail(v)}"
 
 
 def _pair_with(v: Voice) -> str:
-    subject, relation, other = v.pair()
-    one = subject.count == 1 and subject.object != "person"
-    place = v.pick(*words.WITH[OPPOSITE[relation]]).format(its="its" if one else "their", it="it" if one else "them")
-    return f"{v.thing(subject)} with {v.thing(other)} {place}"
+    subject, relation, landmark = v.pair()
+    is_singular = subject.count == 1 and subject.object != "person"
+    location = v.pick(*words.WITH[OPPOSITE[relation]]).format(
+        its="its" if is_singular else "their", it="it" if is_singular else "them"
+    )
+    return f"{v.phrase(subject)} with {v.phrase(landmark)} {location}"
 
 
 _ALONE: tuple[Callable[[Voice], str], ...] = (

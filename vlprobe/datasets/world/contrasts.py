@@ -34,12 +34,12 @@ class Contrast:
     kind: str
     scene: Scene
     changed: Scene
-    said: Wording
+    wording: Wording
 
     @property
     def captions(self) -> tuple[str, str]:
         """Of the scene and of the changed one; each is false of the other."""
-        return self.said.tell(self.scene), self.said.tell(self.changed)
+        return self.wording.caption_of(self.scene), self.wording.caption_of(self.changed)
 
 
 def contrasts(kind: str, split: str, n: int) -> list[Contrast]:
@@ -51,13 +51,15 @@ def contrasts(kind: str, split: str, n: int) -> list[Contrast]:
         split: The one that owns both scenes.
         n: How many; a longer list begins with the shorter one.
     """
-    found: dict[frozenset[str], Contrast] = {}
+    by_specifications: dict[frozenset[str], Contrast] = {}
     index = 0
-    while len(found) < n:
+    while len(by_specifications) < n:
         contrast = _contrast(kind, split, stream("contrast", kind, split, index))
-        found.setdefault(frozenset((contrast.scene.specification, contrast.changed.specification)), contrast)
+        by_specifications.setdefault(
+            frozenset((contrast.scene.specification, contrast.changed.specification)), contrast
+        )
         index += 1
-    return list(found.values())
+    return list(by_specifications.values())
 
 
 def _contrast(kind: str, split: str, rng: random.Random) -> Contrast:
@@ -106,18 +108,18 @@ def _is_clear(kind: str, scene: Scene) -> bool:
     """Whether a caption can tell the groups apart."""
     if len(scene.groups) == 1:
         return True
-    one, two = scene.groups
+    target, landmark = scene.groups
     if kind == "swap":
-        return one.object != two.object and one.color != two.color
-    return (one.object, one.color) != (two.object, two.color)
+        return target.object != landmark.object and target.color != landmark.color
+    return (target.object, target.color) != (landmark.object, landmark.color)
 
 
 def _changes(kind: str, scene: Scene) -> Iterator[Scene]:
     if kind == "location":
         yield replace(scene, relation=OPPOSITE[scene.relation])
     elif kind == "swap":
-        one, two = scene.groups
-        yield replace(scene, groups=(replace(one, color=two.color), replace(two, color=one.color)))
+        target, landmark = scene.groups
+        yield replace(scene, groups=(replace(target, color=landmark.color), replace(landmark, color=target.color)))
     else:
         field = _FIELDS[kind]
         for at, group in enumerate(scene.groups):

@@ -18,7 +18,7 @@ _LARGEST = 108
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Placement:
     """The square of one thing, in pixels, and which way it faces; `slot` is its number among the group's places."""
 
     group: int
@@ -39,37 +39,41 @@ def facing(scene: Scene) -> str:
     return pick(stream(scene.seed, "facing"), ("left", "right", "mixed"))
 
 
-def places(scene: Scene) -> list[Place]:
+def placements(scene: Scene) -> list[Placement]:
     """The place of every thing, farthest first: the order to draw in."""
     if scene.relation in ("front", "behind"):
-        return _one_before_another(scene)
-    found = [place for index in range(len(scene.groups)) for place in _group_places(scene, index)]
-    return sorted(found, key=lambda place: (place.y + place.size, place.x))
+        return _overlapping_placements(scene)
+    placements = [placement for index in range(len(scene.groups)) for placement in _group_placements(scene, index)]
+    return sorted(placements, key=lambda placement: (placement.y + placement.size, placement.x))
 
 
 def _faces_left(scene: Scene, rng: random.Random) -> bool:
-    own = rng.random() < 0.5
-    return own if facing(scene) == "mixed" else facing(scene) == "left"
+    is_left = rng.random() < 0.5
+    return is_left if facing(scene) == "mixed" else facing(scene) == "left"
 
 
 def _region(scene: Scene, index: int) -> tuple[str, int, int, int, int]:
     """Kind, left, top, right, bottom of the part of the picture that a group has for itself."""
     low, high, middle = 6, SIZE - 6, SIZE // 2
     top = _TOP.get(scene.background, 62)
-    first = (scene.relation in ("left", "above")) == (index == 0)
+    is_left_or_top = (scene.relation in ("left", "above")) == (index == 0)
     match scene.relation:
         case "left" | "right":
-            return ("side", low, top, middle - _GAP, high) if first else ("side", middle + _GAP, top, high, high)
+            return (
+                ("side", low, top, middle - _GAP, high) if is_left_or_top else ("side", middle + _GAP, top, high, high)
+            )
         case "above" | "below":
-            return ("band", low, low, high, middle - _GAP) if first else ("band", low, middle + _GAP, high, high)
+            return (
+                ("band", low, low, high, middle - _GAP) if is_left_or_top else ("band", low, middle + _GAP, high, high)
+            )
     return "all", low, top, high, high
 
 
-def _group_places(scene: Scene, index: int) -> list[Place]:
+def _group_placements(scene: Scene, index: int) -> list[Placement]:
     kind, left, top, right, bottom = _region(scene, index)
     group = scene.groups[index]
-    rng = stream(scene.seed, "rows", left, top, group.places)
-    rows = pick(rng, _ROWS[kind][group.places])
+    rng = stream(scene.seed, "rows", left, top, group.slots)
+    rows = pick(rng, _ROWS[kind][group.slots])
     height = (bottom - top - _GAP * (len(rows) - 1)) // len(rows)
     cells = []
     for row, columns in enumerate(rows):
@@ -78,18 +82,18 @@ def _group_places(scene: Scene, index: int) -> list[Place]:
         cells += [(left + column * (width + _GAP), y, width, height) for column in range(columns)]
     largest = min(_LARGEST, *(min(width, height) for _, _, width, height in cells))
     order = sorted(range(len(cells)), key=lambda _: rng.random())
-    found = []
+    placements = []
     for slot in order[: group.count]:
         x, y, width, height = cells[slot]
-        jitter = stream(scene.seed, "slot", left, top, group.places, slot)
+        jitter = stream(scene.seed, "slot", left, top, group.slots, slot)
         size = int(largest * pick(jitter, (0.9, 0.95, 1.0)))
         x += int(jitter.random() * (width - size + 1))
         y += int(jitter.random() * (height - size + 1))
-        found.append(Place(index, slot, x, y, size, _faces_left(scene, jitter)))
-    return found
+        placements.append(Placement(index, slot, x, y, size, _faces_left(scene, jitter)))
+    return placements
 
 
-def _one_before_another(scene: Scene) -> list[Place]:
+def _overlapping_placements(scene: Scene) -> list[Placement]:
     rng = stream(scene.seed, "depth")
     size = 102
     aside = int(26 + 10 * rng.random()) * (1 if rng.random() < 0.5 else -1)
@@ -99,6 +103,6 @@ def _one_before_another(scene: Scene) -> list[Place]:
     y = int(top + rng.random() * (SIZE - 6 - top - size - nearer))
     front = 0 if scene.relation == "front" else 1
     return [
-        Place(1 - front, 0, x, y, size, _faces_left(scene, stream(scene.seed, "back"))),
-        Place(front, 0, x + aside, y + nearer, size, _faces_left(scene, stream(scene.seed, "front"))),
+        Placement(1 - front, 0, x, y, size, _faces_left(scene, stream(scene.seed, "back"))),
+        Placement(front, 0, x + aside, y + nearer, size, _faces_left(scene, stream(scene.seed, "front"))),
     ]

@@ -81,9 +81,9 @@ def _between(a: Point, b: Point, c: Point, d: Point, t: float) -> Point:
     return axis(0), axis(1)
 
 
-def mix(color: Color, other: Color, share: float) -> Color:
+def mix(color: Color, toward: Color, share: float) -> Color:
     """The colour, moved towards the other by a share of 0 to 1."""
-    return tuple(round(a + (b - a) * share) for a, b in zip(color, other, strict=True))  # type: ignore[return-value]
+    return tuple(round(a + (b - a) * share) for a, b in zip(color, toward, strict=True))  # type: ignore[return-value]
 
 
 class Pen:
@@ -101,7 +101,7 @@ class Pen:
         for shape in shapes:
             self._put(shape, color, 0)
 
-    def part(self, color: Color, edge: Color, *shapes: Shape) -> None:
+    def body(self, color: Color, edge: Color, *shapes: Shape) -> None:
         """Shapes that read as one body: a common outline around all of them, none where they meet."""
         for shape in shapes:
             self._put(shape, edge, self.line)

@@ -5,7 +5,7 @@ import functools
 from PIL import Image, ImageDraw, ImageFilter
 
 from vlprobe.datasets.world.backgrounds import VARIANTS, background
-from vlprobe.datasets.world.layout import HORIZON, Place, places
+from vlprobe.datasets.world.layout import HORIZON, Placement, placements
 from vlprobe.datasets.world.scene import Scene, pick, stream
 from vlprobe.datasets.world.sprites import sprite
 
@@ -19,21 +19,21 @@ def render(scene: Scene) -> Image.Image:
     """The scene as an RGB picture of 224 x 224 pixels; the same scene always gives the same pixels."""
     variant = pick(stream(scene.seed, "background"), range(VARIANTS))
     image = background(scene.background, variant).copy()
-    standing = places(scene)
-    for place in standing:
-        ground = _ground(scene, place)
+    layers = placements(scene)
+    for placement in layers:
+        ground = _ground(scene, placement)
         if ground:
-            below = _ground_mark(place.size, ground)
-            image.paste(below, (place.x, place.y), below)
-        group = scene.groups[place.group]
-        thing = sprite(group.object, group.color, place.size, place.faces_left)
-        image.paste(thing, (place.x, place.y), thing)
+            below = _ground_mark(placement.size, ground)
+            image.paste(below, (placement.x, placement.y), below)
+        group = scene.groups[placement.group]
+        sprite_image = sprite(group.object, group.color, placement.size, placement.faces_left)
+        image.paste(sprite_image, (placement.x, placement.y), sprite_image)
     return image
 
 
-def _ground(scene: Scene, place: Place) -> str:
+def _ground(scene: Scene, placement: Placement) -> str:
     """What is under the thing: a shadow on the ground, a ripple on water, nothing in the air."""
-    if place.y + place.size <= HORIZON[scene.background] + 4 or scene.background == "sky":
+    if placement.y + placement.size <= HORIZON[scene.background] + 4 or scene.background == "sky":
         return ""
     return "ripple" if scene.background == "sea" else "shadow"
 

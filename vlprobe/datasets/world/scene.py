@@ -31,7 +31,7 @@ class Group:
     room: int = 0
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """Two scenes that differ in the count alone, and have equal room, show their common things in one place."""
         return max(self.count, self.room)
 
@@ -87,13 +87,13 @@ def draw(split: str, index: int) -> Scene:
 
 def distinct(split: str, n: int) -> list[Scene]:
     """The first n scenes of a split that have different specifications."""
-    found: dict[str, Scene] = {}
+    by_specification: dict[str, Scene] = {}
     index = 0
-    while len(found) < n:
+    while len(by_specification) < n:
         scene = draw(split, index)
-        found.setdefault(scene.specification, scene)
+        by_specification.setdefault(scene.specification, scene)
         index += 1
-    return list(found.values())
+    return list(by_specification.values())
 
 
 def _draw(rng: random.Random) -> Scene:
@@ -102,9 +102,9 @@ def _draw(rng: random.Random) -> Scene:
     alone = relation in ("front", "behind")
     groups = [_group(rng, alone)]
     while relation and len(groups) < 2:
-        other = _group(rng, alone)
-        if (other.object, other.color) != (groups[0].object, groups[0].color):
-            groups.append(other)
+        second = _group(rng, alone)
+        if (second.object, second.color) != (groups[0].object, groups[0].color):
+            groups.append(second)
     return Scene(background, tuple(groups), relation, int(rng.random() * 2**32))
 
 

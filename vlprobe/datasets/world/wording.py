@@ -42,27 +42,27 @@ class Wording:
     forms: tuple[str, ...]  # ALONE, PAIRED or DEFINITE: what `form` is, or says again
     form: str
     phrase: int = 0  # of the relation
-    place: int = 0  # of the background
+    place_index: int = 0  # of the background
     wears: str = WEARS[0]
     color_last: bool = False  # "two dogs that are red"
     synonyms: bool = False
 
-    def tell(self, scene: Scene) -> str:
+    def caption_of(self, scene: Scene) -> str:
         """The caption of a scene, with a capital and a full stop."""
-        first, other = scene.groups[0], scene.groups[-1]
+        target, landmark = scene.groups[0], scene.groups[-1]
         relation = PHRASES[scene.relation][self.phrase] if scene.relation else ""
         text = self.form.format(
-            a=self._thing(first, definite=False),
-            b=self._thing(other, definite=False),
-            the_a=self._thing(first, definite=True),
-            the_b=self._thing(other, definite=True),
-            are=words.be(first.count),
+            a=self._phrase(target, definite=False),
+            b=self._phrase(landmark, definite=False),
+            the_a=self._phrase(target, definite=True),
+            the_b=self._phrase(landmark, definite=True),
+            are=words.be(target.count),
             relation=relation,
-            place=words.PLACES[scene.background][self.place],
+            place=words.PLACES[scene.background][self.place_index],
         )
         return text[0].upper() + text[1:]
 
-    def _thing(self, group: Group, definite: bool) -> str:
+    def _phrase(self, group: Group, definite: bool) -> str:
         number = words.NUMBERS[group.count]
         if definite:
             number = "the" if group.count == 1 else f"the {number}"
@@ -85,21 +85,23 @@ def wording(scene: Scene, rng: random.Random, counted: bool) -> Wording:
     """
     forms = ALONE if not scene.relation else PAIRED if counted or rng.random() < 0.5 else DEFINITE
     phrases = range(len(PHRASES[scene.relation])) if scene.relation else (0,)
-    places = range(len(words.PLACES[scene.background]))
-    return Wording(forms, pick(rng, forms), pick(rng, phrases), pick(rng, places), pick(rng, WEARS))
+    place_indices = range(len(words.PLACES[scene.background]))
+    return Wording(forms, pick(rng, forms), pick(rng, phrases), pick(rng, place_indices), pick(rng, WEARS))
 
 
-def reworded(said: Wording, scene: Scene, rng: random.Random) -> str:
+def reworded(wording: Wording, scene: Scene, rng: random.Random) -> str:
     """The same in another order and, where there are such words, in other words: no number, colour or place changes."""
-    form = pick(rng, AGAIN[said.forms])
-    wears = pick(rng, [way for way in WEARS if way != said.wears])
+    form = pick(rng, AGAIN[wording.forms])
+    wears = pick(rng, [way for way in WEARS if way != wording.wears])
     color_last = not scene.relation and rng.random() < 0.5
-    phrase = said.phrase % LEADING
-    return replace(said, form=form, phrase=phrase, wears=wears, color_last=color_last, synonyms=True).tell(scene)
+    phrase = wording.phrase % LEADING
+    return replace(wording, form=form, phrase=phrase, wears=wears, color_last=color_last, synonyms=True).caption_of(
+        scene
+    )
 
 
-def converse(said: Wording, scene: Scene, rng: random.Random) -> str:
+def converse(wording: Wording, scene: Scene, rng: random.Random) -> str:
     """The same place, said of the other group: "a dog left of a cat" is "a cat right of a dog"."""
     other_side = replace(scene, groups=scene.groups[::-1], relation=OPPOSITE[scene.relation])
-    form = pick(rng, [form for form in said.forms if form != said.form])
-    return replace(said, form=form, phrase=pick(rng, range(len(PHRASES[scene.relation])))).tell(other_side)
+    form = pick(rng, [form for form in wording.forms if form != wording.form])
+    return replace(wording, form=form, phrase=pick(rng, range(len(PHRASES[scene.relation])))).caption_of(other_side)
