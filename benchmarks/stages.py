@@ -85,7 +85,7 @@ def main() -> None:
         ):
             if hasattr(model, name):
                 timed(model, name, stage)
-        timed(case_workers, "_made", "make edits")
+        timed(case_workers, "_make_chunk", "make edits")
         timed(questions.audit, "check", "check the data")
         timed(executor, "similarity_spread", "score")
         timed(encoder.Encoder, "images", "pictures")

@@ -1,4 +1,4 @@
-"""What a person is told when something cannot be done.
+"""Errors with a message for a person.
 
     VlprobeError
     |- NotFound             a name that is not known
@@ -13,7 +13,7 @@ do. Every other exception is a bug and keeps its traceback.
 import difflib
 from collections.abc import Iterable
 
-LONGEST = 1500  # letters of a message
+MAX_MESSAGE = 1500  # characters
 
 
 def printable(text: str) -> str:
@@ -22,31 +22,31 @@ def printable(text: str) -> str:
     >>> printable("a red\\ndog\\x1b[31m")
     'a red\\\\ndog\\\\x1b[31m'
     """
-    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return text if text.isprintable() else "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 class VlprobeError(Exception):
     """One line for a person; never a traceback.
 
     What a file or a link puts into it is data: what does not print is written as Python writes it, so that it neither
-    breaks the line nor steers a terminal, and what is endless loses its middle.
+    breaks the line nor steers a terminal, and what is too long loses its middle.
     """
 
     def __init__(self, message: str = "") -> None:
-        if len(message) > LONGEST:
-            message = f"{message[: LONGEST - 400]} ... {message[-400:]}"
+        if len(message) > MAX_MESSAGE:
+            message = f"{message[: MAX_MESSAGE - 400]} ... {message[-400:]}"
         super().__init__(printable(message))
 
 
 class NotFound(VlprobeError):
-    """A name that is not known; says what there is."""
+    """A name that nothing has; the message suggests the closest of the names that exist, and lists up to 12."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
-        known = list(known)
-        close = difflib.get_close_matches(name[:100], known, n=1, cutoff=0.5)
+    def __init__(self, kind: str, name: str, names: Iterable[str], hint: str = "") -> None:
+        names = list(names)
+        close = difflib.get_close_matches(name[:100], names, n=1, cutoff=0.5)
         guess = f" Did you mean '{close[0]}'?" if close else ""
-        shown = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
-        super().__init__(f"No {kind} named '{name}'.{guess} Known: {shown or 'none'}.{' ' + hint if hint else ''}")
+        listed = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+        super().__init__(f"No {kind} named '{name}'.{guess} Known: {listed or 'none'}.{' ' + hint if hint else ''}")
 
 
 class InvalidInput(VlprobeError):

@@ -132,7 +132,7 @@ def test_a_model_that_is_asked_for_edits_is_loaded_by_one_process(several, influ
 
 def test_what_prints_in_a_process_disturbs_nothing():
     """Its standard output is for tables alone."""
-    code = "import os, vlprobe.runs.case_workers as c; c._sent = lambda given, out: print('noise'); c.work()"
+    code = "import os, vlprobe.runs.case_workers as c; c._send_chunks = lambda given, out: print('noise'); c.work()"
     ran = subprocess.run([sys.executable, "-c", code], input=b"", capture_output=True, check=True)
     assert (ran.stdout, ran.stderr.strip()) == (b"", b"noise")
 

@@ -25,7 +25,7 @@ def trap(tmp_path, monkeypatch) -> Path:
 
 def test_a_process_that_makes_questions_runs_nothing_of_the_current_folder(trap):
     with contextlib.ExitStack() as stack:
-        process = case_workers._started(stack)
+        process = case_workers._start(stack)
         process.stdin.close()
         assert process.wait(60) == 1  # it was told nothing
     assert not trap.exists()
@@ -55,5 +55,5 @@ def test_a_copy_that_is_not_the_installed_one_starts_itself(tmp_path, monkeypatc
 def test_a_path_that_is_set_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "told.py").write_text("import os; print(os.environ['PYTHONPATH'])")
-    out, _ = processes.start("told", stdout=subprocess.PIPE, text=True).communicate(timeout=60)
-    assert out.strip().split(os.pathsep) == [str(ROOT), str(tmp_path)]
+    out, _ = processes.start("told", stdout=subprocess.PIPE).communicate(timeout=60)
+    assert out.decode().strip().split(os.pathsep) == [str(ROOT), str(tmp_path)]

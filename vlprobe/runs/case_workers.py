@@ -1,7 +1,7 @@
-"""Questions made a chunk of items at a time, by several processes where there are many: the same to the byte.
+"""Cases made a chunk of items at a time, by several processes where there are many: the same to the byte.
 
-Each process is told its share, every n-th chunk, when it starts, and writes what it makes to a pipe. A pipe holds
-little, so that each is one chunk ahead of who reads; and when who reads is gone, so is the pipe, and the process.
+Each process receives its share, every n-th chunk, when it starts, and writes its chunks to a pipe. A pipe holds little,
+so that each process is one chunk ahead of the reader; and when the reader is gone, so is the pipe, and the process.
 """
 
 import contextlib
@@ -14,9 +14,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import BinaryIO
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import IO, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 
 from vlprobe.errors import JobFailed, VlprobeError
@@ -46,56 +47,59 @@ COLUMNS = pa.schema(
 Chunk = tuple[pa.RecordBatch, Mapping[str, int]]  # the questions, and how many were dropped for each reason
 
 
-def chunks(items: Sequence[Item], probe: Probe, run: Run, workers: int) -> Iterator[Chunk]:
-    """The questions of all items, CHUNK_ITEMS at a time and in their order.
+def chunks(items: Sequence[Item], probe: Probe, run: Run, workers: int) -> Generator[Chunk, None, None]:
+    """The cases of all items, CHUNK_ITEMS at a time and in their order.
 
-    Close it, or leave it at its end: until then its processes are there.
+    Exhaust or close the generator: until then its processes live.
 
     Args:
         items: Of the dataset.
-        probe: Which asks.
+        probe: Makes the cases.
         run: Its options and seed.
-        workers: Processes at most; the first chunk tells whether more than this one are of use. Where the probe asks
-            models, this one makes them all.
+        workers: Processes at most; the time that the first chunk takes decides whether more than this one are of use.
+            Where the probe loads models, this process makes all cases.
 
     Raises:
-        JobFailed: one of the processes was killed. What else fails there fails here again, with the same error.
+        JobFailed: one of the processes was killed. Other failures there are repeated here, with the same error.
     """
     starts = range(0, len(items), CHUNK_ITEMS)
-    make = functools.partial(_made, probe.for_items(items, run.options), dict(run.options), run.seed)
-    shares = type(probe).__module__.startswith("vlprobe.") and not probe.loads_models(run.options)
+    make = functools.partial(_make_chunk, probe.for_items(items, run.options), dict(run.options), run.seed)
+    can_share = type(probe).__module__.startswith("vlprobe.") and not probe.loads_models(run.options)
     began = time.perf_counter()
     for number, start in enumerate(starts):
-        made = make(items[start : start + CHUNK_ITEMS], start)
-        left = starts[number + 1 :]
-        several = min(workers, os.cpu_count() or 1, len(left))
-        expected = (time.perf_counter() - began) * len(left)
-        yield made
-        if not number and several > 1 and expected > PAYS and shares:
-            yield from _shared(items, make, left, several)
+        chunk = make(items[start : start + CHUNK_ITEMS], start)
+        remaining = starts[number + 1 :]
+        n_processes = min(workers, os.cpu_count() or 1, len(remaining))
+        expected_seconds = (time.perf_counter() - began) * len(remaining)
+        yield chunk
+        if not number and n_processes > 1 and expected_seconds > PAYS and can_share:
+            yield from _shared(items, make, remaining, n_processes)
             return
 
 
-def _made(probe: Probe, options: Mapping[str, object], seed: int, items: Sequence[Item], first: int) -> Chunk:
+def _make_chunk(
+    probe: Probe, options: Mapping[str, object], seed: int, items: Sequence[Item], first_code: int
+) -> Chunk:
+    """The cases of some items, the first of which has this code."""
     cases: list[Case] = []
-    of_item: list[int] = []  # the place of each case's item in the chunk
+    item_rows: list[int] = []  # of each case, the row of its item in the chunk
     dropped: Counter[str] = Counter()
-    for place, item in enumerate(items):
-        made, lost = probe.cases(item, options, seed)
-        cases += made
-        of_item += [place] * len(made)
-        dropped.update(lost)
-    return _batch(items, of_item, cases, first), dropped
+    for row, item in enumerate(items):
+        cases_of_item, dropped_of_item = probe.cases(item, options, seed)
+        cases += cases_of_item
+        item_rows += [row] * len(cases_of_item)
+        dropped.update(dropped_of_item)
+    return _batch(items, item_rows, cases, first_code), dropped
 
 
-def _batch(items: Sequence[Item], of_item: Sequence[int], cases: Sequence[Case], first: int) -> pa.RecordBatch:
+def _batch(items: Sequence[Item], item_rows: Sequence[int], cases: Sequence[Case], first_code: int) -> pa.RecordBatch:
     names = {picture: picture.name for case in cases for picture in case.images}
-    item = pa.array(of_item, pa.int32())  # a name and a tag are made once an item, and not once a case
+    item_row = pa.array(item_rows, pa.int32())  # a name and a tag are made once an item, and not once a case
     columns = {
         "id": [case.id for case in cases],
-        "item": pa.array([item.id for item in items], pa.string()).take(item),
-        "item_code": pa.compute.add(item, pa.scalar(first, pa.int32())),
-        "cluster": pa.array([item.unit for item in items], pa.string()).take(item),
+        "item": pa.array([item.id for item in items], pa.string()).take(item_row),
+        "item_code": pa.array(np.asarray(item_rows, dtype=np.int32) + np.int32(first_code)),
+        "cluster": pa.array([item.unit for item in items], pa.string()).take(item_row),
         "group": [case.group for case in cases],
         "kind": [case.edit.kind for case in cases],
         "subtype": [case.edit.subtype for case in cases],
@@ -105,52 +109,62 @@ def _batch(items: Sequence[Item], of_item: Sequence[int], cases: Sequence[Case],
         "images": [[names[picture] for picture in case.images] for case in cases],
         "texts": [case.texts for case in cases],
         "roles": [case.roles for case in cases],
-        "tags": pa.array([list(item.tags.items()) for item in items], COLUMNS.field("tags").type).take(item),
+        "tags": pa.array([list(item.tags.items()) for item in items], COLUMNS.field("tags").type).take(item_row),
     }
     return pa.RecordBatch.from_pydict(columns, schema=COLUMNS)
 
 
 def _shared(items: Sequence[Item], make: functools.partial, starts: Sequence[int], workers: int) -> Iterator[Chunk]:
+    """The chunks that start at these items, every n-th made by the n-th process."""
     with contextlib.ExitStack() as stack:
-        started = [_started(stack) for _ in range(workers)]
-        for number, process in enumerate(started):
+        processes_started = [_start(stack) for _ in range(workers)]
+        for number, process in enumerate(processes_started):
             share = [(items[start : start + CHUNK_ITEMS], start) for start in starts[number::workers]]
-            with contextlib.suppress(BrokenPipeError):  # it is gone, which is found when it is asked for its first
-                pickle.dump((make, share), process.stdin)
-                process.stdin.close()
-        sources = [_received(process) for process in started]
+            stdin, _ = _pipes(process)
+            with contextlib.suppress(BrokenPipeError):  # it is gone, which shows when its first chunk is read
+                pickle.dump((make, share), stdin)
+                stdin.close()
+        sources = [_received(process) for process in processes_started]
         for number, start in enumerate(starts):
             yield next(sources[number % workers], None) or make(items[start : start + CHUNK_ITEMS], start)
 
 
-def _started(stack: contextlib.ExitStack) -> subprocess.Popen:
-    # In a session of its own, so that an interrupt at the terminal reaches its maker alone.
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+def _start(stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+    """A process that waits for its share; it is killed when the stack is closed."""
     try:
-        process = processes.start("vlprobe.runs.case_workers", **pipes, start_new_session=True)
+        process = processes.start("vlprobe.runs.case_workers", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     except OSError as error:
         raise JobFailed(f"No process could be started to make edits ({error.strerror}). Use fewer --workers.") from None
-    stack.callback(_ended, process)
+    stack.callback(_end, process)
     return process
 
 
-def _ended(process: subprocess.Popen) -> None:
+def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    """The standard input and output of a process that was started with pipes."""
+    if process.stdin is None or process.stdout is None:
+        raise ValueError("the process was started without pipes")
+    return process.stdin, process.stdout
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
-    process.stdout.close()
+    stdin, stdout = _pipes(process)
+    stdout.close()
     with contextlib.suppress(BrokenPipeError):
-        process.stdin.close()
+        stdin.close()
 
 
-def _received(process: subprocess.Popen) -> Iterator[Chunk]:
-    """What a process makes, until it has no more or fails; raises JobFailed where it was killed."""
-    with contextlib.suppress(pa.ArrowInvalid, OSError), pa.ipc.open_stream(process.stdout) as reader:
+def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
+    """The chunks that a process makes, until it has no more or fails; raises JobFailed where it was killed."""
+    _, stdout = _pipes(process)
+    with contextlib.suppress(pa.ArrowInvalid, OSError), pa.ipc.open_stream(stdout) as reader:
         while True:
             try:
-                batch, told = reader.read_next_batch_with_custom_metadata()
+                batch, metadata = reader.read_next_batch_with_custom_metadata()
             except StopIteration:
                 break
-            yield batch, json.loads(told["dropped"])
+            yield batch, json.loads(metadata["dropped"])
     if process.wait() < 0:
         raise JobFailed(
             f"A process that makes edits was killed (signal {-process.returncode}), perhaps for want of memory. "
@@ -159,18 +173,18 @@ def _received(process: subprocess.Popen) -> Iterator[Chunk]:
 
 
 def work() -> None:
-    """Makes one process's share: what this module is when it is run."""
+    """Makes one process's share: the main function of this module as a process."""
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nothing that prints disturbs what is sent
+    os.dup2(2, 1)  # whatever prints must not disturb the tables
     try:
-        _sent(sys.stdin.buffer, out)
-    except (VlprobeError, EOFError, BrokenPipeError):  # it fails where this process was started, or nobody is there
+        _send_chunks(sys.stdin.buffer, out)
+    except (VlprobeError, EOFError, BrokenPipeError):  # the parent repeats the failure itself, or is gone
         os._exit(1)
 
 
-def _sent(given: BinaryIO, out: BinaryIO) -> None:
-    make, share = pickle.load(given)
-    gc.freeze()  # what is there stays there
+def _send_chunks(source: BinaryIO, out: BinaryIO) -> None:
+    make, share = pickle.load(source)
+    gc.freeze()  # the collector need not look at the items again
     with pa.ipc.new_stream(out, COLUMNS) as writer:
         for items, start in share:
             batch, dropped = make(items, start)

@@ -141,7 +141,6 @@ def _spawn(store: Store, job_id: str) -> None:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                start_new_session=True,
             )
     except OSError as error:
         raise InvalidInput(

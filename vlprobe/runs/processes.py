@@ -1,16 +1,28 @@
-"""Processes that run a module of this vlprobe, wherever it stands, and nothing that lies in the current folder."""
+"""Processes that run a module of this copy of vlprobe, and nothing of the current folder."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
+
+Stream = int | IO[bytes] | None  # as of Popen: subprocess.PIPE, an open file, or None for that of this process
 
 
-def start(module: str, *given: str, **how: object) -> subprocess.Popen:
-    """Starts `python -m MODULE GIVEN...`; `how` is for Popen. Raises OSError where none can be started."""
+def start(
+    module: str, *arguments: str, stdin: Stream = None, stdout: Stream = None, stderr: Stream = None
+) -> subprocess.Popen[bytes]:
+    """Starts `python -m MODULE ARGUMENTS...` in a session of its own. Raises OSError where it cannot be started."""
     environment = dict(os.environ)
     root = Path(__file__).resolve().parents[2]
     if root.name not in ("site-packages", "dist-packages"):  # a checkout: found though another one is installed
-        known = environment.get("PYTHONPATH")
-        environment["PYTHONPATH"] = f"{root}{os.pathsep}{known}" if known else str(root)
-    return subprocess.Popen([sys.executable, "-P", "-m", module, *given], env=environment, **how)
+        search_path = environment.get("PYTHONPATH")
+        environment["PYTHONPATH"] = f"{root}{os.pathsep}{search_path}" if search_path else str(root)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, *arguments],
+        env=environment,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+    )

@@ -28,14 +28,14 @@ class Picture:
 
     @property
     def name(self) -> str:
-        """How the picture is written in a table: its path, or JSON where it is edited."""
+        """The picture as text, as tables hold it: its path, or JSON where it is edited."""
         if self.edit is None:
             return str(self.path)
         return json.dumps({"path": str(self.path), **asdict(self.edit), "partner": str(self.edit.partner)})
 
     @classmethod
     def from_name(cls, name: str) -> "Picture":
-        """The picture that is written so."""
+        """The picture of this name."""
         if not name.startswith("{"):
             return cls(Path(name))
         edit = json.loads(name)
@@ -55,7 +55,7 @@ class PictureEdit:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What was done to a caption, so that a result can be traced to the rule that made it."""
+    """How a caption was edited, so that a score can be traced to a rule."""
 
     kind: str  # paraphrase, flip or combined
     subtype: str  # of a paraphrase: simple, advanced; of a flip: color, number, object
@@ -67,17 +67,17 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One image and what people wrote about it.
+    """An image with its captions.
 
-    Datasets of minimal pairs and of hard negatives also say what does not fit: `foils`, and in a minimal pair the
-    picture that the foil does fit. `cluster` and `setting` are for the readers of datasets alone: a column that a user
-    names so is a tag like any other.
+    Datasets of minimal pairs and of hard negatives add `foils` that do not fit the image, minimal pairs also the image
+    that the foil fits. `cluster` and `setting` are set by readers of datasets alone: a column of a user's file with
+    such a name is a tag.
     """
 
     id: str
     image: Picture | None  # None: texts only
     captions: tuple[str, ...]
-    tags: Mapping[str, str] = field(default_factory=dict)  # what results can be sliced by
+    tags: Mapping[str, str] = field(default_factory=dict)  # what estimates can be sliced by
     foils: tuple[str, ...] = ()  # captions that do not fit the image
     foil_image: Picture | None = None  # a second picture, which the foil fits and the caption does not
     cluster: str = ""  # items of one cluster are resampled together, as where they share a picture; "": each alone
@@ -91,7 +91,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The smallest question that a person can look at: a few pictures against a few texts, and what was edited.
+    """The smallest unit that is scored: a few pictures against a few texts, and the edit between the texts.
 
     `group` is what a macro mean averages within first: for caption edits, the caption that was edited.
     """
@@ -112,7 +112,7 @@ def zero_margin(rows: "pd.DataFrame") -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """How a column of cases becomes a number, and everything a reader must know about that number."""
+    """How cases become a number, and everything that a reader must know about that number."""
 
     name: str
     version: int  # raised whenever the numbers change
@@ -120,7 +120,7 @@ class Metric:
     help: str  # one or two plain sentences for a tooltip
     unit: str  # cosine or rate
     direction: Literal["up", "down", "none"]  # which way is better
-    chance: float  # what a model that knows nothing gets; NaN where that is not defined
+    chance: float  # of a model that guesses; NaN where that is not defined
     source: str  # paper, equation or table
     kinds: tuple[str, ...]  # the kinds of edit that it judges
     value: "Callable[[pd.DataFrame], np.ndarray]"  # cases of those kinds to one float a row; NaN: does not apply
@@ -152,7 +152,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that can change a number, and nothing that cannot; the key names the result for ever."""
+    """Everything that can change a number, and nothing that cannot; its key names the stored scores for ever."""
 
     model: str
     model_digest: str  # weights, preprocessing, tokenizer and precision
@@ -167,13 +167,20 @@ class Run:
 
     @property
     def key(self) -> str:
-        """First 16 hex digits of the sha256 of all that names a number. Two names of the same bytes share one key."""
-        named = asdict(self)
-        del named["model"], named["dataset"]
-        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
+        """Digest of everything that can change a number. Two names of the same model or dataset share one key."""
+        fields = asdict(self)
+        del fields["model"], fields["dataset"]
+        return _digest(fields)
 
     @property
     def case_key(self) -> str:
-        """Names the questions asked, whoever answers: runs of several models over the same cases share it."""
-        named = {k: v for k, v in asdict(self).items() if k not in ("model", "dataset", "model_digest", "metrics")}
-        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
+        """Digest of everything that can change a case: runs of several models over the same cases share it."""
+        fields = asdict(self)
+        for name in ("model", "dataset", "model_digest", "metrics"):
+            del fields[name]
+        return _digest(fields)
+
+
+def _digest(fields: Mapping[str, object]) -> str:
+    """First 16 hex digits of the sha256 of the fields as JSON."""
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,7 +1,7 @@
-"""What can be set of a probe or of a run: type, default, allowed values and help of each setting, and its check.
+"""The settings of a probe or of a run: type, default, allowed values and help of each, and how a value is checked.
 
-Data, not page code: the form on the Run page draws these. Whatever it, the command line or the file of a job names is
-checked by `parse_options`, so that all three refuse the same values in the same words.
+Data, not page code: the form on the Run page draws these. Values from it, from the command line and from the file of a
+job are all checked by `parse_options`, so that the same values are refused in the same words.
 """
 
 import re
@@ -100,18 +100,21 @@ class Option:
         return f"one of: {', '.join(map(str, self.choices))}"
 
 
-def parse_options(options: Sequence[Option], given: Mapping[str, object], owner: str) -> dict[str, object]:
-    """All options, each with the value that is given or else its default. Raises InvalidInput.
+def parse_options(options: Sequence[Option], values: Mapping[str, object], owner: str) -> dict[str, object]:
+    """The value of every option by name: from `values`, or else its default.
 
     Args:
-        options: What there is to set.
-        given: Values by name; not all need one.
+        options: All that can be set.
+        values: Values by name, for some of them.
         owner: Whose options they are, such as "Probe 'lgip'"; for an error.
+
+    Raises:
+        InvalidInput: an unknown option, or a value that is not allowed.
     """
-    unknown = sorted(set(given) - {option.name for option in options})
+    unknown = sorted(set(values) - {option.name for option in options})
     if unknown:
-        known = ", ".join(option.name for option in options)
-        raise InvalidInput(f"{owner} has no option '{unknown[0]}'. It has: {known or 'none'}.")
+        names = ", ".join(option.name for option in options)
+        raise InvalidInput(f"{owner} has no option '{unknown[0]}'. It has: {names or 'none'}.")
     return {
-        option.name: option.parse(given[option.name]) if option.name in given else option.value for option in options
+        option.name: option.parse(values[option.name]) if option.name in values else option.value for option in options
     }

@@ -186,11 +186,11 @@ class Encoder(Protocol):
 
 
 class Probe(ABC):
-    """A way of asking: `probes/*.py` define PROBE. Raise `version` whenever the cases or their scores change."""
+    """A test of models: `probes/*.py` define PROBE. Raise `version` whenever the cases or their scores change."""
 
     name: str
     version: int
-    dataset: str  # what it is tried on where nobody chose one
+    dataset: str  # the default: its demo data
     presentation: Presentation  # what pages and reports show of it
     needs: str = ""  # "pictures", or a "gallery" to search; "": a text encoder can take part
     options: tuple[Option, ...] = ()  # what can be set, with defaults, allowed values and help
@@ -224,33 +224,33 @@ class Probe(ABC):
 
     @abstractmethod
     def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
-        """The questions about one item, and how many were dropped for each reason; see `for_items` for other items."""
+        """The cases of one item, and how many were dropped for each reason; see `for_items` for other items."""
 
     @abstractmethod
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "Callable[[pa.Table], pa.Table]":
-        """What turns a slice of the run's cases into `scores`, `text_scores`, `margin` and columns of its own.
+        """A function from a slice of the run's cases to `scores`, `text_scores`, `margin` and columns of this probe.
 
-        The margin is what should win minus what should lose: 0 is a tie and a failure. `cases` reads all of them.
+        The margin is what should win minus what should lose: 0 is a tie and a failure. `cases` reads all cases.
         """
 
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """What galleries hold beside what the cases name, so that several processes can encode it first, each a share.
+        """Pictures and texts that galleries hold beside those of the cases, for several processes to embed.
 
-        What is not named here is encoded by each of them.
+        What is missing here is embedded by each process.
         """
         return (), ()
 
     def survey(self, blocks: "Iterable[pd.DataFrame]") -> Mapping[str, object]:
-        """What can only be known from all scored cases of a run, which come a block at a time.
+        """Values that depend on all scored cases of a run, which come a block at a time.
 
-        A `note` in it is told with the run's numbers, as a model's note is.
+        A `note` among them is shown with the run's numbers, as a model's note is.
         """
         return {}
 
     def prepare(self, rows: "pd.DataFrame", survey_facts: Mapping[str, object]) -> "pd.DataFrame":
-        """A block of scored cases with the columns added that need what the survey found."""
+        """A block of scored cases with the columns added that depend on the survey."""
         return rows
