@@ -90,7 +90,7 @@ def test_what_is_too_long_or_too_much_is_refused(store: Store, given: dict, word
 
 
 def test_a_vocabulary_stays_small(store: Store):
-    for start in range(0, annotations.TAGS_KNOWN, 8):
+    for start in range(0, annotations.MAX_VOCABULARY, 8):
         annotations.write(store, KEY, Annotation(start, "c", tuple(f"t{start + step:02}" for step in range(8))))
     with pytest.raises(InvalidInput, match="Use one of: t00"):
         annotations.write(store, KEY, Annotation(99, "c", ("one more",)))

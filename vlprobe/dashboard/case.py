@@ -97,7 +97,7 @@ def _annotate(asked: Questions, row: object) -> None:
             offered,
             own.tags,
             key=f"tags_{key}",
-            max_selections=annotations.TAGS_EACH,
+            max_selections=annotations.MAX_CASE_TAGS,
             accept_new_options=True,
             placeholder="Choose, or type a new one",
         )

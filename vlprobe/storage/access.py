@@ -1,11 +1,11 @@
-"""What people who reach a served dashboard may do: read which folders, and whether to change anything.
+"""Limits of a served dashboard: which folders may be read, whether anything may be changed, and who may sign in.
 
 `vlprobe dashboard` sets this for its server; the jobs that the server starts inherit it. The command line of a person
 on the machine itself is not limited.
 
     VLPROBE_READ_ONLY=1      nothing can be run, written or uploaded
     VLPROBE_ROOTS=/a:/b      files of datasets and models are read from these folders and nowhere else
-    VLPROBE_SIGN_IN=a@b,@c   who may look, after signing in: addresses, whole domains, or * for everybody who can
+    VLPROBE_SIGN_IN=a@b,@c   addresses or domains that may sign in; *: everybody who can
 """
 
 import os
@@ -21,22 +21,23 @@ SIGN_IN = "VLPROBE_SIGN_IN"
 
 
 def settings(read_only: bool, roots: Sequence[Path], people: Sequence[str] = ()) -> dict[str, str]:
-    """The environment of a server that is limited in this way; no roots: not confined; no people: no sign-in.
+    """Environment variables of a server with these limits; no roots: not confined; no people: no sign-in.
 
-    Raises InvalidInput where it would let in, or let read, other than what was meant.
+    Raises InvalidInput where a value could be read as another limit than the one that was meant.
     """
-    for who in people:
-        if who != "*" and ("@" not in who or not who.rpartition("@")[2] or re.search(r"[\s,*]", who)):
-            raise InvalidInput(f"'{who}' names nobody who could sign in. Expected an address, @domain, or *.")
+    for address in people:
+        is_address = "@" in address and address.rpartition("@")[2] and not re.search(r"[\s,*]", address)
+        if address != "*" and not is_address:
+            raise InvalidInput(f"'{address}' names nobody who could sign in. Expected an address, @domain, or *.")
     for root in roots:
         if os.pathsep in str(root.resolve()):
             raise InvalidInput(f"Folder '{root}' has a '{os.pathsep}' in its path, which divides folders. Rename it.")
-    found = {READ_ONLY: "1"} if read_only else {}
+    environment = {READ_ONLY: "1"} if read_only else {}
     if people:
-        found[SIGN_IN] = ",".join(people)
+        environment[SIGN_IN] = ",".join(people)
     if roots:
-        found[ROOTS] = os.pathsep.join(str(root.resolve()) for root in roots)
-    return found
+        environment[ROOTS] = os.pathsep.join(str(root.resolve()) for root in roots)
+    return environment
 
 
 def read_only() -> bool:
@@ -45,12 +46,12 @@ def read_only() -> bool:
 
 
 def sign_in() -> bool:
-    """Whether people have to sign in; where nobody is named, nobody gets in."""
+    """Whether people have to sign in; an empty setting admits nobody."""
     return SIGN_IN in os.environ
 
 
 def allowed(email: str, verified: bool) -> bool:
-    """Whether a person who signed in may look: everybody, unless people are named; then the address must be verified.
+    """Whether a signed-in person may read: everybody, unless SIGN_IN names addresses; these must be verified.
 
     >>> os.environ[SIGN_IN] = "ada@example.org,@example.com"
     >>> allowed("Ada@example.org", True), allowed("bob@example.com", True), allowed("bob@example.org", True)
@@ -59,11 +60,12 @@ def allowed(email: str, verified: bool) -> bool:
     (False, False)
     >>> del os.environ[SIGN_IN]
     """
-    named = [one.strip().lower() for one in os.environ.get(SIGN_IN, "*").split(",")]
-    if "*" in named:
+    patterns = [pattern.strip().lower() for pattern in os.environ.get(SIGN_IN, "*").split(",")]
+    if "*" in patterns:
         return True
-    own = email.lower()
-    return verified and "@" in own and any(own == one or (one[:1] == "@" and own.endswith(one)) for one in named)
+    address = email.lower()
+    matches = any(address == pattern or (pattern.startswith("@") and address.endswith(pattern)) for pattern in patterns)
+    return verified and "@" in address and matches
 
 
 def refuse_writing() -> None:
@@ -77,12 +79,12 @@ def refuse_writing() -> None:
 def refuse_outside(path: Path) -> None:
     """Raises InvalidInput where the file, with all links followed, is in none of the folders that may be read.
 
-    It says the same whether or not there is such a file.
+    The message does not reveal whether the file exists.
     """
-    given = os.environ.get(ROOTS)
-    if given is None:
+    setting = os.environ.get(ROOTS)
+    if setting is None:
         return
-    roots = [Path(root) for root in given.split(os.pathsep) if root]
+    roots = [Path(root) for root in setting.split(os.pathsep) if root]
     try:
         resolved = path.expanduser().resolve()
     except (OSError, ValueError, RuntimeError):  # a home of nobody, NUL, links in a circle: no file can be there
@@ -95,8 +97,8 @@ def refuse_outside(path: Path) -> None:
 
 
 def refuse_typed(path: Path) -> None:
-    """Raises InvalidInput where a file that somebody named may not be read: outside of the roots, or any where nothing
-    may be changed and no roots are given."""
+    """Raises InvalidInput where a typed path may not be read: outside of the roots, or any file on a read-only server
+    without roots."""
     if ROOTS in os.environ:
         refuse_outside(path)
     elif read_only() and _exists(path):
@@ -106,14 +108,14 @@ def refuse_typed(path: Path) -> None:
 def refuse_name(name: str) -> None:
     """Raises InvalidInput where the name of a dataset or a model has a path in it that may not be read.
 
-    What could be a path and is not there is no path: names of published weights have slashes, too.
+    Text that names no existing file is not taken for a path: names of published weights have slashes, too.
     """
     if ROOTS not in os.environ and not read_only():
         return
     rest = name.partition(":")[2]
-    for part in {rest, *re.split("[:@]", rest)}:
-        path = Path(part)
-        if part and (part[0] in "/~." or ".." in path.parts or _exists(path)):
+    for text in {rest, *re.split("[:@]", rest)}:
+        path = Path(text)
+        if text and (text[0] in "/~." or ".." in path.parts or _exists(path)):
             if ROOTS not in os.environ:
                 raise InvalidInput(
                     f"'{name}' names a file, and this dashboard is read-only. Choose one that is listed."

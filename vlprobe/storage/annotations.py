@@ -1,13 +1,14 @@
-"""What people say of single cases: tags and a note, kept in the cache beside the results.
+"""Annotations of single cases: tags and a note, stored in the cache beside the results.
 
-    annotations/<case key>.jsonl    a line a change, only ever added to; of a case, its last line counts
+    annotations/<case key>.jsonl    append-only, a line a change; the latest line of a case counts
 
-A case keeps its number and its id under one case key for ever, so what was said of it stays true for every model.
+A case keeps its number and its id under one case key for ever, so that its annotation holds for every model.
 """
 
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,16 +17,16 @@ from vlprobe.errors import InvalidInput
 from vlprobe.storage import access, files
 from vlprobe.storage.store import Store
 
-SUGGESTED = ("wrong label", "ambiguous", "telling", "to discuss")  # tags that are offered before there are any
+SUGGESTED = ("wrong label", "ambiguous", "telling", "to discuss")  # tags offered while none exist
 TAG_LENGTH = 30
-TAGS_EACH = 8  # of one case
-TAGS_KNOWN = 40  # of one question set: a vocabulary that people still know
+MAX_CASE_TAGS = 8
+MAX_VOCABULARY = 40  # different tags in one question set
 NOTE_LENGTH = 2000
 
 
 @dataclass(frozen=True)
 class Annotation:
-    """What was said of one case; without tags and note, nothing is said of it any more."""
+    """Tags and note of one case; an annotation without either counts as removed."""
 
     case: int  # its number in the question set
     id: str
@@ -35,20 +36,20 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Annotations:
-    """What was said of the cases of a question set, latest first, and which lines of the file are damaged."""
+    """The current annotation of each annotated case of a question set, latest first, and damaged lines of the file."""
 
     current: tuple[Annotation, ...] = ()
-    damaged: tuple[str, ...] = ()  # file and line
+    damaged: tuple[str, ...] = ()  # file name and line number
 
     @property
     def tags(self) -> dict[str, int]:
         """All tags, by name, with how many cases have each."""
-        every = [tag for own in self.current for tag in own.tags]
-        return {tag: every.count(tag) for tag in sorted(set(every))}
+        counts = Counter(tag for annotation in self.current for tag in annotation.tags)
+        return dict(sorted(counts.items()))
 
 
 def read(store: Store, case_key: str) -> Annotations:
-    """What was said of a question set's cases. A last line that is still being written does not count yet."""
+    """The annotations of a question set. An unfinished line at the end of the file is skipped."""
     path = _path(store, case_key)
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
@@ -58,72 +59,75 @@ def read(store: Store, case_key: str) -> Annotations:
         raise InvalidInput(files.unreadable_message(path, error)) from None
     latest: dict[int, Annotation] = {}
     damaged = []
-    for place, line in enumerate(lines, 1):
-        own = _parsed(line)
-        if own is None:
-            damaged.append(f"{path.name}, line {place}")
+    for line_number, line in enumerate(lines, 1):
+        annotation = _parse(line)
+        if annotation is None:
+            damaged.append(f"{path.name}, line {line_number}")
         else:
-            latest.pop(own.case, None)
-            latest[own.case] = own
-    return Annotations(tuple(own for own in reversed(latest.values()) if own.tags or own.note), tuple(damaged))
+            latest.pop(annotation.case, None)
+            latest[annotation.case] = annotation
+    current = [annotation for annotation in reversed(latest.values()) if annotation.tags or annotation.note]
+    return Annotations(tuple(current), tuple(damaged))
 
 
-def write(store: Store, case_key: str, said: Annotation) -> Annotation:
-    """Keeps what is said of a case in place of what was said before; returns it as it is kept.
+def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
+    """Replaces the annotation of a case; returns it as stored, with tags and note cleaned.
 
     Raises:
-        InvalidInput: too long, too many, or nothing may be kept here.
+        InvalidInput: too long, too many tags, or the cache is read-only.
     """
     access.refuse_writing()
-    kept = Annotation(said.case, said.id, _tags(said.tags), _note(said.note))
+    cleaned = Annotation(annotation.case, annotation.id, _clean_tags(annotation.tags), _clean_note(annotation.note))
     path = _path(store, case_key)
     with files.lock(path.with_suffix(".lock"), lambda: None):
-        known = read(store, case_key).tags
-        if len(every := {*known, *kept.tags}) > max(TAGS_KNOWN, len(known)):
-            raise InvalidInput(f"{len(every)} different tags are too many. Use one of: {', '.join(known)}.")
+        vocabulary = read(store, case_key).tags
+        extended = {*vocabulary, *cleaned.tags}
+        if len(extended) > max(MAX_VOCABULARY, len(vocabulary)):
+            raise InvalidInput(f"{len(extended)} different tags are too many. Use one of: {', '.join(vocabulary)}.")
         try:
-            whole = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
+            ends_with_newline = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
             with path.open("ab") as handle:
-                handle.write((b"" if whole else b"\n") + json.dumps(asdict(kept)).encode() + b"\n")
+                handle.write((b"" if ends_with_newline else b"\n") + json.dumps(asdict(cleaned)).encode() + b"\n")
                 handle.flush()
                 os.fsync(handle.fileno())
         except OSError as error:
             raise InvalidInput(f"Cannot write '{path}' ({error.strerror}). Free some space, then save again.") from None
-    return kept
+    return cleaned
 
 
 def version(store: Store, case_key: str) -> str:
-    """Changes whenever something is said of a case of the question set."""
+    """Changes whenever an annotation of the question set does; "" where there is none."""
     path = _path(store, case_key)
     return f"{path.stat().st_mtime_ns}:{path.stat().st_size}" if path.exists() else ""
 
 
 def _path(store: Store, case_key: str) -> Path:
-    return store.root / "annotations" / f"{store.cases(case_key).folder.name}.jsonl"  # refuses what is no key
+    return store.root / "annotations" / f"{store.cases(case_key).folder.name}.jsonl"  # raises for what is no key
 
 
-def _parsed(line: bytes) -> Annotation | None:
+def _parse(line: bytes) -> Annotation | None:
     try:
-        given = files.parse_json(line.decode())
-        own = Annotation(int(given["case"]), str(given["id"]), tuple(map(str, given["tags"])), str(given["note"]))
+        fields = files.parse_json_object(line.decode())
+        tags = tuple(map(str, fields["tags"]))
+        annotation = Annotation(int(fields["case"]), str(fields["id"]), tags, str(fields["note"]))
     except (ValueError, KeyError, TypeError):
         return None
-    return own if 0 <= own.case < 2**63 else None
+    return annotation if 0 <= annotation.case < 2**63 else None
 
 
-def _tags(given: Iterable[str]) -> tuple[str, ...]:
-    """Cleaned of spaces and doubles, in the order of the alphabet."""
-    tags = sorted({" ".join(tag.split()) for tag in given} - {""})
+def _clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
+    """Without surplus spaces and duplicates, sorted."""
+    tags = sorted({" ".join(tag.split()) for tag in texts} - {""})
     for tag in tags:
         if len(tag) > TAG_LENGTH or re.search(r"[\x00-\x1f\x7f]", tag):
             raise InvalidInput(f"'{tag[:60]}' is no tag. Expected at most {TAG_LENGTH} letters on one line.")
-    if len(tags) > TAGS_EACH:
-        raise InvalidInput(f"{len(tags)} tags are too many for one case. Keep at most {TAGS_EACH}.")
+    if len(tags) > MAX_CASE_TAGS:
+        raise InvalidInput(f"{len(tags)} tags are too many for one case. Keep at most {MAX_CASE_TAGS}.")
     return tuple(tags)
 
 
-def _note(given: str) -> str:
-    note = given.strip()
+def _clean_note(text: str) -> str:
+    note = text.strip()
     if len(note) > NOTE_LENGTH:
         raise InvalidInput(f"The note has {len(note):,} letters. Keep at most {NOTE_LENGTH:,}.")
     return note

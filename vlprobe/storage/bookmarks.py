@@ -1,6 +1,6 @@
-"""Views of the dashboard that people gave a name: the query of the address, kept in the cache for all who use it.
+"""Saved views of the dashboard: the query of their address under a name, shared by all who use the cache.
 
-bookmarks.json    name to query; written whole, one process at a time
+bookmarks.json    name to query; replaced atomically, one process at a time
 """
 
 from pathlib import Path
@@ -15,24 +15,24 @@ MAX_BOOKMARKS = 100
 
 
 def read(store: Store) -> dict[str, str]:
-    """Queries by name, in the order of the alphabet. Raises InvalidInput where the file is damaged."""
+    """Queries by name, sorted. Raises InvalidInput where the file is damaged."""
     path = _path(store)
     if not path.exists():
         return {}
     try:
-        found = {str(name): str(query) for name, query in files.parse_json(path.read_text("utf-8")).items()}
+        queries = {str(name): str(query) for name, query in files.parse_json_object(path.read_text("utf-8")).items()}
     except OSError as error:
         raise InvalidInput(files.unreadable_message(path, error)) from None
-    except (ValueError, AttributeError):
+    except ValueError:
         raise InvalidInput(f"'{path}' is damaged, so no saved view can be listed. Repair or delete it.") from None
-    return dict(sorted(found.items(), key=lambda pair: pair[0].lower()))
+    return dict(sorted(queries.items(), key=lambda pair: pair[0].lower()))
 
 
 def save(store: Store, name: str, query: str) -> None:
-    """Keeps a query under a name; one of that name is replaced.
+    """Stores a query under a name, replacing one of that name.
 
     Raises:
-        InvalidInput: no name, too long, too many, or nothing may be kept here.
+        InvalidInput: no name, too long, too many, or the cache is read-only.
     """
     access.refuse_writing()
     name = " ".join(name.split())
@@ -41,21 +41,21 @@ def save(store: Store, name: str, query: str) -> None:
     if len(query) > QUERY_LENGTH:
         raise InvalidInput(f"This view's address has {len(query):,} letters. Expected at most {QUERY_LENGTH:,}.")
     with files.lock(_path(store).with_suffix(".lock"), lambda: None):
-        known = read(store) | {name: query}
-        if len(known) > MAX_BOOKMARKS:
+        queries = read(store) | {name: query}
+        if len(queries) > MAX_BOOKMARKS:
             raise InvalidInput(f"There are {MAX_BOOKMARKS} saved views. Remove one that is not used any more.")
-        files.write_json(_path(store), known)
+        files.write_json(_path(store), queries)
 
 
 def remove(store: Store, name: str) -> None:
-    """Forgets a saved view. Raises NotFound."""
+    """Removes a saved view. Raises NotFound."""
     access.refuse_writing()
     with files.lock(_path(store).with_suffix(".lock"), lambda: None):
-        known = read(store)
-        if name not in known:
-            raise NotFound("saved view", name, known)
-        del known[name]
-        files.write_json(_path(store), known)
+        queries = read(store)
+        if name not in queries:
+            raise NotFound("saved view", name, queries)
+        del queries[name]
+        files.write_json(_path(store), queries)
 
 
 def _path(store: Store) -> Path:

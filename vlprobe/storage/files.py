@@ -1,4 +1,4 @@
-"""Reading files that anybody made, and writing: whole or not at all, one process at a time where that matters."""
+"""Safe reading of untrusted files; atomic writing; locks between processes."""
 
 import contextlib
 import errno
@@ -10,7 +10,7 @@ import stat
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import filelock
 
@@ -25,17 +25,17 @@ def parse_path(text: str, confined: bool = True) -> Path:
     """A path as people type it, with ~ for a home.
 
     Args:
-        text: What was typed.
-        confined: Whether the limits of a dashboard hold: it must lie under the roots, with all links followed.
+        text: The typed path.
+        confined: Whether the limits of `access` hold: it must lie under the roots, with all links followed.
 
     Raises:
-        InvalidInput: no file can be there, or it may not be read.
+        InvalidInput: no file can have this path, or it may not be read.
     """
     try:
         path = Path(text).expanduser()
         if confined:
             refuse_typed(path)
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # whoever reads it says so
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # reported when it is read
             os.stat(path)
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -44,34 +44,34 @@ def parse_path(text: str, confined: bool = True) -> Path:
 
 
 def require_utf8(path: Path, kind: str) -> None:
-    """Raises InvalidInput where the whole path is not UTF-8: neither JSON nor Parquet could hold it.
+    """Raises InvalidInput where the absolute path is not UTF-8, which neither JSON nor Parquet can hold.
 
     Args:
-        path: Any path; a relative one is judged with the working folder before it.
-        kind: What it is the path of, for the message.
+        path: Any path.
+        kind: What the path belongs to, for the message.
     """
     if SURROGATE.search(os.fspath(path.absolute())):
         raise InvalidInput(f"The path of {kind}, '{path.absolute()}', is not UTF-8. Rename that file or folder.")
 
 
 def require_regular(path: Path) -> None:
-    """Raises OSError where there is a pipe or a device, which could be read for ever, or no such name can be."""
+    """Raises OSError for a pipe or a device, which could be read for ever, and for a name that no file can have."""
     try:
         mode = os.stat(path).st_mode
     except ValueError as error:
         raise OSError(errno.EINVAL, str(error)) from None
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder says by itself that it is one
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder raises by itself
         raise OSError(errno.EINVAL, "Not a regular file")
 
 
 def read(path: Path) -> bytes:
-    """The bytes of a file. Raises OSError, also where it is not a regular one."""
+    """The bytes of a regular file. Raises OSError."""
     require_regular(path)
     return path.read_bytes()
 
 
 def present(path: Path) -> bool:
-    """Whether something of that name is there, also where nobody but its owner may look at it."""
+    """Whether the path exists, also where this process may not stat it."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -82,7 +82,7 @@ def present(path: Path) -> bool:
 
 
 def unreadable_message(path: Path, error: OSError) -> str:
-    """One line about a stored file that cannot be opened, and who can do what about it."""
+    """One line about a stored file that cannot be opened, with a remedy."""
     remedy = REPAIR
     if isinstance(error, PermissionError):
         remedy = "Whoever wrote it can let others read it: chmod -R a+rX, with the folder of the cache."
@@ -90,35 +90,43 @@ def unreadable_message(path: Path, error: OSError) -> str:
 
 
 def parse_json(text: str, unique: bool = False) -> object:
-    """What a JSON text says. Raises ValueError, also where it nests too deeply or, if `unique`, says a name twice."""
+    """Parses JSON. Raises ValueError, also where it nests too deeply or, if `unique`, repeats a name in an object."""
     try:
-        return json.loads(text, object_pairs_hook=_object if unique else None)
+        return json.loads(text, object_pairs_hook=_unique_object if unique else None)
     except json.JSONDecodeError as error:
         raise ValueError(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def parse_json_object(text: str) -> dict[str, Any]:
+    """Parses a JSON object. Raises ValueError, also for any other JSON value."""
+    content = parse_json(text)
+    if not isinstance(content, dict):
+        raise ValueError("no JSON object")
+    return content
+
+
+def _unique_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the name '{next(name for name in found if names.count(name) > 1)}' is there twice")
-    return found
+        raise ValueError(f"the name '{next(name for name in members if names.count(name) > 1)}' is there twice")
+    return members
 
 
 def sha256(path: Path) -> str:
-    """The checksum of a file's bytes. Raises OSError."""
+    """The SHA-256 of a file's bytes in hex. Raises OSError."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 @contextlib.contextmanager
 def atomic_writer(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
-    """A handle to write to; the file appears whole or not at all; where `durable`, it is on the disk by then.
+    """A handle of a temporary file that replaces `path` when the block ends; with `durable`, after an fsync.
 
     Raises:
-        InvalidInput: it cannot or may not be written; an earlier file of that name is as it was.
+        InvalidInput: it cannot be written, or the cache is read-only; an earlier file of that name is unchanged.
     """
     refuse_writing()
     with cache_writer(path, durable) as handle:
@@ -127,7 +135,7 @@ def atomic_writer(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def cache_writer(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
-    """As `atomic_writer`; also where nothing may be changed, for a copy of what is stored elsewhere."""
+    """As `atomic_writer`, and allowed on a read-only server: for local copies of stored objects."""
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,19 +155,19 @@ def cache_writer(path: Path, durable: bool = False) -> Iterator[BinaryIO]:
             temporary.unlink()
 
 
-def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
-    """The file appears whole or not at all, whoever else writes it. Raises InvalidInput, as `atomic_writer` does."""
+def write_bytes(path: Path, content: bytes | memoryview, durable: bool = True) -> None:
+    """Replaces a file atomically. Raises InvalidInput, as `atomic_writer` does."""
     with atomic_writer(path, durable) as handle:
-        handle.write(data)
+        handle.write(content)
 
 
 @contextlib.contextmanager
-def lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Holds the lock file while the block runs; a process that ends, however it ends, lets go of it.
+def lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Holds a lock between processes while the block runs; it is released when the process ends, however it ends.
 
     Args:
         path: The lock file; its folder is made.
-        waiting: Called twice a second while another process holds it; may raise to give up.
+        on_wait: Called twice a second while another process holds it; may raise to give up.
 
     Raises:
         InvalidInput: the lock file cannot be made.
@@ -170,7 +178,7 @@ def lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
             path.parent.mkdir(parents=True, exist_ok=True)
             file_lock.acquire(timeout=0.5)
         except filelock.Timeout:
-            waiting()
+            on_wait()
         except OSError as error:
             raise InvalidInput(
                 f"Cannot write '{path}' ({error.strerror}). Free space or choose another folder with --cache."
@@ -182,5 +190,5 @@ def lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def write_json(path: Path, value: object) -> None:
-    """JSON that appears whole or not at all."""
+    """Replaces a file by the value as JSON, atomically."""
     write_bytes(path, json.dumps(value, indent=1, sort_keys=True).encode())

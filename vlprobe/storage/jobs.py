@@ -1,10 +1,10 @@
-"""What a job leaves on the disk, read with distrust: every value is of the sort that was written, or none is taken.
+"""Files of a job, validated on reading: a file with one value of another type than what is written is damaged.
 
-    cache/jobs/<id>/request.json    what was asked: a run's fields or a training's, and `created`
-                    status.json     how far it is; not there before it is first started
+    cache/jobs/<id>/request.json    the fields of a run or of a training, and `created`
+                    status.json     its state and progress; absent before its first start
                     process.json    {"pid": ...}
 
-A folder whose name is no id, such as a file manager's copy, is no job, and nobody looks into it.
+A folder whose name is no id, such as a file manager's copy, is not read.
 """
 
 import json
@@ -13,18 +13,22 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage.files import parse_json, present, read, unreadable_message
+from vlprobe.storage.files import parse_json_object, present, read, unreadable_message
 
 ID = re.compile("[0-9a-f]{1,40}")
 ENDED = ("done", "failed", "cancelled", "dead")
 STATES = ("queued", "running", *ENDED)
-LARGEST = 1e11  # of a number, and of seconds since 1970: a later date has no calendar
+MAX_NUMBER = 1e11  # also of seconds since 1970: datetime has no later year
+
+
+Check = Callable[[object], bool]
 
 
 def _text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.encode() or True)  # half a surrogate pair can be printed nowhere
+    return isinstance(value, str) and bool(value.encode() or True)  # encode raises for half a surrogate pair
 
 
 def _texts(value: object) -> bool:
@@ -32,7 +36,7 @@ def _texts(value: object) -> bool:
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_NUMBER
 
 
 def _whole(value: object) -> bool:
@@ -51,10 +55,10 @@ def _state(value: object) -> bool:
     return value in STATES
 
 
-def _fields(**names: str) -> dict[str, Callable[[object], bool]]:
-    """What each field must be, from the names of the fields of each sort."""
-    sorts = {"text": _text, "texts": _texts, "number": _number, "whole": _whole, "truth": _truth, "options": _options}
-    return {name: sorts[sort] for sort, own in names.items() for name in own.split()}
+def _fields(**names: str) -> dict[str, Check]:
+    """The check of each field, from the names of the fields of each type."""
+    checks = {"text": _text, "texts": _texts, "number": _number, "whole": _whole, "truth": _truth, "options": _options}
+    return {name: checks[kind] for kind, field_names in names.items() for name in field_names.split()}
 
 
 RUN = _fields(
@@ -75,11 +79,11 @@ TRAINING = _fields(
 STATUS = {"state": _state} | _fields(
     text="label device error", texts="keys", number="done total queued started updated"
 )
-PROCESS = {"pid": lambda value: _whole(value) and 0 < value < 2**31}
+PROCESS: dict[str, Check] = {"pid": lambda value: isinstance(value, int) and _whole(value) and 0 < value < 2**31}
 
 
 def folders(root: Path) -> list[Path]:
-    """The folders of all jobs of a cache that were written down, by their ids."""
+    """The folders of all jobs of a cache that have a request, sorted by id."""
     try:
         names = sorted(os.listdir(root / "jobs"))
     except OSError:
@@ -88,50 +92,49 @@ def folders(root: Path) -> list[Path]:
 
 
 def is_job(folder: Path) -> bool:
-    """Whether what was asked is written down there, readable or not."""
+    """Whether the folder has a request, readable or not."""
     return present(folder / "request.json")
 
 
-def request(folder: Path) -> dict:
-    """What was asked. Raises InvalidInput where it is not what was written, FileNotFoundError where it is gone."""
-    given = _read(folder / "request.json", None)
-    training = "datasets" in given
+def request(folder: Path) -> dict[str, Any]:
+    """The job's request. Raises InvalidInput where it is damaged, FileNotFoundError where it is gone."""
+    fields = _read(folder / "request.json")
+    training = "datasets" in fields
     required = {"model", "datasets", "output"} if training else {"models", "dataset", "probe"}
-    return _checked(folder / "request.json", given, TRAINING if training else RUN, required | {"created"})
+    return _checked(folder / "request.json", fields, TRAINING if training else RUN, required | {"created"})
 
 
-def status(folder: Path) -> dict:
-    """What the job last said of itself. Raises as `request` does."""
-    return _read(folder / "status.json", STATUS, {"state"})
+def status(folder: Path) -> dict[str, Any]:
+    """The job's latest status. Raises as `request` does."""
+    path = folder / "status.json"
+    return _checked(path, _read(path), STATUS, {"state"})
 
 
 def pid(folder: Path) -> int:
-    """The number of its process. Raises as `request` does."""
-    return _read(folder / "process.json", PROCESS, {"pid"})["pid"]
+    """The id of the job's process. Raises as `request` does."""
+    path = folder / "process.json"
+    return _checked(path, _read(path), PROCESS, {"pid"})["pid"]
 
 
-def _read(path: Path, fields: Mapping[str, Callable[[object], bool]] | None, required: set[str] = frozenset()) -> dict:
+def _read(path: Path) -> dict[str, Any]:
     try:
-        given = parse_json(read(path).decode())
+        return parse_json_object(read(path).decode())
     except FileNotFoundError:
         raise
     except OSError as error:
         raise InvalidInput(unreadable_message(path, error)) from None
     except ValueError:
-        given = None
-    if not isinstance(given, dict):
-        raise _damaged(path)
-    return given if fields is None else _checked(path, given, fields, required)
+        raise _damaged(path) from None
 
 
-def _checked(path: Path, given: dict, fields: Mapping[str, Callable[[object], bool]], required: set[str]) -> dict:
+def _checked(path: Path, fields: dict[str, Any], checks: Mapping[str, Check], required: set[str]) -> dict[str, Any]:
     try:
-        sound = required <= set(given) <= set(fields) and all(fields[name](value) for name, value in given.items())
-    except (ValueError, TypeError, RecursionError):  # half a surrogate pair; what no state can be
-        sound = False
-    if not sound or not all(math.isfinite(value) for value in given.values() if isinstance(value, float)):
+        valid = required <= set(fields) <= set(checks) and all(checks[name](value) for name, value in fields.items())
+    except (ValueError, TypeError, RecursionError):  # half a surrogate pair; an unhashable state
+        valid = False
+    if not valid or not all(math.isfinite(value) for value in fields.values() if isinstance(value, float)):
         raise _damaged(path)
-    return given
+    return fields
 
 
 def _damaged(path: Path) -> InvalidInput:
