@@ -8,7 +8,18 @@ from vlprobe.metrics import estimate, judge
 from vlprobe.metrics.judge import Judge
 from vlprobe.types import Metric
 
-RATE = Metric("rate", 1, "", "", "rate", "up", 0.5, "", ("flip",), lambda rows: (rows["margin"] > 0).to_numpy(float))
+RATE = Metric(
+    name="rate",
+    version=1,
+    label="",
+    help="",
+    unit="rate",
+    direction="up",
+    chance=0.5,
+    source="",
+    kinds=("flip",),
+    value=lambda rows: (rows["margin"] > 0).to_numpy(float),
+)
 GAP = Metric(
     "gap",
     *(1, "", "", "cosine", "up", 0.0, "", ("flip", "pair")),

@@ -8,12 +8,15 @@ asked in either order, NaN of any other model.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypedDict, cast
 
 import numpy as np
 import pandas as pd
 
 from vlprobe.types import Metric, zero_margin
+
+Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value a row
 
 BOUNDARY_THRESHOLDS = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)  # seconds; EqBen, table 12
 
@@ -92,9 +95,10 @@ def _evenly_over_subsets(rows: pd.DataFrame) -> np.ndarray:
     return 1 / rows["subset_size"].to_numpy(np.float64)
 
 
-def _of_probabilities(rows: pd.DataFrame, value: np.ndarray) -> np.ndarray:
-    known = rows["probability"].to_numpy(bool) if "probability" in rows else np.zeros(len(rows), dtype=bool)
-    return np.where(known, value, math.nan)
+def _of_probabilities(rows: pd.DataFrame, outcome: np.ndarray) -> np.ndarray:
+    """The outcomes of cases whose scores are probabilities; NaN of others."""
+    is_probability = rows["probability"].to_numpy(bool) if "probability" in rows else np.zeros(len(rows), dtype=bool)
+    return np.where(is_probability, outcome, math.nan)
 
 
 def caption_accepted(rows: pd.DataFrame) -> np.ndarray:
@@ -192,152 +196,188 @@ def boundary_accuracy(
     return {threshold: float((distance <= threshold).mean()) for threshold in thresholds}
 
 
+class Survey(TypedDict):
+    """What the metrics must know of all cases of a run."""
+
+    subset_sizes: Mapping[str, int]  # pairs in each subset
+    captions_are_weaker: bool  # of pairs of caption and foil: no more captions are accepted than foils rejected
+
+
 def survey(blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
-    """What the metrics must know of all cases of a run: how many pairs a subset has, which side of a foil is weaker."""
-    sizes, accepted, rejected = Counter(), 0.0, 0.0
+    """The Survey of a run, from blocks of its scored cases."""
+    sizes: Counter[str] = Counter()
+    accepted, rejected = 0.0, 0.0
     for rows in blocks:
-        sizes.update(rows.loc[rows["kind"] == "pair", "subtype"])
-        foils = rows[rows["kind"] == "foil"]
-        if len(foils):
-            accepted += float(np.nansum(caption_accepted(foils)))
-            rejected += float(np.nansum(foil_rejected(foils)))
-    return {"subset_sizes": sizes, "captions_are_weaker": accepted <= rejected}
+        sizes.update(rows["subtype"].to_numpy()[(rows["kind"] == "pair").to_numpy()].tolist())
+        is_foil = (rows["kind"] == "foil").to_numpy()
+        if is_foil.any():
+            accepted += float(np.nansum(caption_accepted(rows)[is_foil]))
+            rejected += float(np.nansum(foil_rejected(rows)[is_foil]))
+    return Survey(subset_sizes=sizes, captions_are_weaker=accepted <= rejected)
 
 
-def prepare(rows: pd.DataFrame, known: Mapping[str, object]) -> pd.DataFrame:
+def prepare(rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
     """A block of cases with what the survey found: `subset_size` and `captions_are_weaker`."""
-    sizes = rows["subtype"].map(known["subset_sizes"])
-    return rows.assign(subset_size=sizes, captions_are_weaker=known["captions_are_weaker"])
+    surveyed = cast(Survey, survey_facts)
+    sizes = [surveyed["subset_sizes"].get(subset, math.nan) for subset in rows["subtype"]]
+    return rows.assign(subset_size=sizes, captions_are_weaker=surveyed["captions_are_weaker"])
 
 
 def _metric(
+    *,
     name: str,
     label: str,
-    text: str,
+    help: str,
     chance: float,
-    value,
-    tied=zero_margin,
+    value: Column,
+    tied: Column = zero_margin,
     kind: str = "pair",
     source: str = "EqBen, section 5",
 ) -> Metric:
-    return Metric(name, 2, label, text, "rate", "up", chance, source, (kind,), value, tied=tied)
+    return Metric(
+        name=name,
+        version=2,
+        label=label,
+        help=help,
+        unit="rate",
+        direction="up",
+        chance=chance,
+        source=source,
+        kinds=(kind,),
+        value=value,
+        tied=tied,
+    )
 
 
-def _foil_metric(name: str, label: str, text: str, chance: float, value, tied) -> Metric:
-    return _metric(name, label, text, chance, value, tied, "foil", "VALSE; EqBen, table 2")
+def _foil_metric(*, name: str, label: str, help: str, chance: float, value: Column, tied: Column) -> Metric:
+    source = "VALSE; EqBen, table 2"
+    return _metric(name=name, label=label, help=help, chance=chance, value=value, tied=tied, kind="foil", source=source)
 
 
-def _order_metric(name: str, label: str, text: str, chance: float, *orders: str) -> Metric:
-    value, tied = (lambda rows: matched(rows, *orders)), (lambda rows: _lowest(rows, orders) == 0.5)
-    return _metric(name, label, text, chance, value, tied, source="EqBen, section 5.5")
+def _order_metric(*, name: str, label: str, help: str, chance: float, orders: tuple[str, ...]) -> Metric:
+    return _metric(
+        name=name,
+        label=label,
+        help=help,
+        chance=chance,
+        value=lambda rows: matched(rows, *orders),
+        tied=lambda rows: _lowest(rows, orders) == 0.5,
+        source="EqBen, section 5.5",
+    )
 
 
 METRICS = (
     _metric(
-        "text_score",
-        "Text score",
-        "Share of pairs in which each picture prefers its own caption.",
-        0.25,
-        text_score,
-        text_tied,
+        name="text_score",
+        label="Text score",
+        help="Share of pairs in which each picture prefers its own caption.",
+        chance=0.25,
+        value=text_score,
+        tied=text_tied,
     ),
     _metric(
-        "image_score",
-        "Image score",
-        "Share of pairs in which each caption prefers its own picture.",
-        0.25,
-        image_score,
-        image_tied,
+        name="image_score",
+        label="Image score",
+        help="Share of pairs in which each caption prefers its own picture.",
+        chance=0.25,
+        value=image_score,
+        tied=image_tied,
     ),
-    _metric("group_score", "Group score", "Share of pairs in which both hold.", 1 / 6, group_score),
-    Metric(
-        "average_score",
-        2,
-        "Average",
-        "Mean of the three scores with every subset counted alike.",
-        "rate",
-        "up",
-        (0.25 + 0.25 + 1 / 6) / 3,
-        "EqBen, table 3",
-        ("pair",),
-        _average,
-        _evenly_over_subsets,
-        ("micro",),
-        _either_tied,
+    _metric(
+        name="group_score",
+        label="Group score",
+        help="Share of pairs in which both hold.",
+        chance=1 / 6,
+        value=group_score,
     ),
     Metric(
-        "equivariance_deviation",
-        2,
-        "Equivariance deviation",
-        "How unequally the score answers to equal changes; 0 is perfectly even. Compare models in spread units.",
-        "cosine",
-        "down",
-        math.nan,
-        "EqBen, section 5",
-        ("pair",),
-        equivariance_deviation,
+        name="average_score",
+        version=2,
+        label="Average",
+        help="Mean of the three scores with every subset counted alike.",
+        unit="rate",
+        direction="up",
+        chance=(0.25 + 0.25 + 1 / 6) / 3,
+        source="EqBen, table 3",
+        kinds=("pair",),
+        value=_average,
+        weight=_evenly_over_subsets,
+        averaging=("micro",),
+        tied=_either_tied,
+    ),
+    Metric(
+        name="equivariance_deviation",
+        version=2,
+        label="Equivariance deviation",
+        help="How unequally the score answers to equal changes; 0 is perfectly even. Compare models in spread units.",
+        unit="cosine",
+        direction="down",
+        chance=math.nan,
+        source="EqBen, section 5",
+        kinds=("pair",),
+        value=equivariance_deviation,
         tied=None,
     ),
     _order_metric(
-        "matched_12",
-        "Matched, captions in order",
-        "Share of two pictures side by side that get their captions when the left one's is named first.",
-        0.5,
-        "order_12",
+        name="matched_12",
+        label="Matched, captions in order",
+        help="Share of two pictures side by side that get their captions when the left one's is named first.",
+        chance=0.5,
+        orders=("order_12",),
     ),
     _order_metric(
-        "matched_21",
-        "Matched, captions exchanged",
-        "The same when the right one's caption is named first: a model that follows the order fails here.",
-        0.5,
-        "order_21",
+        name="matched_21",
+        label="Matched, captions exchanged",
+        help="The same when the right one's caption is named first: a model that follows the order fails here.",
+        chance=0.5,
+        orders=("order_21",),
     ),
     _order_metric(
-        "matched_both",
-        "Matched in both orders",
-        "Share of two pictures side by side that get their captions in whatever order they are named.",
-        0.25,
-        "order_12",
-        "order_21",
+        name="matched_both",
+        label="Matched in both orders",
+        help="Share of two pictures side by side that get their captions in whatever order they are named.",
+        chance=0.25,
+        orders=("order_12", "order_21"),
     ),
     _foil_metric(
-        "foil_accuracy",
-        "Foil accuracy",
-        "Share of pictures that prefer their caption to a foil.",
-        0.5,
-        foil_accuracy,
-        zero_margin,
+        name="foil_accuracy",
+        label="Foil accuracy",
+        help="Share of pictures that prefer their caption to a foil.",
+        chance=0.5,
+        value=foil_accuracy,
+        tied=zero_margin,
     ),
     _foil_metric(
-        "caption_accepted",
-        "Captions accepted (p_c)",
-        "Share of captions that fit with a probability above one half; of models that give one.",
-        math.nan,
-        caption_accepted,
-        _caption_tied,
+        name="caption_accepted",
+        label="Captions accepted (p_c)",
+        help="Share of captions that fit with a probability above one half; of models that give one.",
+        chance=math.nan,
+        value=caption_accepted,
+        tied=_caption_tied,
     ),
     _foil_metric(
-        "foil_rejected",
-        "Foils rejected (p_f)",
-        "Share of foils that fit with a probability below one half; of models that give one.",
-        math.nan,
-        foil_rejected,
-        _foil_tied,
+        name="foil_rejected",
+        label="Foils rejected (p_f)",
+        help="Share of foils that fit with a probability below one half; of models that give one.",
+        chance=math.nan,
+        value=foil_rejected,
+        tied=_foil_tied,
     ),
     _foil_metric(
-        "judged_rightly",
-        "Judged rightly (acc)",
-        "Mean of the captions accepted and the foils rejected; a coin gets one half.",
-        0.5,
-        judged_rightly,
-        _one_side_tied,
+        name="judged_rightly",
+        label="Judged rightly (acc)",
+        help="Mean of the captions accepted and the foils rejected; a coin gets one half.",
+        chance=0.5,
+        value=judged_rightly,
+        tied=_one_side_tied,
     ),
     _foil_metric(
-        "weaker_side",
-        "Weaker side (min)",
-        "The captions accepted or the foils rejected, whichever is lower in all: low for a model that always says yes.",
-        math.nan,
-        weaker_side,
-        _weaker_tied,
+        name="weaker_side",
+        label="Weaker side (min)",
+        help="The captions accepted or the foils rejected, whichever is lower in all: low for a "
+        "model that always says yes.",
+        chance=math.nan,
+        value=weaker_side,
+        tied=_weaker_tied,
     ),
 )

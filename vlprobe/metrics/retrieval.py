@@ -7,11 +7,15 @@ counted against the right candidate, `top_tied` is 1 where the best original and
 """
 
 import math
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from vlprobe.types import Metric
+
+Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value a row
 
 
 def recall(rows: pd.DataFrame, column: str, k: int) -> np.ndarray:
@@ -48,49 +52,72 @@ def drop(rows: pd.DataFrame) -> np.ndarray:
     return recall(rows, "rank_clean", 1) - recall(rows, "rank", 1)
 
 
-def _kind_metrics(kind: str, query: str, found: str) -> tuple[Metric, ...]:
-    def metric(name: str, label: str, text: str, direction: str, chance: float, value, tied, weight=None) -> Metric:
-        averaging = ("micro",) if weight else ("macro", "micro")
-        full = f"{kind}_{name}"
-        return Metric(
-            *(full, 2, label, text, "rate", direction, chance, "RoCOCO, section 4", (kind,)),
-            *(value, weight, averaging, tied),
-        )
+def _metric(
+    *,
+    kind: str,
+    name: str,
+    label: str,
+    help: str,
+    direction: Literal["up", "down"],
+    chance: float = math.nan,
+    value: Column,
+    tied: Column,
+    weight: Column | None = None,
+) -> Metric:
+    return Metric(
+        name=f"{kind}_{name}",
+        version=2,
+        label=label,
+        help=help,
+        unit="rate",
+        direction=direction,
+        chance=chance,
+        source="RoCOCO, section 4",
+        kinds=(kind,),
+        value=value,
+        weight=weight,
+        averaging=("micro",) if weight else ("macro", "micro"),
+        tied=tied,
+    )
 
-    sides = {"": ("rank_clean", "clean"), "_new": ("rank", "altered")}
-    recalls = [
-        metric(
-            f"r{k}{suffix}",
-            f"R@{k}, {gallery} gallery",
-            f"Share of {query} whose {found} is among the first {k} in the {gallery} gallery.",
-            "up",
-            math.nan,
-            lambda rows, column=column, k=k: recall(rows, column, k),
-            lambda rows, column=column, k=k: recall_tied(rows, column, k),
-        )
-        for k in (1, 5, 10)
-        for suffix, (column, gallery) in sides.items()
-    ]
+
+def _recall_metric(kind: str, query: str, target: str, *, k: int, altered: bool) -> Metric:
+    """R@k in the clean gallery, or in the altered one."""
+    column, gallery = ("rank", "altered") if altered else ("rank_clean", "clean")
+    return _metric(
+        kind=kind,
+        name=f"r{k}_new" if altered else f"r{k}",
+        label=f"R@{k}, {gallery} gallery",
+        help=f"Share of {query} whose {target} is among the first {k} in the {gallery} gallery.",
+        direction="up",
+        value=lambda rows: recall(rows, column, k),
+        tied=lambda rows: recall_tied(rows, column, k),
+    )
+
+
+def _kind_metrics(kind: str, query: str, target: str) -> tuple[Metric, ...]:
+    """The metrics of one direction of search; `query` is what searches, in plural, `target` what it should find."""
     return (
-        *recalls,
-        metric(
-            "drop_rate",
-            "Drop rate",
-            "Share of the clean R@1 that is lost when altered candidates join the gallery.",
-            "down",
-            math.nan,
-            drop,
-            _drop_tied,
-            lambda rows: recall(rows, "rank_clean", 1),
+        *(_recall_metric(kind, query, target, k=k, altered=altered) for k in (1, 5, 10) for altered in (False, True)),
+        _metric(
+            kind=kind,
+            name="drop_rate",
+            label="Drop rate",
+            help="Share of the clean R@1 that is lost when altered candidates join the gallery.",
+            direction="down",
+            value=drop,
+            tied=_drop_tied,
+            weight=lambda rows: recall(rows, "rank_clean", 1),
         ),
-        metric(
-            "rsms",
-            "Altered on top (RSMS)",
-            f"Share of {query} for which an altered candidate comes first; a tie counts.",
-            "down",
-            0.5,
-            lambda rows: rows["top_altered"].to_numpy(np.float64),
-            lambda rows: rows["top_tied"].to_numpy() == 1,
+        _metric(
+            kind=kind,
+            name="rsms",
+            label="Altered on top (RSMS)",
+            help=f"Share of {query} for which an altered candidate comes first; a tie counts.",
+            direction="down",
+            chance=0.5,
+            value=lambda rows: rows["top_altered"].to_numpy(np.float64),
+            tied=lambda rows: rows["top_tied"].to_numpy() == 1,
         ),
     )
 

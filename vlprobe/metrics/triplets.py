@@ -5,18 +5,23 @@ carry `text_01`, `text_02`, `text_12`: cos(P1, P2), cos(P1, N), cos(P2, N), and 
 P1 is the positive with the smaller edit distance to N. All comparisons are strict.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
 from vlprobe.types import Metric
 
+Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value a row
+
 
 def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:
-    first, second = rows[winner].to_numpy(np.float64), rows[loser].to_numpy(np.float64)
-    return np.where(np.isnan(first) | np.isnan(second), np.nan, first > second)
+    """Whether one column is strictly above another; NaN where either is."""
+    winners, losers = rows[winner].to_numpy(np.float64), rows[loser].to_numpy(np.float64)
+    return np.where(np.isnan(winners) | np.isnan(losers), np.nan, winners > losers)
 
 
-def _level(*comparisons: tuple[str, str]):
+def _level(*comparisons: tuple[str, str]) -> Column:
     """Whether equality alone denies a case what it gets where each winner is above its loser: the least is 0."""
 
     def tied(rows: pd.DataFrame) -> np.ndarray:
@@ -45,91 +50,114 @@ def words_t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
     return _beats(rows, "overlap_01", "overlap_02") * _beats(rows, "overlap_01", "overlap_12")
 
 
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     """Shared words over all words, 0 to 1; NaN where neither has a word.
 
     >>> jaccard(frozenset({"a", "cat"}), frozenset({"a", "dog"}))
     0.3333333333333333
     """
-    return len(one & other) / len(one | other) if one | other else float("nan")
+    return len(left & right) / len(left | right) if left | right else float("nan")
 
 
-def _metric(name: str, label: str, text: str, chance: float, kind: str, value, tied, **more) -> Metric:
-    return Metric(name, 2, label, text, "rate", "up", chance, "VISLA, section 3", (kind,), value, tied=tied, **more)
+def _metric(
+    *,
+    name: str,
+    label: str,
+    help: str,
+    chance: float,
+    kind: str,
+    value: Column,
+    tied: Column,
+    model_free: bool = False,
+) -> Metric:
+    return Metric(
+        name=name,
+        version=2,
+        label=label,
+        help=help,
+        unit="rate",
+        direction="up",
+        chance=chance,
+        source="VISLA, section 3",
+        kinds=(kind,),
+        value=value,
+        tied=tied,
+        model_free=model_free,
+    )
 
 
 METRICS = (
     _metric(
-        "i2t_accuracy",
-        "Image-to-text accuracy",
-        "Share of pictures that prefer both true captions to the false one.",
-        1 / 3,
-        "i2t",
-        i2t_accuracy,
-        _level(("score_0", "score_2"), ("score_1", "score_2")),
+        name="i2t_accuracy",
+        label="Image-to-text accuracy",
+        help="Share of pictures that prefer both true captions to the false one.",
+        chance=1 / 3,
+        kind="i2t",
+        value=i2t_accuracy,
+        tied=_level(("score_0", "score_2"), ("score_1", "score_2")),
     ),
     _metric(
-        "i2t_p1_n",
-        "Image: P1 against N",
-        "Share of pictures that prefer the true caption that looks most like the false one.",
-        0.5,
-        "i2t",
-        lambda rows: _beats(rows, "score_0", "score_2"),
-        _level(("score_0", "score_2")),
+        name="i2t_p1_n",
+        label="Image: P1 against N",
+        help="Share of pictures that prefer the true caption that looks most like the false one.",
+        chance=0.5,
+        kind="i2t",
+        value=lambda rows: _beats(rows, "score_0", "score_2"),
+        tied=_level(("score_0", "score_2")),
     ),
     _metric(
-        "i2t_p2_n",
-        "Image: P2 against N",
-        "Share of pictures that prefer the other true caption to the false one.",
-        0.5,
-        "i2t",
-        lambda rows: _beats(rows, "score_1", "score_2"),
-        _level(("score_1", "score_2")),
+        name="i2t_p2_n",
+        label="Image: P2 against N",
+        help="Share of pictures that prefer the other true caption to the false one.",
+        chance=0.5,
+        kind="i2t",
+        value=lambda rows: _beats(rows, "score_1", "score_2"),
+        tied=_level(("score_1", "score_2")),
     ),
     _metric(
-        "t2t_accuracy",
-        "Text-to-text accuracy",
-        "Share of triplets whose two true captions are closer to each other than to the false one.",
-        1 / 3,
-        "t2t",
-        t2t_accuracy,
-        _level(("text_01", "text_02"), ("text_01", "text_12")),
+        name="t2t_accuracy",
+        label="Text-to-text accuracy",
+        help="Share of triplets whose two true captions are closer to each other than to the false one.",
+        chance=1 / 3,
+        kind="t2t",
+        value=t2t_accuracy,
+        tied=_level(("text_01", "text_02"), ("text_01", "text_12")),
     ),
     _metric(
-        "t2t_p1_n",
-        "Text: P1-N",
-        "Share of triplets in which P2 is closer to P1 than to the false caption.",
-        0.5,
-        "t2t",
-        lambda rows: _beats(rows, "text_01", "text_12"),
-        _level(("text_01", "text_12")),
+        name="t2t_p1_n",
+        label="Text: P1-N",
+        help="Share of triplets in which P2 is closer to P1 than to the false caption.",
+        chance=0.5,
+        kind="t2t",
+        value=lambda rows: _beats(rows, "text_01", "text_12"),
+        tied=_level(("text_01", "text_12")),
     ),
     _metric(
-        "t2t_p2_n",
-        "Text: P2-N",
-        "Share of triplets in which P1 is closer to P2 than to the false caption.",
-        0.5,
-        "t2t",
-        lambda rows: _beats(rows, "text_01", "text_02"),
-        _level(("text_01", "text_02")),
+        name="t2t_p2_n",
+        label="Text: P2-N",
+        help="Share of triplets in which P1 is closer to P2 than to the false caption.",
+        chance=0.5,
+        kind="t2t",
+        value=lambda rows: _beats(rows, "text_01", "text_02"),
+        tied=_level(("text_01", "text_02")),
     ),
     _metric(
-        "words_t2t_accuracy",
-        "Bag of words (no model)",
-        "Text-to-text accuracy of counting shared words: a model should beat it.",
-        1 / 3,
-        "t2t",
-        words_t2t_accuracy,
-        _level(("overlap_01", "overlap_02"), ("overlap_01", "overlap_12")),
+        name="words_t2t_accuracy",
+        label="Bag of words (no model)",
+        help="Text-to-text accuracy of counting shared words: a model should beat it.",
+        chance=1 / 3,
+        kind="t2t",
+        value=words_t2t_accuracy,
+        tied=_level(("overlap_01", "overlap_02"), ("overlap_01", "overlap_12")),
         model_free=True,
     ),
     _metric(
-        "pair_accuracy",
-        "Pair accuracy",
-        "Share of pictures that prefer the true caption to the false one.",
-        0.5,
-        "i2t-pair",
-        lambda rows: _beats(rows, "score_0", "score_1"),
-        _level(("score_0", "score_1")),
+        name="pair_accuracy",
+        label="Pair accuracy",
+        help="Share of pictures that prefer the true caption to the false one.",
+        chance=0.5,
+        kind="i2t-pair",
+        value=lambda rows: _beats(rows, "score_0", "score_1"),
+        tied=_level(("score_0", "score_1")),
     ),
 )
