@@ -8,7 +8,7 @@ comes with it folds case, so it is done here.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from PIL import Image
@@ -59,7 +59,7 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
-    hub.look(name)
+    hub.local_folder(name)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "HfEncoder":
@@ -68,12 +68,13 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "HfEncoder
     device, precision = pick_device(device), frozen.check_precision(precision)
     folder = hub.find(name)
     config = hub.read_config(folder)
-    kind = KINDS.get(config.get("model_type"))
+    model_type = str(config.get("model_type"))
+    kind = KINDS.get(model_type)
     if kind is None:
-        other = ELSEWHERE.get(config.get("model_type"))
+        prefix = ELSEWHERE.get(model_type)
         raise InvalidInput(
-            f"'{name}' is a model of type '{config.get('model_type')}'. Expected one of: {', '.join(KINDS)}."
-            + (f" Load it as {other}:{name.partition(':')[2]}." if other else "")
+            f"'{name}' is a model of type '{model_type}'. Expected one of: {', '.join(KINDS)}."
+            + (f" Load it as {prefix}:{name.partition(':')[2]}." if prefix else "")
         )
     import transformers
 
@@ -102,7 +103,7 @@ class HfEncoder(DualEncoder):
         self,
         name: str,
         folder: Path,
-        model: "torch.nn.Module",
+        model: hub.TransformersModel,
         kind: Kind,
         config: dict,
         device: str,
@@ -112,16 +113,16 @@ class HfEncoder(DualEncoder):
         self._tokenizer, self._processor = hub.tokenizer(folder), hub.image_processor(folder)
         text = model.config.text_config
         self.context = min(kind.context or text.max_position_embeddings, text.max_position_embeddings)
-        made = type(self._tokenizer).__name__
-        self.lowers = kind.pads == "seen" and ("Gemma" in made or "Siglip2" in made)
+        tokenizer = type(self._tokenizer).__name__
+        self.lowers = kind.pads == "seen" and ("Gemma" in tokenizer or "Siglip2" in tokenizer)
         self.note = "texts are lower-cased, as SigLIP 2 was trained" if self.lowers else ""
-        said = {
+        description = {
             "config": hub.described(config),
             "preprocess": [type(self._processor).__name__, hub.described(self._processor.to_dict())],
             "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
             "precision": precision,
         }
-        self.digest = frozen.digest(said, model)
+        self.digest = frozen.digest(description, model)
         self._model = model.to(device)
         # Whether columns can be cut is a property of the tower, so it is judged in fp32: half precision rounds by more
         # than the tolerance whenever a shape changes.
@@ -129,9 +130,9 @@ class HfEncoder(DualEncoder):
         tokens = self.tokenize(LENGTHS_TEXTS)
         whole = self.encode_texts(tokens, cut=False)
         self.dim = whole.shape[1]
-        seen = self.encode_images(self.preprocess(Image.new("RGB", (64, 64)))[None])
-        if seen.shape[1] != self.dim:
-            raise InvalidInput(f"'{name}' embeds pictures in {seen.shape[1]} numbers and texts in {self.dim}.")
+        vectors = self.encode_images(self.preprocess(Image.new("RGB", (64, 64)))[None])
+        if vectors.shape[1] != self.dim:
+            raise InvalidInput(f"'{name}' embeds pictures in {vectors.shape[1]} numbers and texts in {self.dim}.")
         self.cuts_columns = kind.pads != "seen"
         if self.cuts_columns:
             alone = np.concatenate([self.encode_texts(row[None]) for row in tokens])
@@ -157,32 +158,32 @@ class HfEncoder(DualEncoder):
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
         """An RGB PIL image to float32: (3, height, width), or patches beside what says where they are (SigLIP 2)."""
-        made = self._processor(images=image, return_tensors="np")
-        pixels = made["pixel_values"][0]
-        if "spatial_shapes" not in made:
+        inputs = self._processor(images=image, return_tensors="np")
+        pixels = inputs["pixel_values"][0]
+        if "spatial_shapes" not in inputs:
             return pixels
-        where = np.broadcast_to(made["spatial_shapes"][0], (len(pixels), 2))
-        return np.concatenate([pixels, made["pixel_attention_mask"][0][:, None], where], axis=1, dtype=np.float32)
+        shapes = np.broadcast_to(inputs["spatial_shapes"][0], (len(pixels), 2))
+        return np.concatenate([pixels, inputs["pixel_attention_mask"][0][:, None], shapes], axis=1, dtype=np.float32)
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
         """Preprocessed images to unit vectors of shape (n, dim)."""
         import torch
 
-        seen = torch.from_numpy(pixels).to(self.device)
-        asked = {"pixel_values": seen}
-        if seen.ndim == 3:
-            mask, shapes = seen[:, :, -3].long(), seen[:, 0, -2:].long()
-            asked = {"pixel_values": seen[:, :, :-3], "pixel_attention_mask": mask, "spatial_shapes": shapes}
+        tensor = torch.from_numpy(pixels).to(self.device)
+        inputs = {"pixel_values": tensor}
+        if tensor.ndim == 3:
+            mask, shapes = tensor[:, :, -3].long(), tensor[:, 0, -2:].long()
+            inputs = {"pixel_values": tensor[:, :, :-3], "pixel_attention_mask": mask, "spatial_shapes": shapes}
         with frozen.arithmetic(self.device, self.precision):
-            return frozen.unit(_pooled(self._model.get_image_features(**asked)))
+            return frozen.unit(_pooled(self._model.get_image_features(**inputs)))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, columns), PAD after the end; of shape (n, context) where pads are seen."""
         texts = [text.lower() for text in texts] if self.lowers else list(texts)
-        made = self._tokenizer(texts, truncation=True, max_length=self.context, padding=False)["input_ids"]
+        ids = self._tokenizer(texts, truncation=True, max_length=self.context, padding=False)["input_ids"]
         if self.kind.pads != "seen":
-            return frozen.padded(made)
-        tokens = frozen.padded(made, self.context)
+            return frozen.padded(ids)
+        tokens = frozen.padded(ids, self.context)
         return np.where(tokens == frozen.PAD, self._tokenizer.pad_token_id, tokens)
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
@@ -191,21 +192,21 @@ class HfEncoder(DualEncoder):
 
         tokens = frozen.resized(tokens, 0 if cut and self.cuts_columns else self.context)
         ids = torch.from_numpy(tokens).to(self.device)
-        asked = {"input_ids": ids}
+        inputs = {"input_ids": ids}
         if self.kind.pads == "after":
             # CLIP finds the end of text as the first or highest id; 0 is neither.
-            asked["input_ids"] = ids.clamp(min=0)
+            inputs["input_ids"] = ids.clamp(min=0)
         elif self.kind.pads == "masked":
-            there = ids != frozen.PAD
-            asked = {
-                "input_ids": ids.masked_fill(~there, self._tokenizer.pad_token_id),
-                "attention_mask": there.long(),
+            is_text = ids != frozen.PAD
+            inputs = {
+                "input_ids": ids.masked_fill(~is_text, self._tokenizer.pad_token_id or 0),
+                "attention_mask": is_text.long(),
             }
         with frozen.arithmetic(self.device, self.precision):
-            return frozen.unit(_pooled(self._model.get_text_features(**asked)))
+            return frozen.unit(_pooled(self._model.get_text_features(**inputs)))
 
 
-def _pooled(output: object) -> "torch.Tensor":
+def _pooled(output: Any) -> "torch.Tensor":
     """FLAVA projects every token; what its contrastive loss compares is the first."""
-    found = output.pooler_output
-    return found[:, 0] if found.ndim == 3 else found
+    pooled = output.pooler_output
+    return pooled[:, 0] if pooled.ndim == 3 else pooled

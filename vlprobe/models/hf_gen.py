@@ -5,7 +5,7 @@ would have said is left out, and so is whether it would have answered at all.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import cast
 
 import numpy as np
 from PIL import Image
@@ -14,9 +14,6 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
 from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
 from vlprobe.types import Capabilities, SideBySideMatcher
-
-if TYPE_CHECKING:
-    import torch
 
 PREFIX = "hf-gen"
 QUESTION = "Does this picture show: '{}'? Answer yes or no."
@@ -42,7 +39,7 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
-    hub.look(name)
+    hub.local_folder(name)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator":
@@ -63,6 +60,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator
     with hub.opening(name):
         hub.tokenizer(folder)
         processor = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        processor = cast(hub.Processor, processor)
         processor.image_processor = hub.image_processor(folder)
         model = hub.load(name, getattr(transformers, KINDS[config["model_type"]]), folder, dtype)
         return Generator(name, model, processor, config, device, precision)
@@ -84,7 +82,13 @@ class Generator(SideBySideMatcher):
     """
 
     def __init__(
-        self, name: str, model: "torch.nn.Module", processor: object, config: dict, device: str, precision: str
+        self,
+        name: str,
+        model: hub.TransformersModel,
+        processor: hub.Processor,
+        config: dict,
+        device: str,
+        precision: str,
     ) -> None:
         self.name, self.device, self.precision = name, device, precision
         self._processor = processor
@@ -92,14 +96,14 @@ class Generator(SideBySideMatcher):
             raise InvalidInput(f"'{name}' has no chat template, so it is not known how it is asked. Expected one.")
         self._yes_no, self._one_two = (self._first_tokens(variants) for variants in (YES_NO, ONE_TWO))
         image = processor.image_processor
-        said = {
+        description = {
             "config": hub.described(config),
             "preprocess": [type(image).__name__, hub.described(image.to_dict())],
             "tokenizer": processor.tokenizer(list(FINGERPRINT_TEXTS))["input_ids"],
             "asked": [self._prompt(QUESTION), self._prompt(MATCHING), YES_NO, ONE_TWO],
             "precision": precision,
         }
-        self.digest = frozen.digest(said, model)
+        self.digest = frozen.digest(description, model)
         self._model = model.to(device)
         self.note = f"asked: {QUESTION.format('...')}"
 
@@ -137,8 +141,8 @@ class Generator(SideBySideMatcher):
             self._log_odds(Image.fromarray(pixels), QUESTION.format(text), self._yes_no)
             for pixels, text in zip(encoded, texts, strict=True)
         ]
-        found = np.array(odds, dtype=np.float64)
-        return (found if logits else 1 / (1 + np.exp(-found))).astype(np.float32)
+        log_odds = np.array(odds, dtype=np.float64)
+        return (log_odds if logits else 1 / (1 + np.exp(-log_odds))).astype(np.float32)
 
     def first_is_left(self, left: Image.Image, right: Image.Image, caption_a: str, caption_b: str) -> float:
         """Probability that it matches the first caption to the left of two pictures side by side, 0 to 1.
@@ -160,25 +164,25 @@ class Generator(SideBySideMatcher):
         return float(1 / (1 + np.exp(-odds)))
 
     def _prompt(self, question: str) -> str:
-        asked = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": question}]}]
-        return self._processor.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
+        messages = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": question}]}]
+        return self._processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
 
     def _first_tokens(self, variants: tuple[Sequence[str], Sequence[str]]) -> tuple[list[int], list[int]]:
         """Ids that the two answers can begin with, without those that begin both."""
         tokenizer = self._processor.tokenizer
-        one, two = ({tokenizer.encode(text, add_special_tokens=False)[0] for text in own} for own in variants)
-        if not one - two or not two - one:
+        left, right = ({tokenizer.encode(text, add_special_tokens=False)[0] for text in texts} for texts in variants)
+        if not left - right or not right - left:
             raise InvalidInput(
                 f"The answers '{variants[0][0]}' and '{variants[1][0]}' of '{self.name}' begin with the same token. "
                 "Expected a tokenizer that tells them apart."
             )
-        return sorted(one - two), sorted(two - one)
+        return sorted(left - right), sorted(right - left)
 
     def _log_odds(self, image: Image.Image, question: str, answers: tuple[list[int], list[int]]) -> float:
         import torch
 
         inputs = self._processor(images=[image], text=[self._prompt(question)], return_tensors="pt").to(self.device)
         with frozen.arithmetic(self.device, self.precision):
-            last = self._model(**inputs).logits[0, -1].double()
-        one, two = (torch.logsumexp(last[ids], dim=0) for ids in answers)
-        return float(one - two)
+            logits = self._model(**inputs).logits[0, -1].double()
+        left, right = (torch.logsumexp(logits[ids], dim=0) for ids in answers)
+        return float(left - right)

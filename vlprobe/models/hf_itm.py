@@ -4,6 +4,7 @@ A head looks at a picture and a text together. BLIP and BLIP-2 say with which pr
 embed both sides, which is what a gallery is short-listed by; ViLT gives a logit and has no embeddings.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +36,7 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
-    hub.look(name)
+    hub.local_folder(name)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "ItmHead":
@@ -44,10 +45,11 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "ItmHead":
     device, precision = pick_device(device), frozen.check_precision(precision)
     folder = hub.find(name)
     config = hub.read_config(folder)
-    kind = KINDS.get(config.get("model_type"))
+    model_type = str(config.get("model_type"))
+    kind = KINDS.get(model_type)
     if kind is None:
         raise InvalidInput(
-            f"'{name}' is a model of type '{config.get('model_type')}'. Expected a head of: {', '.join(KINDS)}. "
+            f"'{name}' is a model of type '{model_type}'. Expected a head of: {', '.join(KINDS)}. "
             f"Dual encoders are loaded as hf:{name.partition(':')[2]}."
         )
     import transformers
@@ -67,18 +69,23 @@ class ItmHead(PairScorer):
     score_type: Literal["probability", "logit"] = "probability"
 
     def __init__(
-        self, name: str, folder: Path, model: "torch.nn.Module", config: dict, device: str, precision: str
+        self, name: str, folder: Path, model: hub.TransformersModel, config: dict, device: str, precision: str
     ) -> None:
         self.name, self.device, self.precision = name, device, precision
         self._tokenizer, self._processor = hub.tokenizer(folder), hub.image_processor(folder)
-        said = {
+        description = {
             "config": hub.described(config),
             "preprocess": [type(self._processor).__name__, hub.described(self._processor.to_dict())],
             "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
             "precision": precision,
         }
-        self.digest = frozen.digest(said, model)
+        self.digest = frozen.digest(description, model)
         self._model = model.to(device)
+        self.note = self._note()
+
+    def _note(self) -> str:
+        """What a reader of its scores must know."""
+        return ""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -95,23 +102,30 @@ class ItmHead(PairScorer):
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, columns), PAD after the end."""
-        made = self._tokenizer(list(texts), truncation=True, max_length=self.context, padding=False)
-        return frozen.padded(made["input_ids"])
+        encoded = self._tokenizer(list(texts), truncation=True, max_length=self.context, padding=False)
+        return frozen.padded(encoded["input_ids"])
 
-    def _asked(self, tokens: np.ndarray) -> tuple["torch.Tensor", "torch.Tensor"]:
+    def _text_inputs(self, tokens: np.ndarray) -> tuple["torch.Tensor", "torch.Tensor"]:
         """Ids and attention mask as BERT wants them, on the device."""
         import torch
 
         ids = torch.from_numpy(frozen.resized(tokens)).to(self.device)
-        there = ids != frozen.PAD
-        return ids.masked_fill(~there, self._tokenizer.pad_token_id), there.long()
+        is_text = ids != frozen.PAD
+        return ids.masked_fill(~is_text, self._tokenizer.pad_token_id or 0), is_text.long()
 
 
 class _TwoSided(ItmHead, DualEncoder):
     """A head with embeddings of each side beside it."""
 
-    dim: int
-    image_dim: int
+    @property
+    def dim(self) -> int:
+        """Of an embedding of a text."""
+        return self._model.config.image_text_hidden_size
+
+    @property
+    def image_dim(self) -> int:
+        """Of an embedding of a picture."""
+        return self.dim
 
     @property
     def capabilities(self) -> Capabilities:
@@ -128,7 +142,7 @@ class _TwoSided(ItmHead, DualEncoder):
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         """Shape (n, columns) to unit vectors of shape (n, dim)."""
         with frozen.arithmetic(self.device, self.precision):
-            return frozen.unit(self._text_vectors(*self._asked(tokens)))
+            return frozen.unit(self._text_vectors(*self._text_inputs(tokens)))
 
     def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list["torch.Tensor"]:
         """Each picture as the hidden states of the vision tower."""
@@ -140,9 +154,21 @@ class _TwoSided(ItmHead, DualEncoder):
         import torch
 
         with frozen.arithmetic(self.device, self.precision):
-            both = self._both(torch.stack(list(encoded)), *self._asked(tokens)).double().cpu()
-        found = both[:, 1] if logits else (both[:, 1] - both[:, 0]).sigmoid()
-        return found.float().numpy()
+            pair_logits = self._pair_logits(torch.stack(list(encoded)), *self._text_inputs(tokens)).double().cpu()
+        scores = pair_logits[:, 1] if logits else (pair_logits[:, 1] - pair_logits[:, 0]).sigmoid()
+        return scores.float().numpy()
+
+    @abstractmethod
+    def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
+        """Hidden states of pictures to embeddings of shape (n, image_dim), or (n, image_dim / dim, dim)."""
+
+    @abstractmethod
+    def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+        """Ids and attention mask to embeddings of shape (n, dim)."""
+
+    @abstractmethod
+    def _pair_logits(self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+        """Hidden states of pictures beside texts to logits of no match and of a match, shape (n, 2)."""
 
     def _hidden(self, pixels: np.ndarray) -> "torch.Tensor":
         import torch
@@ -158,13 +184,15 @@ class Blip(_TwoSided):
 
     architecture, context = "BlipForImageTextRetrieval", 35
 
-    def __init__(self, *described: object) -> None:
-        super().__init__(*described)
-        config = self._model.config
-        self.dim = self.image_dim = config.image_text_hidden_size
-        enc = config.text_config.bos_token_id + 1  # [DEC], which begins captions, and then [ENC]
-        self._enc = enc if enc < config.text_config.vocab_size else None
-        self.note = "" if self._enc else "its vocabulary has no [ENC]: the matching head reads [CLS]"
+    @property
+    def _enc(self) -> int | None:
+        """The id of [ENC], where the vocabulary has it."""
+        config = self._model.config.text_config
+        enc = config.bos_token_id + 1  # [DEC], which begins captions, and then [ENC]
+        return enc if enc < config.vocab_size else None
+
+    def _note(self) -> str:
+        return "" if self._enc else "its vocabulary has no [ENC]: the matching head reads [CLS]"
 
     def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
         return self._model.vision_proj(hidden[:, 0])
@@ -172,15 +200,15 @@ class Blip(_TwoSided):
     def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
         return self._model.text_proj(self._model.text_encoder(ids, attention_mask=mask).last_hidden_state[:, 0])
 
-    def _both(self, seen: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+    def _pair_logits(self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
         if self._enc:
             ids = ids.clone()
             ids[:, 0] = self._enc
         out = self._model.text_encoder(
             ids,
             attention_mask=mask,
-            encoder_hidden_states=seen,
-            encoder_attention_mask=seen.new_ones(seen.shape[:2], dtype=mask.dtype),
+            encoder_hidden_states=hidden,
+            encoder_attention_mask=hidden.new_ones(hidden.shape[:2], dtype=mask.dtype),
         )
         return self._model.itm_head(out.last_hidden_state[:, 0])
 
@@ -190,14 +218,14 @@ class Blip2(_TwoSided):
 
     architecture, context = "Blip2ForImageTextRetrieval", 35
 
-    def __init__(self, *described: object) -> None:
-        super().__init__(*described)
-        self.dim = self._model.config.image_text_hidden_size
-        self.image_dim = self.dim * self._model.config.num_query_tokens
+    @property
+    def image_dim(self) -> int:
+        """Of an embedding of a picture: one vector for each query."""
+        return self.dim * self._model.config.num_query_tokens
 
     def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
         queries = self._model.query_tokens.expand(len(hidden), -1, -1)
-        mask = hidden.new_ones(hidden.shape[:2], dtype=int)
+        mask = hidden.new_ones(hidden.shape[:2]).long()
         out = self._model.qformer(
             query_embeds=queries, encoder_hidden_states=hidden, encoder_attention_mask=mask, return_dict=True
         )
@@ -208,17 +236,17 @@ class Blip2(_TwoSided):
         out = self._model.qformer(query_embeds=embeds, query_length=0, attention_mask=mask, return_dict=True)
         return self._model.text_projection(out.last_hidden_state[:, 0])
 
-    def _both(self, seen: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+    def _pair_logits(self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
         import torch
 
-        queries = self._model.query_tokens.expand(len(seen), -1, -1)
+        queries = self._model.query_tokens.expand(len(hidden), -1, -1)
         n = queries.shape[1]
         out = self._model.qformer(
             query_embeds=self._model.embeddings(input_ids=ids, query_embeds=queries),
             query_length=n,
             attention_mask=torch.nn.functional.pad(mask, (n, 0), value=1),
-            encoder_hidden_states=seen,
-            encoder_attention_mask=mask.new_ones(seen.shape[:2]),
+            encoder_hidden_states=hidden,
+            encoder_attention_mask=mask.new_ones(hidden.shape[:2]),
             return_dict=True,
         )
         return self._model.itm_head(out.last_hidden_state[:, :n]).mean(dim=1)
@@ -237,20 +265,20 @@ class Vilt(ItmHead):
         """The rank head's logit of each picture and its text, float32 of shape (n,)."""
         import torch
 
-        height, width = (max(one.shape[axis] for one in encoded) for axis in (1, 2))
-        pixels = torch.zeros((len(encoded), 3, height, width))
+        height, width = (max(pixels.shape[axis] for pixels in encoded) for axis in (1, 2))
+        batch = torch.zeros((len(encoded), 3, height, width))
         mask = torch.zeros((len(encoded), height, width), dtype=torch.long)
-        for row, one in enumerate(encoded):
-            pixels[row, :, : one.shape[1], : one.shape[2]] = torch.from_numpy(one)
-            mask[row, : one.shape[1], : one.shape[2]] = 1
-        ids, there = self._asked(tokens)
+        for row, pixels in enumerate(encoded):
+            batch[row, :, : pixels.shape[1], : pixels.shape[2]] = torch.from_numpy(pixels)
+            mask[row, : pixels.shape[1], : pixels.shape[2]] = 1
+        ids, text_mask = self._text_inputs(tokens)
         # transformers draws the order of the patches by lot, which moves nothing but the last bits.
         with torch.random.fork_rng(devices=[]), frozen.arithmetic(self.device, self.precision):
             torch.default_generator.manual_seed(0)
             out = self._model(
                 input_ids=ids,
-                attention_mask=there,
-                pixel_values=pixels.to(self.device),
+                attention_mask=text_mask,
+                pixel_values=batch.to(self.device),
                 pixel_mask=mask.to(self.device),
             )
         return out.logits[:, 0].float().cpu().numpy()

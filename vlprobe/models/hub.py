@@ -9,8 +9,9 @@ import importlib.util
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
+import numpy as np
 from PIL import Image
 
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
@@ -18,9 +19,8 @@ from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_folder
 from vlprobe.storage import files
 
-if TYPE_CHECKING:
-    import torch
-
+Content = TypeVar("Content")
+TransformersModel: TypeAlias = Any  # a torch.nn.Module; its submodules and its config depend on the architecture
 SAFELY = {"local_files_only": True, "trust_remote_code": False, "weights_only": True}
 REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WANTED = ("*.json", "*.jinja", "*.txt", "*.model")
@@ -32,6 +32,47 @@ UNWANTED = ("onnx/*", "openvino/*", "flax*", "tf_*", "consolidated*", "original/
 ACTIVATIONS = {"GELUActivation": "GELU", "GELUTanh": "GELU", "QuickGELUActivation": "QuickGELU"}
 # Said of a model, and of no effect on its numbers
 NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
+
+
+class Tokenizer(Protocol):
+    """What adapters use of a tokenizer of transformers."""
+
+    pad_token_id: int | None
+
+    def __call__(self, texts: Sequence[str], **settings: bool | int) -> Mapping[str, list[list[int]]]:
+        """Texts to `input_ids`, a list each."""
+        ...
+
+    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
+        """The ids of one text."""
+        ...
+
+
+class ImageProcessor(Protocol):
+    """What adapters use of an image processor of transformers."""
+
+    def __call__(self, *, images: Image.Image, return_tensors: str) -> Mapping[str, np.ndarray]:
+        """One picture to `pixel_values` of shape (1, ...) and what says where patches are."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its settings."""
+        ...
+
+
+class Processor(Protocol):
+    """What adapters use of a processor of transformers: both, and a chat template."""
+
+    tokenizer: Tokenizer
+    image_processor: ImageProcessor
+
+    def __call__(self, *, images: list[Image.Image], text: list[str], return_tensors: str) -> Any:
+        """Pictures and prompts to the inputs of a model, as a BatchFeature."""
+        ...
+
+    def apply_chat_template(self, messages: list[dict], *, add_generation_prompt: bool, tokenize: bool) -> str:
+        """Messages to the prompt that a model answers."""
+        ...
 
 
 class MissingModelPackage(MissingDependency):
@@ -56,7 +97,7 @@ def find(name: str) -> Path:
 
     Raises InvalidInput, also where a file of it asks for code, kernels or files of another place.
     """
-    folder = look(name)
+    folder = local_folder(name)
     if folder is not None:
         return folder
     folder = _fetched(name, name.partition(":")[2])
@@ -64,19 +105,19 @@ def find(name: str) -> Path:
     return folder
 
 
-def look(name: str) -> Path | None:
+def local_folder(name: str) -> Path | None:
     """The folder that a name stands for, checked as `find` does; None for a repository of the hub.
 
     Raises InvalidInput, also where it can be neither.
     """
-    prefix, _, what = name.partition(":")
-    folder = files.parse_path(what, confined=False)  # a name of the hub is no path
-    if what and folder.is_dir():
+    prefix, _, source = name.partition(":")
+    folder = files.parse_path(source, confined=False)  # a name of the hub is no path
+    if source and folder.is_dir():
         check_folder(name, folder)
         return folder
-    if what.startswith(("/", ".", "~")) or not REPOSITORY.fullmatch(what):
+    if source.startswith(("/", ".", "~")) or not REPOSITORY.fullmatch(source):
         raise InvalidInput(
-            f"'{name}': there is no folder '{what}'. "
+            f"'{name}': there is no folder '{source}'. "
             f"Expected {prefix}:FOLDER, as save_pretrained writes it, or {prefix}:OWNER/NAME from the hub."
         )
     return None
@@ -101,24 +142,25 @@ def _fetched(name: str, repository: str) -> Path:
         ) from None
 
 
-def read_json(path: Path, kind: type = dict) -> dict | list:
-    """What a JSON file of a model says. Raises InvalidInput where it is not of that kind."""
+def read_json(path: Path, *kinds: type[Content]) -> Content:
+    """The content of a JSON file of a model. Raises InvalidInput where it is of none of these kinds."""
     try:
-        found = files.parse_json(files.read(path).decode())
+        content = files.parse_json(files.read(path).decode())
     except OSError as error:
         raise InvalidInput(
             f"'{path}' cannot be read ({error.strerror}). Expected a model folder as save_pretrained writes it."
         ) from None
     except ValueError as error:
         raise InvalidInput(f"'{path}' is not JSON ({error}). Expected a model's description.") from None
-    if not isinstance(found, kind):
-        raise InvalidInput(f"'{path}' holds a {type(found).__name__}. Expected a {getattr(kind, '__name__', kind)}.")
-    return found
+    if not isinstance(content, kinds):
+        expected = " | ".join(kind.__name__ for kind in kinds)
+        raise InvalidInput(f"'{path}' holds a {type(content).__name__}. Expected a {expected}.")
+    return content
 
 
-def read_config(folder: Path) -> dict:
+def read_config(folder: Path) -> dict[str, Any]:
     """The folder's config.json. Raises InvalidInput."""
-    return read_json(folder / "config.json")
+    return read_json(folder / "config.json", dict)
 
 
 def described(config: Mapping) -> dict:
@@ -167,8 +209,8 @@ def opening(name: str) -> Iterator[None]:
 
 
 def load(
-    name: str, architecture: type, folder: Path, dtype: str = "float32", unused: Sequence[str] = ("position_ids",)
-) -> "torch.nn.Module":
+    name: str, architecture: Any, folder: Path, dtype: str = "float32", unused: Sequence[str] = ("position_ids",)
+) -> TransformersModel:
     """The model with all of its weights, frozen, on the CPU.
 
     Args:
@@ -184,9 +226,9 @@ def load(
     import torch
 
     settings = {"dtype": getattr(torch, dtype), **SAFELY}
-    model, info = architecture.from_pretrained(folder, output_loading_info=True, **settings)
-    missing = sorted(key for key in info["missing_keys"] if not any(word in key for word in unused))
-    missing += [key for key, *_ in info["mismatched_keys"]]
+    model, loading = architecture.from_pretrained(folder, output_loading_info=True, **settings)
+    missing = sorted(key for key in loading["missing_keys"] if not any(word in key for word in unused))
+    missing += [key for key, *_ in loading["mismatched_keys"]]
     if missing:
         raise InvalidInput(
             f"'{name}' holds no {architecture.__name__}: {len(missing)} of {len(model.state_dict())} tensors are "
@@ -195,46 +237,49 @@ def load(
     return model.eval().requires_grad_(False)
 
 
-def image_processor(folder: Path) -> object:
+def image_processor(folder: Path) -> ImageProcessor:
     """How the model's pictures are prepared, with PIL as its makers did: torchvision resizes to other pixels."""
     from transformers import AutoImageProcessor
 
-    return AutoImageProcessor.from_pretrained(folder, backend="pil", local_files_only=True, trust_remote_code=False)
+    processor = AutoImageProcessor.from_pretrained(
+        folder, backend="pil", local_files_only=True, trust_remote_code=False
+    )
+    return cast(ImageProcessor, processor)
 
 
-def tokenizer(folder: Path) -> object:
+def tokenizer(folder: Path) -> Tokenizer:
     """The model's own tokenizer. Raises InvalidInput where the folder holds no vocabulary."""
     from transformers import AutoTokenizer
 
     if not any(path for pattern in VOCABULARIES for path in folder.glob(pattern)):
         raise InvalidInput(f"'{folder}' holds no tokenizer. Expected one of: {', '.join(VOCABULARIES)}.")
-    return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    return cast(Tokenizer, AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False))
 
 
-def facts(model: "torch.nn.Module", tokenizer: object, processor: object | None) -> dict[str, str]:
+def facts(model: TransformersModel, tokenizer: object, processor: ImageProcessor | None) -> dict[str, str]:
     """What was built, in words; read from the modules and not from the name."""
-    activations = {type(part).__name__ for part in model.modules() if "GELU" in type(part).__name__}
-    found = {
+    activations = {type(layer).__name__ for layer in model.modules() if "GELU" in type(layer).__name__}
+    subjects = {
         "architecture": type(model).__name__,
         "activation": " and ".join(ACTIVATIONS.get(name, name) for name in sorted(activations)) or "no GELU",
         "tokenizer": type(tokenizer).__name__,
         "parameters": f"{sum(weights.numel() for weights in model.parameters()):,}",
     }
     if processor:
-        said = processor.to_dict()
-        size = said.get("crop_size") if said.get("do_center_crop") else said.get("size")
-        found |= {
-            key: ", ".join(f"{value:.4f}" for value in said[f"image_{key}"])
+        settings = processor.to_dict()
+        size = settings.get("crop_size") if settings.get("do_center_crop") else settings.get("size")
+        subjects |= {
+            key: ", ".join(f"{value:.4f}" for value in settings[f"image_{key}"])
             for key in ("mean", "std")
-            if said.get(f"image_{key}") is not None
+            if settings.get(f"image_{key}") is not None
         }
         filters = {resampling.value: resampling.name.lower() for resampling in Image.Resampling}
-        if said.get("resample") is not None:
-            found["interpolation"] = filters.get(said["resample"], f"unknown ({said['resample']})")
+        if settings.get("resample") is not None:
+            subjects["interpolation"] = filters.get(settings["resample"], f"unknown ({settings['resample']})")
         if size and {"height", "width"} <= set(size):
-            found["size"] = f"{size['height']} x {size['width']}"
-            found["resizing"] = "shortest" if said.get("do_center_crop") else "squash"
-    return found
+            subjects["size"] = f"{size['height']} x {size['width']}"
+            subjects["resizing"] = "shortest" if settings.get("do_center_crop") else "squash"
+    return subjects
 
 
 def _first_line(error: Exception) -> str:

@@ -23,7 +23,7 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Raises InvalidInput where the name is that of no folder and can be that of no repository."""
-    hub.look(name)
+    hub.local_folder(name)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder":
@@ -62,16 +62,16 @@ class StEncoder(TextEncoder):
     def __init__(self, name: str, folder: Path, model: "SentenceTransformer", device: str, precision: str) -> None:
         self.name, self.device, self.precision = name, device, precision
         self._model = model.eval().requires_grad_(False)
-        self._prompt = model.prompts.get(model.default_prompt_name) or None
+        self._prompt = model.prompts.get(model.default_prompt_name or "") or None
         self.note = "a text encoder: it sees no pictures"
         if self._prompt:
             self.note += f"; every text begins with its prompt '{self._prompt}'"
-        # What pooling must be told beside tokens: how long the prompt is that it leaves out
-        made = model.preprocess(["a"], prompt=self._prompt)
-        self._told = {key: made[key] for key in ("prompt_length", "modality") if key in made}
-        said = {
+        # What pooling needs beside tokens: how long the prompt is that it leaves out
+        inputs = model.preprocess(["a"], prompt=self._prompt)
+        self._prompt_inputs = {key: inputs[key] for key in ("prompt_length", "modality") if key in inputs}
+        description = {
             "config": {
-                path.relative_to(folder).as_posix(): hub.read_json(path, dict | list)
+                path.relative_to(folder).as_posix(): hub.read_json(path, dict, list)
                 for path in sorted(folder.rglob("*config*.json"))
                 if path.name != "data_config.json"
             },
@@ -79,7 +79,7 @@ class StEncoder(TextEncoder):
             "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
             "precision": precision,
         }
-        self.digest = frozen.digest(hub.described(said), model)
+        self.digest = frozen.digest(hub.described(description), model)
         self._model.to(device)
         self.dim = self.encode_texts(self.tokenize(["a"])).shape[1]
 
@@ -94,17 +94,18 @@ class StEncoder(TextEncoder):
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, columns), PAD after the end."""
-        made = self._model.preprocess(list(texts), prompt=self._prompt)
-        there = made["attention_mask"].bool()
-        return frozen.padded([ids[own].tolist() for ids, own in zip(made["input_ids"], there, strict=True)])
+        inputs = self._model.preprocess(list(texts), prompt=self._prompt)
+        masks = inputs["attention_mask"].bool()
+        return frozen.padded([ids[mask].tolist() for ids, mask in zip(inputs["input_ids"], masks, strict=True)])
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         """Shape (n, columns) to unit vectors of shape (n, dim)."""
         import torch
 
         ids = torch.from_numpy(frozen.resized(tokens)).to(self.device)
-        there = ids != frozen.PAD
+        is_text = ids != frozen.PAD
         filler = self._model.tokenizer.pad_token_id or 0
-        asked = {"input_ids": ids.masked_fill(~there, filler), "attention_mask": there.long(), **self._told}
+        inputs = {"input_ids": ids.masked_fill(~is_text, filler), "attention_mask": is_text.long()}
+        inputs |= self._prompt_inputs
         with frozen.arithmetic(self.device, self.precision):
-            return frozen.unit(self._model(asked)["sentence_embedding"])
+            return frozen.unit(self._model(inputs)["sentence_embedding"])
