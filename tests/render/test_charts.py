@@ -111,7 +111,7 @@ def test_looks_are_the_same_in_another_process_and_on_another_machine():
 
 def test_every_symbol_can_be_written_drawn_and_told_apart_by_its_line():
     assert len(set(elements.SHAPES.values())) == len(charts.styles.SYMBOLS)
-    drawn = {figures._mark(symbol, 9, 9, "red") for symbol in charts.styles.SYMBOLS}
+    drawn = {str(figures._mark(symbol, 9, 9, "red")) for symbol in charts.styles.SYMBOLS}
     assert len(drawn) == len(charts.styles.SYMBOLS)
     go.Figure(go.Scatter(x=[0] * 11, y=[0] * 11, marker={"symbol": charts.styles.SYMBOLS}))  # refuses unknown ones
     assert {charts.styles.dash(look) for look in charts.styles.PAIRS} == set(charts.styles.DASHES)

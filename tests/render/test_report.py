@@ -262,7 +262,7 @@ def test_marks_of_a_figure_lie_where_their_numbers_are():
     part = pd.DataFrame(
         [("a", 0.25, 0.2, 0.3), ("b", 0.75, math.nan, math.nan)], columns=["model", "value", "low", "high"]
     )
-    drawn = figures.rows({"All <b>": part}, metric, "cosine", looks, {"All <b>": 0.5})
+    drawn = str(figures.rows({"All <b>": part}, metric, "cosine", looks, {"All <b>": 0.5}))
     places = [float(x) for x in re.findall(r'cx="([\d.]+)"', drawn)]
     guess = float(re.search(r'x1="([\d.]+)"[^>]*class="guess"', drawn)[1])
     assert guess == pytest.approx(sum(places) / 2, abs=0.1)

@@ -3,12 +3,11 @@
 The first line of its head forbids both, so that not even a mistake in what follows could.
 """
 
-import html
-from collections.abc import Sequence
+import htpy
 
 from vlprobe import __version__
-from vlprobe.render.html.elements import tag
 from vlprobe.render.html.style import STYLE
+from vlprobe.render.report.embed import embed
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 PAPER = """<style>
@@ -44,19 +43,44 @@ figure.vp-wrong img { outline: 3px solid light-dark(#a61b29, #ff9d9d); outline-o
 </style>"""
 
 
-def page(title: str, body: Sequence[str]) -> str:
+def page(title: str, body: htpy.Node) -> str:
     """A whole page.
 
     Args:
         title: Plain text.
-        body: HTML, escaped where it is data.
+        body: Nodes below the heading.
     """
-    made = tag("p", f"Made by vlprobe {__version__}. This page fetches and runs nothing.", class_="vp-quiet")
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(POLICY)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"{tag('title', title)}\n{STYLE}\n{PAPER}\n</head>\n<body>\n<main>\n{tag('h1', title)}\n"
-        + "\n".join(body)
-        + f"\n</main>\n<footer>{made}</footer>\n</body>\n</html>\n"
-    )
+    footer = f"Made by vlprobe {__version__}. This page fetches and runs nothing."
+    document = htpy.html(lang="en")[
+        htpy.head[
+            htpy.meta(charset="utf-8"),
+            htpy.meta(http_equiv="Content-Security-Policy", content=POLICY),
+            htpy.meta(name="viewport", content="width=device-width, initial-scale=1"),
+            htpy.title[title],
+            embed(STYLE),
+            embed(PAPER),
+        ],
+        htpy.body[
+            htpy.main[htpy.h1[title], body],
+            htpy.footer[htpy.p(".vp-quiet")[footer]],
+        ],
+    ]
+    return "".join(document.iter_chunks())
+
+
+def remark(text: str) -> htpy.Element:
+    """A remark in smaller, greyer letters."""
+    return htpy.p(".vp-quiet.vp-small")[text]
+
+
+def commands(lines: str) -> list[htpy.Node]:
+    """Commands for a terminal, on lines of their own in the source of the page, too."""
+    return ["\n", htpy.pre[lines], "\n"]
+
+
+def table(name: str, headings: list[str], rows: list[htpy.Element]) -> htpy.Element:
+    """A table with a name for those who do not see it; narrow screens scroll it."""
+    head = htpy.tr[(htpy.th(scope="col")[heading] for heading in headings)]
+    return htpy.div(".vp-scroll", role="region", tabindex="0", aria_label=name)[
+        htpy.table(".vp-table")[htpy.thead[head], htpy.tbody[rows]]
+    ]

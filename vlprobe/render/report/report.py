@@ -1,253 +1,304 @@
 """A whole comparison as one web page: what was asked, of whom, the numbers, the failures, and how to get them again."""
 
 import functools
-import html
 import math
 import re
 import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+import htpy
 import pandas as pd
 
 from vlprobe import views
-from vlprobe.render import charts
-from vlprobe.render.charts.styles import Looks
+from vlprobe.render.charts.styles import Looks, styles
 from vlprobe.render.html import cards, papers, tables
 from vlprobe.render.html import compare as html_compare
-from vlprobe.render.html.elements import breakable, mark, ordered, table, tag
+from vlprobe.render.html.elements import breakable, mark, ordered
 from vlprobe.render.report import figures
-from vlprobe.render.report.page import page
+from vlprobe.render.report.embed import embed
+from vlprobe.render.report.page import commands, page, remark, table
 from vlprobe.render.words import AGREED, named, order, presentations
 from vlprobe.storage import annotations
+from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric
-from vlprobe.types.presentation import Presentation
+from vlprobe.types.presentation import KindPresentation, Presentation
 from vlprobe.views.compare import compare
 from vlprobe.views.filter import Filter
 from vlprobe.views.leaders import leaders
 from vlprobe.views.paper_tables import paper_tables
 from vlprobe.views.papers import chances, remade
-from vlprobe.views.runs import QuestionSet
+from vlprobe.views.records import CaseRow, answer_records, records
+from vlprobe.views.runs import DEFAULT_SEED, QuestionSet
 from vlprobe.views.tradeoff import trade_off
 
 WORST = 4  # cases a model and kind of question
-NOTED = 40  # cases that people said something of
+NOTED = 40  # cases with tags or a note
 LARGE, SMALL = 320, 112  # pixels a side, of a picture of its own and of one in a row of five
+UNIT = "cosine"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a report is about; every section of it takes this."""
+
+    store: Store
+    question_set: QuestionSet
+    models: tuple[str, ...]  # by name, controls last
+    presentation: Presentation
+    metrics: Mapping[str, Metric]
+    chances: Mapping[str, float]  # what guessing gets on each metric
+    styles: Looks
 
 
 def report(store: Store, question_set: QuestionSet) -> str:
     """The report of one question set."""
-    runs = pd.DataFrame(question_set.runs).set_index("model")
-    runs = runs.loc[ordered(runs.index)]
-    probe = question_set.probe
-    metrics = tables.metrics(probe)
-    looks = charts.styles.styles(views.runs.models(store))
-    told = question_set.label
-    body = [
-        f"<p>{_strong(presentations()[probe].sentence)}</p>",
-        *_models(runs, looks),
-        *_numbers(store, question_set, list(runs.index), metrics, looks),
-        *_figures(store, question_set, probe, metrics, looks),
-        *_compared(store, question_set, tuple(runs.index), metrics, looks),
-        *_worst(store, question_set, probe, list(runs.index), looks),
-        *_noted(store, question_set, probe, list(runs.index), looks),
-        *_published(store, question_set, probe, metrics, looks),
-        tag("h2", "About the questions"),
-        tables.facts(views.runs.facts(store, question_set)),
-        *_again(store, question_set, runs),
-    ]
-    return page(told, body)
+    subject = Subject(
+        store,
+        question_set,
+        models=tuple(ordered(question_set.models)),
+        presentation=presentations()[question_set.probe],
+        metrics=tables.metrics(question_set.probe),
+        chances=chances(store, question_set),
+        styles=styles(views.runs.models(store)),
+    )
+    return page(
+        question_set.label,
+        [
+            htpy.p[_with_bold(subject.presentation.sentence)],
+            _models(subject),
+            _numbers(subject),
+            _figures(subject),
+            _differences(subject),
+            _worst_failures(subject),
+            _annotated(subject),
+            _published(subject),
+            htpy.h2["About the questions"],
+            embed(tables.facts(views.runs.facts(store, question_set))),
+            _reproduction(subject),
+        ],
+    )
 
 
-def _strong(text: str) -> str:
-    """Our own sentences have words in bold."""
-    return re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", html.escape(text))
+def _with_bold(markdown: str) -> list[htpy.Node]:
+    """Text in which `**words**` are bold."""
+    pieces = re.split(r"\*\*(.+?)\*\*", markdown)
+    return [htpy.strong[piece] if index % 2 else piece for index, piece in enumerate(pieces)]
 
 
-def _quiet(text: str) -> str:
-    return tag("p", text, class_="vp-quiet vp-small")
+def _name(subject: Subject, model: str) -> list[htpy.Node]:
+    """A model's mark and its name, which may be broken."""
+    return [embed(mark(subject.styles[model])), " ", embed(breakable(model))]
 
 
-def _models(runs: pd.DataFrame, looks: Looks) -> list[str]:
-    head = "".join(tag("th", name, scope="col") for name in ("Model", "Answered", "Took", "Run", "What to know"))
+def _models(subject: Subject) -> list[htpy.Node]:
     rows = []
-    for run in runs.itertuples():
+    for model in subject.models:
+        run = subject.question_set.run(model)
         cells = [run.finished.replace("T", " ")[:16], f"{run.seconds:,.0f} s", run.key]
-        note = tag("td", run.note or "-", class_="vp-metric")
         rows.append(
-            f'<tr><th scope="row">{mark(looks[run.Index])} {breakable(run.Index)}</th>'
-            f"{''.join(tag('td', cell) for cell in cells)}{note}</tr>"
+            htpy.tr[
+                htpy.th(scope="row")[_name(subject, model)],
+                (htpy.td[cell] for cell in cells),
+                htpy.td(".vp-metric")[run.note or "-"],
+            ]
         )
-    return [tag("h2", "Who was asked"), table("Models", head, rows)]
+    return [
+        htpy.h2["Who was asked"],
+        table("Models", ["Model", "Answered", "Took", "Run", "What to know"], rows),
+    ]
 
 
-def _numbers(
-    store: Store, question_set: QuestionSet, models: list[str], metrics: dict[str, Metric], looks: Looks
-) -> list[str]:
-    shown, unasked = tables.headline(
-        views.estimates.estimates(store, question_set),
-        metrics,
-        "cosine",
-        models,
-        looks,
-        chances(store, question_set),
+def _numbers(subject: Subject) -> list[htpy.Node]:
+    store, question_set = subject.store, subject.question_set
+    numbers = views.estimates.estimates(store, question_set)
+    headline, unknown = tables.headline(
+        numbers,
+        subject.metrics,
+        UNIT,
+        subject.models,
+        subject.styles,
+        subject.chances,
         leaders(store, question_set),
     )
-    parts = [
-        tag("h2", "The numbers"),
-        shown,
-        _quiet(
+    return [
+        htpy.h2["The numbers"],
+        embed(headline),
+        remark(
             f"{tables.BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of "
             f"pictures it rests on. {AGREED} Tied: cases in which right and wrong score the same; rates count them as "
             "wrong. Where a metric has two means, this is the one in which every caption counts once (macro)."
         ),
+        map(remark, views.runs.version_notes(store, question_set)),
+        unknown and remark(f"Not asked here, or unknown for these models: {', '.join(unknown)}."),
     ]
-    parts += map(_quiet, views.runs.version_notes(store, question_set))
-    if unasked:
-        parts.append(_quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}."))
-    return parts
 
 
-def _figures(
-    store: Store, question_set: QuestionSet, probe: str, metrics: dict[str, Metric], looks: Looks
-) -> list[str]:
-    parts = [tag("h2", "In pictures")]
-    if sides := presentations()[probe].trade_off:
-        points = trade_off(store, question_set, sides.ups[0])
-        parts.append(figures.scatter(points, metrics[sides.down], metrics[sides.ups[0]], "cosine", looks))
-        parts.append(_quiet("Left is steadier, up is more alert: the top left corner is ideal. Arms: 95 % intervals."))
-    whole, split = (
-        views.estimates.estimates(store, question_set),
-        views.estimates.estimates(store, question_set, "subtype"),
-    )
-    guessed = chances(store, question_set)
-    parts.append('<div class="vp-figures">')
-    for name in html_compare.main(probe):
-        own = split[split["metric"] == name]
-        found = {"All": whole[whole["metric"] == name]}
-        found |= {
-            named(part): own[own["slice"] == part] for part in sorted(filter(None, own["slice"].unique()), key=order)
-        }
-        if found["All"]["value"].notna().any():
-            known = dict.fromkeys(found, guessed.get(name, math.nan))
-            figure = figures.rows(found, metrics[name], "cosine", looks, known)
-            parts.append(f"<section>{tag('h3', metrics[name].label)}{figure}</section>")
-    parts.append("</div>")
-    parts.append(_quiet("Lines through marks: 95 % intervals. Dotted: what guessing gets."))
-    return parts
-
-
-def _compared(
-    store: Store, question_set: QuestionSet, models: tuple[str, ...], metrics: dict[str, Metric], looks: Looks
-) -> list[str]:
-    if len(models) < 2:
-        return []
-    probe = question_set.probe
-    found = compare(store, question_set, models)
-    if found["verdict"].eq("").all():
-        return []
-    body, _ = html_compare.differences(found, metrics, "cosine", looks, chances(store, question_set))
+def _figures(subject: Subject) -> list[htpy.Node]:
+    store, question_set = subject.store, subject.question_set
+    whole = views.estimates.estimates(store, question_set)
+    by_subtype = views.estimates.estimates(store, question_set, "subtype")
+    sections = []
+    for name in subject.presentation.main_metrics:
+        metric = subject.metrics[name]
+        groups = {"All": whole.loc[whole["metric"] == name]}
+        sliced = by_subtype.loc[by_subtype["metric"] == name]
+        for subtype in sorted({subtype for subtype in sliced["slice"] if subtype}, key=order):
+            groups[named(subtype)] = sliced.loc[sliced["slice"] == subtype]
+        if groups["All"]["value"].count():
+            chance_levels = dict.fromkeys(groups, subject.chances.get(name, math.nan))
+            figure = figures.rows(groups, metric, UNIT, subject.styles, chance_levels)
+            sections.append(htpy.section[htpy.h3[metric.label], figure])
     return [
-        tag("h2", f"Against {models[0]}, picture by picture"),
-        html_compare.in_words(found, metrics, "cosine", looks, html_compare.main(probe)),
-        body,
-        _quiet(html_compare.how_to_read(found)),
+        htpy.h2["In pictures"],
+        _trade_off(subject),
+        htpy.div(".vp-figures")[sections],
+        remark("Lines through marks: 95 % intervals. Dotted: what guessing gets."),
     ]
 
 
-def _worst(store: Store, question_set: QuestionSet, probe: str, models: list[str], looks: Looks) -> list[str]:
-    """The first cases of each model and kind: what fools it most, or moves it most."""
-    there = set(views.estimates.choices(store, question_set)["kind"])
-    parts = [tag("h2", "The worst failures")]
-    for kind, presentation in presentations()[probe].kinds.items():
-        if kind not in there:
-            continue
-        parts += [tag("h3", presentation.label), _quiet(presentation.question)]
-        if presentation.legend:
-            parts.append(_quiet(presentation.legend))
-        for model in models:
-            chosen = Filter(model, kind, outcome="all" if presentation.is_movement else "fooled")
-            counts = views.cases.outcomes(store, question_set, chosen)
-            found, _ = views.cases.failures(store, question_set, chosen, 1, WORST)
-            if presentation.is_movement:
-                told = f"{counts['all']:,} cases; what moved most."
-            else:
-                share = f" ({100 * counts['fooled'] / counts['all']:.1f} %)" if counts["all"] else ""
-                told = f"fooled {counts['fooled']:,} times of {counts['all']:,}{share}."
-            parts.append(f"<p>{mark(looks[model])} <strong>{breakable(model)}</strong>: {told}</p>")
-            names = [model, *(name for name in models if name != model)]
-            parts.append(_cards(store, question_set, presentations()[probe], found, names, looks, {}))
-    return parts
+def _trade_off(subject: Subject) -> list[htpy.Node]:
+    """The scatter of the probe's trade-off, where it has one."""
+    sides = subject.presentation.trade_off
+    if sides is None:
+        return []
+    points = trade_off(subject.store, subject.question_set, sides.ups[0])
+    down, up = subject.metrics[sides.down], subject.metrics[sides.ups[0]]
+    return [
+        figures.scatter(points, down, up, UNIT, subject.styles),
+        remark("Left is steadier, up is more alert: the top left corner is ideal. Arms: 95 % intervals."),
+    ]
+
+
+def _differences(subject: Subject) -> list[htpy.Node]:
+    if len(subject.models) < 2:
+        return []
+    compared = compare(subject.store, subject.question_set, subject.models)
+    if not any(compared["verdict"]):
+        return []
+    main_metrics = subject.presentation.main_metrics
+    differences, _ = html_compare.differences(compared, subject.metrics, UNIT, subject.styles, subject.chances)
+    return [
+        htpy.h2[f"Against {subject.models[0]}, picture by picture"],
+        embed(html_compare.in_words(compared, subject.metrics, UNIT, subject.styles, main_metrics)),
+        embed(differences),
+        remark(html_compare.how_to_read(compared)),
+    ]
+
+
+def _worst_failures(subject: Subject) -> list[htpy.Node]:
+    """The worst cases of each model and kind: what fools it most, or moves it most."""
+    stored_kinds = set(views.estimates.choices(subject.store, subject.question_set)["kind"])
+    nodes: list[htpy.Node] = [htpy.h2["The worst failures"]]
+    for kind, presentation in subject.presentation.kinds.items():
+        if kind in stored_kinds:
+            nodes += [htpy.h3[presentation.label], remark(presentation.question)]
+            nodes.append(presentation.legend and remark(presentation.legend))
+            nodes += [_worst_of_model(subject, model, kind, presentation) for model in subject.models]
+    return nodes
+
+
+def _worst_of_model(subject: Subject, model: str, kind: str, presentation: KindPresentation) -> list[htpy.Node]:
+    store, question_set = subject.store, subject.question_set
+    case_filter = Filter(model, kind, outcome="all" if presentation.is_movement else "fooled")
+    counts = views.cases.outcomes(store, question_set, case_filter)
+    cases, _ = views.cases.failures(store, question_set, case_filter, 1, WORST)
+    if presentation.is_movement:
+        summary = f"{counts['all']:,} cases; what moved most."
+    else:
+        share = f" ({100 * counts['fooled'] / counts['all']:.1f} %)" if counts["all"] else ""
+        summary = f"fooled {counts['fooled']:,} times of {counts['all']:,}{share}."
+    model_first = [model, *(name for name in subject.models if name != model)]
+    heading = htpy.p[embed(mark(subject.styles[model])), " ", htpy.strong[embed(breakable(model))], f": {summary}"]
+    return [heading, _cards(subject, cases, model_first, {})]
 
 
 def _cards(
-    store: Store,
-    question_set: QuestionSet,
-    presentation: Presentation,
-    found: pd.DataFrame,
-    names: list[str],
-    looks: Looks,
-    said: dict[int, annotations.Annotation],
-) -> str:
-    """A grid of cases; the verdict is the first model's."""
-    if found.empty:
-        return ""
-    answers = cards.by_case(views.cases.answers(store, question_set, found["case"].tolist()))
-    small = functools.partial(cards.source, side=SMALL)
-    shown = []
-    for row in found.itertuples():
-        own = answers[row.case]
-        card = cards.card(row, presentation, own, names, looks, small)
-        noted = cards.chips(said[row.case].tags, said[row.case].note) if row.case in said else ""
-        pictures = cards.shots(row, presentation.kind(row.kind), own[names[0]], LARGE)
-        shown.append(f'<article>{pictures}<div class="vp-card">{card}</div>{noted}</article>')
-    wide = " vp-wide" if any(presentation.kind(kind).wide for kind in found["kind"].unique()) else ""
-    return f'<div class="vp-grid{wide}">{"".join(shown)}</div>'
+    subject: Subject, cases: pd.DataFrame, models: Sequence[str], annotated: Mapping[int, Annotation]
+) -> htpy.Element | None:
+    """A grid of cases.
+
+    Args:
+        subject: Of the report.
+        cases: The columns of `CaseRow`.
+        models: In order; the verdict is the first one's.
+        annotated: Tags and notes by the number of the case.
+    """
+    case_rows = records(CaseRow, cases)
+    if not case_rows:
+        return None
+    numbers = [case.case for case in case_rows]
+    answers = answer_records(views.cases.answers(subject.store, subject.question_set, numbers))
+    thumbnail = functools.partial(cards.source, side=SMALL)
+    articles = []
+    for case in case_rows:
+        columns = {model: answer.columns for model, answer in answers[case.case].items()}
+        kind = subject.presentation.kind(case.kind)
+        card = cards.card(case, subject.presentation, columns, models, subject.styles, thumbnail)
+        annotation = annotated.get(case.case)
+        articles.append(
+            htpy.article[
+                embed(cards.shots(case, kind, columns[models[0]], LARGE)),
+                htpy.div(".vp-card")[embed(card)],
+                annotation and embed(cards.chips(annotation.tags, annotation.note)),
+            ]
+        )
+    wide = any(subject.presentation.kind(case.kind).wide for case in case_rows)
+    return htpy.div(class_={"vp-grid": True, "vp-wide": wide})[articles]
 
 
-def _noted(store: Store, question_set: QuestionSet, probe: str, models: list[str], looks: Looks) -> list[str]:
-    known = annotations.read(store, question_set.key)
-    if not known.current and not known.damaged:
+def _annotated(subject: Subject) -> list[htpy.Node]:
+    """The latest cases with tags or a note."""
+    stored = annotations.read(subject.store, subject.question_set.key)
+    if not stored.current and not stored.damaged:
         return []
-    first = {one.case: one for one in known.current[:NOTED]}
-    found = views.cases.questions(store, question_set, list(first))
-    more = f" Here: the latest {NOTED}." if len(known.current) > NOTED else ""
-    parts = [tag("h2", "What people noted"), _quiet(f"{len(known.current):,} cases have tags or a note.{more}")]
-    if known.damaged:
-        parts.append(_quiet(f"Damaged, and left out: {'; '.join(known.damaged)}."))
-    return [*parts, _cards(store, question_set, presentations()[probe], found, models, looks, first)]
-
-
-def _published(
-    store: Store, question_set: QuestionSet, probe: str, metrics: dict[str, Metric], looks: Looks
-) -> list[str]:
-    parts = []
-    for paper in paper_tables(probe):
-        cells = remade(store, question_set, paper.number)
-        if cells.loc[cells["source"] == "run", "value"].notna().any():
-            made = papers.remade(cells, paper, probe, metrics, looks)
-            parts += [tag("h3", f"Table {paper.number}: {paper.title}"), made.table, _quiet(made.remark), made.notes]
-    return [tag("h2", "Beside the paper"), *parts] if parts else []
-
-
-def _again(store: Store, question_set: QuestionSet, runs: pd.DataFrame) -> list[str]:
-    """What makes these results again, and what the keys stand for."""
-    asked = store.find(runs["key"].iloc[0])["run"]
-    words = [word for model in runs.index for word in ("--model", model)]
-    words += ["--dataset", asked["dataset"], "--probe", asked["probe"]]
-    for name, value in asked["options"].items():
-        words += ["--option", f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}"]
-    words += ["--seed", str(asked["seed"])] if asked["seed"] != 42 else []
-    words += ["--limit", str(asked["limit"])] if asked["limit"] else []
-    lines = [shlex.join(["vlprobe", "run", *words])]
-    lines += [shlex.join(["vlprobe", "failures", run_key]) for run_key in runs["key"]]
-    lines.append(shlex.join(["vlprobe", "report", "--set", question_set.key, "report.html"]))
-    digests = {model: store.find(run_key)["run"]["model_digest"] for model, run_key in runs["key"].items()}
-    head = tag("th", "What", scope="col") + tag("th", "Key or digest", scope="col")
-    keys = {"Question set": question_set.key, "Dataset": asked["dataset_digest"]} | digests
-    rows = [f'<tr><th scope="row">{breakable(name)}</th>{tag("td", value)}</tr>' for name, value in keys.items()]
+    latest = {annotation.case: annotation for annotation in stored.current[:NOTED]}
+    cases = views.cases.questions(subject.store, subject.question_set, list(latest))
+    limit = f" Here: the latest {NOTED}." if len(stored.current) > NOTED else ""
     return [
-        tag("h2", "The same again"),
-        tag("pre", "\n".join(lines)),
-        _quiet(f"Metrics: {', '.join(asked['metrics'])}; probe version {asked['probe_version']}."),
-        table("Keys", head, rows),
+        htpy.h2["What people noted"],
+        remark(f"{len(stored.current):,} cases have tags or a note.{limit}"),
+        stored.damaged and remark(f"Damaged, and left out: {'; '.join(stored.damaged)}."),
+        _cards(subject, cases, subject.models, latest),
+    ]
+
+
+def _published(subject: Subject) -> list[htpy.Node]:
+    """The tables of the probe's paper that have a number of these runs."""
+    probe = subject.question_set.probe
+    nodes: list[htpy.Node] = []
+    for paper_table in paper_tables(probe):
+        cells = remade(subject.store, subject.question_set, paper_table.number)
+        if cells.loc[cells["source"] == "run", "value"].count():
+            reproduced = papers.remade(cells, paper_table, probe, subject.metrics, subject.styles)
+            nodes.append(htpy.h3[f"Table {paper_table.number}: {paper_table.title}"])
+            nodes += [embed(reproduced.table), remark(reproduced.remark), embed(reproduced.notes)]
+    return [htpy.h2["Beside the paper"], *nodes] if nodes else []
+
+
+def _reproduction(subject: Subject) -> list[htpy.Node]:
+    """The commands that make these results again, and what the keys stand for."""
+    question_set = subject.question_set
+    runs = [question_set.run(model) for model in subject.models]
+    run = subject.store.run(runs[0].key).manifest()["run"]
+    words = [word for model in subject.models for word in ("--model", model)]
+    words += ["--dataset", run["dataset"], "--probe", run["probe"]]
+    for name, option in run["options"].items():
+        words += ["--option", f"{name}={','.join(map(str, option)) if isinstance(option, list) else option}"]
+    words += ["--seed", str(run["seed"])] if run["seed"] != DEFAULT_SEED else []
+    words += ["--limit", str(run["limit"])] if run["limit"] else []
+    calls = [
+        ["run", *words],
+        *(["failures", run.key] for run in runs),
+        ["report", "--set", question_set.key, "report.html"],
+    ]
+    digests = {"Question set": question_set.key, "Dataset": run["dataset_digest"]}
+    digests |= {run.model: run.model_digest for run in runs}
+    rows = [htpy.tr[htpy.th(scope="row")[embed(breakable(name))], htpy.td[digest]] for name, digest in digests.items()]
+    return [
+        htpy.h2["The same again"],
+        commands("\n".join(shlex.join(["vlprobe", *call]) for call in calls)),
+        remark(f"Metrics: {', '.join(run['metrics'])}; probe version {run['probe_version']}."),
+        table("Keys", ["What", "Key or digest"], rows),
     ]

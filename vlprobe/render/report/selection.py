@@ -12,34 +12,36 @@ import numpy as np
 
 from vlprobe import views
 from vlprobe.storage import access, annotations
+from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
 from vlprobe.views.filter import Filter
+from vlprobe.views.records import AnswerRow, FailureRow, answer_records, records
 from vlprobe.views.runs import QuestionSet
 
 MOST = 10_000  # cases in one file
 # What makes a spreadsheet run a cell, wide letters too: at its beginning, and where semicolons and lines divide cells.
 FORMULA = re.compile("(?:^|(?<=[;\t\r\n]))(?=[ ]*[=+@\uff1d\uff0b\uff0d\uff20-])|^(?=[\t\r\n])")
-PLAIN = ("id", "item", "kind", "subtype", "rule", "source", "target", "margin")
+PLAIN = ("id", "item", "kind", "subtype", "rule", "source", "target")
 
 
-def as_json(store: Store, question_set: QuestionSet, chosen: Filter) -> str:
-    """What was chosen, how many cases pass, and the first MOST of them in the filter's order; unknown is null."""
-    cases, total = _cases(store, question_set, chosen)
-    told = {"question_set": question_set.key, "filter": asdict(chosen), "total": total, "cases": cases}
-    return json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False)
+def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
+    """The filter, how many cases pass, and the first MOST of them in the filter's order; unknown is null."""
+    cases, total = _cases(store, question_set, case_filter)
+    content = {"question_set": question_set.key, "filter": asdict(case_filter), "total": total, "cases": cases}
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def as_csv(store: Store, question_set: QuestionSet, chosen: Filter) -> str:
+def as_csv(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
     """A row a case, the first MOST of those that pass; what has several values has several columns.
 
     Text that a spreadsheet would take for a formula gets an apostrophe in front. Unknown is empty.
     """
-    cases, _ = _cases(store, question_set, chosen)
+    cases, _ = _cases(store, question_set, case_filter)
     rows = [_flat(case) for case in cases]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    place = {name: number for number, name in enumerate(dict.fromkeys(name.split(" ")[0] for name in names))}
-    names.sort(key=lambda name: place[name.split(" ")[0]])
+    stems = list(dict.fromkeys(name.split(" ")[0] for name in names))
+    names.sort(key=lambda name: stems.index(name.split(" ")[0]))
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow([defused(name) for name in names])
@@ -57,44 +59,47 @@ def defused(value: object) -> object:
 
 
 def _pictures(names: Sequence[str]) -> list[str]:
-    """Where the pictures are; strangers are told their names alone."""
+    """Paths of the pictures; the names of the files alone in a dashboard that strangers read."""
     return [Picture.from_name(name).path.name for name in names] if access.read_only() else list(names)
 
 
-def _cases(store: Store, question_set: QuestionSet, chosen: Filter) -> tuple[list[dict], int]:
-    table, total = views.cases.failures(store, question_set, chosen, 1, MOST)
-    said = {one.case: one for one in annotations.read(store, question_set.key).current}
-    margins = views.cases.answers(store, question_set, table["case"].tolist()).pivot(
-        index="case", columns="model", values="margin"
-    )
-    found = []
-    for row in table.itertuples():
-        ours = said.get(row.case)
-        found.append(
-            {name: _known(getattr(row, name)) for name in PLAIN}
-            | {"texts": list(row.texts), "roles": list(row.roles), "pictures": _pictures(row.images)}
-            | {"scores": [_known(score) for score in row.scores]}
-            | {"margins": {model: _known(margin) for model, margin in margins.loc[row.case].items()}}
-            | {"dataset_tags": {name: value for name, value in dict(row.tags).items() if value}}
-            | {"tags": list(ours.tags) if ours else [], "note": ours.note if ours else ""}
-        )
-    return found, total
+def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[list[dict], int]:
+    table, total = views.cases.failures(store, question_set, case_filter, 1, MOST)
+    cases = records(FailureRow, table)
+    annotated = {annotation.case: annotation for annotation in annotations.read(store, question_set.key).current}
+    answers = answer_records(views.cases.answers(store, question_set, [case.case for case in cases]))
+    return [_case(case, answers[case.case], annotated.get(case.case)) for case in cases], total
 
 
-def _known(value: object) -> object:
-    """A plain value; None where it is unknown. Scores are float32: as few digits as name them."""
-    if isinstance(value, str):
-        return value
+def _case(case: FailureRow, answers: dict[str, AnswerRow], annotation: Annotation | None) -> dict[str, object]:
+    """One case as JSON holds it."""
+    return {
+        **{name: getattr(case, name) for name in PLAIN},
+        "margin": _number(case.margin),
+        "texts": list(case.texts),
+        "roles": list(case.roles),
+        "pictures": _pictures(case.images),
+        "scores": [_number(score) for score in case.scores],
+        "margins": {model: _number(answer.margin) for model, answer in sorted(answers.items())},
+        "dataset_tags": {name: value for name, value in dict(case.tags).items() if value},
+        "tags": list(annotation.tags) if annotation else [],
+        "note": annotation.note if annotation else "",
+    }
+
+
+def _number(value: float) -> float | None:
+    """None where it is unknown. Margins and scores are float32: as few digits as name them."""
     return None if math.isnan(value) else float(str(np.float32(value)))
 
 
 def _flat(case: dict) -> dict[str, object]:
+    """A case as a row of a spreadsheet: a column an entry of what has several."""
     row: dict[str, object] = {}
     for name, value in case.items():
         if isinstance(value, dict):
-            row |= {f"{name.removesuffix('s')} {key}": own for key, own in value.items()}
+            row |= {f"{name.removesuffix('s')} {key}": entry for key, entry in value.items()}
         elif isinstance(value, list) and name != "tags":
-            row |= {f"{name.removesuffix('s')} {place}": own for place, own in enumerate(value, 1)}
+            row |= {f"{name.removesuffix('s')} {number}": entry for number, entry in enumerate(value, 1)}
         else:
             row[name] = ", ".join(value) if isinstance(value, list) else value
     return row
