@@ -106,9 +106,9 @@ def compare(
     for column, name in (("difference", "value"), ("low", "low"), ("high", "high"), ("p", "p"), ("n_items", "n_items")):
         table[column] = [getattr(difference, name) for difference in differences]
     table[COMPARED[-3:]] = pd.DataFrame(item_counts, columns=pd.Index(COMPARED[-3:]))
-    table["p_holm"] = estimate.holm(table["p"].to_numpy())
+    table["p_holm"] = estimate.holm(table["p"].tolist())
     table["verdict"] = ""
-    table = table[COMPARED]
+    table = table.loc[:, COMPARED]
     return table.assign(
         verdict=[verdict(metrics[row.metric], row.difference, row.p_holm) for row in records(DifferenceRow, table)]
     )
@@ -145,7 +145,7 @@ def _answer_counts(
 
     A metric that weighs cases does not tell an answer of weight 0 from none, so another metric of its kinds counts.
     """
-    unweighted = {metric.kinds: name for name, metric in reversed(metrics.items()) if metric.weight is None}
+    unweighted = {metric.kinds: name for name, metric in reversed(list(metrics.items())) if metric.weight is None}
     counting = {name: name if metrics[name].weight is None else unweighted[metrics[name].kinds] for name in names}
     pooled = _measures(store, runs, dict.fromkeys(counting.values(), "micro"))
     dense = {key: np.bincount(measure.item, measure.weight, n_items) for key, measure in pooled.items()}

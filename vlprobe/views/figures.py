@@ -178,8 +178,9 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
                 [store.files([run.key], "scores")],
             ).df()
         answered = triplet_cases.merge(answers, on="case")
-        lure = np.maximum(answered["overlap_02"], answered["overlap_12"]) - answered["overlap_01"]
-        value = np.where(lure.isna(), np.nan, triplets.t2t_accuracy(answered))
+        overlap_01, overlap_02, overlap_12 = (answered[f"overlap_{pair}"].to_numpy() for pair in ("01", "02", "12"))
+        lure = np.maximum(overlap_02, overlap_12) - overlap_01
+        value = np.where(np.isnan(lure), np.nan, triplets.t2t_accuracy(answered))
         bin_of_case = np.digitize(lure, _LURE_EDGES[1:-1])
         bins = np.unique(bin_of_case[~np.isnan(value)])
         units = answered["unit"].to_numpy()

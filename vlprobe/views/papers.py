@@ -61,8 +61,9 @@ def _run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> li
         for index, column in enumerate(table.columns):
             rows = _known(by_breakdown[column.breakdown], model, column.metric)
             if column.slices == (ALL_SLICES,):
-                value = float(rows["value"].mean()) if len(rows) else math.nan
-                counts = int(rows["n_items"].sum()), int(rows["ties"].sum())
+                slices = records(EstimateRow, rows)
+                value = float(np.mean([row.value for row in slices])) if slices else math.nan
+                counts = sum(row.n_items for row in slices), sum(row.ties for row in slices)
                 cells.append(("run", model, index, value, math.nan, math.nan, *counts, ""))
                 continue
             rows = rows.loc[[_belongs(name, column.slices) for name in rows["slice"]]]
@@ -118,7 +119,8 @@ def _belongs(name: str, slices: tuple[str, ...]) -> bool:
 
 def rescaled(cells: pd.DataFrame) -> pd.Series:
     """The values of published cells in the units of this program: shares instead of per cents."""
-    return cells["value"] * [SCALE.get(unit, 1.0) for unit in cells["unit"]]
+    scales = np.array([SCALE.get(unit, 1.0) for unit in cells["unit"]], dtype=np.float64)
+    return pd.Series(cells["value"].to_numpy() * scales, index=cells.index)
 
 
 @functools.cache  # what is published does not change, and looking for it takes longer than the rest of a table

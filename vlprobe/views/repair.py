@@ -103,13 +103,13 @@ def repair_moves(
             tables.append(_swapped(compared.loc[compared["model"] == before]).assign(step="training"))
     columns = [*MOVES, *(name for name in COMPARED if name not in MOVES)]
     table = _in_order(tables, columns, numbers, "step", ("loss", "training"))
-    table["p_holm"] = estimate.holm(table["p"].to_numpy())
+    table["p_holm"] = estimate.holm(table["p"].tolist())
     metrics_of = {probe: metrics(probe) for probe, _ in numbers}
     verdicts = [
         verdict(metrics_of[probe][row.metric], row.difference, row.p_holm)
         for probe, row in zip(table["probe"], records(DifferenceRow, table), strict=True)
     ]
-    return table.assign(verdict=verdicts)[MOVES]
+    return table.assign(verdict=verdicts).loc[:, MOVES]
 
 
 def _swapped(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,5 +1,7 @@
 """LGIP's pictures as tables: steady against alert, as a whole, by type of edit and by how strong a flip is."""
 
+import math
+
 import pandas as pd
 
 from vlprobe import registry
@@ -90,20 +92,22 @@ def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
 
 def published_by_type(up: str) -> pd.DataFrame:
     """What LGIP prints by type of flip (tables 6, 7) and of flips of reworded captions (3): type, model, x, y, note."""
-    invariance_errors = dict(published_trade_off(up)[["model", "x"]].to_numpy().tolist())
+    trade_offs = published_trade_off(up)
+    invariance_errors = dict(zip(trade_offs["model"], trade_offs["x"], strict=True))
     tables = [
         published_values("lgip", PUBLISHED_BY_TYPE[up], up),
         published_values("lgip", PUBLISHED_COMBINED, OF_COMBINED[up]),
     ]
     points = pd.concat(tables, ignore_index=True).rename(columns={"slice": "type", "value": "y"})
-    return points.assign(x=points["model"].map(invariance_errors))[["type", "model", "x", "y", "note"]]
+    points["x"] = [invariance_errors.get(model, math.nan) for model in points["model"]]
+    return points.loc[:, ["type", "model", "x", "y", "note"]]
 
 
 def _points(down: pd.DataFrame, up: pd.DataFrame) -> pd.DataFrame:
     """Two metrics' estimates as x and y of each model: model, x, x_low, x_high, x_n, y, y_low, y_high, y_n."""
     suffixes = {"value": "", "low": "_low", "high": "_high", "n_items": "_n"}
     x, y = (
-        table.set_index("model")[list(suffixes)].rename(columns={name: axis + end for name, end in suffixes.items()})
+        table.set_index("model").loc[:, list(suffixes)].set_axis([axis + end for end in suffixes.values()], axis=1)
         for axis, table in (("x", down), ("y", up))
     )
     return x.join(y, how="outer").reset_index()
