@@ -21,6 +21,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage import files, objects
@@ -28,6 +29,9 @@ from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
 from vlprobe.storage.files import REPAIR, present, unreadable_message
 from vlprobe.storage.mirror import MirroredEntry, mirror
+
+if TYPE_CHECKING:
+    import duckdb
 
 DEFAULT = os.environ.get("VLPROBE_CACHE", "cache")
 FETCH_THREADS = 8  # tables at once
@@ -173,7 +177,7 @@ class Store:
             return list(pool.map(lambda key: str(entry(key).table_path(table)), keys))
 
     @contextlib.contextmanager
-    def cursor(self) -> Iterator["object"]:
+    def cursor(self) -> Iterator["duckdb.DuckDBPyConnection"]:
         """A DuckDB cursor that can read this folder and nothing else. Raises InvalidInput where a file is gone."""
         import duckdb
 
@@ -196,7 +200,7 @@ def _stamp(path: Path) -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def _connection(root: str) -> "object":
+def _connection(root: str) -> "duckdb.DuckDBPyConnection":
     import duckdb
 
     connection = duckdb.connect(":memory:", config={"threads": min(4, os.cpu_count() or 1)})

@@ -5,6 +5,7 @@ Differences of metrics come from the sums that each run stores, item by item; di
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -134,7 +135,8 @@ def _measures(store: Store, runs: Sequence[RunRow], averagings: Mapping[str, str
                     "WHERE metric = ? AND averaging = ?",
                     [files, metric, averaging],
                 ).fetchnumpy()
-                measures[run.key, metric] = Measure(columns["mean"], columns["weight"], columns["item_code"])
+                arrays = cast(dict[str, np.ndarray], columns)  # only enums are fetched as something else
+                measures[run.key, metric] = Measure(arrays["mean"], arrays["weight"], arrays["item_code"])
     return measures
 
 
@@ -238,7 +240,8 @@ def paired_outcomes(
             f"count(*) FILTER (other = 0) AS tied_second FROM {joined} WHERE kind = ? GROUP BY {unit} ORDER BY {unit}",
             [*files, kind],
         ).df()
-    counts = {name: int(table[name].sum()) for name in BUCKETS}
+    totals = {name: int(table[name].to_numpy().sum()) for name in (*BUCKETS, "cases", "tied_first", "tied_second")}
+    counts = {name: totals[name] for name in BUCKETS}
     answered = table[list(BUCKETS)].sum(axis=1).to_numpy(dtype=np.float64)
     has_answers = answered > 0
     answered = answered[has_answers]
@@ -254,9 +257,9 @@ def paired_outcomes(
         p = estimate.differences([(first_held, second_held)], len(answered))[0].p
     return PairedOutcomes(
         counts,
-        tied_first=int(table["tied_first"].sum()),
-        tied_second=int(table["tied_second"].sum()),
-        unknown=int(table["cases"].sum()) - sum(counts.values()),
+        tied_first=totals["tied_first"],
+        tied_second=totals["tied_second"],
+        unknown=totals["cases"] - sum(counts.values()),
         p=p,
         independent=independent,
     )

@@ -40,7 +40,7 @@ def estimates(
     only_averaging = {
         name: metric.averaging[0] for name, metric in metrics.items() if averaging not in metric.averaging
     }
-    table = table[table["averaging"] == [only_averaging.get(name, averaging) for name in table["metric"]]]
+    table = table.loc[table["averaging"] == [only_averaging.get(name, averaging) for name in table["metric"]]]
     table = table.loc[table["metric"].isin(list(metrics))]  # a run of an older version may have others
     runs = pd.DataFrame(
         {name: [getattr(run, name) for run in question_set.runs] for name in ("key", "model", "spread")}
