@@ -283,9 +283,9 @@ def test_two_people_who_keep_one_picture_at_once_keep_both_captions(tmp_path: Pa
 def test_what_is_remembered_of_pictures_can_be_kept_apart(softmax: Player):
     model = Counting(softmax.model)
     common = Player(model)
-    one, canvas = common.apart(), playground.canvas(Image.new("RGB", (64, 64), "red"))
+    one, canvas = common.isolated(), playground.canvas(Image.new("RGB", (64, 64), "red"))
     one.scores([canvas], ["A dog."])
-    common.apart().scores([canvas], ["A dog."])
+    common.isolated().scores([canvas], ["A dog."])
     one.scores([canvas], ["A dog."])
     assert (model.images, model.texts) == (2, 1)
     assert one._lock is common._lock

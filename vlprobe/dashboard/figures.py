@@ -325,7 +325,7 @@ def _occlusion(name: str, picture: str, changed: int) -> np.ndarray:
     player = loaded(name)
 
     def encode(images):
-        rows = player.look(images)
+        rows = player.embed_uncached(images)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # several vectors a picture count as one
 
     return 1 - influence.occlusion_map(pictures.open_picture(Picture.from_name(picture)), encode)

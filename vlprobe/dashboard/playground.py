@@ -253,7 +253,7 @@ def _apart(name: str, player: Player) -> Player:
     """The model with a memory for pictures that is this session's own and ends with it."""
     kept = st.session_state.setdefault("play_players", {})
     if name not in kept or kept[name].model is not player.model:
-        kept[name] = player.apart()
+        kept[name] = player.isolated()
     return kept[name]
 
 

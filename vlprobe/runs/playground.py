@@ -6,6 +6,7 @@ Pictures, texts, embeddings and scores live in memory, a bounded number of each.
 import copy
 import functools
 import hashlib
+import itertools
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,17 @@ from vlprobe.scoring import cases, pictures
 from vlprobe.storage import access
 from vlprobe.storage.files import lock, write_bytes
 from vlprobe.storage.memory import SingleFlightCache
-from vlprobe.types import Edit, Model, PictureEdit
+from vlprobe.types import (
+    DualEncoder,
+    Edit,
+    Model,
+    PairScorer,
+    PictureEdit,
+    TextEncoder,
+    embeds_images,
+    embeds_texts,
+    scores_pairs,
+)
 
 MAX_SIDE = 1024  # pixels; more than any model here looks at, and little enough to black out 16 parts of
 SHELF = 200  # pictures of a dataset that are offered
@@ -93,7 +104,7 @@ class Answer:
 
 
 class Player:
-    """A model that takes part: it encodes what is new and remembers the rest, for one caller at a time."""
+    """A model with an in-memory cache of its embeddings and scores, for one caller at a time."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.name = model, model.name
@@ -111,14 +122,32 @@ class Player:
             SingleFlightCache(8192),
         )
 
-    def apart(self) -> "Player":
-        """The same model for somebody whose pictures nobody else is to remember; texts stay common."""
-        own = copy.copy(self)
-        own._forget()
-        return own
+    def isolated(self) -> "Player":
+        """The same model with a picture cache that no other session shares; the text cache stays shared."""
+        player = copy.copy(self)
+        player._forget()
+        return player
+
+    @property
+    def _text_encoder(self) -> TextEncoder:
+        if not embeds_texts(self.model):
+            raise TypeError(f"{self.name} embeds no texts")
+        return self.model
+
+    @property
+    def _dual_encoder(self) -> DualEncoder:
+        if not embeds_images(self.model):
+            raise TypeError(f"{self.name} embeds no pictures")
+        return self.model
+
+    @property
+    def _pair_scorer(self) -> PairScorer:
+        if not scores_pairs(self.model):
+            raise TypeError(f"{self.name} scores no pairs")
+        return self.model
 
     def tokens(self, texts: Sequence[str]) -> tuple[np.ndarray, list[bytes]]:
-        """What the model is given for each text, and a key: texts with equal keys are one text to it."""
+        """The token ids of each text, int64 of shape (n, columns), and a key: texts with equal keys have equal ids."""
         with self._lock:
             tokens = self.model.tokenize(list(texts))
         return tokens, [row[row != -1].tobytes() for row in tokens]
@@ -127,7 +156,8 @@ class Player:
         """Embeddings, float32 of shape (n, dim), rows l2-normalised."""
         with self._lock:
             tokens, keys = self.tokens(texts)
-            return np.stack(self._texts.get_many(keys, lambda rows: self.model.encode_texts(tokens[rows])))
+            encode = self._text_encoder.encode_texts
+            return np.stack(self._texts.get_many(keys, lambda rows: list(encode(tokens[rows]))))
 
     def images(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
         """Embeddings, one or more rows of float32 of shape (k, dim) a picture."""
@@ -135,22 +165,21 @@ class Player:
             keys = [canvas.key for canvas in canvases]
             return self._images.get_many(keys, lambda rows: self._embedded([canvases[row] for row in rows]))
 
-    def look(self, images: Sequence[Image.Image]) -> np.ndarray:
-        """Embeddings of pictures that need no remembering, one row each, as `encode_images` gives them."""
+    def embed_uncached(self, images: Sequence[Image.Image]) -> np.ndarray:
+        """Embeddings of pictures that are not cached, float32 of shape (n, image_dim)."""
+        model = self._dual_encoder
         with self._lock:
-            return self.model.encode_images(np.stack([self.model.preprocess(image) for image in images]))
+            return model.encode_images(np.stack([model.preprocess(image) for image in images]))
 
     def _embedded(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
-        vectors = self.model.encode_images(np.stack(self._pixels(canvases)))
+        model = self._dual_encoder
+        vectors = model.encode_images(np.stack([model.preprocess(canvas.draw()) for canvas in canvases]))
         return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
 
-    def _pixels(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
-        return [self.model.preprocess(canvas.draw()) for canvas in canvases]
-
     def scores(self, canvases: Sequence[Canvas], texts: Sequence[str]) -> np.ndarray:
-        """How well each picture fits each text: float32 of shape (pictures, texts), cosines unless it says otherwise.
+        """Scores of each picture with each text: float32 of shape (pictures, texts), of the model's `score_type`.
 
-        NaN where the model sees no pictures.
+        NaN where the model takes no pictures.
         """
         if not self.sees:
             return np.full((len(canvases), len(texts)), np.nan, dtype=np.float32)
@@ -159,25 +188,28 @@ class Player:
                 return self._matched(canvases, texts)
         vectors = self.texts(texts)
         row = np.arange(len(texts))
-        found = [
-            np.max([cases.cosines(part[None], np.zeros_like(row), vectors, row) for part in parts], axis=0)
-            for parts in self.images(canvases)
+        rows_of_scores = [
+            np.max([cases.cosines(vector[None], np.zeros_like(row), vectors, row) for vector in image_vectors], axis=0)
+            for image_vectors in self.images(canvases)
         ]
-        return np.stack(found)
+        return np.stack(rows_of_scores)
 
     def _matched(self, canvases: Sequence[Canvas], texts: Sequence[str]) -> np.ndarray:
+        model = self._pair_scorer
         tokens, text_keys = self.tokens(texts)
         pairs = [(image, text) for image in range(len(canvases)) for text in range(len(texts))]
         keys = [(canvases[image].key, text_keys[text]) for image, text in pairs]
 
-        def match(rows: list[int]) -> np.ndarray:
-            asked = [canvases[image] for image in dict.fromkeys(pairs[row][0] for row in rows)]
-            seen = self._encoded.get_many(
-                [canvas.key for canvas in asked],
-                lambda new: self.model.encode_pictures(self._pixels([asked[row] for row in new])),
-            )
-            by_key = {canvas.key: one for canvas, one in zip(asked, seen, strict=True)}
-            return self.model.match([by_key[keys[row][0]] for row in rows], tokens[[pairs[row][1] for row in rows]])
+        def encode(needed: list[Canvas]) -> Sequence:
+            return model.encode_pictures([model.preprocess(canvas.draw()) for canvas in needed])
+
+        def match(rows: list[int]) -> list[float]:
+            needed = [canvases[image] for image in dict.fromkeys(pairs[row][0] for row in rows)]
+            image_keys = [canvas.key for canvas in needed]
+            encoded = self._encoded.get_many(image_keys, lambda missing: encode([needed[row] for row in missing]))
+            by_key = dict(zip(image_keys, encoded, strict=True))
+            scores = model.match([by_key[keys[row][0]] for row in rows], tokens[[pairs[row][1] for row in rows]])
+            return scores.tolist()
 
         return np.array(self._pairs.get_many(keys, match), dtype=np.float32).reshape(len(canvases), len(texts))
 
@@ -190,9 +222,9 @@ def canvas(image: Image.Image) -> Canvas:
     return Canvas(_key(str(image.size).encode(), image.tobytes()), lambda: image)
 
 
-def uploaded(data: bytes, name: str) -> Canvas:
+def uploaded(content: bytes, name: str) -> Canvas:
     """A picture from a file's bytes, checked and turned upright as every picture is. Raises InvalidInput."""
-    return canvas(pictures.decode(data, name))
+    return canvas(pictures.decode(content, name))
 
 
 def without_parts(whole: Canvas) -> list[Canvas]:
@@ -212,10 +244,11 @@ def edited(whole: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: f
     return Canvas(_key(whole.key, partner.key, f"{kind} {lam!r}".encode()), draw)
 
 
-def _key(*parts: bytes) -> bytes:
+def _key(*fields: bytes) -> bytes:
+    """16 bytes that name a sequence of fields; where one ends and the next begins counts."""
     hasher = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        hasher.update(hashlib.blake2b(part).digest())
+    for field in fields:
+        hasher.update(hashlib.blake2b(field).digest())
     return hasher.digest()
 
 
@@ -226,12 +259,15 @@ def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
             Exhibit(f"demo-{index:05}", captions(scene, 5), functools.partial(render, scene))
             for index, scene in enumerate(distinct("test", DEMO_SHELF))
         )
-    items = [item for item in registry.load_dataset(dataset, cache).items if item.image][:SHELF]
-    if not items:
-        raise InvalidInput(f"Dataset '{dataset}' has no pictures. Choose another one.")
-    return tuple(
-        Exhibit(item.id, item.captions, functools.partial(pictures.open_picture, item.image)) for item in items
+    exhibits = (
+        Exhibit(item.id, item.captions, functools.partial(pictures.open_picture, item.image))
+        for item in registry.load_dataset(dataset, cache).items
+        if item.image
     )
+    offered = tuple(itertools.islice(exhibits, SHELF))
+    if not offered:
+        raise InvalidInput(f"Dataset '{dataset}' has no pictures. Choose another one.")
+    return offered
 
 
 def influences(players: Sequence[Player], caption: str, spans: Sequence[influence.Span]) -> Scores:
@@ -254,27 +290,28 @@ def edits(
     Returns:
         The edits in the order of GROUPS, and how many were not possible for which reason.
     """
-    made = lgip.edits([caption], _ITEM, seed=seed, k_same=_EVERY)
-    found = [
-        Edited(edit.subtype if edit.kind == "paraphrase" else edit.kind, text, edit) for text, edit in made.edits[0]
+    lgip_edits = lgip.edits([caption], _ITEM, seed=seed, k_same=_EVERY)
+    edited_captions = [
+        Edited(edit.subtype if edit.kind == "paraphrase" else edit.kind, text, edit)
+        for text, edit in lgip_edits.edits[0]
     ]
-    dropped = dict(made.dropped)
+    dropped = dict(lgip_edits.dropped)
     votes = None
     if any(player.embeds_texts for player in players):
         spans = [(noun.start, noun.end) for noun in substitution.sources(caption)]
         votes = [influences(players, caption, spans)]
     for policy in substitution.POLICIES:
-        altered, lost = substitution.alter([caption], _ITEM, policy, k=k, seed=seed, influence=votes)
-        found += [Edited("substitution", one.text, one.edit) for one in altered if one]
+        alterations, lost = substitution.alter([caption], _ITEM, policy, k=k, seed=seed, influence=votes)
+        edited_captions += [Edited("substitution", altered.text, altered.edit) for altered in alterations if altered]
         dropped |= {f"{policy}: {reason}": count for reason, count in lost.items()}
-    for which in reversed(substitution.DELETIONS):  # where two take the same word, what is known of it is said
+    for which in reversed(substitution.DELETIONS):  # of two that delete the same word, the informed one is reported
         if which == "random" or votes:
-            altered, lost = substitution.delete([caption], _ITEM, which, seed=seed, influence=votes)
-            found += [Edited("deletion", one.text, one.edit) for one in altered if one]
+            deletions, lost = substitution.delete([caption], _ITEM, which, seed=seed, influence=votes)
+            edited_captions += [Edited("deletion", deleted.text, deleted.edit) for deleted in deletions if deleted]
             dropped |= {f"delete {which}: {reason}": count for reason, count in lost.items()}
-    places = list(GROUPS)
-    distinct_ones = {(one.group, one.text): one for one in reversed(found)}
-    return sorted(reversed(distinct_ones.values()), key=lambda one: places.index(one.group)), dropped
+    group_order = list(GROUPS)
+    by_text = {(edited.group, edited.text): edited for edited in reversed(edited_captions)}
+    return sorted(reversed(by_text.values()), key=lambda edited: group_order.index(edited.group)), dropped
 
 
 def score(players: Sequence[Player], picture: Canvas, caption: str, texts: Sequence[str]) -> list[Answer]:
@@ -287,8 +324,8 @@ def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
     same, cosines = _compared(player, texts)
     if not player.scores_pairs:
         scores[same[0]] = scores[0]  # encoded in different batches, equal texts may differ in the last bit
-    other = np.array(texts)[:, None] != np.array(texts)
-    alike = (same & other)[1:, 1:].any(axis=1)
+    differs = np.array(texts)[:, None] != np.array(texts)
+    alike = (same & differs)[1:, 1:].any(axis=1)
     return Answer(player.name, float(scores[0]), scores[1:], cosines[1:], same[0, 1:], alike, player.sees)
 
 
@@ -301,8 +338,8 @@ def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndar
     row = np.arange(len(texts))
     wide = vectors.astype(np.float64)
     length = (wide**2).sum(axis=1)
-    apart = length[:, None] + length - 2 * wide @ wide.T
-    return apart < SAME**2, cases.cosines(vectors[:1], np.zeros_like(row), vectors, row)
+    squared_distance = length[:, None] + length - 2 * wide @ wide.T
+    return squared_distance < SAME**2, cases.cosines(vectors[:1], np.zeros_like(row), vectors, row)
 
 
 def margins(answer: Answer) -> np.ndarray:
@@ -346,7 +383,7 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
     buffer = BytesIO()
     picture.draw().save(buffer, "PNG")
     with lock(folder.parent / f".{safe}.lock", lambda: None):  # two people may keep one picture at once
-        known = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
+        captions_before = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
         write_bytes(file, buffer.getvalue())
-        write_bytes(text, "".join(f"{one}\n" for one in dict.fromkeys([*known, line])).encode())
+        write_bytes(text, "".join(f"{kept_line}\n" for kept_line in dict.fromkeys([*captions_before, line])).encode())
     return folder
