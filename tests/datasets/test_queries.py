@@ -61,7 +61,7 @@ def test_synonyms_replace_the_first_the_second_and_both_attributes(tmp_path: Pat
 @given(st.sampled_from(TRAITS), st.sampled_from(GENDERS), st.sampled_from(["", "A photo of "]), st.booleans())
 def test_the_article_agrees_and_every_other_word_stays(trait: str, gender: str, lead: str, capital: bool):
     article = ("A" if capital and not lead else "a") + ("n" if takes_an(trait) else "")
-    item = queries._renamed(f"{lead}{article} {trait} {gender} baker")
+    item = queries._with_synonyms(queries.PROMPT.fullmatch(f"{lead}{article} {trait} {gender} baker"))
     assert len(set(item.captions)) == 4
     for caption in item.captions:
         assert caption.startswith(lead) and caption.endswith(" baker")

@@ -1,9 +1,9 @@
 """What is wrong with a dataset, counted before anybody believes a score on it.
 
-An alteration is a foil, and foil j was made from caption j (from the last one, if there are more foils than captions):
-that holds in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions are the same if they differ in case and spaces
-only, which CLIP's tokenizer does not see; a foil says the same as a caption if it has the same words in the same order,
-since a comma makes nothing wrong.
+An alteration is a foil, and foil j was made from caption j (from the last one, if there are more
+foils than captions): that holds in RoCOCO, SugarCrepe(++), VISLA and in pairs. Two captions are the
+same if they differ in case and spaces only, which CLIP's tokenizer does not see; a foil says the
+same as a caption if it has the same words in the same order, since a comma makes nothing wrong.
 """
 
 import re
@@ -44,7 +44,8 @@ class Alteration(NamedTuple):
 
 
 def check(items: Sequence[Item], cache: Path) -> list[Finding]:
-    """Looks for every kind of defect that the items can have; one that they cannot have is not in the list.
+    """Looks for every kind of defect that the items can have; one that they cannot have is not in
+    the list.
 
     Args:
         items: Of any dataset; without foils only captions and pictures are looked at.
@@ -54,7 +55,11 @@ def check(items: Sequence[Item], cache: Path) -> list[Finding]:
         InvalidInput: an image file cannot be read.
     """
     digests = image_digests(items, cache)
-    findings = [*_caption_findings(items, digests), _language_finding(items), *_picture_findings(items, digests)]
+    findings = [
+        *_caption_findings(items, digests),
+        _language_finding(items),
+        *_picture_findings(items, digests),
+    ]
     alterations = [row for item in items for row in _item_alterations(item)]
     return findings + (_alteration_findings(items, alterations) if alterations else [])
 
@@ -96,8 +101,8 @@ def _caption_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
         ),
         _finding(
             "shared_caption",
-            "The same caption belongs to another image too (without images: to another item), so that a search for it "
-            "has several right answers.",
+            "The same caption belongs to another image too (without images: to another item), so "
+            "that a search for it has several right answers.",
             ((item.id, len(images_by_caption[_plain(caption)]) > 1) for item in items for caption in item.captions),
         ),
     ]
@@ -107,8 +112,8 @@ def _language_finding(items: Sequence[Item]) -> Finding:
     foreign = {caption: language.is_foreign(caption) for caption in {text for item in items for text in item.captions}}
     return _finding(
         NOT_ENGLISH,
-        "The caption is not in English, as far as its letters and words tell: edits of captions follow English grammar "
-        "and English templates, so that numbers on its edits mean nothing.",
+        "The caption is not in English, as far as its letters and words tell: edits of captions "
+        "follow English grammar and English templates, so that numbers on its edits mean nothing.",
         ((item.id, foreign[caption]) for item in items for caption in item.captions),
     )
 
@@ -156,7 +161,10 @@ def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration
             "true_foil",
             "The foil says the same as another caption of its item: it is not wrong.",
             (
-                (item.id, words[row.foil] in {words[caption] for caption in item.captions} - {words[row.caption]})
+                (
+                    item.id,
+                    words[row.foil] in {words[caption] for caption in item.captions} - {words[row.caption]},
+                )
                 for item in items
                 for row in _item_alterations(item)
             ),
@@ -165,14 +173,17 @@ def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration
             "order_only",
             "Caption and foil have the same words in another order: a bag of words cannot tell them apart.",
             (
-                (item, words[caption] != words[foil] and sorted(words[caption]) == sorted(words[foil]))
+                (
+                    item,
+                    words[caption] != words[foil] and sorted(words[caption]) == sorted(words[foil]),
+                )
                 for item, caption, foil in alterations
             ),
         ),
         _finding(
             "glued_word",
-            "The foil has an inserted word stuck in another one, such as 'wocriminal' for 'woman': it was replaced "
-            "without regard to where words end.",
+            "The foil has an inserted word stuck in another one, such as 'wocriminal' for "
+            "'woman': it was replaced without regard to where words end.",
             ((row.item, bool(glued)) for row, glued in zip(alterations, glued_words(alterations), strict=True)),
         ),
         _style_finding("upper_case", "capital letters", lambda text: text != text.lower(), alterations),
@@ -180,7 +191,12 @@ def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration
     ]
 
 
-def _style_finding(name: str, feature: str, has: Callable[[str], bool], alterations: Sequence[Alteration]) -> Finding:
+def _style_finding(
+    name: str,
+    feature: str,
+    has: Callable[[str], bool],
+    alterations: Sequence[Alteration],
+) -> Finding:
     """Style leak: what tells a foil from its caption without reading a word."""
     captions = sum(has(row.caption) for row in alterations) / len(alterations)
     foils = sum(has(row.foil) for row in alterations) / len(alterations)
@@ -193,11 +209,13 @@ def _style_finding(name: str, feature: str, has: Callable[[str], bool], alterati
 
 
 def glued_words(alterations: Sequence[Alteration]) -> list[list[str]]:
-    """For each alteration, the words in which an inserted word is stuck: "criminal" for "man" makes "wocriminal".
+    """For each alteration, the words in which an inserted word is stuck: "criminal" for "man" makes
+    "wocriminal".
 
-    Such a word occurs in no caption and stands in place of one (woman). It has that word's beginning and end (wo-), and
-    between them a word that is otherwise inserted on its own (criminal) where that one had a word of its own (man). A
-    plural is not one. Nobody has to name the inserted words; the price is a rare false alarm ("offstage", "onstage").
+    Such a word occurs in no caption and stands in place of one (woman). It has that word's
+    beginning and end (wo-), and between them a word that is otherwise inserted on its own
+    (criminal) where that one had a word of its own (man). A plural is not one. Nobody has to name
+    the inserted words; the price is a rare false alarm ("offstage", "onstage").
     """
     words = _Words()
     caption_words = {word for row in alterations for word in words[row.caption]}
@@ -218,7 +236,12 @@ def glued_words(alterations: Sequence[Alteration]) -> list[list[str]]:
     ]
 
 
-def _is_glued(word: str, replaced: str, inserted: Mapping[str, int], caption_words: set[str]) -> bool:
+def _is_glued(
+    word: str,
+    replaced: str,
+    inserted: Mapping[str, int],
+    caption_words: set[str],
+) -> bool:
     for start in range(len(word)):
         if word[:start] != replaced[:start]:
             return False

@@ -1,4 +1,6 @@
-"""COCO captions as published: `coco:DIR` with annotations/captions_*.json and the images, or `coco:FILE.json`."""
+"""COCO captions as published: `coco:DIR` with annotations/captions_*.json and the images, or
+`coco:FILE.json`.
+"""
 
 from pathlib import Path
 
@@ -17,7 +19,9 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
+    begins wrong.
+    """
     check_json_head(_captions_file(files.parse_path(name.removeprefix("coco:"))))
 
 
@@ -26,6 +30,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
     captions = _captions_file(files.parse_path(name.removeprefix("coco:")))
     content = read_json(captions)
     try:
+        if not isinstance(content, dict):
+            raise TypeError(f"a {type(content).__name__} at the top")
         images = sorted(content["images"], key=_by_id)
         captions_by_image: dict[int, list[str]] = {image["id"]: [] for image in images}
         for annotation in sorted(content["annotations"], key=_by_id):

@@ -1,19 +1,23 @@
 """Pictures and captions of one's own in a table: `csv:FILE` with columns image and caption.
 
-Paths are relative to the table's folder. An image with several captions has several rows. Every further column is a
-tag that results can be sliced by; it belongs to the image, so its rows must agree. Separated by , ; | or tab.
+Paths are relative to the table's folder. An image with several captions has several rows. Every
+further column is a tag that results can be sliced by; it belongs to the image, so its rows must
+agree. Separated by , ; | or tab.
 """
 
 import csv
 import io
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vlprobe.datasets.file_formats import read_head, read_text
 from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 from vlprobe.types import Item, Picture
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 PREFIX = "csv"
 DELIMITERS = ",;\t|"
@@ -26,13 +30,17 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
+    begins wrong.
+    """
     file = files.parse_path(name.removeprefix("csv:"))
     _header(file, read_head(file)[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Images in the order of their first rows, captions in the order of theirs. Raises InvalidInput."""
+    """Images in the order of their first rows, captions in the order of theirs. Raises
+    InvalidInput.
+    """
     return validated(name, read_items(files.parse_path(name.removeprefix("csv:"))), cache)
 
 
@@ -57,8 +65,10 @@ def read_items(file: Path) -> list[Item]:
     return [Item(image, Picture(file.parent / image), tuple(captions[image]), tags[image]) for image in captions]
 
 
-def _header(file: Path, text: str) -> tuple[Iterator[list[str]], list[str]]:
-    """What reads the rows of the table, and the names in the first, lower-cased. Raises InvalidInput."""
+def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
+    """A reader behind the first row of the table, and its column names in lower case. Raises
+    InvalidInput.
+    """
     first_line = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

@@ -33,13 +33,16 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
+    begins wrong.
+    """
     if (name.partition(":")[2] or "test") not in SIZES:
         raise NotFound("dataset", name, [PREFIX, *(f"{PREFIX}:{split}" for split in SIZES)])
 
 
 def load(name: str, cache: Path) -> DemoDataset:
-    """The items, their pictures drawn into `cache/demo/` where they are not there yet (a few seconds, once).
+    """The items, their pictures drawn into `cache/demo/` where they are not there yet (a few
+    seconds, once).
 
     Raises:
         NotFound: a split that is neither test nor val.
@@ -62,7 +65,9 @@ def load(name: str, cache: Path) -> DemoDataset:
 
 
 def draw(scene: Scene, path: Path) -> bytes:
-    """Renders the scene into a PNG file; returns its bytes. Raises InvalidInput where it cannot be written."""
+    """Renders the scene into a PNG file; returns its bytes. Raises InvalidInput where it cannot be
+    written.
+    """
     buffer = io.BytesIO()
     render(scene).save(buffer, format="PNG")
     write_bytes(path, buffer.getvalue(), durable=False)

@@ -3,7 +3,8 @@
     demo-pairs          300 pairs of each subset: object, color, number, location, swap
     demo-pairs:val      the same of the split that the shipped models were chosen on
 
-No scene of either split was ever trained on. An item is image I1, captions (T1,), other I2, foils (T2,).
+No scene of either split was ever trained on. An item is image I1, captions (T1,), other I2, foils
+(T2,).
 """
 
 import hashlib
@@ -28,12 +29,15 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
+    begins wrong.
+    """
     split_in(name)
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """The pairs, their pictures drawn into `cache/demo/` where they are not there yet (about 20 seconds, once).
+    """The pairs, their pictures drawn into `cache/demo/` where they are not there yet (about 20
+    seconds, once).
 
     Raises:
         NotFound: a split that is neither test nor val.
@@ -66,11 +70,17 @@ def item_id(prefix: str, split: str, kind: str, index: int) -> str:
 def tags(contrast: Contrast) -> dict[str, str]:
     """What is changed, where, and how the groups stand to each other at first."""
     scene = contrast.scene
-    return {"subset": contrast.kind, "background": scene.background, "relation": scene.relation or "none"}
+    return {
+        "subset": contrast.kind,
+        "background": scene.background,
+        "relation": scene.relation or "none",
+    }
 
 
 def picture_folder(cache: Path) -> Path:
-    """Where the pictures of pairs and triplets are kept; another folder for every state of the drawing code."""
+    """Where the pictures of pairs and triplets are kept; another folder for every state of the
+    drawing code.
+    """
     return cache / "demo" / f"scenes-{VERSION}"
 
 

@@ -3,8 +3,8 @@
     demo-train          3,000 scenes behind those that the shipped models were trained on, with eight captions each
     demo-train:pairs    300 minimal pairs of each kind, as `demo-pairs` has them: two pictures an item
 
-A split owns what is shown, not how it is drawn: nothing here is shown by an item of `demo`, `demo-pairs` or
-`demo-triplets` either.
+A split owns what is shown, not how it is drawn: nothing here is shown by an item of `demo`,
+`demo-pairs` or `demo-triplets` either.
 """
 
 from pathlib import Path
@@ -30,7 +30,8 @@ def names() -> list[str]:
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """The items, their pictures drawn into `cache/demo/` where they are not there yet (under a minute, once).
+    """The items, their pictures drawn into `cache/demo/` where they are not there yet (under a
+    minute, once).
 
     Raises:
         NotFound: neither of the two.

@@ -1,12 +1,14 @@
-"""Triplets of the demo world: a drawn scene, two captions that say the same of it and one that is false.
+"""Triplets of the demo world: a drawn scene, two captions that say the same of it and one that is
+false.
 
     demo-triplets        two subsets of 400
     demo-triplets:val    the same of the split that the shipped models were chosen on
 
-`generic`: the false caption N is P1 with the object, colour or number of one group replaced, or with the colours of two
-groups exchanged (tag `edit`, 100 of each); P2 says P1 in another order and, where there are such words, other words.
-`spatial`: N is P1 with the opposite relation; P2 is the converse of P1: "a dog left of a cat", "a cat right of a dog".
-An item is captions (P1, P2), foils (N,). No scene was ever trained on, nor any that N is true of.
+`generic`: the false caption N is P1 with the object, colour or number of one group replaced, or
+with the colours of two groups exchanged (tag `edit`, 100 of each); P2 says P1 in another order and,
+where there are such words, other words. `spatial`: N is P1 with the opposite relation; P2 is the
+converse of P1: "a dog left of a cat", "a cat right of a dog". An item is captions (P1, P2), foils
+(N,). No scene was ever trained on, nor any that N is true of.
 """
 
 from pathlib import Path
@@ -31,12 +33,15 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
+    begins wrong.
+    """
     split_in(name)
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """The triplets, their pictures drawn into `cache/demo/` where they are not there yet (seconds, once).
+    """The triplets, their pictures drawn into `cache/demo/` where they are not there yet (seconds,
+    once).
 
     Raises:
         NotFound: a split that is neither test nor val.
@@ -51,7 +56,15 @@ def load(name: str, cache: Path) -> LoadedDataset:
                 key = item_id(PREFIX, split, kind, index)
                 item_tags = tags(contrast) | {"subset": subset, "edit": kind}
                 image = picture(contrast.scene, folder)
-                items.append(Item(key, image, (caption, _second_caption(subset, contrast)), item_tags, (negative,)))
+                items.append(
+                    Item(
+                        key,
+                        image,
+                        (caption, _second_caption(subset, contrast)),
+                        item_tags,
+                        (negative,),
+                    )
+                )
     return validated(name, items, cache)
 
 

@@ -1,4 +1,5 @@
-"""The text files that datasets come in: JSON, JSON lines and tables, and a quick check of how a file begins.
+"""The text files that datasets come in: JSON, JSON lines and tables, and a quick check of how a
+file begins.
 
 Every defect is an InvalidInput of one line that names the file.
 """
@@ -66,16 +67,20 @@ def read_records(file: Path) -> object:
 
 
 def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
-    """Line number and fields of every row; .tsv is split at tabs and knows no quotes, anything else at commas.
+    """Line number and fields of every row; .tsv is split at tabs and knows no quotes, anything else
+    at commas.
 
-    Column names are stripped and lower-cased, fields stripped; a row that ends early is filled up with empty fields.
+    Column names are stripped and lower-cased, fields stripped; a row that ends early is filled up
+    with empty fields.
 
     Raises:
         InvalidInput: columns of one name, rows with more fields than columns, or broken quotes.
     """
-    tabs = file.suffix == ".tsv"
-    style = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if tabs else {"strict": True}
-    reader = csv.reader(io.StringIO(read_text(file)), **style)
+    text = io.StringIO(read_text(file))
+    if file.suffix == ".tsv":
+        reader = csv.reader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.reader(text, strict=True)
     try:
         rows = [(reader.line_num, [field.strip() for field in row]) for row in reader if any(map(str.strip, row))]
     except csv.Error as error:
@@ -93,7 +98,9 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
 
 
 def read_head(path: Path) -> tuple[str, bool]:
-    """The first HEAD_BYTES of a UTF-8 file as text, and whether they are all of it. Raises InvalidInput."""
+    """The first HEAD_BYTES of a UTF-8 file as text, and whether they are all of it. Raises
+    InvalidInput.
+    """
     refuse_outside(path)
     try:
         files.require_regular(path)
@@ -110,7 +117,9 @@ def read_head(path: Path) -> tuple[str, bool]:
 
 
 def check_json_head(path: Path) -> None:
-    """Raises InvalidInput where a file does not begin as JSON does; a file shorter than the head is parsed whole."""
+    """Raises InvalidInput where a file does not begin as JSON does; a file shorter than the head is
+    parsed whole.
+    """
     text, is_whole = read_head(path)
     if is_whole:
         read_json(path)
@@ -129,7 +138,9 @@ def check_json_head(path: Path) -> None:
 
 
 def check_records_head(path: Path) -> None:
-    """Raises InvalidInput where a .json file or the first line of a .jsonl file is not JSON; a table must be text."""
+    """Raises InvalidInput where a .json file or the first line of a .jsonl file is not JSON; a
+    table must be text.
+    """
     if path.suffix == ".json":
         check_json_head(path)
         return

@@ -1,8 +1,8 @@
 """A folder of pictures with their captions beside them: `folder:DIR`.
 
-Either NAME.txt beside NAME.jpg, one caption a line; or one captions.json, {"NAME.jpg": ["a caption", ...], ...}; or one
-captions.csv with columns image and caption (and tags). Every picture needs captions; to use some of the pictures, name
-the table itself: csv:DIR/captions.csv.
+Either NAME.txt beside NAME.jpg, one caption a line; or one captions.json, {"NAME.jpg": ["a
+caption", ...], ...}; or one captions.csv with columns image and caption (and tags). Every picture
+needs captions; to use some of the pictures, name the table itself: csv:DIR/captions.csv.
 """
 
 from pathlib import Path
@@ -24,7 +24,9 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
+    begins wrong.
+    """
     folder = _folder(name)
     for file in _lists(folder):
         check_records_head(file)
@@ -46,7 +48,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
         items = read_items(lists[0])
     else:
         items = _from_json(lists[0])
-    with_captions = {item.image.path for item in items}
+    with_captions = {item.image.path for item in items if item.image}
     without = [picture for picture in pictures if picture not in with_captions]
     if without:
         raise InvalidInput(
@@ -65,7 +67,9 @@ def _folder(name: str) -> Path:
 
 
 def _lists(folder: Path) -> list[Path]:
-    """The one file that holds all captions, if there is one. Raises InvalidInput where there are two."""
+    """The one file that holds all captions, if there is one. Raises InvalidInput where there are
+    two.
+    """
     lists = [folder / file for file in ("captions.csv", "captions.json") if (folder / file).is_file()]
     if len(lists) > 1:
         raise InvalidInput(f"'{folder}' holds captions.csv and captions.json. Expected one of them; remove the other.")

@@ -1,4 +1,5 @@
-"""Minimal pairs from frames of videos: two frames of one video, each with its own caption (EqBen, appendix B.1 to B.3).
+"""Minimal pairs from frames of videos: two frames of one video, each with its own caption (EqBen,
+appendix B.1 to B.3).
 
     frames:TABLE                pictures beside the table
     frames:TABLE@FOLDER         add +available to use only the pairs whose frames are there
@@ -11,17 +12,20 @@ TABLE is .csv, .tsv (tabs, no quotes) or .jsonl with a row for each frame. Colum
     boundary                                second at which began what the caption says; empty before the first boundary
     faces                                   how many faces the frame shows, or true or false
 
-A segment is a run of frames with one caption and one boundary; its middle frame stands for it. Pairs are made of
+A segment is a run of frames with one caption and one boundary; its middle frame stands for it.
+Pairs are made of
 
     (no option)   neighbouring frames
     +ag           frames with at least 2 of 3 relations different; when a pair is chosen, the frame after its second is
-                  skipped, and so is the frame after its first (B.1; the order in which pairs are tried is our reading)
+                  skipped, and so is the frame after its first (B.1; the order in which pairs are
+                  tried is our reading)
     +gebc         every segment and the next but one, unless a caption says up, down, upward, downward or towards (B.2)
     +youcook2     any two segments of a video, unless a frame shows a face (B.3)
 
-No face detector is shipped: `faces` is the user's to fill in. Nor is the manual screening of B.2 reproduced. Two frames
-of one caption are never a pair. What is left out is counted in the notes. An item is image I1, captions (T1,),
-foil_image I2, foils (T2,); pairs that share a frame are one cluster.
+No face detector is shipped: `faces` is the user's to fill in. Nor is the manual screening of B.2
+reproduced. Two frames of one caption are never a pair. What is left out is counted in the notes. An
+item is image I1, captions (T1,), foil_image I2, foils (T2,); pairs that share a frame are one
+cluster.
 """
 
 import math
@@ -34,7 +38,7 @@ from pathlib import Path
 import numpy as np
 
 from vlprobe.datasets import sources
-from vlprobe.datasets.file_formats import read_records, read_table
+from vlprobe.datasets.file_formats import read_json_lines, read_table
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics.pairs import boundary_time
@@ -131,10 +135,11 @@ def read_boundaries(name: str) -> list[Boundary]:
         InvalidInput: a table that cannot be read, or one without boundaries.
     """
     source = _source(name)
+    folder = source.images or source.files[0].parent
     all_boundaries = []
     for file in source.files:
         for sequence in _sequences(file, _read(file)[0]):
-            frames = tuple(Picture(source.images / frame.file) for frame in sequence)
+            frames = tuple(Picture(folder / frame.file) for frame in sequence)
             times = tuple(frame.time for frame in sequence)
             for before, after in pairwise(_segments(sequence)):
                 if after[0].boundary > before[0].boundary:
@@ -150,15 +155,18 @@ def read_boundaries(name: str) -> list[Boundary]:
 def predicted_times(
     boundaries: Sequence[Boundary], before: Sequence[np.ndarray], after: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """When each boundary happens as a model sees it: halfway between the two frames that best fit before, then after.
+    """When each boundary happens as a model sees it: halfway between the two frames that best fit
+    before, then after.
 
     Args:
         found: From `boundaries`.
-        before: For each boundary, the similarity of every frame to the caption before it, shape (n_frames,).
+        before: For each boundary, the similarity of every frame to the caption before it, shape
+            (n_frames,).
         after: The same for the caption after it.
 
     Returns:
-        Seconds, shape (n_boundaries,), NaN where a video has one frame: for `metrics.pairs.boundary_accuracy`.
+        Seconds, shape (n_boundaries,), NaN where a video has one frame: for
+        `metrics.pairs.boundary_accuracy`.
 
     Source: EqBen, appendix A.6.
     """
@@ -206,7 +214,11 @@ def _gebc(sequence: list[Frame]) -> _Pairs:
 
 def _youcook2(sequence: list[Frame]) -> _Pairs:
     for earlier, later in combinations(_middles(sequence), 2):
-        yield earlier, later, FACES if earlier.faces or later.faces else _same_caption_reason(earlier, later)
+        yield (
+            earlier,
+            later,
+            FACES if earlier.faces or later.faces else _same_caption_reason(earlier, later),
+        )
 
 
 FILTERS = {"": _neighbours, "ag": _action_genome, "gebc": _gebc, "youcook2": _youcook2}
@@ -231,7 +243,9 @@ def _source(name: str) -> sources.Source:
 
 
 def _sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
-    """The frames of each video (and object) in the order of time. Raises InvalidInput where the times cannot be."""
+    """The frames of each video (and object) in the order of time. Raises InvalidInput where the
+    times cannot be.
+    """
     sequences: dict[tuple[str, str], dict[float, Frame]] = {}
     repeated = []
     for frame in frames:
@@ -249,7 +263,9 @@ def _sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
 
 
 def _read(file: Path, choice: str = "") -> tuple[list[Frame], list[str]]:
-    """All frames of a table, and notes; refused where what the filter of that name needs is not there."""
+    """All frames of a table, and notes. Raises InvalidInput, also where the filter of that name
+    lacks its columns.
+    """
     rows = _rows(file)
     present = {column for _, row in rows for column in row}
     if not present.issuperset(REQUIRED):
@@ -257,10 +273,9 @@ def _read(file: Path, choice: str = "") -> tuple[list[Frame], list[str]]:
             f"'{file}' has the columns {', '.join(sorted(present)) or 'none'}. Expected {', '.join(REQUIRED)}, "
             f"and if need be {', '.join(OPTIONAL)}."
         )
-    frames = [_frame(key, row) for key, row in rows]
-    sources.refuse_rows(
-        file, [key for (key, _), frame in zip(rows, frames, strict=True) if frame is None], len(rows), EXPECTED
-    )
+    frame_by_row = {key: _frame(key, row) for key, row in rows}
+    sources.refuse_rows(file, [key for key, frame in frame_by_row.items() if frame is None], len(rows), EXPECTED)
+    frames = [frame for frame in frame_by_row.values() if frame]
     if choice == "ag":
         faulty = [frame.key for frame in frames if len(frame.relations) != 3 or not all(frame.relations)]
         expected = f"three relations for +ag: columns {', '.join(RELATIONS)}, or a|b|c in relations"
@@ -275,12 +290,13 @@ def _read(file: Path, choice: str = "") -> tuple[list[Frame], list[str]]:
 def _rows(file: Path) -> list[tuple[str, dict[str, str]]]:
     if file.suffix != ".jsonl":
         return [(str(line), row) for line, row in read_table(file)]
-    records = read_records(file)
+    records = read_json_lines(file)
     faulty = [str(number) for number, row in enumerate(records, 1) if not isinstance(row, dict)]
     sources.refuse_rows(file, faulty, len(records), EXPECTED)
     return [
         (str(number), {key.strip().lower(): _text(value) for key, value in row.items()})
         for number, row in enumerate(records, 1)
+        if isinstance(row, dict)
     ]
 
 
@@ -304,7 +320,17 @@ def _frame(key: str, row: dict[str, str]) -> Frame | None:
         return None
     shows = None if faces is None else faces > 0
     relations = tuple(relation.strip().lower() for relation in relations)
-    return Frame(key, video, row.get("object", ""), file, time, row.get("caption", ""), relations, boundary, shows)
+    return Frame(
+        key,
+        video,
+        row.get("object", ""),
+        file,
+        time,
+        row.get("caption", ""),
+        relations,
+        boundary,
+        shows,
+    )
 
 
 def _number(text: str) -> float:

@@ -10,13 +10,15 @@ A row is found by its fields, wherever it is nested (EqBen's video files nest by
     image0, image1, caption0, caption1          EqBen; of a list of captions the first is used, as EqBen's code does
     image_file, caption, foil                   VALSE
 
-In a list of EqBen's whose pictures lie in several folders (EqBen_Mini), the folder is the tag `subset`, else the file.
-An item of a pair is image I1, captions (T1,), foil_image I2, foils (T2,); a VALSE item has no second
-picture. Of VALSE only the foils are used that at least two of three annotators told from the caption, and those without
-votes; +unvalidated keeps them all. Rows that share a picture are one cluster: they are resampled together.
+In a list of EqBen's whose pictures lie in several folders (EqBen_Mini), the folder is the tag
+`subset`, else the file. An item of a pair is image I1, captions (T1,), foil_image I2, foils (T2,);
+a VALSE item has no second picture. Of VALSE only the foils are used that at least two of three
+annotators told from the caption, and those without votes; +unvalidated keeps them all. Rows that
+share a picture are one cluster: they are resampled together.
 
-YouCook2's frames are .npy arrays of height x width x 3, 8 bits, blue first: they are written once as BMP into
-cache/frames/ (without loss, and with the same bytes under every version of PIL). Any other array is refused.
+YouCook2's frames are .npy arrays of height x width x 3, 8 bits, blue first: they are written once
+as BMP into cache/frames/ (without loss, and with the same bytes under every version of PIL). Any
+other array is refused.
 """
 
 import io
@@ -54,7 +56,9 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
+    begins wrong.
+    """
     check_records_head(sources.parse_source(name, [sources.AVAILABLE, UNVALIDATED], [".json", ".jsonl"]).files[0])
 
 
@@ -115,7 +119,10 @@ def _row(key: str, subset: str, row: dict) -> _Row:
         votes = None
     tags = {"subset": subset, **{tag: str(value) for tag, value in tags.items() if value != ""}}
     return _Row(
-        Item(key, None, (caption,), tags, (foil,)), images, not isinstance(votes, int) or votes >= VOTES, further
+        Item(key, None, (caption,), tags, (foil,)),
+        images,
+        not isinstance(votes, int) or votes >= VOTES,
+        further,
     )
 
 
@@ -134,7 +141,9 @@ def _texts(row: dict) -> dict[str, str]:
 
 
 def _leaves(content: object, trail: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict]]:
-    """Rows, each with the keys that lead to it: a dict of lists or dicts only is a level of nesting."""
+    """Rows, each with the keys that lead to it: a dict of lists or dicts only is a level of
+    nesting.
+    """
     if isinstance(content, list):
         for number, child in enumerate(content):
             row_id = child.get("id") if isinstance(child, dict) else None
@@ -163,7 +172,7 @@ def _opened(items: list[Item], cache: Path) -> list[Item]:
     return [
         replace(
             item,
-            image=frames.get(item.image.path, item.image),
+            image=item.image and frames.get(item.image.path, item.image),
             foil_image=item.foil_image and frames.get(item.foil_image.path, item.foil_image),
         )
         for item in items
@@ -175,7 +184,9 @@ def _is_array(picture: Picture) -> bool:
 
 
 def _frame(path: Path, target: Path) -> Path:
-    """Writes an array as a picture, unless it is there; aside and then moved, so that a file that exists is whole."""
+    """Writes an array as a picture, unless it is there; aside and then moved, so that a file that
+    exists is whole.
+    """
     refuse_outside(path)  # the picture that is made of it may be read
     if target.is_file():
         return target

@@ -1,17 +1,19 @@
 """Versions of one query that mean the same, for the stability of rankings (PRSM).
 
     queries:FILE       P1: paraphrases from a table (.csv, .tsv) or .jsonl with columns `query` (an id) and `caption`,
-                       a row for each version, two or more a query; a column `version` names them (else o, c1, c2, ...)
+                       a row for each version, two or more a query; a column `version` names them
+                       (else o, c1, c2, ...)
     queries:FILE+p2    P2: prefixes, from SocialCounterfactuals' prompts: np (none), p3 (a photo of), p2 (a picture of),
                        p1 (an image of)
     queries:FILE+p3    P3: synonyms of its attributes: o (as written), a1 and a2 (one replaced), a12 (both)
 
-An item is a query without a picture; its captions are the versions, and its setting is P1, P2 or P3. Tags: `versions`,
-their names in order, joined by commas; `gender`, `race` and `trait` where the prompt names them; and in P1 the table's
-further columns.
+An item is a query without a picture; its captions are the versions, and its setting is P1, P2 or
+P3. Tags: `versions`, their names in order, joined by commas; `gender`, `race` and `trait` where the
+prompt names them; and in P1 the table's further columns.
 
-The synonyms are a table of our own, as near in meaning as we found: PRSM's were made by GPT-5 and are not published. No
-synonym is itself an attribute of the dataset, which would turn the query into another one of it.
+The synonyms are a table of our own, as near in meaning as we found: PRSM's were made by GPT-5 and
+are not published. No synonym is itself an attribute of the dataset, which would turn the query into
+another one of it.
 """
 
 import re
@@ -19,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vlprobe.datasets import sources
-from vlprobe.datasets.file_formats import check_records_head, read_records, read_table
+from vlprobe.datasets.file_formats import check_records_head, read_json_lines, read_table
 from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb.tokens import takes_an
@@ -68,16 +70,18 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
+    begins wrong.
+    """
     check_records_head(sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"]).files[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
     """Queries in the order of the file. Raises InvalidInput."""
     source = sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"])
-    if len(source.files) > 1 or source.images or len(source.options) > 1:
+    if len(source.files) != 1 or source.images or len(source.options) > 1:
         raise InvalidInput(f"'{name}' is not as expected. Expected one file, no image folder, and one of +p2 and +p3.")
-    (file,) = source.files
+    file = source.files[0]
     if not source.options:
         items, notes = _from_table(file)
     else:
@@ -87,7 +91,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 def _from_table(file: Path) -> tuple[list[Item], list[str]]:
     rows = [(str(line), row) for line, row in _rows(file)]
-    faulty = [line for line, row in rows if not all(row.get(column, "").strip() for column in ("query", "caption"))]
+    required = ("query", "caption")
+    faulty = [line for line, row in rows if not all(row.get(column, "").strip() for column in required)]
     sources.refuse_rows(file, faulty, len(rows), P1_EXPECTED)
     queries: dict[str, list[dict[str, str]]] = {}
     for _, row in rows:
@@ -102,8 +107,11 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
     if file.suffix != ".jsonl":
         yield from read_table(file)
         return
-    for number, row in enumerate(read_records(file), 1):
-        yield number, {key: str(value) for key, value in row.items()} if isinstance(row, dict) else {}
+    for number, row in enumerate(read_json_lines(file), 1):
+        yield (
+            number,
+            {key: str(value) for key, value in row.items()} if isinstance(row, dict) else {},
+        )
 
 
 def _paraphrased(file: Path, query: str, versions: list[dict[str, str]]) -> Item:
@@ -127,14 +135,17 @@ def _paraphrased(file: Path, query: str, versions: list[dict[str, str]]) -> Item
 def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
     if file.suffix != ".jsonl":
         raise InvalidInput(f"'{file}' is not a .jsonl file. Expected {PROMPTS_EXPECTED}.")
-    rows = read_records(file)
-    faulty = [f"row {n}" for n, row in enumerate(rows, 1) if not _is_prompts(row)]
-    sources.refuse_rows(file, faulty, len(rows), PROMPTS_EXPECTED)
+    records = read_json_lines(file)
+    faulty = [f"row {n}" for n, row in enumerate(records, 1) if not _is_prompts(row)]
+    sources.refuse_rows(file, faulty, len(records), PROMPTS_EXPECTED)
+    rows = [row for row in records if isinstance(row, dict)]
     written = [row[column].strip() for row in rows for column in row if _holds_prompt(column)]
     queries = list(dict.fromkeys(LEAD.sub("", text, count=1) if setting == "p2" else text for text in written))
     notes = [f"{len(written)} prompts in the file make {len(queries)} distinct queries."]
     notes += sources.unread_columns(
-        file, rows, ["filename", *(column for row in rows for column in row if _holds_prompt(column))]
+        file,
+        rows,
+        ["filename", *(column for row in rows for column in row if _holds_prompt(column))],
     )
     unknown = [text for text in queries if not PROMPT.fullmatch(text)]
     if setting == "p2":
@@ -143,7 +154,7 @@ def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
     notes += sources.count_note(
         unknown, len(queries), "name no two attributes that we know and are left out", "queries"
     )
-    return [_renamed(text) for text in queries if PROMPT.fullmatch(text)], notes
+    return [_with_synonyms(match) for text in queries if (match := PROMPT.fullmatch(text))], notes
 
 
 def _holds_prompt(column: str) -> bool:
@@ -165,9 +176,12 @@ def _prefixed(text: str) -> Item:
     return Item(f"p2/{text}", None, tuple(versions), tags, setting="P2")
 
 
-def _renamed(text: str) -> Item:
-    """A prompt with synonyms of its first, its second and both attributes, its article in agreement."""
-    lead, article, first_attribute, second_attribute, head_noun = PROMPT.fullmatch(text).groups()
+def _with_synonyms(prompt: re.Match[str]) -> Item:
+    """A prompt with synonyms of its first, its second and both attributes, its article in
+    agreement.
+    """
+    text = prompt[0]
+    lead, article, first_attribute, second_attribute, head_noun = prompt.groups()
     versions = {
         "o": (first_attribute, second_attribute),
         "a1": (_synonym(first_attribute), second_attribute),

@@ -3,9 +3,10 @@
     rococo:FILE              texts only
     rococo:FILE@IMAGEDIR     with pictures; add +available to use only the images that are there
 
-Ten captions are five originals and five altered, eleven are six originals: altered caption j is always made from
-original j. An item's captions are the originals, its foils the altered ones. A file of five to seven captions (the
-Karpathy test split itself) has no altered ones. The pictures are those of COCO val2014.
+Ten captions are five originals and five altered, eleven are six originals: altered caption j is
+always made from original j. An item's captions are the originals, its foils the altered ones. A
+file of five to seven captions (the Karpathy test split itself) has no altered ones. The pictures
+are those of COCO val2014.
 """
 
 from pathlib import Path
@@ -27,16 +28,18 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
+    begins wrong.
+    """
     check_records_head(sources.parse_source(name, [sources.AVAILABLE], [".json"]).files[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of the file. Raises InvalidInput."""
     source = sources.parse_source(name, [sources.AVAILABLE], [".json"])
-    if len(source.files) > 1:
+    if len(source.files) != 1:
         raise InvalidInput(f"'{name}' holds {len(source.files)} files. Name one of them: each is a way of altering.")
-    (file,) = source.files
+    file = source.files[0]
     entries = read_records(file)
     if not isinstance(entries, list):
         raise InvalidInput(f"'{file}' is not a list. Expected a list of {EXPECTED}.")

@@ -1,7 +1,9 @@
-"""Names of published benchmark files (PREFIX:FILE, PREFIX:FILE@IMAGEDIR, options after a plus sign) and their pictures.
+"""Names of published benchmark files (PREFIX:FILE, PREFIX:FILE@IMAGEDIR, options after a plus sign)
+and their pictures.
 
-`triplets:swap_obj.json@val2017+available` is the file swap_obj.json with the pictures in val2017; only the rows whose
-picture is there are used. FILE may be a folder: all its files of the right kind, in the order of their names.
+`triplets:swap_obj.json@val2017+available` is the file swap_obj.json with the pictures in val2017;
+only the rows whose picture is there are used. FILE may be a folder: all its files of the right
+kind, in the order of their names.
 """
 
 import re
@@ -14,7 +16,11 @@ from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
 AVAILABLE = "available"  # the option that leaves out rows whose picture is not there
-SUFFIXES = (".png", ".jpg", ".jpeg")  # of a picture that is named without one, or was saved in another format
+SUFFIXES = (
+    ".png",
+    ".jpg",
+    ".jpeg",
+)  # of a picture that is named without one, or was saved in another format
 COCO_FILE_NAME = re.compile(r"(?:COCO_(?:train|val|test)\d{4}_)?(\d{12})\.jpg")
 
 
@@ -33,7 +39,8 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
 
     Raises:
         NotFound: an option that is not among `options`.
-        InvalidInput: no path, an image folder that is not there, or a folder without files of these suffixes.
+        InvalidInput: no path, an image folder that is not there, or a folder without files of these
+            suffixes.
     """
     prefix, _, path = name.partition(":")
     if not path:
@@ -57,7 +64,9 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
 
 
 def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
-    """The file itself, or the files of a folder with one of the suffixes, by name. Raises InvalidInput without any."""
+    """The file itself, or the files of a folder with one of the suffixes, by name. Raises
+    InvalidInput without any.
+    """
     if not path.is_dir():
         return (path,)
     matching = tuple(sorted(file for file in path.iterdir() if file.suffix in suffixes))
@@ -67,31 +76,44 @@ def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
 
 
 def refuse_rows(file: Path, faulty: Sequence[str], total: int, expected: str) -> None:
-    """Raises InvalidInput where rows are faulty, with their number, the first of them and what was expected."""
+    """Raises InvalidInput where rows are faulty, with their number, the first of them and what was
+    expected.
+    """
     if faulty:
         raise InvalidInput(
             f"{len(faulty)} of {total} rows of '{file}' are not as expected (first: {faulty[0]}). Expected {expected}."
         )
 
 
-def unread_columns(file: Path, rows: Iterable[Mapping[str, object]], read: Iterable[str]) -> list[str]:
+def unread_columns(
+    file: Path,
+    rows: Iterable[Mapping[str, object]],
+    read: Iterable[str],
+) -> list[str]:
     """A note that names the columns of a file that are not read, if there are any."""
     unread = sorted({str(column) for row in rows for column in row} - set(read))
     return [f"Columns of {file.name} that are not read: {', '.join(unread)}."] if unread else []
 
 
 def count_note(keys: Sequence[str], total: int, predicate: str, unit: str = "rows") -> list[str]:
-    """A note that counts the rows (or other units) of which a predicate holds and names the first, if there are any."""
+    """A note that counts the rows (or other units) of which a predicate holds and names the first,
+    if there are any.
+    """
     return [f"{len(keys)} of {total} {unit} {predicate} (first: {keys[0]})."] if keys else []
 
 
-def attach_pictures(source: Source, rows: Sequence[tuple[Item, Sequence[str]]]) -> tuple[list[Item], list[str]]:
+def attach_pictures(
+    source: Source,
+    rows: Sequence[tuple[Item, Sequence[str]]],
+) -> tuple[list[Item], list[str]]:
     """Gives items their pictures: the first name is the item's image, the second its other image.
 
-    A picture of COCO is also found under another file name with the same id: COCO's ids are the same in all its years.
+    A picture of COCO is also found under another file name with the same id: COCO's ids are the
+    same in all its years.
 
     Returns:
-        The items, and notes for a reader. Without an image folder the items are returned as they are.
+        The items, and notes for a reader. Without an image folder the items are returned as they
+        are.
 
     Raises:
         InvalidInput: pictures are not there, unless the option `available` leaves their rows out.
@@ -117,7 +139,11 @@ def attach_pictures(source: Source, rows: Sequence[tuple[Item, Sequence[str]]]) 
             f"{len(missing)} of {len(rows)} rows of '{source.name}' lack a picture in '{source.images}' "
             f"(first: '{missing[0][1]}'). Put the pictures there{remedy}."
         )
-    notes = count_note([key for key, _ in missing], len(rows), f"have no picture in {source.images} and are left out")
+    notes = count_note(
+        [key for key, _ in missing],
+        len(rows),
+        f"have no picture in {source.images} and are left out",
+    )
     if finder.found_by_id:
         notes.append(f"{len(finder.found_by_id)} pictures were found by their COCO id under another file name.")
     return items, notes

@@ -1,10 +1,12 @@
-"""Two captions that fit and one that does not: SugarCrepe++, SugarCrepe and VISLA as they were released.
+"""Two captions that fit and one that does not: SugarCrepe++, SugarCrepe and VISLA as they were
+released.
 
     triplets:FILE              texts only
     triplets:FILE@IMAGEDIR     with pictures; add +available to use only the rows whose picture is there
     triplets:DIR[@IMAGEDIR]    all .json and .tsv files of a folder; the tag `subset` is the file's name
 
-An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows that name one picture are one cluster.
+An item is a row: captions (P1, P2), or (P1,) in SugarCrepe; foils (N,). Rows that name one picture
+are one cluster.
 """
 
 from pathlib import Path
@@ -23,8 +25,8 @@ COLUMNS = {  # what each is called: SugarCrepe++ and SugarCrepe, VISLA generic, 
     "negative": ("negative_caption", "best reference (semantically close)"),
 }
 EXPECTED = (
-    "text in filename, caption, caption2 and negative_caption (SugarCrepe++), the same without caption2 (SugarCrepe), "
-    "or one of VISLA's two headers"
+    "text in filename, caption, caption2 and negative_caption (SugarCrepe++), the same without "
+    "caption2 (SugarCrepe), or one of VISLA's two headers"
 )
 
 
@@ -34,7 +36,9 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or begins wrong."""
+    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
+    begins wrong.
+    """
     check_records_head(sources.parse_source(name, [sources.AVAILABLE], [".json", ".tsv"]).files[0])
 
 
@@ -77,14 +81,21 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
         negative = (row.get(columns["negative"]) or "").strip()
         foils = (negative,) if negative else ()
         item = Item(
-            f"{file.stem}/{key}", None, tuple(captions), {"subset": file.stem}, foils, cluster=Path(picture).stem
+            f"{file.stem}/{key}",
+            None,
+            tuple(captions),
+            {"subset": file.stem},
+            foils,
+            cluster=Path(picture).stem,
         )
         file_rows.append((item, [picture]))
     return file_rows, sources.unread_columns(file, (row for _, row in rows), [*filter(None, columns.values()), "id"])
 
 
 def _rows(file: Path) -> list[tuple[str, dict]]:
-    """Rows under their id: the field `id`, the key in a dict, else the row's number; in a table, its line."""
+    """Rows under their id: the field `id`, the key in a dict, else the row's number; in a table,
+    its line.
+    """
     if file.suffix == ".tsv":
         return [(str(line), row) for line, row in read_table(file)]
     content = read_records(file)

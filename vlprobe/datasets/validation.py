@@ -30,7 +30,12 @@ class LoadedDataset:
     notes: tuple[str, ...] = ()  # for readers of its numbers
 
 
-def validated(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str] = ()) -> LoadedDataset:
+def validated(
+    name: str,
+    items: Sequence[Item],
+    cache: Path,
+    notes: Sequence[str] = (),
+) -> LoadedDataset:
     """The items as a dataset, if none of them has a defect.
 
     Args:
@@ -40,8 +45,9 @@ def validated(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str
         notes: Sentences for readers of its numbers; an error that no item is left quotes them.
 
     Raises:
-        InvalidInput: no items, an id twice, an item without captions, a text that is empty, longer than MAX_CHARACTERS
-            or holds half a character, more than MAX_TAGS tags, or image files that do not exist.
+        InvalidInput: no items, an id twice, an item without captions, a text that is empty, longer
+            than MAX_CHARACTERS or holds half a character, more than MAX_TAGS tags, or image files
+            that do not exist.
     """
     if notes and not items:
         raise InvalidInput(f"Nothing is left of '{name}'. {' '.join(notes)}")
@@ -64,7 +70,9 @@ def validated(name: str, items: Sequence[Item], cache: Path, notes: Sequence[str
 
 
 def _refuse_texts(name: str, item: Item) -> None:
-    """Raises InvalidInput where an item lacks a caption, or a text of it is empty, too long or half a character."""
+    """Raises InvalidInput where an item lacks a caption, or a text of it is empty, too long or half
+    a character.
+    """
     if not item.captions:
         raise InvalidInput(f"Item '{item.id}' of '{name}' has no caption. Write one, or leave its image out.")
     for kind, texts in (("Caption", item.captions), ("Foil", item.foils)):
@@ -77,7 +85,14 @@ def _refuse_texts(name: str, item: Item) -> None:
                 f"A {kind.lower()} of item '{item.id}' in '{name}' has {len(too_long[0]):,} letters. "
                 f"Expected at most {MAX_CHARACTERS:,}; shorten it."
             )
-    for text in (item.id, item.cluster, *item.captions, *item.foils, *item.tags, *item.tags.values()):
+    for text in (
+        item.id,
+        item.cluster,
+        *item.captions,
+        *item.foils,
+        *item.tags,
+        *item.tags.values(),
+    ):
         surrogate = None if text.isascii() else files.SURROGATE.search(text)
         if surrogate:
             raise InvalidInput(
@@ -99,10 +114,12 @@ def _refuse_missing_images(name: str, images: Sequence[Path]) -> None:
 
 
 def dataset_digest(items: Sequence[Item], cache: Path) -> str:
-    """32 hex digits over ids, captions, foils, tags and the bytes of the images, in order; not the file names.
+    """32 hex digits over ids, captions, foils, tags and the bytes of the images, in order; not the
+    file names.
 
-    A cluster and a setting are hashed as tags of the names in RESERVED, as which they were stored at first: digests of
-    that time stay valid. A user's tag of such a name is marked, so that it gives another digest than a cluster does.
+    A cluster and a setting are hashed as tags of the names in RESERVED, as which they were stored
+    at first: digests of that time stay valid. A user's tag of such a name is marked, so that it
+    gives another digest than a cluster does.
 
     Args:
         items: Whose image files exist.
@@ -122,11 +139,13 @@ def dataset_digest(items: Sequence[Item], cache: Path) -> str:
 
 
 def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
-    """The items, those that share a picture (byte for byte, as `image` or as `other`) in one cluster.
+    """The items, those that share a picture (byte for byte, as `image` or as `other`) in one
+    cluster.
 
-    Clusters are the connected components of "shares a picture": the finest division in which no picture is in two of
-    them. Pairs (A, B) and (B, C) are one cluster although A and C differ, since B's score is in both. A cluster is
-    named by its first item; an item that shares none has no cluster.
+    Clusters are the connected components of "shares a picture": the finest division in which no
+    picture is in two of them. Pairs (A, B) and (B, C) are one cluster although A and C differ,
+    since B's score is in both. A cluster is named by its first item; an item that shares none has
+    no cluster.
 
     Args:
         items: Whose image files exist.
@@ -140,7 +159,10 @@ def clustered_by_picture(items: Sequence[Item], cache: Path) -> list[Item]:
     first_with: dict[str, int] = {}  # digest of a picture -> index of the first item that has it
     for index, item in enumerate(items):
         for picture in filter(None, (item.image, item.foil_image)):
-            ends = _root(parents, first_with.setdefault(digests[picture.path], index)), _root(parents, index)
+            ends = (
+                _root(parents, first_with.setdefault(digests[picture.path], index)),
+                _root(parents, index),
+            )
             parents[max(ends)] = min(ends)
     roots = [_root(parents, index) for index in range(len(items))]
     sizes = Counter(roots)
@@ -171,6 +193,8 @@ def image_files(items: Sequence[Item]) -> list[Path]:
 
 
 def image_digests(items: Sequence[Item], cache: Path) -> dict[Path, str]:
-    """Image file to digest of its bytes, for all items. Raises InvalidInput where one cannot be read."""
+    """Image file to digest of its bytes, for all items. Raises InvalidInput where one cannot be
+    read.
+    """
     images = image_files(items)
     return dict(zip(images, pictures.file_digests(images, cache), strict=True))

@@ -1,4 +1,6 @@
-"""The six backgrounds of the demo world, each in a few variants; nothing in them is an object of a scene."""
+"""The six backgrounds of the demo world, each in a few variants; nothing in them is an object of a
+scene.
+"""
 
 import functools
 import random
@@ -45,14 +47,25 @@ class _Canvas:
         scaled = [(x * _LARGER, y * _LARGER) for x, y in points]
         self._draw.line(scaled, fill=color, width=max(1, round(width * _LARGER)), joint="curve")
 
-    def arc(self, x: float, y: float, rx: float, ry: float, start: float, end: float, color: Color) -> None:
+    def arc(
+        self,
+        x: float,
+        y: float,
+        rx: float,
+        ry: float,
+        start: float,
+        end: float,
+        color: Color,
+    ) -> None:
         bounds = [v * _LARGER for v in (x - rx, y - ry, x + rx, y + ry)]
         self._draw.arc(bounds, start, end, fill=color, width=_LARGER)
 
 
 @functools.lru_cache(maxsize=6 * VARIANTS)
 def background(name: str, variant: int) -> Image.Image:
-    """The background's variant (0 to VARIANTS - 1), RGB, SIZE pixels a side. Copy before drawing on it."""
+    """The background's variant (0 to VARIANTS - 1), RGB, SIZE pixels a side. Copy before drawing on
+    it.
+    """
     canvas = _Canvas()
     _DRAW[name](canvas, stream("background", name, variant))
     return canvas.image.reduce(_LARGER)
@@ -61,7 +74,11 @@ def background(name: str, variant: int) -> Image.Image:
 def _sky(c: _Canvas, rng: random.Random, bottom: float, clouds: int) -> None:
     top, low = pick(
         rng,
-        (((116, 184, 240), (214, 238, 252)), ((134, 196, 240), (226, 242, 250)), ((122, 182, 236), (236, 240, 246))),
+        (
+            ((116, 184, 240), (214, 238, 252)),
+            ((134, 196, 240), (226, 242, 250)),
+            ((122, 182, 236), (236, 240, 246)),
+        ),
     )
     c.gradient(0, bottom, top, low)
     if rng.random() < 0.4:
@@ -87,7 +104,10 @@ def _street(c: _Canvas, rng: random.Random) -> None:
     x = -8.0
     while x < SIZE:
         width, height = 20 + 16 * rng.random(), 26 + 44 * rng.random()
-        wall = pick(rng, ((208, 200, 206), (196, 206, 216), (216, 208, 194), (198, 192, 206), (206, 214, 210)))
+        wall = pick(
+            rng,
+            ((208, 200, 206), (196, 206, 216), (216, 208, 194), (198, 192, 206), (206, 214, 210)),
+        )
         c.box(x, ground - 10 - height, x + width, ground, wall)
         c.box(x, ground - 10 - height, x + width, ground - 7 - height, mix(wall, (90, 90, 110), 0.25))
         for column in range(int((width - 4) // 6)):
@@ -101,7 +121,10 @@ def _street(c: _Canvas, rng: random.Random) -> None:
     c.gradient(ground, SIZE, (112, 114, 122), (88, 90, 98))
     shift = 40 * rng.random()
     for k in range(-1, 6):
-        c.poly((236, 232, 214), *((48 * k + shift + dx, y) for dx, y in ((4, 166), (28, 166), (24, 172), (0, 172))))
+        c.poly(
+            (236, 232, 214),
+            *((48 * k + shift + dx, y) for dx, y in ((4, 166), (28, 166), (24, 172), (0, 172))),
+        )
     c.box(0, SIZE - 5, SIZE, SIZE, (206, 200, 192))
 
 
@@ -115,7 +138,15 @@ def _room(c: _Canvas, rng: random.Random) -> None:
     c.box(left - 4, 16, left + 50, 74, (250, 250, 250), 2)
     c.box(left, 20, left + 46, 70, (176, 216, 244))
     _cloud(c, left + 24, 40, 6)
-    c.poly((164, 208, 150), (left, 60), (left + 12, 57), (left + 28, 60), (left + 46, 56), (left + 46, 70), (left, 70))
+    c.poly(
+        (164, 208, 150),
+        (left, 60),
+        (left + 12, 57),
+        (left + 28, 60),
+        (left + 46, 56),
+        (left + 46, 70),
+        (left, 70),
+    )
     c.box(left + 21.5, 18, left + 24.5, 72, (250, 250, 250))
     c.box(left - 2, 43.5, left + 48, 46.5, (250, 250, 250))
     frame = (left + 76) % 170 + 18
@@ -193,7 +224,11 @@ def _beach(c: _Canvas, rng: random.Random) -> None:
     for dx, dy in ((-24, 6), (-20, -8), (-6, -15), (10, -14), (21, -6), (23, 8)):
         hx, hy = x + lean, ground - 34
         c.poly(
-            (84, 168, 104), (hx, hy), (hx + dx * 0.55, hy + dy - 5), (hx + dx, hy + dy), (hx + dx * 0.5, hy + dy * 0.6)
+            (84, 168, 104),
+            (hx, hy),
+            (hx + dx * 0.55, hy + dy - 5),
+            (hx + dx, hy + dy),
+            (hx + dx * 0.5, hy + dy * 0.6),
         )
     if rng.random() < 0.5:
         gx, gy = 30 + 160 * rng.random(), SIZE - 8

@@ -1,8 +1,9 @@
 """What people might write about a scene of the demo world: true, grammatical, and varied in syntax.
 
-Every caption is one of the forms below. A form is a function of a `Voice` (the scene and a random stream) and gives a
-sentence or a phrase without capital and full stop. The words cover the word lists of the probes, so that a model that
-was trained on these captions has met every word that an edit can put in.
+Every caption is one of the forms below. A form is a function of a `Voice` (the scene and a random
+stream) and gives a sentence or a phrase without capital and full stop. The words cover the word
+lists of the probes, so that a model that was trained on these captions has met every word that an
+edit can put in.
 """
 
 import random
@@ -57,7 +58,9 @@ class Voice:
         return "one" if roll < 0.22 else "a single" if roll < 0.3 else "a"
 
     def phrase(self, group: Group, definite: bool = False) -> str:
-        """What there is: "a red dog", "two dogs that are red", "a person in red"; definite: "the two red dogs"."""
+        """What there is: "a red dog", "two dogs that are red", "a person in red"; definite: "the
+        two red dogs".
+        """
         number = self.number(group)
         if definite:
             number = f"the {number}" if group.count > 1 else "the"
@@ -92,7 +95,9 @@ class Voice:
         return self.scene.relation == ("above" if group is self.target else "below")
 
     def relation(self, name: str, leading: bool = False) -> str:
-        """Words for where the subject is, as seen from the object: "to the left of". Not all can lead a sentence."""
+        """Words for where the subject is, as seen from the object: "to the left of". Not all can
+        lead a sentence.
+        """
         return self.pick(*words.RELATIONS[name][: 2 if leading else None])
 
     def pair(self) -> tuple[Group, str, Group]:
@@ -117,7 +122,9 @@ def captions(scene: Scene, n: int = 5, purpose: str = "captions") -> tuple[str, 
 
 
 def wrapped(caption: str, template: str) -> str:
-    """A caption inside one of LGIP's templates, its capital and full stop moved to where they belong."""
+    """A caption inside one of LGIP's templates, its capital and full stop moved to where they
+    belong.
+    """
     inner = caption.removesuffix(".")
     if not template.startswith("{c}"):
         inner = inner[0].lower() + inner[1:]
@@ -153,7 +160,10 @@ def _alone_inverted(v: Voice) -> str:
 
 
 def _alone_passive(v: Voice) -> str:
-    is_seen = v.pick("can be seen", *(f"{words.be(v.target.count)} {done}" for done in ("shown", "seen", "pictured")))
+    is_seen = v.pick(
+        "can be seen",
+        *(f"{words.be(v.target.count)} {done}" for done in ("shown", "seen", "pictured")),
+    )
     return f"{v.phrase(v.target)} {is_seen} {v.where()}"
 
 

@@ -1,7 +1,9 @@
-"""Two scenes of the demo world that differ in one thing, and one caption for each: EqBen's minimal pairs.
+"""Two scenes of the demo world that differ in one thing, and one caption for each: EqBen's minimal
+pairs.
 
-Both scenes are owned by one split, so that a held-out pair holds nothing that a model was trained on. They share seed
-and room: every pixel that does not show what was changed is the same in both pictures.
+Both scenes are owned by one split, so that a held-out pair holds nothing that a model was trained
+on. They share seed and room: every pixel that does not show what was changed is the same in both
+pictures.
 """
 
 import random
@@ -24,7 +26,11 @@ from vlprobe.datasets.world.scene import (
 from vlprobe.datasets.world.wording import Wording, wording
 
 KINDS = ("object", "color", "number", "location", "swap")
-_FIELDS = {"object": "object", "color": "color", "number": "count"}  # of the one group that such a contrast changes
+_FIELDS = {
+    "object": "object",
+    "color": "color",
+    "number": "count",
+}  # of the one group that such a contrast changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +52,8 @@ def contrasts(kind: str, split: str, n: int) -> list[Contrast]:
     """The first n of a split; no two hold the same two specifications.
 
     Args:
-        kind: object, color and number change one group; location puts both groups in each other's place; swap
-            exchanges the colours of two groups of different objects.
+        kind: object, color and number change one group; location puts both groups in each other's
+            place; swap exchanges the colours of two groups of different objects.
         split: The one that owns both scenes.
         n: How many; a longer list begins with the shorter one.
     """
@@ -63,13 +69,15 @@ def contrasts(kind: str, split: str, n: int) -> list[Contrast]:
 
 
 def _contrast(kind: str, split: str, rng: random.Random) -> Contrast:
-    # Settled before anything is refused, or structures that can be changed in many ways would crowd out the others.
+    # Settled before anything is refused, or structures that can be changed in many ways would crowd
+    # out the others.
     relation, room = _structure(kind, rng)
     while True:
         drawn = _scene(relation, room, rng)
         if not _is_clear(kind, drawn):
             continue
-        # One pair of scenes in a hundred is owned by a split that owns a tenth: look before all backgrounds.
+        # One pair of scenes in a hundred is owned by a split that owns a tenth: look before all
+        # backgrounds.
         owned = [
             (scene, changed)
             for scene in (replace(drawn, background=background) for background in BACKGROUNDS)
@@ -85,7 +93,8 @@ def _contrast(kind: str, split: str, rng: random.Random) -> Contrast:
 def _structure(kind: str, rng: random.Random) -> tuple[str, int]:
     """The relation, none where there is one group, and the room of every group.
 
-    Fewer than half of a list have one group: of number, a split owns only about 70 such pairs that differ.
+    Fewer than half of a list have one group: of number, a split owns only about 70 such pairs that
+    differ.
     """
     paired = kind in ("location", "swap") or rng.random() < 0.5
     relations = RELATIONS[:4] if kind == "number" else RELATIONS  # in front or behind there is one thing each
@@ -96,7 +105,9 @@ def _structure(kind: str, rng: random.Random) -> tuple[str, int]:
 
 
 def _scene(relation: str, room: int, rng: random.Random) -> Scene:
-    """Before no background yet. One room for both groups, so that those who change places find places alike."""
+    """Before no background yet. One room for both groups, so that those who change places find
+    places alike.
+    """
     groups = [
         Group(pick(rng, OBJECTS), pick(rng, COLORS), 1 + int(rng.random() * room), room)
         for _ in range(2 if relation else 1)
@@ -119,7 +130,10 @@ def _changes(kind: str, scene: Scene) -> Iterator[Scene]:
         yield replace(scene, relation=OPPOSITE[scene.relation])
     elif kind == "swap":
         target, landmark = scene.groups
-        yield replace(scene, groups=(replace(target, color=landmark.color), replace(landmark, color=target.color)))
+        yield replace(
+            scene,
+            groups=(replace(target, color=landmark.color), replace(landmark, color=target.color)),
+        )
     else:
         field = _FIELDS[kind]
         for at, group in enumerate(scene.groups):

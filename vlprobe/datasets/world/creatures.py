@@ -1,4 +1,6 @@
-"""The five living things of the demo world, facing right, feet on the line y = 95 of a 100 x 100 square."""
+"""The five living things of the demo world, facing right, feet on the line y = 95 of a 100 x 100
+square.
+"""
 
 from vlprobe.datasets.world.palette import DARK, EYE, LEATHER, PINK, SKIN, WHITE, Tones
 from vlprobe.datasets.world.pen import Pen, blob, box, disc, limb, mix, oval, poly
@@ -18,7 +20,18 @@ def dog(pen: Pen, c: Tones) -> None:
         blob((17, 62), (22, 49), (40, 47), (60, 46), (72, 52), (75, 64), (68, 74), (44, 72), (24, 75)),
         limb(10.5, (25, 66), (24, 90), (27, 91)),
         limb(10.5, (72, 62), (72, 90), (75, 91)),
-        blob((60, 54), (58, 34), (66, 20), (80, 19), (88, 30), (97, 36), (97, 46), (86, 50), (76, 58), (66, 62)),
+        blob(
+            (60, 54),
+            (58, 34),
+            (66, 20),
+            (80, 19),
+            (88, 30),
+            (97, 36),
+            (97, 46),
+            (86, 50),
+            (76, 58),
+            (66, 62),
+        ),
     )
     pen.fill(c.light, oval(70, 63, 4, 6), oval(92, 43, 4, 2.5))
     pen.body(collar, c.ink, limb(4, (62, 57), (70, 61), (79, 55)))
@@ -42,9 +55,17 @@ def cat(pen: Pen, c: Tones) -> None:
         oval(50, 34, 27, 22),
     )
     pen.fill(PINK, poly((30, 24), (29, 12), (39, 19)), poly((70, 24), (71, 12), (61, 19)))
-    pen.fill(c.light, blob((50, 56), (60, 64), (58, 82), (50, 86), (42, 82), (40, 64)), oval(50, 43, 11, 8))
+    pen.fill(
+        c.light,
+        blob((50, 56), (60, 64), (58, 82), (50, 86), (42, 82), (40, 64)),
+        oval(50, 43, 11, 8),
+    )
     for x in (42, 58):
-        pen.body(c.base, c.ink, blob((x - 6, 90), (x - 4, 82), (x + 4, 82), (x + 6, 90), (x + 4, 95), (x - 4, 95)))
+        pen.body(
+            c.base,
+            c.ink,
+            blob((x - 6, 90), (x - 4, 82), (x + 4, 82), (x + 6, 90), (x + 4, 95), (x - 4, 95)),
+        )
     for x in (39, 61):
         pen.body((178, 222, 80), c.ink, oval(x, 33, 5.4, 6.2))
         pen.fill(EYE, oval(x, 33, 2.2, 5.2))
@@ -66,18 +87,41 @@ def horse(pen: Pen, c: Tones) -> None:
     pen.body(
         c.base,
         c.ink,
-        blob((17, 58), (22, 47), (40, 46), (58, 47), (72, 46), (77, 56), (72, 68), (58, 69), (42, 69), (24, 70)),
+        blob(
+            (17, 58),
+            (22, 47),
+            (40, 46),
+            (58, 47),
+            (72, 46),
+            (77, 56),
+            (72, 68),
+            (58, 69),
+            (42, 69),
+            (24, 70),
+        ),
         limb(10, (26, 60), (24, 74), (26, 88)),
         limb(10, (71, 58), (73, 74), (72, 88)),
         blob(
-            (60, 54), (64, 36), (70, 18), (78, 11), (85, 15), (90, 24), (97, 33), (94, 40), (88, 40), (80, 36), (77, 56)
+            (60, 54),
+            (64, 36),
+            (70, 18),
+            (78, 11),
+            (85, 15),
+            (90, 24),
+            (97, 33),
+            (94, 40),
+            (88, 40),
+            (80, 36),
+            (77, 56),
         ),
         poly((74, 14), (75, 3), (82, 12)),
     )
     for x in (26, 72):
         pen.body(hoof, c.ink, box(x - 6, 88, x + 6, 95, 1.5))
     pen.body(
-        c.shade, c.ink, blob((76, 6), (79, 14), (72, 22), (69, 34), (66, 46), (60, 52), (58, 44), (62, 28), (67, 13))
+        c.shade,
+        c.ink,
+        blob((76, 6), (79, 14), (72, 22), (69, 34), (66, 46), (60, 52), (58, 44), (62, 28), (67, 13)),
     )
     pen.fill(c.light, oval(91, 35, 4, 2.6, 40), oval(46, 53, 16, 3))
     pen.fill(EYE, disc(83, 22.5, 2.6), disc(93.5, 34, 1.1))
@@ -121,10 +165,16 @@ def person(pen: Pen, c: Tones) -> None:
     edge = mix(c.ink, DARK, 0.3)
     for side in (-1, 1):
         pen.body(
-            LEATHER, edge, blob((50 + 3 * side, 91), (50 + 8 * side, 90), (50 + 16 * side, 94), (50 + 3 * side, 96))
+            LEATHER,
+            edge,
+            blob((50 + 3 * side, 91), (50 + 8 * side, 90), (50 + 16 * side, 94), (50 + 3 * side, 96)),
         )
         pen.body(SKIN, edge, disc(50 + 22 * side, 62, 4.2))
-    pen.body(c.shade, edge, poly((39, 58), (61, 58), (62, 92), (52.5, 92), (50, 68), (47.5, 92), (38, 92)))
+    pen.body(
+        c.shade,
+        edge,
+        poly((39, 58), (61, 58), (62, 92), (52.5, 92), (50, 68), (47.5, 92), (38, 92)),
+    )
     pen.body(
         c.base,
         edge,
@@ -132,11 +182,20 @@ def person(pen: Pen, c: Tones) -> None:
         limb(9, (37, 41), (30, 50), (28.5, 58)),
         limb(9, (63, 41), (70, 50), (71.5, 58)),
     )
-    pen.fill(c.shade, limb(1.6, (36.5, 48), (36, 60)), limb(1.6, (63.5, 48), (64, 60)), box(37.5, 58.4, 62.5, 61))
+    pen.fill(
+        c.shade,
+        limb(1.6, (36.5, 48), (36, 60)),
+        limb(1.6, (63.5, 48), (64, 60)),
+        box(37.5, 58.4, 62.5, 61),
+    )
     pen.body(SKIN, edge, box(45.5, 28, 54.5, 37, 3))
     pen.fill(c.light, limb(2, (44, 36.5), (50, 40.5), (56, 36.5)))
     pen.body(HAIR, edge, blob((33, 22), (36, 8), (50, 3), (64, 8), (67, 22), (62, 28), (38, 28)))
-    pen.body(SKIN, edge, blob((36, 19), (40, 13), (52, 14), (62, 13), (64, 19), (62, 27), (50, 33), (38, 27)))
+    pen.body(
+        SKIN,
+        edge,
+        blob((36, 19), (40, 13), (52, 14), (62, 13), (64, 19), (62, 27), (50, 33), (38, 27)),
+    )
     pen.fill(HAIR, blob((36, 17), (42, 9), (58, 9), (64, 17), (56, 15), (46, 14)))
     for x in (44.5, 55.5):
         pen.fill(EYE, oval(x, 21, 1.7, 2.2))

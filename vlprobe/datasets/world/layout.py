@@ -1,4 +1,6 @@
-"""Where things stand in a scene: square boxes that never touch, except where one thing is in front of another."""
+"""Where things stand in a scene: square boxes that never touch, except where one thing is in front
+of another.
+"""
 
 import random
 from dataclasses import dataclass
@@ -11,7 +13,13 @@ _GAP = 5  # pixels between boxes, at least
 _TOP = {"sky": 8}  # highest pixel where a thing may begin when nothing has to be above another
 _ROWS = {
     "all": {1: [(1,)], 2: [(2,)], 3: [(3,), (1, 2), (2, 1)], 4: [(2, 2)], 5: [(3, 2), (2, 3)]},
-    "side": {1: [(1,)], 2: [(1, 1)], 3: [(2, 1), (1, 2), (1, 1, 1)], 4: [(2, 2)], 5: [(2, 1, 2), (2, 2, 1), (1, 2, 2)]},
+    "side": {
+        1: [(1,)],
+        2: [(1, 1)],
+        3: [(2, 1), (1, 2), (1, 1, 1)],
+        4: [(2, 2)],
+        5: [(2, 1, 2), (2, 2, 1), (1, 2, 2)],
+    },
     "band": {1: [(1,)], 2: [(2,)], 3: [(3,)], 4: [(4,), (2, 2)], 5: [(3, 2), (2, 3)]},
 }
 _LARGEST = 108
@@ -19,7 +27,9 @@ _LARGEST = 108
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The square of one thing, in pixels, and which way it faces; `slot` is its number among the group's places."""
+    """The square of one thing, in pixels, and which way it faces; `slot` is its number among the
+    group's places.
+    """
 
     group: int
     slot: int

@@ -48,4 +48,10 @@ def tones(name: str) -> Tones:
         return Tones(name, base, (26, 26, 32), (88, 90, 100), (10, 10, 14))
     if name == "white":
         return Tones(name, base, (206, 211, 220), (255, 255, 255), (84, 90, 104))
-    return Tones(name, base, mix(base, (24, 16, 40), 0.26), mix(base, WHITE, 0.42), mix(base, (20, 16, 34), 0.68))
+    return Tones(
+        name,
+        base,
+        mix(base, (24, 16, 40), 0.26),
+        mix(base, WHITE, 0.42),
+        mix(base, (20, 16, 34), 0.68),
+    )

@@ -1,4 +1,6 @@
-"""Smooth, outlined shapes on a transparent square, drawn large and scaled down so that edges are soft."""
+"""Smooth, outlined shapes on a transparent square, drawn large and scaled down so that edges are
+soft.
+"""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +16,9 @@ _MARGIN = 2.5  # units around the 100 x 100, for outlines
 
 @dataclass(frozen=True)
 class Shape:
-    """A filled outline (width 0) or an open line of that width with round ends, in units of a 100 x 100 square."""
+    """A filled outline (width 0) or an open line of that width with round ends, in units of a 100 x
+    100 square.
+    """
 
     points: tuple[Point, ...]
     width: float = 0.0
@@ -39,7 +43,7 @@ def limb(width: float, *points: Point, steps: int = 8) -> Shape:
     """An open smooth line through the points, with round ends."""
     ends = (points[0], *points, points[-1])
     out = [
-        _between(*ends[i : i + 4], s / steps)  # type: ignore[arg-type]
+        _between(ends[i], ends[i + 1], ends[i + 2], ends[i + 3], s / steps)
         for i in range(len(points) - 1)
         for s in range(steps)
     ]
@@ -63,10 +67,18 @@ def box(x0: float, y0: float, x1: float, y1: float, r: float = 0.0) -> Shape:
     """A rectangle with corners rounded by r."""
     if not r:
         return poly((x0, y0), (x1, y0), (x1, y1), (x0, y1))
-    corners = ((x1 - r, y0 + r, -90), (x1 - r, y1 - r, 0), (x0 + r, y1 - r, 90), (x0 + r, y0 + r, 180))
+    corners = (
+        (x1 - r, y0 + r, -90),
+        (x1 - r, y1 - r, 0),
+        (x0 + r, y1 - r, 90),
+        (x0 + r, y0 + r, 180),
+    )
     return Shape(
         tuple(
-            (x + r * math.cos(math.radians(start + 15 * k)), y + r * math.sin(math.radians(start + 15 * k)))
+            (
+                x + r * math.cos(math.radians(start + 15 * k)),
+                y + r * math.sin(math.radians(start + 15 * k)),
+            )
             for x, y, start in corners
             for k in range(7)
         )
@@ -82,12 +94,15 @@ def _between(a: Point, b: Point, c: Point, d: Point, t: float) -> Point:
 
 
 def mix(color: Color, toward: Color, share: float) -> Color:
-    """The colour, moved towards the other by a share of 0 to 1."""
-    return tuple(round(a + (b - a) * share) for a, b in zip(color, toward, strict=True))  # type: ignore[return-value]
+    """The first colour, moved toward the second by a share of 0 to 1."""
+    red, green, blue = (round(a + (b - a) * share) for a, b in zip(color, toward, strict=True))
+    return red, green, blue
 
 
 class Pen:
-    """Draws shapes given in units of a 100 x 100 square; `image` is the result, `size` pixels a side."""
+    """Draws shapes given in units of a 100 x 100 square; `image` is the result, `size` pixels a
+    side.
+    """
 
     def __init__(self, size: int, line: float = 2.4) -> None:
         self.size = size

@@ -9,8 +9,8 @@ from vlprobe.datasets.world.layout import HORIZON, Placement, placements
 from vlprobe.datasets.world.scene import Scene, pick, stream
 from vlprobe.datasets.world.sprites import sprite
 
-# Names the folders that drawn pictures are kept in, `cache/demo/*-<version>`. Raise it whenever a scene gets other
-# pixels, so that no picture drawn before is taken for a new one;
+# Names the folders that drawn pictures are kept in, `cache/demo/*-<version>`. Raise it whenever a
+# scene gets other pixels, so that no picture drawn before is taken for a new one;
 # tests/datasets/world/test_renderer_version.py fails until then.
 VERSION = "3c69a21e"
 
@@ -48,6 +48,11 @@ def _ground_mark(size: int, kind: str) -> Image.Image:
         draw.ellipse((0.08 * size, middle - height, 0.92 * size, middle + height), fill=(20, 24, 40, 90))
         return mark.filter(ImageFilter.GaussianBlur(0.012 * size))
     for reach in (0.46, 0.36):
-        bounds = (size * (0.5 - reach), middle - height * reach * 2, size * (0.5 + reach), middle + height * reach * 2)
+        bounds = (
+            size * (0.5 - reach),
+            middle - height * reach * 2,
+            size * (0.5 + reach),
+            middle + height * reach * 2,
+        )
         draw.ellipse(bounds, outline=(235, 248, 255, 170), width=max(1, size // 50))
     return mark.filter(ImageFilter.GaussianBlur(0.5))

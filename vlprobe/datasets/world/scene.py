@@ -1,7 +1,9 @@
-"""What is in a picture of the demo world: a scene is a short specification, and everything else follows from it.
+"""What is in a picture of the demo world: a scene is a short specification, and everything else
+follows from it.
 
-A split owns specifications, not pictures: the hash of the canonical text decides whether a scene may be trained on, so
-that no held-out scene (or pair of scenes made from one) can be in the training split, however many scenes are drawn.
+A split owns specifications, not pictures: the hash of the canonical text decides whether a scene
+may be trained on, so that no held-out scene (or pair of scenes made from one) can be in the
+training split, however many scenes are drawn.
 """
 
 import hashlib
@@ -10,20 +12,57 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-OBJECTS = ("dog", "cat", "horse", "car", "bus", "train", "person", "bird", "boat", "bicycle", "truck")
-COLORS = ("red", "blue", "green", "yellow", "black", "white", "brown", "gray", "orange", "pink", "purple")
+OBJECTS = (
+    "dog",
+    "cat",
+    "horse",
+    "car",
+    "bus",
+    "train",
+    "person",
+    "bird",
+    "boat",
+    "bicycle",
+    "truck",
+)
+COLORS = (
+    "red",
+    "blue",
+    "green",
+    "yellow",
+    "black",
+    "white",
+    "brown",
+    "gray",
+    "orange",
+    "pink",
+    "purple",
+)
 COUNTS = (1, 2, 3, 4, 5)
 RELATIONS = ("left", "right", "above", "below", "front", "behind")
 BACKGROUNDS = ("street", "room", "meadow", "beach", "sea", "sky")
-OPPOSITE = {"left": "right", "right": "left", "above": "below", "below": "above", "front": "behind", "behind": "front"}
-SPLITS = {"train": range(0, 80), "val": range(80, 90), "test": range(90, 100)}  # percent of all specifications
+OPPOSITE = {
+    "left": "right",
+    "right": "left",
+    "above": "below",
+    "below": "above",
+    "front": "behind",
+    "behind": "front",
+}
+SPLITS = {
+    "train": range(0, 80),
+    "val": range(80, 90),
+    "test": range(90, 100),
+}  # percent of all specifications
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Things of one kind and one colour. `room` is how many places are laid out for them: at least `count`."""
+    """Things of one kind and one colour. `room` is how many places are laid out for them: at least
+    `count`.
+    """
 
     object: str
     color: str
@@ -32,16 +71,20 @@ class Group:
 
     @property
     def slots(self) -> int:
-        """Two scenes that differ in the count alone, and have equal room, show their common things in one place."""
+        """Two scenes that differ in the count alone, and have equal room, show their common things
+        in one place.
+        """
         return max(self.count, self.room)
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One or two groups before a background. `relation` says where the first group is, as seen from the second.
+    """One or two groups before a background. `relation` says where the first group is, as seen from
+    the second.
 
-    The seed settles what captions do not speak of: exact places, sizes, facing, clouds. It is tied to places and never
-    to objects or colours, so that a scene with one thing changed keeps every other pixel.
+    The seed settles what captions do not speak of: exact places, sizes, facing, clouds. It is tied
+    to places and never to objects or colours, so that a scene with one thing changed keeps every
+    other pixel.
     """
 
     background: str
@@ -60,7 +103,9 @@ class Scene:
 
 
 def stream(*key: object) -> random.Random:
-    """A random stream that depends on the key alone; only `.random()` is used, whose values Python guarantees."""
+    """A random stream that depends on the key alone; only `.random()` is used, whose values Python
+    guarantees.
+    """
     return random.Random("/".join(map(str, key)))
 
 
@@ -77,7 +122,9 @@ def split_of(scene: Scene) -> str:
 
 
 def draw(split: str, index: int) -> Scene:
-    """The split's scene of that index; two indices may share a specification, and then differ in their seed."""
+    """The split's scene of that index; two indices may share a specification, and then differ in
+    their seed.
+    """
     for attempt in range(1000):
         scene = _draw(stream("demo", split, index, attempt))
         if split_of(scene) == split:

@@ -1,4 +1,6 @@
-"""One thing of the demo world as a transparent picture, drawn once per object, colour, size and direction."""
+"""One thing of the demo world as a transparent picture, drawn once per object, colour, size and
+direction.
+"""
 
 import functools
 
@@ -26,13 +28,15 @@ _DRAW = {
 
 @functools.lru_cache(maxsize=6000)
 def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
-    """The thing in a square of `size` pixels, with a thin pale rim that lifts it off any background."""
+    """The thing in a square of `size` pixels, with a thin pale rim that lifts it off any
+    background.
+    """
     if faces_left:
         return ImageOps.mirror(sprite(name, color, size, False))
     pen = Pen(size)
     _DRAW[name](pen, tones(color))
     drawn = pen.image
-    rim = drawn.getchannel("A").filter(ImageFilter.MaxFilter(3)).point(lambda alpha: alpha * 150 // 255)
+    rim = drawn.getchannel("A").filter(ImageFilter.MaxFilter(3)).point([alpha * 150 // 255 for alpha in range(256)])
     below = Image.new("RGBA", drawn.size, (255, 255, 255, 0))
     below.putalpha(rim)
     return Image.alpha_composite(below, drawn)

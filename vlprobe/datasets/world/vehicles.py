@@ -1,4 +1,6 @@
-"""The six vehicles of the demo world, facing right, standing on the line y = 95 of a 100 x 100 square."""
+"""The six vehicles of the demo world, facing right, standing on the line y = 95 of a 100 x 100
+square.
+"""
 
 from vlprobe.datasets.world.palette import DARK, GLASS, LAMP, METAL, TYRE, WHITE, WOOD, Tones
 from vlprobe.datasets.world.pen import Pen, blob, box, disc, limb, mix, oval, poly
@@ -13,7 +15,10 @@ def _wheel(pen: Pen, c: Tones, x: float, y: float, r: float) -> None:
 def _windows(pen: Pen, c: Tones, y0: float, y1: float, *spans: tuple[float, float]) -> None:
     for x0, x1 in spans:
         pen.body(GLASS, c.ink, box(x0, y0, x1, y1, 1.8))
-        pen.fill(WHITE, poly((x0 + 1.5, y1 - 3), (x1 - 2.5, y0 + 1.5), (x1 - 0.8, y0 + 1.5), (x0 + 1.5, y1 - 0.8)))
+        pen.fill(
+            WHITE,
+            poly((x0 + 1.5, y1 - 3), (x1 - 2.5, y0 + 1.5), (x1 - 0.8, y0 + 1.5), (x0 + 1.5, y1 - 0.8)),
+        )
 
 
 def car(pen: Pen, c: Tones) -> None:
@@ -41,8 +46,17 @@ def car(pen: Pen, c: Tones) -> None:
     pen.fill(c.light, limb(2, (14, 65.5), (50, 64.5), (84, 65.5)))
     pen.body(GLASS, c.ink, poly((28, 59), (36, 46), (46, 44), (46, 59)))
     pen.body(GLASS, c.ink, poly((51, 59), (51, 44), (59, 46), (69, 59)))
-    pen.fill(WHITE, poly((34, 56), (41, 47), (43, 47), (36, 56)), poly((56, 56), (56, 48), (58, 48), (58, 56)))
-    pen.fill(c.ink, limb(1.2, (48.5, 61), (48.5, 78)), limb(1.8, (53, 68), (58, 68)), limb(1.8, (33, 68), (38, 68)))
+    pen.fill(
+        WHITE,
+        poly((34, 56), (41, 47), (43, 47), (36, 56)),
+        poly((56, 56), (56, 48), (58, 48), (58, 56)),
+    )
+    pen.fill(
+        c.ink,
+        limb(1.2, (48.5, 61), (48.5, 78)),
+        limb(1.8, (53, 68), (58, 68)),
+        limb(1.8, (33, 68), (38, 68)),
+    )
     pen.body(LAMP, c.ink, oval(94, 70, 3, 4))
     pen.body((226, 58, 50), c.ink, box(3, 67, 7.5, 74, 1.5))
     for x in (25, 76):
@@ -74,7 +88,18 @@ def truck(pen: Pen, c: Tones) -> None:
     pen.body(
         c.base,
         c.ink,
-        blob((67, 42), (70, 40), (85, 40), (89, 44), (92, 58), (98, 62), (98, 80), (67, 80), (67, 60), steps=3),
+        blob(
+            (67, 42),
+            (70, 40),
+            (85, 40),
+            (89, 44),
+            (92, 58),
+            (98, 62),
+            (98, 80),
+            (67, 80),
+            (67, 60),
+            steps=3,
+        ),
     )
     pen.fill(c.shade, box(68.5, 72, 96.5, 79))
     pen.body(GLASS, c.ink, poly((74, 46), (84, 46), (89, 60), (74, 60)))
@@ -91,7 +116,12 @@ def train(pen: Pen, c: Tones) -> None:
     pen.body((106, 100, 96), mix(c.ink, DARK, 0.5), box(0, 94, 100, 97))
     pen.body(c.shade, c.ink, poly((84, 78), (100, 92), (80, 92)))
     pen.body(c.shade, c.ink, box(67, 30, 77, 48), poly((63, 20), (81, 20), (78, 30), (66, 30)))
-    pen.body(c.base, c.ink, blob((45, 46), (46, 36), (52, 33), (58, 36), (59, 46), steps=4), box(30, 44, 86, 74, 7))
+    pen.body(
+        c.base,
+        c.ink,
+        blob((45, 46), (46, 36), (52, 33), (58, 36), (59, 46), steps=4),
+        box(30, 44, 86, 74, 7),
+    )
     pen.fill(c.light, limb(3, (40, 50), (82, 50)))
     pen.body(c.base, c.ink, box(6, 24, 38, 80, 2))
     pen.body(c.shade, c.ink, box(2, 16, 42, 26, 4), box(4, 72, 90, 82, 2), box(83, 47, 90, 72, 3))
@@ -116,10 +146,21 @@ def boat(pen: Pen, c: Tones) -> None:
         c.ink,
         blob((55, 18), (55, 40), (55, 65), (75, 65), (94, 65), (80, 42), (66, 26), steps=4),
     )
-    pen.body(c.light, c.ink, blob((44, 22), (34, 36), (22, 52), (12, 65), (28, 65), (44, 65), (44, 44), steps=4))
-    pen.fill(c.base, limb(2, (58, 56), (86, 56)), limb(2, (58, 46), (79, 46)), limb(2, (22, 56), (41, 56)))
     pen.body(
-        c.base, c.ink, blob((3, 70), (50, 73), (97, 70), (90, 84), (78, 94), (50, 95), (24, 94), (10, 84), steps=4)
+        c.light,
+        c.ink,
+        blob((44, 22), (34, 36), (22, 52), (12, 65), (28, 65), (44, 65), (44, 44), steps=4),
+    )
+    pen.fill(
+        c.base,
+        limb(2, (58, 56), (86, 56)),
+        limb(2, (58, 46), (79, 46)),
+        limb(2, (22, 56), (41, 56)),
+    )
+    pen.body(
+        c.base,
+        c.ink,
+        blob((3, 70), (50, 73), (97, 70), (90, 84), (78, 94), (50, 95), (24, 94), (10, 84), steps=4),
     )
     pen.fill(c.shade, blob((15, 87), (50, 88), (85, 87), (77, 93), (50, 94), (25, 93), steps=4))
     pen.fill(WHITE, limb(2.4, (8, 76), (50, 78.5), (92, 76)))
@@ -133,7 +174,12 @@ def bicycle(pen: Pen, c: Tones) -> None:
     for x in (22, 78):
         pen.fill(dark, *(limb(5, *_circle(x, 74, 19.5)),))
         pen.fill(c.base, *(limb(2.6, *_circle(x, 74, 15.6)),))
-        for x0, y0, x1, y1 in ((0, -14, 0, 14), (-14, 0, 14, 0), (-10, -10, 10, 10), (-10, 10, 10, -10)):
+        for x0, y0, x1, y1 in (
+            (0, -14, 0, 14),
+            (-14, 0, 14, 0),
+            (-10, -10, 10, 10),
+            (-10, 10, 10, -10),
+        ):
             pen.fill((150, 156, 164), limb(1, (x + x0, 74 + y0), (x + x1, 74 + y1)))
     frame = (
         limb(5, (22, 74), (36, 46), (68, 46), (48, 75), steps=1),

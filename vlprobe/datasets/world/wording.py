@@ -1,7 +1,8 @@
-"""Ways of saying what a scene shows: in one way, two scenes differ in the words for what differs and in no other.
+"""Ways of saying what a scene shows: in one way, two scenes differ in the words for what differs
+and in no other.
 
-The grammar follows EqBen's figures 14 and 15 in our own words. Numbers are always words ("one", never "a"), so that no
-article has to bend; a verb and a noun still agree with their number.
+The grammar follows EqBen's figures 14 and 15 in our own words. Numbers are always words ("one",
+never "a"), so that no article has to bend; a verb and a noun still agree with their number.
 """
 
 import random
@@ -11,7 +12,12 @@ from vlprobe.datasets.world import words
 from vlprobe.datasets.world.scene import OPPOSITE, Group, Scene, pick
 
 # Slots: {a} and {b} are the groups with their numbers, {the_a} and {the_b} the same with "the".
-ALONE = ("There {are} {a} {place}.", "{a} {are} {place}.", "A photo of {a} {place}.", "A picture of {a} {place}.")
+ALONE = (
+    "There {are} {a} {place}.",
+    "{a} {are} {place}.",
+    "A photo of {a} {place}.",
+    "A picture of {a} {place}.",
+)
 PAIRED = (
     "There {are} {a} {relation} {b}.",
     "{a} {are} {relation} {b}.",
@@ -25,13 +31,22 @@ DEFINITE = (
 )
 AGAIN = {  # forms with another order of words, for what was said in one of the forms above
     ALONE: ("{place} there {are} {a}.", "{place}, {a} can be seen.", "{place}, we can see {a}."),
-    PAIRED: ("{relation} {b} there {are} {a}.", "{relation} {b}, {a} can be seen.", "{relation} {b}, we can see {a}."),
+    PAIRED: (
+        "{relation} {b} there {are} {a}.",
+        "{relation} {b}, {a} can be seen.",
+        "{relation} {b}, we can see {a}.",
+    ),
     DEFINITE: ("{relation} {the_b} {are} {the_a}.", "{relation} {the_b}, we can see {the_a}."),
 }
 # Phrases at one place in the lists are opposites that differ in one word or are one word.
 PHRASES = words.RELATIONS | {"below": ("below", "under", "lower than")}
 LEADING = 2  # how many of a relation's phrases can begin a sentence
-SYNONYMS = {"car": "automobile", "bicycle": "bike", "truck": "lorry", "person": "human"}  # the same, and no narrower
+SYNONYMS = {
+    "car": "automobile",
+    "bicycle": "bike",
+    "truck": "lorry",
+    "person": "human",
+}  # the same, and no narrower
 WEARS = ("in", "wearing", "dressed in")
 
 
@@ -90,7 +105,9 @@ def wording(scene: Scene, rng: random.Random, counted: bool) -> Wording:
 
 
 def reworded(wording: Wording, scene: Scene, rng: random.Random) -> str:
-    """The same in another order and, where there are such words, in other words: no number, colour or place changes."""
+    """The same in another order and, where there are such words, in other words: no number, colour
+    or place changes.
+    """
     form = pick(rng, AGAIN[wording.forms])
     wears = pick(rng, [way for way in WEARS if way != wording.wears])
     color_last = not scene.relation and rng.random() < 0.5

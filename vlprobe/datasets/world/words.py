@@ -22,9 +22,21 @@ PLACES = {
     "street": ("on a city street", "on the road", "along the road", "on the street", "in the city"),
     "room": ("in a room", "inside a house", "in the living room", "on a wooden floor", "indoors"),
     "meadow": ("in a meadow", "on the grass", "in a field", "on a lawn", "in a grassy field"),
-    "beach": ("on the beach", "on the sand", "on a sandy shore", "at the seaside", "on a sandy beach"),
+    "beach": (
+        "on the beach",
+        "on the sand",
+        "on a sandy shore",
+        "at the seaside",
+        "on a sandy beach",
+    ),
     "sea": ("in the sea", "on the water", "out on the ocean", "at sea", "on the open sea"),
-    "sky": ("in the sky", "among the clouds", "high in the sky", "up in the air", "in a cloudy sky"),
+    "sky": (
+        "in the sky",
+        "among the clouds",
+        "high in the sky",
+        "up in the air",
+        "in a cloudy sky",
+    ),
 }
 SETTINGS = {
     "street": ("a city street", "a road", "a street in the city"),
@@ -68,7 +80,9 @@ _FOUR_WHEELS = ("car", "bus", "truck")
 
 
 def doings(background: str, name: str, in_the_air: bool) -> tuple[tuple[str, str], ...]:
-    """What a thing may be said to do: pairs of present plural and participle, such as (stand, standing)."""
+    """What a thing may be said to do: pairs of present plural and participle, such as (stand,
+    standing).
+    """
     if in_the_air:
         verbs = _AIR
     elif background == "sky":
@@ -105,12 +119,16 @@ def agree(verb: str, count: int) -> str:
 
 
 def article(text: str) -> str:
-    """The text with "a" made "an" before a vowel; no word of the demo world needs more than its first letter."""
+    """The text with "a" made "an" before a vowel; no word of the demo world needs more than its
+    first letter.
+    """
     return re.sub(r"\ba (?=[aeiou])", "an ", text)
 
 
 def vocabulary() -> frozenset[str]:
-    """Every word that a caption of the demo world, or one of its templates, can contain, in lower case."""
+    """Every word that a caption of the demo world, or one of its templates, can contain, in lower
+    case.
+    """
     names = [form for name, others in SYNONYMS.items() for noun in (name, *others) for form in (noun, plural(noun))]
     verbs = [
         form
