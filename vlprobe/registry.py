@@ -85,8 +85,8 @@ def check_name(folder: str, name: str) -> None:
     refuse_name(name)
     family = _family(folder, name)
     try:
-        if hasattr(family, "check_name"):
-            family.check_name(name)
+        if check := getattr(family, "check_name", None):
+            check(name)
     except OSError as error:
         raise InvalidInput(f"'{name}' cannot be read ({error.strerror}). Check the path and who may read it.") from None
 

@@ -70,4 +70,4 @@ def test_the_memory_has_an_end(monkeypatch):
     words = Words(OPEN_CLIP)
     texts = ["one two three four five six", "six five four three two one"]
     np.testing.assert_array_equal(words(texts), OPEN_CLIP(texts).numpy())
-    assert len(words._known) <= 3
+    assert len(words._ids_of_word) <= 3

@@ -17,13 +17,13 @@ CPU = Path("/proc/cpuinfo")
 
 
 @functools.cache
-def is_here() -> bool:
+def is_supported() -> bool:
     """Whether this is such a processor, and PyTorch has what it takes."""
     import torch
 
-    known = CPU.is_file() and "AuthenticAMD" in CPU.read_text(encoding="utf-8", errors="replace")
+    is_amd = CPU.is_file() and "AuthenticAMD" in CPU.read_text(encoding="utf-8", errors="replace")
     has_both = all(hasattr(torch.ops.mkldnn, name) for name in ("_linear_pointwise", "_reorder_linear_weight"))
-    return known and has_both and torch.backends.cpu.get_cpu_capability() == "AVX512"
+    return is_amd and has_both and torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
 @contextlib.contextmanager
@@ -61,8 +61,8 @@ def _mode() -> contextlib.AbstractContextManager:
         def multiply(
             self, x: "torch.Tensor", weight: "torch.Tensor", bias: "torch.Tensor | None" = None
         ) -> "torch.Tensor":
-            version, packed = self.packed.get(weight, (None, None))
-            if version != weight._version:  # never seen, or trained since
+            version, packed = self.packed.get(weight) or (None, None)
+            if version != weight._version:  # not packed yet, or trained since
                 packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), None)
                 self.packed[weight] = (weight._version, packed)
             return torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")

@@ -4,7 +4,7 @@ import pickle
 import struct
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from vlprobe.errors import InvalidInput
 from vlprobe.storage.access import refuse_outside
@@ -26,7 +26,7 @@ DAMAGED = (
 )
 
 
-def read_weights(path: Path, confined: bool = True) -> dict:
+def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]":
     """The tensors of a checkpoint by name. Raises InvalidInput, also for a file that needs more than tensors.
 
     Args:
@@ -70,32 +70,32 @@ def load_weights(name: str, model: "torch.nn.Module", path: Path, confined: bool
     Raises InvalidInput where a tensor does not fit.
     """
     from open_clip.convert import convert_state_dict
-    from open_clip.model import convert_to_custom_text_state_dict
+    from open_clip.model import CustomTextCLIP, convert_to_custom_text_state_dict
 
     state = {key.removeprefix("module."): value for key, value in read_weights(path, confined).items()}
-    state = convert_state_dict(model, state)
+    state = convert_state_dict(cast(CustomTextCLIP, model), state)  # reads the architecture, of either class
     if not hasattr(model, "positional_embedding"):
         state = convert_to_custom_text_state_dict(state)
-    wanted = model.state_dict()
+    expected = model.state_dict()
     state.pop("text.transformer.embeddings.position_ids", None)  # written by old versions of transformers
     for key in ("logit_scale", "logit_bias"):  # of shape () or (1,), and of no effect on an embedding
-        if key in state and key in wanted:
-            state[key] = state[key].reshape(wanted[key].shape)
-    if "logit_bias" in wanted:
-        state.setdefault("logit_bias", wanted["logit_bias"])
-    missing = [key for key in wanted if key not in state]
-    unexpected = [key for key in state if key not in wanted]
+        if key in state and key in expected:
+            state[key] = state[key].reshape(expected[key].shape)
+    if "logit_bias" in expected:
+        state.setdefault("logit_bias", expected["logit_bias"])
+    missing = [key for key in expected if key not in state]
+    unexpected = [key for key in state if key not in expected]
     # OpenCLIP would stretch position embeddings of another size in silence; that is another model.
-    other = [key for key in wanted if key in state and state[key].shape != wanted[key].shape]
+    misshapen = [key for key in expected if key in state and state[key].shape != expected[key].shape]
     problems = [
         f"{len(keys)} {kind} ({keys[0]})" for kind, keys in (("missing", missing), ("unexpected", unexpected)) if keys
     ]
-    if other:
-        shapes = f"{tuple(state[other[0]].shape)} for {tuple(wanted[other[0]].shape)}"
-        problems.append(f"{len(other)} of another shape ({other[0]}: {shapes})")
+    if misshapen:
+        shapes = f"{tuple(state[misshapen[0]].shape)} for {tuple(expected[misshapen[0]].shape)}"
+        problems.append(f"{len(misshapen)} of another shape ({misshapen[0]}: {shapes})")
     if problems:
         raise InvalidInput(
-            f"Checkpoint '{path}' does not fit '{name}': {', '.join(problems)} of {len(wanted)} tensors. "
+            f"Checkpoint '{path}' does not fit '{name}': {', '.join(problems)} of {len(expected)} tensors. "
             "Expected the weights of that architecture; check the name before '@'."
         )
     model.load_state_dict(state)

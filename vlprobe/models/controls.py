@@ -64,7 +64,7 @@ class ControlEncoder(DualEncoder):
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """A picture to 16 bytes that name its pixels, uint8 of shape (16,)."""
-        return _name(b"image", str(image.size).encode() + image.tobytes())
+        return _hash(b"image", str(image.size).encode() + image.tobytes())
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
         """Shape (n, 16) to unit vectors of shape (n, 64)."""
@@ -72,21 +72,21 @@ class ControlEncoder(DualEncoder):
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, 16); rows are equal where texts are."""
-        return np.array([_name(b"text", text.encode()) for text in texts], dtype=np.int64).reshape(-1, 16)
+        return np.array([_hash(b"text", text.encode()) for text in texts], dtype=np.int64).reshape(-1, 16)
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         """Shape (n, 16) to unit vectors of shape (n, 64)."""
         return self._vectors(tokens.astype(np.uint8))
 
-    def _vectors(self, named: np.ndarray) -> np.ndarray:
+    def _vectors(self, hashes: np.ndarray) -> np.ndarray:
         if self._kind == "constant":
-            vectors = np.ones((len(named), self.dim))
+            vectors = np.ones((len(hashes), self.dim))
         else:
             # From a hash, not from a random generator, whose stream may differ between versions of NumPy.
-            bits = b"".join(hashlib.shake_128(row.tobytes()).digest(4 * self.dim) for row in named)
+            bits = b"".join(hashlib.shake_128(row.tobytes()).digest(4 * self.dim) for row in hashes)
             vectors = np.frombuffer(bits, dtype="<u4").reshape(-1, self.dim) / 2**31 - 1
         return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
-def _name(kind: bytes, content: bytes) -> np.ndarray:
+def _hash(kind: bytes, content: bytes) -> np.ndarray:
     return np.frombuffer(hashlib.blake2b(content, digest_size=16, person=kind).digest(), dtype=np.uint8)

@@ -131,7 +131,7 @@ def _walk(name: str, folder: Path) -> Iterator[Path]:
     count = 0
     for root, folders, names in os.walk(folder, followlinks=True):
         below = len(Path(root).relative_to(folder).parts)
-        folders[:] = [] if below >= DEPTH else sorted(one for one in folders if not one.startswith("."))
+        folders[:] = [] if below >= DEPTH else sorted(folder for folder in folders if not folder.startswith("."))
         count += len(names)
         if count > MOST_FILES:
             raise InvalidInput(
@@ -203,8 +203,8 @@ def _entries(content: object) -> Iterator[tuple[str, object]]:
 
 
 def _check_implementation(key: str, value: object) -> str | None:
-    chosen = value.values() if isinstance(value, Mapping) else [value]
-    return None if all(one is None or one in IMPLEMENTATIONS[key] for one in chosen) else KERNELS
+    implementations = value.values() if isinstance(value, Mapping) else [value]
+    return None if all(name is None or name in IMPLEMENTATIONS[key] for name in implementations) else KERNELS
 
 
 def _check_class_name(key: str, value: object) -> str | None:
@@ -242,11 +242,11 @@ def _check_arguments(name: str, key: str, value: object, allowed: tuple[str, ...
         return
     if not isinstance(value, Mapping):
         raise _refused(name, CODE, key, file)
-    for argument, given in value.items():
-        if argument not in allowed or isinstance(given, Mapping | list):
+    for argument, setting in value.items():
+        if argument not in allowed or isinstance(setting, Mapping | list):
             raise InvalidInput(
                 f"'{name}' passes '{argument}' in {key} of {file} to a library, which is refused: it could run code or "
-                f"open another file. Expected none but {', '.join(one for one in allowed if 'trust' not in one)}."
+                f"open another file. Expected none but {', '.join(name for name in allowed if 'trust' not in name)}."
             )
 
 
@@ -270,7 +270,7 @@ def check_modules(name: str, modules: object) -> None:
         name: What the user typed.
         modules: What modules.json of a folder in the layout of sentence-transformers says.
     """
-    if not isinstance(modules, list) or not modules or not all(isinstance(one, Mapping) for one in modules):
+    if not isinstance(modules, list) or not modules or not all(isinstance(module, Mapping) for module in modules):
         raise InvalidInput(f"'{name}': modules.json holds no modules. Expected a list of objects with type and path.")
     for module in modules:
         kind, path = module.get("type"), module.get("path")

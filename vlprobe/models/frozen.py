@@ -28,19 +28,19 @@ def check_precision(precision: str) -> str:
     return precision
 
 
-def pick_device(wanted: str) -> str:
+def pick_device(name: str) -> str:
     """The device to run on: "auto" takes cuda, then mps, then cpu. Raises InvalidInput for one that is not there."""
     import torch
 
     has_mps = torch.backends.mps.is_available()
-    if wanted == "auto":
+    if name == "auto":
         return "cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu"
-    there = ["cpu", *(["mps"] if has_mps else [])]
+    available = ["cpu", *(["mps"] if has_mps else [])]
     if torch.cuda.is_available():
-        there += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
-    if wanted not in there:
-        raise InvalidInput(f"Device '{wanted}' is not available here. Expected auto or one of: {', '.join(there)}.")
-    return wanted
+        available += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    if name not in available:
+        raise InvalidInput(f"Device '{name}' is not available here. Expected auto or one of: {', '.join(available)}.")
+    return name
 
 
 @contextlib.contextmanager
@@ -98,10 +98,10 @@ def padded(rows: Sequence[Sequence[int]], width: int = 0) -> np.ndarray:
     >>> padded([[5, 6], [7]], 3).tolist()
     [[5, 6, -1], [7, -1, -1]]
     """
-    found = np.full((len(rows), max(width, 1, *map(len, rows))), PAD, dtype=np.int64)
+    tokens = np.full((len(rows), max(width, 1, *map(len, rows))), PAD, dtype=np.int64)
     for row, ids in enumerate(rows):
-        found[row, : len(ids)] = ids
-    return found
+        tokens[row, : len(ids)] = ids
+    return tokens
 
 
 def resized(tokens: np.ndarray, width: int = 0) -> np.ndarray:
@@ -111,9 +111,9 @@ def resized(tokens: np.ndarray, width: int = 0) -> np.ndarray:
     ([[5, 6], [7, -1]], [[7, -1]])
     """
     width = width or max(1, int((tokens != PAD).sum(axis=1).max(initial=1)))
-    found = np.full((len(tokens), width), PAD, dtype=np.int64)
-    found[:, : tokens.shape[1]] = tokens[:, :width]
-    return found
+    columns = np.full((len(tokens), width), PAD, dtype=np.int64)
+    columns[:, : tokens.shape[1]] = tokens[:, :width]
+    return columns
 
 
 def digest(described: Mapping[str, object], model: "torch.nn.Module") -> str:

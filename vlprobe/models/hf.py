@@ -184,7 +184,7 @@ class HfEncoder(DualEncoder):
         if self.kind.pads != "seen":
             return frozen.padded(ids)
         tokens = frozen.padded(ids, self.context)
-        return np.where(tokens == frozen.PAD, self._tokenizer.pad_token_id, tokens)
+        return np.where(tokens == frozen.PAD, self._tokenizer.pad_token_id or 0, tokens)
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
         """Shape (n, columns) to unit vectors of shape (n, dim); `cut=False` runs all columns of the context."""

@@ -16,19 +16,16 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, cast
 
 from vlprobe.errors import InvalidInput, MissingDependency, NotFound
 from vlprobe.models import hub
 from vlprobe.models.checkpoint import load_weights
 from vlprobe.models.folder_policy import check_folder
 from vlprobe.models.frozen import pick_device
-from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
+from vlprobe.models.open_clip_encoder import OpenClipEncoder, OpenClipModel, model_digest
 from vlprobe.storage import files
 from vlprobe.storage.files import write_bytes
-
-if TYPE_CHECKING:
-    import torch
 
 PREFIX = "openclip"
 MISFITS = (TypeError, ValueError, KeyError, AttributeError)  # what a config of the wrong form makes OpenCLIP raise
@@ -53,18 +50,18 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Raises InvalidInput where a folder or a checkpoint that the name has is not there."""
-    what, _, checkpoint = name.removeprefix(f"{PREFIX}:").removeprefix("local-dir:").partition("@")
-    if name.startswith(f"{PREFIX}:local-dir:") and not (files.parse_path(what) / "open_clip_config.json").is_file():
-        raise InvalidInput(f"'{what}' holds no open_clip_config.json. Expected a folder that OpenCLIP wrote.")
+    source, _, checkpoint = name.removeprefix(f"{PREFIX}:").removeprefix("local-dir:").partition("@")
+    if name.startswith(f"{PREFIX}:local-dir:") and not (files.parse_path(source) / "open_clip_config.json").is_file():
+        raise InvalidInput(f"'{source}' holds no open_clip_config.json. Expected a folder that OpenCLIP wrote.")
     if checkpoint and not files.parse_path(checkpoint).is_file():
         raise InvalidInput(f"Checkpoint '{checkpoint}' does not exist. Expected a .safetensors or .pt file.")
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEncoder:
     """The model of that name (see the top of this file). Raises NotFound, InvalidInput or MissingDependency."""
-    what = name.removeprefix(f"{PREFIX}:")
-    if what.startswith("local-dir:"):
-        folder, _, checkpoint = what.removeprefix("local-dir:").partition("@")
+    source = name.removeprefix(f"{PREFIX}:")
+    if source.startswith("local-dir:"):
+        folder, _, checkpoint = source.removeprefix("local-dir:").partition("@")
         return load_folder(
             name,
             files.parse_path(folder),
@@ -72,20 +69,20 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
             precision,
             weights=files.parse_path(checkpoint) if checkpoint else None,
         )
-    before, _, checkpoint = what.partition("@")
-    architecture, _, tag = before.partition("/")
+    architecture_and_tag, _, checkpoint = source.partition("@")
+    architecture, _, tag = architecture_and_tag.partition("/")
     import open_clip
 
     if architecture not in open_clip.list_models():
         raise NotFound("OpenCLIP architecture", architecture, open_clip.list_models(), "Form: openclip:NAME/TAG.")
-    config = open_clip.get_model_config(architecture)
-    own_gelu = config.setdefault("quick_gelu", False)
+    config = open_clip.get_model_config(architecture) or {}
+    architecture_gelu = config.setdefault("quick_gelu", False)
     tag_config = _tag_config(architecture, tag) if tag else {}
     notes = []
     if tag:
         # A tag's weights were trained with one activation. OpenCLIP 3 builds NAME's own, and only warns of a mismatch.
         config["quick_gelu"] = tag_config.get("quick_gelu", False)
-    if config["quick_gelu"] != own_gelu:
+    if config["quick_gelu"] != architecture_gelu:
         gelu = "QuickGELU" if config["quick_gelu"] else "GELU"
         notes.append(f"{gelu}, as {tag} was trained, and not the activation that {architecture} stands for")
     weights = None
@@ -102,7 +99,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     return _assemble(name, architecture, config, weights, device, precision, "; ".join(notes), tag_config, published)
 
 
-def save_tuned(name: str, model: "torch.nn.Module", path: Path, described: dict) -> None:
+def save_tuned(name: str, model: OpenClipModel, path: Path, described: dict) -> None:
     """Writes what the model of that name was fine-tuned to: the name without its checkpoint, and @PATH, loads it."""
     from safetensors.torch import save
 
@@ -161,7 +158,7 @@ def _assemble(
     tokenizer = _tokenizer(name, source, config)
     if weights and not weights.is_file():
         raise InvalidInput(f"Checkpoint '{weights}' does not exist. Expected a .safetensors or .pt file.")
-    model = _build(name, source, quick_gelu=config["quick_gelu"], force_preprocess_cfg=preprocess)
+    model = _build(name, source, config["quick_gelu"], preprocess)
     if weights:
         load_weights(name, model, weights, confined=not published)
     digest = model_digest(model, config, tokenizer, precision)
@@ -187,7 +184,7 @@ def _check_that_defaults_can_be_right(name: str, architecture: str) -> None:
     import open_clip
     from open_clip.transform import PreprocessCfg
 
-    default = (PreprocessCfg.mean, open_clip.get_model_config(architecture).get("quick_gelu", False))
+    default = (PreprocessCfg.mean, (open_clip.get_model_config(architecture) or {}).get("quick_gelu", False))
     tags = open_clip.list_pretrained_tags_by_model(architecture)
     for tag in tags:
         config = open_clip.get_pretrained_cfg(architecture, tag)
@@ -201,7 +198,7 @@ def _check_that_defaults_can_be_right(name: str, architecture: str) -> None:
         )
 
 
-def _build(name: str, source: str, **options: object) -> "torch.nn.Module":
+def _build(name: str, source: str, quick_gelu: bool, preprocess: dict[str, Any]) -> OpenClipModel:
     import open_clip
     import torch
 
@@ -210,7 +207,13 @@ def _build(name: str, source: str, **options: object) -> "torch.nn.Module":
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)
             logging.disable(logging.WARNING)  # OpenCLIP says "randomly" of a model whose weights are loaded next
-            return open_clip.create_model(source, load_weights=False, pretrained_text=False, **options)
+            return open_clip.create_model(
+                source,
+                load_weights=False,
+                pretrained_text=False,
+                force_preprocess_cfg=preprocess,
+                quick_gelu=quick_gelu,
+            )
     except (*MISFITS, AssertionError, RuntimeError, OSError, MemoryError) as error:
         reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
         raise InvalidInput(f"OpenCLIP cannot build '{name}' ({reason}). Check its config.") from error
@@ -218,12 +221,12 @@ def _build(name: str, source: str, **options: object) -> "torch.nn.Module":
         logging.disable(was_disabled)
 
 
-def _transform(name: str, model: "torch.nn.Module") -> Callable:
+def _transform(name: str, model: OpenClipModel) -> Callable:
     from open_clip.transform import PreprocessCfg, image_transform_v2
 
     config = model.visual.preprocess_cfg
     try:
-        return image_transform_v2(PreprocessCfg(**config), is_train=False)
+        return cast(Callable, image_transform_v2(PreprocessCfg(**config), is_train=False))
     except (*MISFITS, AssertionError):
         values = ", ".join(f"{key} {config.get(key)!r}" for key in ("mode", "interpolation", "resize_mode", "size"))
         raise InvalidInput(
@@ -238,14 +241,16 @@ def _tokenizer(name: str, source: str, config: dict) -> Callable:
     # The same conditions as OpenCLIP's; its own tokenizer comes with the package. A folder's is read from the folder,
     # whatever place `hf_tokenizer_name` says.
     folder = source.startswith("local-dir:") and Path(source.removeprefix("local-dir:"))
-    named = isinstance(config["text_cfg"], dict) and bool(config["text_cfg"].get("hf_tokenizer_name"))
-    from_hub = not folder and (named or "siglip" in source.lower())
-    if folder and named and not any(path for pattern in hub.VOCABULARIES for path in folder.glob(pattern)):
+    names_tokenizer = isinstance(config["text_cfg"], dict) and bool(config["text_cfg"].get("hf_tokenizer_name"))
+    from_hub = not folder and (names_tokenizer or "siglip" in source.lower())
+    if folder and names_tokenizer and not any(path for pattern in hub.VOCABULARIES for path in folder.glob(pattern)):
         raise InvalidInput(
             f"'{name}': '{folder}' names a tokenizer of another place and holds none. "
             f"Put its files into the folder, one of: {', '.join(hub.VOCABULARIES)}."
         )
-    arguments = {"trust_remote_code": False, "local_files_only": bool(folder)} if named else {}
+    arguments: dict[str, Any] = (
+        {"trust_remote_code": False, "local_files_only": bool(folder)} if names_tokenizer else {}
+    )
     try:
         with _no_retries_without_a_network() if from_hub else contextlib.nullcontext():
             return open_clip.get_tokenizer(source, **arguments)

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
+OpenClipModel: TypeAlias = Any  # a torch.nn.Module; its towers and their attributes depend on the architecture
 CPU_TEXTS = 32  # that go through the tower at once where columns are cut
 
 
@@ -38,7 +39,7 @@ class OpenClipEncoder(DualEncoder):
     def __init__(
         self,
         name: str,
-        model: "torch.nn.Module",
+        model: OpenClipModel,
         preprocess: Callable,
         tokenizer: Callable,
         digest: str,
@@ -83,7 +84,7 @@ class OpenClipEncoder(DualEncoder):
         )
 
     @property
-    def module(self) -> "torch.nn.Module":
+    def module(self) -> OpenClipModel:
         """The model as OpenCLIP built it, on the device; frozen, until somebody trains it."""
         return self._model
 
@@ -113,22 +114,24 @@ class OpenClipEncoder(DualEncoder):
             return frozen.unit(self._model.encode_text(frozen.on_device(tokens, self.device)))
 
     def _arithmetic(self) -> contextlib.ExitStack:
-        found = contextlib.ExitStack()
-        found.enter_context(frozen.arithmetic(self.device, self.precision, self._small))
-        if self.device == "cpu" and self.precision == "fp32" and not self._small and amd.is_here():
-            found.enter_context(amd.linear())
-        return found
+        contexts = contextlib.ExitStack()
+        contexts.enter_context(frozen.arithmetic(self.device, self.precision, self._small))
+        if self.device == "cpu" and self.precision == "fp32" and not self._small and amd.is_supported():
+            contexts.enter_context(amd.linear())
+        return contexts
 
     def facts(self) -> dict[str, str]:
         """What was built, in words; read from the modules and not from the name."""
         return {
             "architecture": " + ".join(
-                type(part).__name__
-                for part in (self._model, self._model.visual, getattr(self._tower, "transformer", self._tower))
+                type(module).__name__
+                for module in (self._model, self._model.visual, getattr(self._tower, "transformer", self._tower))
             ),
             "activation": self._activation(),
             "tokenizer": " of ".join(
-                type(part).__name__ for part in (getattr(self._tokenizer, "tokenizer", None), self._tokenizer) if part
+                type(tokenizer).__name__
+                for tokenizer in (getattr(self._tokenizer, "tokenizer", None), self._tokenizer)
+                if tokenizer
             ),
             "parameters": f"{sum(weights.numel() for weights in self._model.parameters()):,}",
             **_preprocessing(self._model.visual.preprocess_cfg),
@@ -138,24 +141,27 @@ class OpenClipEncoder(DualEncoder):
         """The same facts as OpenCLIP's table has them for the tag in the model's name; empty where it names none."""
         import open_clip
 
-        what = self.name.removeprefix("openclip:").partition("@")[0]
-        architecture, _, tag = what.partition("/")
+        architecture_and_tag = self.name.removeprefix("openclip:").partition("@")[0]
+        architecture, _, tag = architecture_and_tag.partition("/")
         config = open_clip.get_pretrained_cfg(architecture, tag)
         if not config:
             return {}
-        size = open_clip.get_model_config(architecture)["vision_cfg"]["image_size"]
-        found = _preprocessing({**config, "size": size})
+        architecture_config = open_clip.get_model_config(architecture) or {}
+        size = architecture_config["vision_cfg"]["image_size"]
+        subjects = _preprocessing({**config, "size": size})
         if self._gelus():
-            found["activation"] = "QuickGELU" if config.get("quick_gelu") else "GELU"
-        return found
+            subjects["activation"] = "QuickGELU" if config.get("quick_gelu") else "GELU"
+        return subjects
 
-    def _gelus(self) -> list["torch.nn.Module"]:
+    def _gelus(self) -> list[Any]:
         """The layers whose activation OpenCLIP chooses; towers of other libraries have their own."""
-        return [part for part in self._model.modules() if type(getattr(part, "gelu", None)).__name__.endswith("GELU")]
+        return [
+            module for module in self._model.modules() if type(getattr(module, "gelu", None)).__name__.endswith("GELU")
+        ]
 
     def _activation(self) -> str:
-        chosen = [owner.gelu for owner in self._gelus()] or list(self._model.modules())
-        names = sorted({type(part).__name__ for part in chosen if type(part).__name__.endswith("GELU")})
+        layers = [owner.gelu for owner in self._gelus()] or list(self._model.modules())
+        names = sorted({type(layer).__name__ for layer in layers if type(layer).__name__.endswith("GELU")})
         return " and ".join(names) or "neither GELU nor QuickGELU"
 
     def _unlearned(self) -> np.ndarray | None:
@@ -172,7 +178,7 @@ class OpenClipEncoder(DualEncoder):
         return canonical if len(nothing) > 1 else None
 
     @property
-    def _tower(self) -> "torch.nn.Module":
+    def _tower(self) -> Any:
         return getattr(self._model, "text", self._model)
 
     @property
@@ -195,11 +201,11 @@ class OpenClipEncoder(DualEncoder):
         # A processor loses nothing with fewer texts at once, and the shorter then have fewer columns.
         step = CPU_TEXTS if self.device == "cpu" else len(tokens)
         order = end.argsort(kind="stable")
-        parts = [order[start : start + step] for start in range(0, len(order), step)]
-        encoded = torch.cat([self._encode_to_end(tokens[rows], end[rows]) for rows in parts])
-        found = np.empty(tuple(encoded.shape), dtype=np.float32)
-        found[order] = frozen.unit(encoded)
-        return found
+        batches = [order[start : start + step] for start in range(0, len(order), step)]
+        encoded = torch.cat([self._encode_to_end(tokens[rows], end[rows]) for rows in batches])
+        vectors = np.empty(tuple(encoded.shape), dtype=np.float32)
+        vectors[order] = frozen.unit(encoded)
+        return vectors
 
     def _encode_to_end(self, tokens: np.ndarray, end: np.ndarray) -> "torch.Tensor":
         import torch
@@ -227,7 +233,7 @@ def _preprocessing(config: dict) -> dict[str, str]:
     }
 
 
-def model_digest(model: "torch.nn.Module", config: dict, tokenizer: Callable, precision: str) -> str:
+def model_digest(model: OpenClipModel, config: dict, tokenizer: Callable, precision: str) -> str:
     """32 hex digits that name all that can change an embedding: weights, config, preprocessing, tokenizer, precision.
 
     Args:

@@ -38,26 +38,26 @@ class Words:
 
     def __init__(self, tokenizer: Callable) -> None:
         self._tokenizer = tokenizer
-        self._known: dict[str, list[int]] = {}
+        self._ids_of_word: dict[str, list[int]] = {}
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Int64 of shape (n, context), zero after the end of a text; a longer text ends with the end of text too."""
         context, start, end = (
             getattr(self._tokenizer, name) for name in ("context_length", "sot_token_id", "eot_token_id")
         )
-        found = np.zeros((len(texts), context), dtype=np.int64)
-        found[:, 0] = start
+        tokens = np.zeros((len(texts), context), dtype=np.int64)
+        tokens[:, 0] = start
         plain = [text.isascii() and text.isprintable() and "&" not in text and "<" not in text for text in texts]
         rows = np.flatnonzero(plain)
         ids, lengths = self._by_words([texts[row] for row in rows.tolist()])
         columns = 1 + np.arange(len(ids)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         fits = columns < context - 1
-        found[np.repeat(rows, lengths)[fits], columns[fits]] = ids[fits]
-        found[rows, 1 + np.minimum(lengths, context - 2)] = end
+        tokens[np.repeat(rows, lengths)[fits], columns[fits]] = ids[fits]
+        tokens[rows, 1 + np.minimum(lengths, context - 2)] = end
         for row in np.flatnonzero(~np.array(plain, dtype=bool)).tolist():
-            own = [*self._tokenizer.encode(texts[row])[: context - 2], end]
-            found[row, 1 : 1 + len(own)] = own
-        return found
+            text_ids = [*self._tokenizer.encode(texts[row])[: context - 2], end]
+            tokens[row, 1 : 1 + len(text_ids)] = text_ids
+        return tokens
 
     def _by_words(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The ids of all texts, one after the other, and how many each text has."""
@@ -75,17 +75,17 @@ class Words:
         word = words.indices.to_numpy()
         size = sizes[word]  # of each word as it comes
         after = np.concatenate([[0], np.cumsum(size)])
-        place = np.arange(after[-1]) + np.repeat((np.cumsum(sizes) - sizes)[word] - after[:-1], size)
-        flat = np.array([one for ids in each for one in ids], dtype=np.int64)
-        return flat[place], np.diff(after[np.cumsum(n_words)], prepend=0)
+        positions = np.arange(after[-1]) + np.repeat((np.cumsum(sizes) - sizes)[word] - after[:-1], size)
+        flat = np.array([token for ids in each for token in ids], dtype=np.int64)
+        return flat[positions], np.diff(after[np.cumsum(n_words)], prepend=0)
 
     def _ids(self, word: str) -> list[int]:
-        known = self._known.get(word)
-        if known is None:
-            if len(self._known) >= WORDS:
-                self._known.clear()
-            known = self._known[word] = self._tokenizer.encode(word)
-        return known
+        ids = self._ids_of_word.get(word)
+        if ids is None:
+            if len(self._ids_of_word) >= WORDS:
+                self._ids_of_word.clear()
+            ids = self._ids_of_word[word] = self._tokenizer.encode(word)
+        return ids
 
 
 def _starts(letters: np.ndarray) -> np.ndarray:
@@ -98,7 +98,7 @@ def _starts(letters: np.ndarray) -> np.ndarray:
     at = np.flatnonzero((letters == ord("'")) & starts)  # one within a run of marks belongs to the run
     after = letters[np.minimum(at + 1, len(letters) - 1)]
     two = letters[np.minimum(at + 2, len(letters) - 1)]
-    short = np.isin(after, [ord(one) for one in "stmd"])
+    short = np.isin(after, [ord(letter) for letter in "stmd"])
     long = np.isin(after, [ord("r"), ord("v")]) & (two == ord("e")) | (after == ord("l")) & (two == ord("l"))
     size = np.where(short, 2, 3)[short | long]
     at = at[short | long]

@@ -10,7 +10,7 @@ import functools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from vlprobe.datasets.world.words import vocabulary
 from vlprobe.storage.files import write_bytes
@@ -33,10 +33,10 @@ _ROWS = "token_embedding.weight"
 
 def config(loss: str) -> dict:
     """OpenCLIP's model config for a model trained with the softmax or the sigmoid loss."""
-    made = copy.deepcopy(_CONFIG)
+    model_config = copy.deepcopy(_CONFIG)
     if loss == "sigmoid":
-        made |= {"init_logit_scale": 2.302585, "init_logit_bias": -10.0}  # log 10 and -10, as in SigLIP's paper
-    return made
+        model_config |= {"init_logit_scale": 2.302585, "init_logit_bias": -10.0}  # log 10 and -10, as in SigLIP's paper
+    return model_config
 
 
 def tokenizer() -> Callable:
@@ -56,12 +56,12 @@ def token_ids() -> tuple[int, ...]:
     return tuple(sorted(used))
 
 
-def build(made: dict) -> "torch.nn.Module":
+def build(model_config: dict) -> "torch.nn.Module":
     """The model of that config, on the CPU, its random weights always the same for one state of PyTorch's generator."""
     from open_clip.model import CLIP, set_model_preprocess_cfg
     from open_clip.transform import PreprocessCfg
 
-    model = CLIP(**made)
+    model = CLIP(**model_config)
     set_model_preprocess_cfg(model, dataclasses.asdict(PreprocessCfg(size=IMAGE_SIZE)))
     return model
 
@@ -71,20 +71,20 @@ def save(path: Path, model: "torch.nn.Module", loss: str, training: dict) -> Non
     _write(path, model.state_dict(), token_ids(), config(loss), training)
 
 
-def save_whole(path: Path, model: "torch.nn.Module", made: dict, training: dict) -> None:
+def save_whole(path: Path, model: "torch.nn.Module", model_config: dict, training: dict) -> None:
     """Writes a model with the whole token table, of that config, in half precision: the rows that are not zero."""
     state = model.state_dict()
     ids = state[_ROWS].any(dim=1).nonzero()[:, 0].tolist()
-    _write(path, state | {_ROWS: state[_ROWS][ids]}, ids, made, training)
+    _write(path, state | {_ROWS: state[_ROWS][ids]}, ids, model_config, training)
 
 
-def _write(path: Path, state: dict, ids: Sequence[int], made: dict, training: dict) -> None:
+def _write(path: Path, state: dict, ids: Sequence[int], model_config: dict, training: dict) -> None:
     import torch
     from safetensors.torch import save as packed
 
     state = {key: value.half() if value.is_floating_point() else value for key, value in state.items()}
     state["token_ids"] = torch.tensor(ids, dtype=torch.int32)
-    described = {"config": json.dumps(made), "training": json.dumps(training)}
+    described = {"config": json.dumps(model_config), "training": json.dumps(training)}
     write_bytes(path, packed({key: value.contiguous().cpu() for key, value in state.items()}, metadata=described))
 
 
@@ -100,13 +100,13 @@ def read(path: Path) -> tuple[dict, dict]:
     """OpenCLIP's model config and the full state dict, in single precision, of a file that `save` wrote."""
     from safetensors.torch import load_file
 
-    made, state = config_of(path), load_file(path)
+    model_config, state = config_of(path), load_file(path)
     ids = state.pop("token_ids").long()
     state = {key: value.float() if value.is_floating_point() else value for key, value in state.items()}
     rows = state[_ROWS]
-    state[_ROWS] = rows.new_zeros(made["text_cfg"]["vocab_size"], rows.shape[1])
+    state[_ROWS] = rows.new_zeros(model_config["text_cfg"]["vocab_size"], rows.shape[1])
     state[_ROWS][ids] = rows
-    return made, state
+    return model_config, state
 
 
 def load_checkpoint(path: Path) -> tuple["torch.nn.Module", Callable, Callable]:
@@ -114,11 +114,11 @@ def load_checkpoint(path: Path) -> tuple["torch.nn.Module", Callable, Callable]:
     import torch
     from open_clip.transform import PreprocessCfg, image_transform_v2
 
-    made, state = read(path)
+    model_config, state = read(path)
     with torch.random.fork_rng(devices=[]):
-        model = build(made)
+        model = build(model_config)
     model.load_state_dict(state)
-    transform = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
+    transform = cast(Callable, image_transform_v2(PreprocessCfg(size=IMAGE_SIZE), is_train=False))  # as in `build`
     return model.eval().requires_grad_(False), transform, tokenizer()
 
 
@@ -126,8 +126,8 @@ def export_local_dir(path: Path, folder: Path) -> None:
     """Writes OpenCLIP's folder layout, so that `open_clip.create_model("local-dir:FOLDER")` loads the checkpoint."""
     from safetensors.torch import save_file
 
-    made, state = read(path)
+    model_config, state = read(path)
     folder.mkdir(parents=True, exist_ok=True)
-    described = {"model_cfg": made, "preprocess_cfg": {"size": IMAGE_SIZE}}
+    described = {"model_cfg": model_config, "preprocess_cfg": {"size": IMAGE_SIZE}}
     (folder / "open_clip_config.json").write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
     save_file(state, folder / "open_clip_model.safetensors")
