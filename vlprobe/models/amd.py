@@ -1,7 +1,9 @@
-"""Linear layers on AMD's processors: MKL, which PyTorch multiplies with, gives these its slower AVX2 code.
+"""Linear layers on AMD's processors: MKL, which PyTorch multiplies with, gives these its slower
+AVX2 code.
 
-oneDNN, which PyTorch has too, uses all 512 bits and multiplies 1.7 times as fast. It wants the weights in another
-order, which takes their memory once more. Embeddings change by about 1e-7, as they do with the size of a batch.
+oneDNN, which PyTorch has too, uses all 512 bits and multiplies 1.7 times as fast. It wants the
+weights in another order, which takes their memory once more. Embeddings change by about 1e-7, as
+they do with the size of a batch.
 """
 
 import contextlib
@@ -22,16 +24,25 @@ def is_supported() -> bool:
     import torch
 
     is_amd = CPU.is_file() and "AuthenticAMD" in CPU.read_text(encoding="utf-8", errors="replace")
-    has_both = all(hasattr(torch.ops.mkldnn, name) for name in ("_linear_pointwise", "_reorder_linear_weight"))
+    has_both = all(
+        hasattr(
+            torch.ops.mkldnn,
+            name,
+        )
+        for name in ("_linear_pointwise", "_reorder_linear_weight")
+    )
     return is_amd and has_both and torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
 @contextlib.contextmanager
 def linear() -> Iterator[None]:
-    """Within it, layers whose weights are parameters in fp32 multiply by oneDNN; for inference mode only."""
+    """Within it, layers whose weights are parameters in fp32 multiply by oneDNN; for inference mode
+    only.
+    """
     import torch
 
-    fused = torch.backends.mha.get_fastpath_enabled()  # attention as one operation would keep its layers from us
+    # attention as one operation would keep its layers from us
+    fused = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
         with _mode():
@@ -54,7 +65,13 @@ def _mode() -> contextlib.AbstractContextManager:
         def __torch_dispatch__(self, function, types, args=(), kwargs=None) -> "torch.Tensor":
             if function is torch.ops.aten.linear.default and args[0].numel():
                 weight = args[1]
-                if isinstance(weight, torch.nn.Parameter) and weight.dtype == args[0].dtype == torch.float32:
+                if (
+                    isinstance(
+                        weight,
+                        torch.nn.Parameter,
+                    )
+                    and weight.dtype == args[0].dtype == torch.float32
+                ):
                     return self.multiply(*args)
             return function(*args, **(kwargs or {}))
 

@@ -27,12 +27,13 @@ DAMAGED = (
 
 
 def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]":
-    """The tensors of a checkpoint by name. Raises InvalidInput, also for a file that needs more than tensors.
+    """The tensors of a checkpoint by name. Raises InvalidInput, also for a file that needs more
+    than tensors.
 
     Args:
         path: A .safetensors file, or what torch.load reads.
-        confined: Whether it must lie under the roots of the dashboard, with all links followed; not for published
-            weights, which lie in the cache of the hub.
+        confined: Whether it must lie under the roots of the dashboard, with all links followed; not
+            for published weights, which lie in the cache of the hub.
     """
     import safetensors
     import safetensors.torch
@@ -44,19 +45,29 @@ def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]"
         if path.suffix == ".safetensors":
             return safetensors.torch.load_file(path)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a file is of an unusual form; what is wrong with it is said below
+            # that a file is of an unusual form; what is wrong with it is said below
+            warnings.simplefilter("ignore")
             loaded = torch.load(path, map_location="cpu", weights_only=True)
     except (*DAMAGED, safetensors.SafetensorError) as error:
         reason = str(error).partition("\n")[0][:160].rstrip(".") or type(error).__name__
         raise InvalidInput(
-            f"Checkpoint '{path}' cannot be read as plain tensors ({reason}). Expected a whole .safetensors file, "
-            "or a .pt that torch.load reads with weights_only=True: anything more could run code and is refused."
+            f"Checkpoint '{path}' cannot be read as plain tensors ({reason}). Expected a whole "
+            ".safetensors file, "
+            "or a .pt that torch.load reads with weights_only=True: anything more could run code "
+            "and is refused."
         ) from None
     state = loaded.get("state_dict", loaded) if isinstance(loaded, dict) else None
     if not (
         isinstance(state, dict)
         and state
-        and all(isinstance(key, str) and isinstance(value, torch.Tensor) for key, value in state.items())
+        and all(
+            isinstance(key, str)
+            and isinstance(
+                value,
+                torch.Tensor,
+            )
+            for key, value in state.items()
+        )
     ):
         raise InvalidInput(
             f"Checkpoint '{path}' holds no state dict. Expected tensors by name, at the top or under 'state_dict'."
@@ -72,13 +83,22 @@ def load_weights(name: str, model: "torch.nn.Module", path: Path, confined: bool
     from open_clip.convert import convert_state_dict
     from open_clip.model import CustomTextCLIP, convert_to_custom_text_state_dict
 
-    state = {key.removeprefix("module."): value for key, value in read_weights(path, confined).items()}
-    state = convert_state_dict(cast(CustomTextCLIP, model), state)  # reads the architecture, of either class
+    state = {
+        key.removeprefix("module."): value
+        for key, value in read_weights(
+            path,
+            confined,
+        ).items()
+    }
+    # reads the architecture, of either class
+    state = convert_state_dict(cast(CustomTextCLIP, model), state)
     if not hasattr(model, "positional_embedding"):
         state = convert_to_custom_text_state_dict(state)
     expected = model.state_dict()
-    state.pop("text.transformer.embeddings.position_ids", None)  # written by old versions of transformers
-    for key in ("logit_scale", "logit_bias"):  # of shape () or (1,), and of no effect on an embedding
+    # written by old versions of transformers
+    state.pop("text.transformer.embeddings.position_ids", None)
+    # of shape () or (1,), and of no effect on an embedding
+    for key in ("logit_scale", "logit_bias"):
         if key in state and key in expected:
             state[key] = state[key].reshape(expected[key].shape)
     if "logit_bias" in expected:
@@ -95,7 +115,8 @@ def load_weights(name: str, model: "torch.nn.Module", path: Path, confined: bool
         problems.append(f"{len(misshapen)} of another shape ({misshapen[0]}: {shapes})")
     if problems:
         raise InvalidInput(
-            f"Checkpoint '{path}' does not fit '{name}': {', '.join(problems)} of {len(expected)} tensors. "
+            f"Checkpoint '{path}' does not fit '{name}': {', '.join(problems)} of {len(expected)} "
+            "tensors. "
             "Expected the weights of that architecture; check the name before '@'."
         )
     model.load_state_dict(state)

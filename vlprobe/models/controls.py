@@ -1,8 +1,8 @@
 """Encoders that know nothing: what a metric must give them is known in advance.
 
-`control:random` gives every picture and every text a direction of its own, so it scores chance. `control:constant`
-gives all of them the same one: every comparison is a tie, a tie is a failure, and a harness that breaks ties in favour
-of what comes first would give it full marks.
+`control:random` gives every picture and every text a direction of its own, so it scores chance.
+`control:constant` gives all of them the same one: every comparison is a tie, a tie is a failure,
+and a harness that breaks ties in favour of what comes first would give it full marks.
 """
 
 import hashlib
@@ -60,7 +60,12 @@ class ControlEncoder(DualEncoder):
     def facts(self) -> dict[str, str]:
         """Controls have neither weights nor a tokenizer."""
         unlimited = {"context length": "unlimited", "padding": "none"}
-        return {"architecture": "none: a control", "tokenizer": "a hash of the text", "parameters": "0", **unlimited}
+        return {
+            "architecture": "none: a control",
+            "tokenizer": "a hash of the text",
+            "parameters": "0",
+            **unlimited,
+        }
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """A picture to 16 bytes that name its pixels, uint8 of shape (16,)."""
@@ -72,7 +77,10 @@ class ControlEncoder(DualEncoder):
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, 16); rows are equal where texts are."""
-        return np.array([_hash(b"text", text.encode()) for text in texts], dtype=np.int64).reshape(-1, 16)
+        return np.array([_hash(b"text", text.encode()) for text in texts], dtype=np.int64).reshape(
+            -1,
+            16,
+        )
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         """Shape (n, 16) to unit vectors of shape (n, 64)."""
@@ -82,11 +90,15 @@ class ControlEncoder(DualEncoder):
         if self._kind == "constant":
             vectors = np.ones((len(hashes), self.dim))
         else:
-            # From a hash, not from a random generator, whose stream may differ between versions of NumPy.
+            # From a hash, not from a random generator, whose stream may differ between versions of
+            # NumPy.
             bits = b"".join(hashlib.shake_128(row.tobytes()).digest(4 * self.dim) for row in hashes)
             vectors = np.frombuffer(bits, dtype="<u4").reshape(-1, self.dim) / 2**31 - 1
         return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def _hash(kind: bytes, content: bytes) -> np.ndarray:
-    return np.frombuffer(hashlib.blake2b(content, digest_size=16, person=kind).digest(), dtype=np.uint8)
+    return np.frombuffer(
+        hashlib.blake2b(content, digest_size=16, person=kind).digest(),
+        dtype=np.uint8,
+    )

@@ -1,4 +1,6 @@
-"""The demo world's own models: tiny CLIPs trained on drawn scenes, shipped with the package. Toys with real scores."""
+"""The demo world's own models: tiny CLIPs trained on drawn scenes, shipped with the package. Toys
+with real scores.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +20,16 @@ _NAMES = ("softmax", "sigmoid", "weak", "plain", "eqsim", "scvc")
 
 
 def names() -> list[str]:
-    """Trained with CLIP's loss, SigLIP's, CLIP's stopped early; and the first fine-tuned: a control, then repairs."""
+    """Trained with CLIP's loss, SigLIP's, CLIP's stopped early; and the first fine-tuned: a
+    control, then repairs.
+    """
     return [f"{PREFIX}:{name}" for name in _NAMES]
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where there is no model of that name, or its checkpoint is none."""
+    """Raises NotFound or InvalidInput where there is no model of that name, or its checkpoint is
+    none.
+    """
     _config(_path(name))
 
 
@@ -56,7 +62,9 @@ def save_tuned(name: str, model: "torch.nn.Module", path: Path, described: dict)
 
 
 def export_local_dir(name: str, folder: Path) -> None:
-    """Writes OpenCLIP's folder layout: `openclip:local-dir:FOLDER` and plain OpenCLIP load it. Raises NotFound."""
+    """Writes OpenCLIP's folder layout: `openclip:local-dir:FOLDER` and plain OpenCLIP load it.
+    Raises NotFound.
+    """
     from vlprobe.models import demo_weights
 
     demo_weights.export_local_dir(_path(name), folder)

@@ -1,10 +1,12 @@
-"""What the files of a model folder may ask of the libraries that load them: tensors and vocabularies, nothing else.
+"""What the files of a model folder may ask of the libraries that load them: tensors and
+vocabularies, nothing else.
 
-A folder is untrusted input. Its JSON files reach transformers, sentence-transformers, OpenCLIP and timm, which, where a
-file asks for it, import Python from the folder, fetch repositories from the hub, run kernels from there, unpickle, or
-open paths outside of the folder. `check_folder` reads every JSON file of a folder before any of these libraries does,
-and refuses what asks for more than a built-in architecture with its weights. `trust_remote_code=False` is passed
-beside it: neither relies on the other.
+A folder is untrusted input. Its JSON files reach transformers, sentence-transformers, OpenCLIP and
+timm, which, where a file asks for it, import Python from the folder, fetch repositories from the
+hub, run kernels from there, unpickle, or open paths outside of the folder. `check_folder` reads
+every JSON file of a folder before any of these libraries does, and refuses what asks for more than
+a built-in architecture with its weights. `trust_remote_code=False` is passed beside it: neither
+relies on the other.
 """
 
 import os
@@ -16,7 +18,9 @@ from vlprobe.errors import InvalidInput
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
 
-DEPTH = 2  # levels of subfolders that any loader reads: modules of sentence-transformers, tokenizers of processors
+# levels of subfolders that any loader reads: modules of sentence-transformers, tokenizers of
+# processors
+DEPTH = 2
 MOST_FILES = 10_000  # of a folder; a model has some dozens
 CODE = "asks to run code that comes with its weights"
 KERNELS = "asks to run kernels of a repository"
@@ -53,7 +57,8 @@ FORBIDDEN = {
 }
 # Architectures that transformers builds with kernels from the hub
 KERNEL_ARCHITECTURES = ("rwkv", "yoso", "mra", "sam3_video")
-ATTENTION = ("eager", "sdpa", "flex_attention")  # flash attention that is not installed is fetched as a kernel
+# flash attention that is not installed is fetched as a kernel
+ATTENTION = ("eager", "sdpa", "flex_attention")
 EXPERTS = ("eager", "batched_mm", "grouped_mm")
 IMPLEMENTATIONS = {
     "attn_implementation": ATTENTION,
@@ -63,7 +68,8 @@ IMPLEMENTATIONS = {
     "_experts_implementation": EXPERTS,
     "_experts_implementation_internal": EXPERTS,
 }
-# transformers looks such a name up in all of its modules: AutoModel, RagRetriever (which unpickles) or a processor that
+# transformers looks such a name up in all of its modules: AutoModel, RagRetriever (which unpickles)
+# or a processor that
 # fetches would do as well
 CLASS_NAMES = {
     "tokenizer_class": r"(?!Auto|Rag)\w+Tokenizer(Fast)?|(Tokenizers|Python|SentencePiece|MistralCommon)Backend",
@@ -106,13 +112,14 @@ SCHEME = re.compile(r"\s*(hf[-_]hub|local-dir)\s*:", re.IGNORECASE)
 
 
 def check_folder(name: str, folder: Path, confined: bool = True) -> None:
-    """Raises InvalidInput where a file of the folder asks for more than its own tensors and vocabularies.
+    """Raises InvalidInput where a file of the folder asks for more than its own tensors and
+    vocabularies.
 
     Args:
         name: What the user typed.
         folder: Of a model, in any layout.
-        confined: Whether its files must lie under the roots of the dashboard, with all links followed; not for a
-            snapshot that was just fetched into the cache of the hub.
+        confined: Whether its files must lie under the roots of the dashboard, with all links
+            followed; not for a snapshot that was just fetched into the cache of the hub.
     """
     if confined:
         refuse_outside(folder)
@@ -163,7 +170,8 @@ def _check_file(name: str, file: str, path: Path) -> None:
 
 
 def check_settings(name: str, file: str, content: object) -> None:
-    """Raises InvalidInput where an entry at any depth asks for code, kernels or files of another place.
+    """Raises InvalidInput where an entry at any depth asks for code, kernels or files of another
+    place.
 
     Args:
         name: What the user typed.
@@ -184,7 +192,9 @@ def check_settings(name: str, file: str, content: object) -> None:
 
 
 def _is_set(key: str, value: object) -> bool:
-    """Whether a key of FORBIDDEN asks for something. A number may be the id of a token, but 1 also switches code on."""
+    """Whether a key of FORBIDDEN asks for something. A number may be the id of a token, but 1 also
+    switches code on.
+    """
     if not value or key not in FORBIDDEN:
         return False
     return FORBIDDEN[key] != ELSEWHERE or not isinstance(value, int | float)
@@ -237,7 +247,13 @@ _CHECKS: dict[str, Callable[[str, object], str | None]] = {
 }
 
 
-def _check_arguments(name: str, key: str, value: object, allowed: tuple[str, ...], file: str) -> None:
+def _check_arguments(
+    name: str,
+    key: str,
+    value: object,
+    allowed: tuple[str, ...],
+    file: str,
+) -> None:
     if value is None:
         return
     if not isinstance(value, Mapping):
@@ -245,8 +261,10 @@ def _check_arguments(name: str, key: str, value: object, allowed: tuple[str, ...
     for argument, setting in value.items():
         if argument not in allowed or isinstance(setting, Mapping | list):
             raise InvalidInput(
-                f"'{name}' passes '{argument}' in {key} of {file} to a library, which is refused: it could run code or "
-                f"open another file. Expected none but {', '.join(name for name in allowed if 'trust' not in name)}."
+                f"'{name}' passes '{argument}' in {key} of {file} to a library, which is refused: "
+                "it could run code or "
+                "open another file. Expected none but "
+                f"{', '.join(name for name in allowed if 'trust' not in name)}."
             )
 
 
@@ -264,13 +282,24 @@ def _is_file_name(text: str) -> bool:
 
 
 def check_modules(name: str, modules: object) -> None:
-    """Raises InvalidInput where modules.json names a class that is not allowed, or a folder elsewhere.
+    """Raises InvalidInput where modules.json names a class that is not allowed, or a folder
+    elsewhere.
 
     Args:
         name: What the user typed.
         modules: What modules.json of a folder in the layout of sentence-transformers says.
     """
-    if not isinstance(modules, list) or not modules or not all(isinstance(module, Mapping) for module in modules):
+    if (
+        not isinstance(modules, list)
+        or not modules
+        or not all(
+            isinstance(
+                module,
+                Mapping,
+            )
+            for module in modules
+        )
+    ):
         raise InvalidInput(f"'{name}': modules.json holds no modules. Expected a list of objects with type and path.")
     for module in modules:
         kind, path = module.get("type"), module.get("path")

@@ -1,4 +1,6 @@
-"""What every frozen torch model here shares: its arithmetic, unit vectors, padded texts, and a digest of all it is."""
+"""What every frozen torch model here shares: its arithmetic, unit vectors, padded texts, and a
+digest of all it is.
+"""
 
 import contextlib
 import hashlib
@@ -14,10 +16,22 @@ if TYPE_CHECKING:
     import torch
 
 PRECISIONS = ("fp32", "fp16", "bf16")
-# Case, accents, punctuation, digits, and more words than any context holds: equal ids here, equal tokenizers for us.
-FINGERPRINT_TEXTS = ("", "A photo of TWO red cats!", 'über_cool "naïve" café — 12', "one two three " * 200)
-LENGTHS_TEXTS = ("", "a cat", "two red cats on a very small wooden boat in the harbour", "one two three " * 200)
-CUT_TOLERANCE = 1e-6  # largest difference in a coordinate of a unit vector that cutting columns may make
+# Case, accents, punctuation, digits, and more words than any context holds: equal ids here, equal
+# tokenizers for us.
+FINGERPRINT_TEXTS = (
+    "",
+    "A photo of TWO red cats!",
+    'über_cool "naïve" café — 12',
+    "one two three " * 200,
+)
+LENGTHS_TEXTS = (
+    "",
+    "a cat",
+    "two red cats on a very small wooden boat in the harbour",
+    "one two three " * 200,
+)
+# largest difference in a coordinate of a unit vector that cutting columns may make
+CUT_TOLERANCE = 1e-6
 PAD = -1  # no text there: unlike a tokenizer's own padding, never a word
 
 
@@ -29,7 +43,9 @@ def check_precision(precision: str) -> str:
 
 
 def pick_device(name: str) -> str:
-    """The device to run on: "auto" takes cuda, then mps, then cpu. Raises InvalidInput for one that is not there."""
+    """The device to run on: "auto" takes cuda, then mps, then cpu. Raises InvalidInput for one that
+    is not there.
+    """
     import torch
 
     has_mps = torch.backends.mps.is_available()
@@ -45,7 +61,8 @@ def pick_device(name: str) -> str:
 
 @contextlib.contextmanager
 def arithmetic(device: str, precision: str, small: bool = False) -> Iterator[None]:
-    """Forward passes only, in fp32 as a CPU does it, or in fp16 or bf16 where autocast finds it safe.
+    """Forward passes only, in fp32 as a CPU does it, or in fp16 or bf16 where autocast finds it
+    safe.
 
     A `small` model runs on one thread: several would spend their time waiting for each other.
     """
@@ -67,7 +84,8 @@ def _arithmetic(device: str, precision: str) -> Iterator[None]:
 
     with torch.inference_mode():
         if precision == "fp32":
-            # TF32 convolutions, PyTorch's default on recent GPUs, would move scores by 1e-4 against a CPU.
+            # TF32 convolutions, PyTorch's default on recent GPUs, would move scores by 1e-4 against
+            # a CPU.
             with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
                 yield
         else:
@@ -77,11 +95,20 @@ def _arithmetic(device: str, precision: str) -> Iterator[None]:
 
 
 def on_device(array: np.ndarray, device: str) -> "torch.Tensor":
-    """The array where the model is; to a GPU it goes from locked memory, so that nobody waits until it is there."""
+    """The array where the model is; to a GPU it goes from locked memory, so that nobody waits until
+    it is there.
+    """
     import torch
 
     tensor = torch.from_numpy(array)
-    return tensor.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else tensor.to(device)
+    return (
+        tensor.pin_memory().to(
+            device,
+            non_blocking=True,
+        )
+        if device.startswith("cuda")
+        else tensor.to(device)
+    )
 
 
 def unit(embeddings: "torch.Tensor") -> np.ndarray:
@@ -93,7 +120,8 @@ def unit(embeddings: "torch.Tensor") -> np.ndarray:
 
 
 def padded(rows: Sequence[Sequence[int]], width: int = 0) -> np.ndarray:
-    """Token ids as int64, as wide as the longest text or `width`, with PAD after the end of each text.
+    """Token ids as int64, as wide as the longest text or `width`, with PAD after the end of each
+    text.
 
     >>> padded([[5, 6], [7]], 3).tolist()
     [[5, 6, -1], [7, -1, -1]]
@@ -120,12 +148,16 @@ def digest(described: Mapping[str, object], model: "torch.nn.Module") -> str:
     """32 hex digits that name a model: what is said of it, and the bytes of its weights.
 
     Args:
-        described: Config, preprocessing, tokenizer and precision: all but the weights that can change a number.
+        described: Config, preprocessing, tokenizer and precision: all but the weights that can
+            change a number.
         model: On the CPU.
     """
     import torch
 
-    hasher = hashlib.blake2b(json.dumps(described, sort_keys=True, default=str).encode(), digest_size=16)
+    hasher = hashlib.blake2b(
+        json.dumps(described, sort_keys=True, default=str).encode(),
+        digest_size=16,
+    )
     for key, tensor in sorted(model.state_dict().items()):
         hasher.update(f"{key} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
         hasher.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())

@@ -1,8 +1,8 @@
 """Dual encoders of transformers: hf:OWNER/NAME from the hub, hf:FOLDER from a disk.
 
-SigLIP pools the last column, whatever is there, and its pads are seen by the others: texts are padded to the length it
-was trained with, never to the longest of a batch. SigLIP 2 was trained on lower-case text; not every tokenizer that
-comes with it folds case, so it is done here.
+SigLIP pools the last column, whatever is there, and its pads are seen by the others: texts are
+padded to the length it was trained with, never to the longest of a batch. SigLIP 2 was trained on
+lower-case text; not every tokenizer that comes with it folds case, so it is done here.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,8 @@ class Kind:
     """What must be known of an architecture beside its config."""
 
     architecture: str  # class of transformers
-    pads: Literal["after", "masked", "seen"]  # after all that a causal tower looks at; masked out; part of the text
+    # after all that a causal tower looks at; masked out; part of the text
+    pads: Literal["after", "masked", "seen"]
     context: int = 0  # columns of text that it was trained with; 0: as many as it has positions
 
 
@@ -86,8 +87,8 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "HfEncoder
 class HfEncoder(DualEncoder):
     """A dual encoder of transformers, frozen.
 
-    Columns after the end of the longest text of a batch are not run where a check on texts of several lengths confirms
-    that the embeddings stay the same.
+    Columns after the end of the longest text of a batch are not run where a check on texts of
+    several lengths confirms that the embeddings stay the same.
 
     Args:
         name: What the user typed.
@@ -96,7 +97,8 @@ class HfEncoder(DualEncoder):
         kind: Its architecture.
         config: What its folder says of it.
         device: As `pick_device` gives it.
-        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in any case.
+        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in
+            any case.
     """
 
     def __init__(
@@ -112,19 +114,26 @@ class HfEncoder(DualEncoder):
         self.name, self.device, self.kind = name, device, kind
         self._tokenizer, self._processor = hub.tokenizer(folder), hub.image_processor(folder)
         text = model.config.text_config
-        self.context = min(kind.context or text.max_position_embeddings, text.max_position_embeddings)
+        self.context = min(
+            kind.context or text.max_position_embeddings,
+            text.max_position_embeddings,
+        )
         tokenizer = type(self._tokenizer).__name__
         self.lowers = kind.pads == "seen" and ("Gemma" in tokenizer or "Siglip2" in tokenizer)
         self.note = "texts are lower-cased, as SigLIP 2 was trained" if self.lowers else ""
         description = {
             "config": hub.described(config),
-            "preprocess": [type(self._processor).__name__, hub.described(self._processor.to_dict())],
+            "preprocess": [
+                type(self._processor).__name__,
+                hub.described(self._processor.to_dict()),
+            ],
             "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
             "precision": precision,
         }
         self.digest = frozen.digest(description, model)
         self._model = model.to(device)
-        # Whether columns can be cut is a property of the tower, so it is judged in fp32: half precision rounds by more
+        # Whether columns can be cut is a property of the tower, so it is judged in fp32: half
+        # precision rounds by more
         # than the tolerance whenever a shape changes.
         self.precision = "fp32"
         tokens = self.tokenize(LENGTHS_TEXTS)
@@ -157,13 +166,19 @@ class HfEncoder(DualEncoder):
         return hub.facts(self._model, self._tokenizer, self._processor)
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
-        """An RGB PIL image to float32: (3, height, width), or patches beside what says where they are (SigLIP 2)."""
+        """An RGB PIL image to float32: (3, height, width), or patches beside what says where they
+        are (SigLIP 2).
+        """
         inputs = self._processor(images=image, return_tensors="np")
         pixels = inputs["pixel_values"][0]
         if "spatial_shapes" not in inputs:
             return pixels
         shapes = np.broadcast_to(inputs["spatial_shapes"][0], (len(pixels), 2))
-        return np.concatenate([pixels, inputs["pixel_attention_mask"][0][:, None], shapes], axis=1, dtype=np.float32)
+        return np.concatenate(
+            [pixels, inputs["pixel_attention_mask"][0][:, None], shapes],
+            axis=1,
+            dtype=np.float32,
+        )
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
         """Preprocessed images to unit vectors of shape (n, dim)."""
@@ -173,21 +188,34 @@ class HfEncoder(DualEncoder):
         inputs = {"pixel_values": tensor}
         if tensor.ndim == 3:
             mask, shapes = tensor[:, :, -3].long(), tensor[:, 0, -2:].long()
-            inputs = {"pixel_values": tensor[:, :, :-3], "pixel_attention_mask": mask, "spatial_shapes": shapes}
+            inputs = {
+                "pixel_values": tensor[:, :, :-3],
+                "pixel_attention_mask": mask,
+                "spatial_shapes": shapes,
+            }
         with frozen.arithmetic(self.device, self.precision):
             return frozen.unit(_pooled(self._model.get_image_features(**inputs)))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, columns), PAD after the end; of shape (n, context) where pads are seen."""
+        """Texts to int64 of shape (n, columns), PAD after the end; of shape (n, context) where pads
+        are seen.
+        """
         texts = [text.lower() for text in texts] if self.lowers else list(texts)
-        ids = self._tokenizer(texts, truncation=True, max_length=self.context, padding=False)["input_ids"]
+        ids = self._tokenizer(
+            texts,
+            truncation=True,
+            max_length=self.context,
+            padding=False,
+        )["input_ids"]
         if self.kind.pads != "seen":
             return frozen.padded(ids)
         tokens = frozen.padded(ids, self.context)
         return np.where(tokens == frozen.PAD, self._tokenizer.pad_token_id or 0, tokens)
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
-        """Shape (n, columns) to unit vectors of shape (n, dim); `cut=False` runs all columns of the context."""
+        """Shape (n, columns) to unit vectors of shape (n, dim); `cut=False` runs all columns of the
+        context.
+        """
         import torch
 
         tokens = frozen.resized(tokens, 0 if cut and self.cuts_columns else self.context)

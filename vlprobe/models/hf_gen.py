@@ -1,7 +1,8 @@
-"""Generative models of transformers that see pictures: hf-gen:OWNER/NAME from the hub, hf-gen:FOLDER from a disk.
+"""Generative models of transformers that see pictures: hf-gen:OWNER/NAME from the hub,
+hf-gen:FOLDER from a disk.
 
-A score is the probability of "yes" against "no" as the first word of the answer to a question. What else the model
-would have said is left out, and so is whether it would have answered at all.
+A score is the probability of "yes" against "no" as the first word of the answer to a question. What
+else the model would have said is left out, and so is whether it would have answered at all.
 """
 
 from collections.abc import Sequence
@@ -19,8 +20,10 @@ PREFIX = "hf-gen"
 QUESTION = "Does this picture show: '{}'? Answer yes or no."
 # EqBen, section 5.5
 MATCHING = (
-    "There are two images (left and right). Now you have two captions: caption 1: {}; caption 2: {}. Please indicate "
-    "which caption corresponds to the left image and which caption corresponds to the right one. The answer should "
+    "There are two images (left and right). Now you have two captions: caption 1: {}; caption 2: "
+    "{}. Please indicate "
+    "which caption corresponds to the left image and which caption corresponds to the right one. "
+    "The answer should "
     'follow the format: "#index for the left image; #index for the right image". For example, "1;2" represents that '
     "caption 1 corresponds to image left."
 )
@@ -29,7 +32,9 @@ ONE_TWO = (("1", " 1"), ("2", " 2"))
 
 
 def names() -> list[str]:
-    """Typical names; what transformers can generate text from pictures with, and has a chat template, can be typed."""
+    """Typical names; what transformers can generate text from pictures with, and has a chat
+    template, can be typed.
+    """
     return [
         "hf-gen:llava-hf/llava-1.5-7b-hf",
         "hf-gen:Qwen/Qwen2-VL-2B-Instruct",
@@ -49,17 +54,24 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator
     folder = hub.find(name)
     config = hub.read_config(folder)
     import transformers
-    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as KINDS
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as KINDS,
+    )
 
     if config.get("model_type") not in KINDS:
         raise InvalidInput(
-            f"'{name}' is a model of type '{config.get('model_type')}' and answers no questions about pictures. "
+            f"'{name}' is a model of type '{config.get('model_type')}' and answers no questions "
+            "about pictures. "
             "Expected a generative model such as llava, qwen2_vl, idefics3 or smolvlm."
         )
     dtype = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}[precision]
     with hub.opening(name):
         hub.tokenizer(folder)
-        processor = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        processor = transformers.AutoProcessor.from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+        )
         processor = cast(hub.Processor, processor)
         processor.image_processor = hub.image_processor(folder)
         model = hub.load(name, getattr(transformers, KINDS[config["model_type"]]), folder, dtype)
@@ -67,7 +79,8 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "Generator
 
 
 class Generator(SideBySideMatcher):
-    """A model that is asked in words, one question at a time: neighbours in a batch cannot move an answer.
+    """A model that is asked in words, one question at a time: neighbours in a batch cannot move an
+    answer.
 
     Args:
         name: What the user typed.
@@ -123,7 +136,9 @@ class Generator(SideBySideMatcher):
         return hub.facts(self._model, self._processor.tokenizer, self._processor.image_processor)
 
     def preprocess(self, image: Image.Image) -> np.ndarray:
-        """An RGB PIL image to uint8 of shape (height, width, 3): its processor lays it out beside the question."""
+        """An RGB PIL image to uint8 of shape (height, width, 3): its processor lays it out beside
+        the question.
+        """
         return np.asarray(image)
 
     def encode_pictures(self, pixels: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -131,10 +146,17 @@ class Generator(SideBySideMatcher):
         return list(pixels)
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, columns), a character a number: the whole question is tokenized when asked."""
+        """Texts to int64 of shape (n, columns), a character a number: the whole question is
+        tokenized when asked.
+        """
         return frozen.padded([[ord(letter) for letter in text] for text in texts])
 
-    def match(self, encoded: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+    def match(
+        self,
+        encoded: Sequence[np.ndarray],
+        tokens: np.ndarray,
+        logits: bool = False,
+    ) -> np.ndarray:
         """Probability of yes against no, or its log-odds, float32 of shape (n,)."""
         texts = ["".join(map(chr, row[row != frozen.PAD])) for row in tokens]
         odds = [
@@ -144,8 +166,15 @@ class Generator(SideBySideMatcher):
         log_odds = np.array(odds, dtype=np.float64)
         return (log_odds if logits else 1 / (1 + np.exp(-log_odds))).astype(np.float32)
 
-    def first_is_left(self, left: Image.Image, right: Image.Image, caption_a: str, caption_b: str) -> float:
-        """Probability that it matches the first caption to the left of two pictures side by side, 0 to 1.
+    def first_is_left(
+        self,
+        left: Image.Image,
+        right: Image.Image,
+        caption_a: str,
+        caption_b: str,
+    ) -> float:
+        """Probability that it matches the first caption to the left of two pictures side by side, 0
+        to 1.
 
         Args:
             left: A picture.
@@ -153,7 +182,8 @@ class Generator(SideBySideMatcher):
             caption_a: The caption that is named first.
             caption_b: The caption that is named second.
 
-        Source: EqBen, section 5.5. The question is the paper's; the answer is not read by people but is the
+        Source: EqBen, section 5.5. The question is the paper's; the answer is not read by people
+            but is the
         probability of "1" against "2" as its first word.
         """
         width = max(1, round(right.width * left.height / right.height))
@@ -164,24 +194,55 @@ class Generator(SideBySideMatcher):
         return float(1 / (1 + np.exp(-odds)))
 
     def _prompt(self, question: str) -> str:
-        messages = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": question}]}]
-        return self._processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        messages = [
+            {
+                "role": "user",
+                "content": [{"type": "image"}, {"type": "text", "text": question}],
+            }
+        ]
+        return self._processor.apply_chat_template(
+            messages,
+            add_generation_prompt=True,
+            tokenize=False,
+        )
 
-    def _first_tokens(self, variants: tuple[Sequence[str], Sequence[str]]) -> tuple[list[int], list[int]]:
+    def _first_tokens(
+        self,
+        variants: tuple[Sequence[str], Sequence[str]],
+    ) -> tuple[list[int], list[int]]:
         """Ids that the two answers can begin with, without those that begin both."""
         tokenizer = self._processor.tokenizer
-        left, right = ({tokenizer.encode(text, add_special_tokens=False)[0] for text in texts} for texts in variants)
+        left, right = (
+            {
+                tokenizer.encode(
+                    text,
+                    add_special_tokens=False,
+                )[0]
+                for text in texts
+            }
+            for texts in variants
+        )
         if not left - right or not right - left:
             raise InvalidInput(
-                f"The answers '{variants[0][0]}' and '{variants[1][0]}' of '{self.name}' begin with the same token. "
+                f"The answers '{variants[0][0]}' and '{variants[1][0]}' of '{self.name}' begin "
+                "with the same token. "
                 "Expected a tokenizer that tells them apart."
             )
         return sorted(left - right), sorted(right - left)
 
-    def _log_odds(self, image: Image.Image, question: str, answers: tuple[list[int], list[int]]) -> float:
+    def _log_odds(
+        self,
+        image: Image.Image,
+        question: str,
+        answers: tuple[list[int], list[int]],
+    ) -> float:
         import torch
 
-        inputs = self._processor(images=[image], text=[self._prompt(question)], return_tensors="pt").to(self.device)
+        inputs = self._processor(
+            images=[image],
+            text=[self._prompt(question)],
+            return_tensors="pt",
+        ).to(self.device)
         with frozen.arithmetic(self.device, self.precision):
             logits = self._model(**inputs).logits[0, -1].double()
         left, right = (torch.logsumexp(logits[ids], dim=0) for ids in answers)

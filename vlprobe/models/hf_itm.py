@@ -1,7 +1,9 @@
-"""Image-text matching heads of transformers: hf-itm:OWNER/NAME from the hub, hf-itm:FOLDER from a disk.
+"""Image-text matching heads of transformers: hf-itm:OWNER/NAME from the hub, hf-itm:FOLDER from a
+disk.
 
-A head looks at a picture and a text together. BLIP and BLIP-2 say with which probability they belong together, and also
-embed both sides, which is what a gallery is short-listed by; ViLT gives a logit and has no embeddings.
+A head looks at a picture and a text together. BLIP and BLIP-2 say with which probability they
+belong together, and also embed both sides, which is what a gallery is short-listed by; ViLT gives a
+logit and has no embeddings.
 """
 
 from abc import abstractmethod
@@ -57,7 +59,10 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "ItmHead":
     with hub.opening(name):
         model = hub.load(name, getattr(transformers, kind.architecture), folder)
         head = kind(name, folder, model, config, device, precision)
-        head.match(head.encode_pictures([head.preprocess(Image.new("RGB", (64, 64)))]), head.tokenize(["a"]))
+        head.match(
+            head.encode_pictures([head.preprocess(Image.new("RGB", (64, 64)))]),
+            head.tokenize(["a"]),
+        )
     return head
 
 
@@ -69,13 +74,22 @@ class ItmHead(PairScorer):
     score_type: Literal["probability", "logit"] = "probability"
 
     def __init__(
-        self, name: str, folder: Path, model: hub.TransformersModel, config: dict, device: str, precision: str
+        self,
+        name: str,
+        folder: Path,
+        model: hub.TransformersModel,
+        config: dict,
+        device: str,
+        precision: str,
     ) -> None:
         self.name, self.device, self.precision = name, device, precision
         self._tokenizer, self._processor = hub.tokenizer(folder), hub.image_processor(folder)
         description = {
             "config": hub.described(config),
-            "preprocess": [type(self._processor).__name__, hub.described(self._processor.to_dict())],
+            "preprocess": [
+                type(self._processor).__name__,
+                hub.described(self._processor.to_dict()),
+            ],
             "tokenizer": self.tokenize(FINGERPRINT_TEXTS).tolist(),
             "precision": precision,
         }
@@ -90,7 +104,12 @@ class ItmHead(PairScorer):
     @property
     def capabilities(self) -> Capabilities:
         """Scores of pairs."""
-        return Capabilities(scores_pairs=True, score_type=self.score_type, device=self.device, precision=self.precision)
+        return Capabilities(
+            scores_pairs=True,
+            score_type=self.score_type,
+            device=self.device,
+            precision=self.precision,
+        )
 
     def facts(self) -> dict[str, str]:
         """What was built, in words."""
@@ -102,7 +121,12 @@ class ItmHead(PairScorer):
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, columns), PAD after the end."""
-        encoded = self._tokenizer(list(texts), truncation=True, max_length=self.context, padding=False)
+        encoded = self._tokenizer(
+            list(texts),
+            truncation=True,
+            max_length=self.context,
+            padding=False,
+        )
         return frozen.padded(encoded["input_ids"])
 
     def _text_inputs(self, tokens: np.ndarray) -> tuple["torch.Tensor", "torch.Tensor"]:
@@ -131,7 +155,11 @@ class _TwoSided(ItmHead, DualEncoder):
     def capabilities(self) -> Capabilities:
         """Scores of pairs, and embeddings of both sides."""
         return replace(
-            super().capabilities, embeds_texts=True, embeds_images=True, dim=self.dim, image_dim=self.image_dim
+            super().capabilities,
+            embeds_texts=True,
+            embeds_images=True,
+            dim=self.dim,
+            image_dim=self.image_dim,
         )
 
     def encode_images(self, pixels: np.ndarray) -> np.ndarray:
@@ -149,26 +177,49 @@ class _TwoSided(ItmHead, DualEncoder):
         with frozen.arithmetic(self.device, self.precision):
             return list(self._hidden(np.stack(pixels)))
 
-    def match(self, encoded: Sequence["torch.Tensor"], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
-        """Probability that each picture fits its text, or the logit that it does; float32 of shape (n,)."""
+    def match(
+        self,
+        encoded: Sequence["torch.Tensor"],
+        tokens: np.ndarray,
+        logits: bool = False,
+    ) -> np.ndarray:
+        """Probability that each picture fits its text, or the logit that it does; float32 of shape
+        (n,).
+        """
         import torch
 
         with frozen.arithmetic(self.device, self.precision):
-            pair_logits = self._pair_logits(torch.stack(list(encoded)), *self._text_inputs(tokens)).double().cpu()
+            pair_logits = (
+                self._pair_logits(
+                    torch.stack(list(encoded)),
+                    *self._text_inputs(tokens),
+                )
+                .double()
+                .cpu()
+            )
         scores = pair_logits[:, 1] if logits else (pair_logits[:, 1] - pair_logits[:, 0]).sigmoid()
         return scores.float().numpy()
 
     @abstractmethod
     def _image_vectors(self, hidden: "torch.Tensor") -> "torch.Tensor":
-        """Hidden states of pictures to embeddings of shape (n, image_dim), or (n, image_dim / dim, dim)."""
+        """Hidden states of pictures to embeddings of shape (n, image_dim), or (n, image_dim / dim,
+        dim).
+        """
 
     @abstractmethod
     def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
         """Ids and attention mask to embeddings of shape (n, dim)."""
 
     @abstractmethod
-    def _pair_logits(self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
-        """Hidden states of pictures beside texts to logits of no match and of a match, shape (n, 2)."""
+    def _pair_logits(
+        self,
+        hidden: "torch.Tensor",
+        ids: "torch.Tensor",
+        mask: "torch.Tensor",
+    ) -> "torch.Tensor":
+        """Hidden states of pictures beside texts to logits of no match and of a match, shape (n,
+        2).
+        """
 
     def _hidden(self, pixels: np.ndarray) -> "torch.Tensor":
         import torch
@@ -177,9 +228,11 @@ class _TwoSided(ItmHead, DualEncoder):
 
 
 class Blip(_TwoSided):
-    """BLIP: the text tower looks at the picture. Its head was trained with [ENC] in place of a text's first token.
+    """BLIP: the text tower looks at the picture. Its head was trained with [ENC] in place of a
+    text's first token.
 
-    transformers leaves [CLS] there, as BLIP's demo does; BLIP's released retrieval, which RoCOCO follows, does not.
+    transformers leaves [CLS] there, as BLIP's demo does; BLIP's released retrieval, which RoCOCO
+    follows, does not.
     """
 
     architecture, context = "BlipForImageTextRetrieval", 35
@@ -198,9 +251,19 @@ class Blip(_TwoSided):
         return self._model.vision_proj(hidden[:, 0])
 
     def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
-        return self._model.text_proj(self._model.text_encoder(ids, attention_mask=mask).last_hidden_state[:, 0])
+        return self._model.text_proj(
+            self._model.text_encoder(
+                ids,
+                attention_mask=mask,
+            ).last_hidden_state[:, 0]
+        )
 
-    def _pair_logits(self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+    def _pair_logits(
+        self,
+        hidden: "torch.Tensor",
+        ids: "torch.Tensor",
+        mask: "torch.Tensor",
+    ) -> "torch.Tensor":
         if self._enc:
             ids = ids.clone()
             ids[:, 0] = self._enc
@@ -214,7 +277,9 @@ class Blip(_TwoSided):
 
 
 class Blip2(_TwoSided):
-    """BLIP-2: learned queries look at the picture; the best of them is the similarity, their mean logit the match."""
+    """BLIP-2: learned queries look at the picture; the best of them is the similarity, their mean
+    logit the match.
+    """
 
     architecture, context = "Blip2ForImageTextRetrieval", 35
 
@@ -227,16 +292,29 @@ class Blip2(_TwoSided):
         queries = self._model.query_tokens.expand(len(hidden), -1, -1)
         mask = hidden.new_ones(hidden.shape[:2]).long()
         out = self._model.qformer(
-            query_embeds=queries, encoder_hidden_states=hidden, encoder_attention_mask=mask, return_dict=True
+            query_embeds=queries,
+            encoder_hidden_states=hidden,
+            encoder_attention_mask=mask,
+            return_dict=True,
         )
         return self._model.vision_projection(out.last_hidden_state)
 
     def _text_vectors(self, ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
         embeds = self._model.embeddings(input_ids=ids)
-        out = self._model.qformer(query_embeds=embeds, query_length=0, attention_mask=mask, return_dict=True)
+        out = self._model.qformer(
+            query_embeds=embeds,
+            query_length=0,
+            attention_mask=mask,
+            return_dict=True,
+        )
         return self._model.text_projection(out.last_hidden_state[:, 0])
 
-    def _pair_logits(self, hidden: "torch.Tensor", ids: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+    def _pair_logits(
+        self,
+        hidden: "torch.Tensor",
+        ids: "torch.Tensor",
+        mask: "torch.Tensor",
+    ) -> "torch.Tensor":
         import torch
 
         queries = self._model.query_tokens.expand(len(hidden), -1, -1)
@@ -253,7 +331,9 @@ class Blip2(_TwoSided):
 
 
 class Vilt(ItmHead):
-    """ViLT: one tower for patches and words, and a logit without a scale; no embedding of either alone."""
+    """ViLT: one tower for patches and words, and a logit without a scale; no embedding of either
+    alone.
+    """
 
     architecture, context, score_type = "ViltForImageAndTextRetrieval", 40, "logit"
 
@@ -261,7 +341,12 @@ class Vilt(ItmHead):
         """The pictures as they are: nothing is known of one before its text is."""
         return list(pixels)
 
-    def match(self, encoded: Sequence[np.ndarray], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
+    def match(
+        self,
+        encoded: Sequence[np.ndarray],
+        tokens: np.ndarray,
+        logits: bool = False,
+    ) -> np.ndarray:
         """The rank head's logit of each picture and its text, float32 of shape (n,)."""
         import torch
 

@@ -1,7 +1,9 @@
-"""Folders in the layout of the Hugging Face hub: found on a disk or fetched, checked, and opened without their code.
+"""Folders in the layout of the Hugging Face hub: found on a disk or fetched, checked, and opened
+without their code.
 
-A name is PREFIX:FOLDER or PREFIX:OWNER/NAME. Weights are read as plain tensors, a folder that asks for code of its own
-is refused, and every tensor must be there: transformers would draw a missing one by lot and only say so in a log.
+A name is PREFIX:FOLDER or PREFIX:OWNER/NAME. Weights are read as plain tensors, a folder that asks
+for code of its own is refused, and every tensor must be there: transformers would draw a missing
+one by lot and only say so in a log.
 """
 
 import contextlib
@@ -20,18 +22,33 @@ from vlprobe.models.folder_policy import check_folder
 from vlprobe.storage import files
 
 Content = TypeVar("Content")
-TransformersModel: TypeAlias = Any  # a torch.nn.Module; its submodules and its config depend on the architecture
+# a torch.nn.Module; its submodules and its config depend on the architecture
+TransformersModel: TypeAlias = Any
 SAFELY = {"local_files_only": True, "trust_remote_code": False, "weights_only": True}
 REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WANTED = ("*.json", "*.jinja", "*.txt", "*.model")
-WEIGHTS = (("*.safetensors",), ("*pytorch_model*.bin",))  # the second only where the first is not there
+# the second only where the first is not there
+WEIGHTS = (("*.safetensors",), ("*pytorch_model*.bin",))
 # One of these is the vocabulary; transformers makes an empty one up where none is there
-VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model", "*.bpe.model")
+VOCABULARIES = (
+    "tokenizer.json",
+    "vocab.json",
+    "vocab.txt",
+    "spiece.model",
+    "tokenizer.model",
+    "*.bpe.model",
+)
 UNWANTED = ("onnx/*", "openvino/*", "flax*", "tf_*", "consolidated*", "original/*")
 # As transformers calls what others call GELU
 ACTIVATIONS = {"GELUActivation": "GELU", "GELUTanh": "GELU", "QuickGELUActivation": "QuickGELU"}
 # Said of a model, and of no effect on its numbers
-NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
+NOT_OF_THE_MODEL = (
+    "_name_or_path",
+    "transformers_version",
+    "torch_dtype",
+    "dtype",
+    "architectures",
+)
 
 
 class Tokenizer(Protocol):
@@ -39,7 +56,11 @@ class Tokenizer(Protocol):
 
     pad_token_id: int | None
 
-    def __call__(self, texts: Sequence[str], **settings: bool | int) -> Mapping[str, list[list[int]]]:
+    def __call__(
+        self,
+        texts: Sequence[str],
+        **settings: bool | int,
+    ) -> Mapping[str, list[list[int]]]:
         """Texts to `input_ids`, a list each."""
         ...
 
@@ -70,7 +91,13 @@ class Processor(Protocol):
         """Pictures and prompts to the inputs of a model, as a BatchFeature."""
         ...
 
-    def apply_chat_template(self, messages: list[dict], *, add_generation_prompt: bool, tokenize: bool) -> str:
+    def apply_chat_template(
+        self,
+        messages: list[dict],
+        *,
+        add_generation_prompt: bool,
+        tokenize: bool,
+    ) -> str:
         """Messages to the prompt that a model answers."""
         ...
 
@@ -118,7 +145,8 @@ def local_folder(name: str) -> Path | None:
     if source.startswith(("/", ".", "~")) or not REPOSITORY.fullmatch(source):
         raise InvalidInput(
             f"'{name}': there is no folder '{source}'. "
-            f"Expected {prefix}:FOLDER, as save_pretrained writes it, or {prefix}:OWNER/NAME from the hub."
+            f"Expected {prefix}:FOLDER, as save_pretrained writes it, or {prefix}:OWNER/NAME from "
+            "the hub."
         )
     return None
 
@@ -130,20 +158,29 @@ def _fetched(name: str, repository: str) -> Path:
     try:
         for weights in WEIGHTS:
             allowed = [*WANTED, *weights]
-            folder = Path(snapshot_download(repository, allow_patterns=allowed, ignore_patterns=[*UNWANTED]))
+            folder = Path(
+                snapshot_download(
+                    repository,
+                    allow_patterns=allowed,
+                    ignore_patterns=[*UNWANTED],
+                )
+            )
             if any(folder.rglob(weights[0])):
                 break
         return folder
     except (OSError, HfHubHTTPError, HFValidationError, OfflineModeIsEnabled) as error:
         reason = _first_line(error)
         raise InvalidInput(
-            f"The model of '{name}' is not on this machine and cannot be fetched from the hub ({reason}). "
+            f"The model of '{name}' is not on this machine and cannot be fetched from the hub "
+            f"({reason}). "
             f"Fetch it elsewhere and pass the folder: {name.partition(':')[0]}:/path/to/folder."
         ) from None
 
 
 def read_json(path: Path, *kinds: type[Content]) -> Content:
-    """The content of a JSON file of a model. Raises InvalidInput where it is of none of these kinds."""
+    """The content of a JSON file of a model. Raises InvalidInput where it is of none of these
+    kinds.
+    """
     try:
         content = files.parse_json(files.read(path).decode())
     except OSError as error:
@@ -174,9 +211,11 @@ def described(config: Mapping) -> dict:
 
 @contextlib.contextmanager
 def opening(name: str) -> Iterator[None]:
-    """Quiet, without touching the global random state; whatever does not fit in the files is one line.
+    """Quiet, without touching the global random state; whatever does not fit in the files is one
+    line.
 
-    A first picture and a first text go through the model in here, so that parts that do not fit each other are told.
+    A first picture and a first text go through the model in here, so that parts that do not fit
+    each other are told.
     """
     import safetensors
     import torch
@@ -188,7 +227,8 @@ def opening(name: str) -> Iterator[None]:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(0)  # what is drawn and never used is at least the same every time
+            # what is drawn and never used is at least the same every time
+            torch.default_generator.manual_seed(0)
             yield
     except ImportError as error:
         if error.name:
@@ -199,8 +239,10 @@ def opening(name: str) -> Iterator[None]:
     except (*DAMAGED, OSError, safetensors.SafetensorError, StrictDataclassError) as error:
         raise InvalidInput(
             f"'{name}' cannot be opened ({_first_line(error)}). "
-            "Expected a folder as save_pretrained writes it, with its tokenizer and image processor; its weights in a "
-            "whole .safetensors file, or a .bin of plain tensors: anything more could run code and is refused."
+            "Expected a folder as save_pretrained writes it, with its tokenizer and image "
+            "processor; its weights in a "
+            "whole .safetensors file, or a .bin of plain tensors: anything more could run code and "
+            "is refused."
         ) from error
     finally:
         logging.set_verbosity(verbosity)
@@ -209,7 +251,11 @@ def opening(name: str) -> Iterator[None]:
 
 
 def load(
-    name: str, architecture: Any, folder: Path, dtype: str = "float32", unused: Sequence[str] = ("position_ids",)
+    name: str,
+    architecture: Any,
+    folder: Path,
+    dtype: str = "float32",
+    unused: Sequence[str] = ("position_ids",),
 ) -> TransformersModel:
     """The model with all of its weights, frozen, on the CPU.
 
@@ -221,7 +267,8 @@ def load(
         unused: Words in the names of tensors that may be missing.
 
     Raises:
-        InvalidInput: a tensor is missing or of another shape; inside `opening` also for every other fault.
+        InvalidInput: a tensor is missing or of another shape; inside `opening` also for every other
+            fault.
     """
     import torch
 
@@ -231,14 +278,17 @@ def load(
     missing += [key for key, *_ in loading["mismatched_keys"]]
     if missing:
         raise InvalidInput(
-            f"'{name}' holds no {architecture.__name__}: {len(missing)} of {len(model.state_dict())} tensors are "
+            f"'{name}' holds no {architecture.__name__}: {len(missing)} of "
+            f"{len(model.state_dict())} tensors are "
             f"missing ({missing[0]}). Expected a checkpoint of that architecture, with its heads."
         )
     return model.eval().requires_grad_(False)
 
 
 def image_processor(folder: Path) -> ImageProcessor:
-    """How the model's pictures are prepared, with PIL as its makers did: torchvision resizes to other pixels."""
+    """How the model's pictures are prepared, with PIL as its makers did: torchvision resizes to
+    other pixels.
+    """
     from transformers import AutoImageProcessor
 
     processor = AutoImageProcessor.from_pretrained(
@@ -253,15 +303,29 @@ def tokenizer(folder: Path) -> Tokenizer:
 
     if not any(path for pattern in VOCABULARIES for path in folder.glob(pattern)):
         raise InvalidInput(f"'{folder}' holds no tokenizer. Expected one of: {', '.join(VOCABULARIES)}.")
-    return cast(Tokenizer, AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False))
+    return cast(
+        Tokenizer,
+        AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False),
+    )
 
 
-def facts(model: TransformersModel, tokenizer: object, processor: ImageProcessor | None) -> dict[str, str]:
+def facts(
+    model: TransformersModel,
+    tokenizer: object,
+    processor: ImageProcessor | None,
+) -> dict[str, str]:
     """What was built, in words; read from the modules and not from the name."""
     activations = {type(layer).__name__ for layer in model.modules() if "GELU" in type(layer).__name__}
     subjects = {
         "architecture": type(model).__name__,
-        "activation": " and ".join(ACTIVATIONS.get(name, name) for name in sorted(activations)) or "no GELU",
+        "activation": " and ".join(
+            ACTIVATIONS.get(
+                name,
+                name,
+            )
+            for name in sorted(activations)
+        )
+        or "no GELU",
         "tokenizer": type(tokenizer).__name__,
         "parameters": f"{sum(weights.numel() for weights in model.parameters()):,}",
     }
@@ -275,7 +339,10 @@ def facts(model: TransformersModel, tokenizer: object, processor: ImageProcessor
         }
         filters = {resampling.value: resampling.name.lower() for resampling in Image.Resampling}
         if settings.get("resample") is not None:
-            subjects["interpolation"] = filters.get(settings["resample"], f"unknown ({settings['resample']})")
+            subjects["interpolation"] = filters.get(
+                settings["resample"],
+                f"unknown ({settings['resample']})",
+            )
         if size and {"height", "width"} <= set(size):
             subjects["size"] = f"{size['height']} x {size['width']}"
             subjects["resizing"] = "shortest" if settings.get("do_center_crop") else "squash"

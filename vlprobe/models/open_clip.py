@@ -1,11 +1,12 @@
 """OpenCLIP models: pretrained, from a checkpoint of one's own, or untrained to try the plumbing.
 
-openclip:NAME                   randomly initialised, always with the same weights; its scores mean nothing
-openclip:NAME/TAG               OpenCLIP's published weights, downloaded once by OpenCLIP
-openclip:NAME/TAG@CHECKPOINT    the same weights from a local file, with TAG's preprocessing and activation
-openclip:NAME@CHECKPOINT        one's own weights, with OpenCLIP's default preprocessing and NAME's activation
-openclip:local-dir:FOLDER       OpenCLIP's own folder layout: open_clip_config.json beside the weights
-openclip:local-dir:FOLDER@CHECKPOINT    the same with other weights, such as FOLDER's model was fine-tuned to
+openclip:NAME                   randomly initialised, always with the same weights; its scores mean
+nothing openclip:NAME/TAG               OpenCLIP's published weights, downloaded once by OpenCLIP
+openclip:NAME/TAG@CHECKPOINT    the same weights from a local file, with TAG's preprocessing and
+activation openclip:NAME@CHECKPOINT        one's own weights, with OpenCLIP's default preprocessing
+and NAME's activation openclip:local-dir:FOLDER       OpenCLIP's own folder layout:
+open_clip_config.json beside the weights openclip:local-dir:FOLDER@CHECKPOINT    the same with other
+weights, such as FOLDER's model was fine-tuned to
 """
 
 import contextlib
@@ -28,7 +29,8 @@ from vlprobe.storage import files
 from vlprobe.storage.files import write_bytes
 
 PREFIX = "openclip"
-MISFITS = (TypeError, ValueError, KeyError, AttributeError)  # what a config of the wrong form makes OpenCLIP raise
+# what a config of the wrong form makes OpenCLIP raise
+MISFITS = (TypeError, ValueError, KeyError, AttributeError)
 FOLDER_WEIGHTS = (
     "open_clip_model.safetensors",
     "open_clip_pytorch_model.safetensors",
@@ -58,7 +60,9 @@ def check_name(name: str) -> None:
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEncoder:
-    """The model of that name (see the top of this file). Raises NotFound, InvalidInput or MissingDependency."""
+    """The model of that name (see the top of this file). Raises NotFound, InvalidInput or
+    MissingDependency.
+    """
     source = name.removeprefix(f"{PREFIX}:")
     if source.startswith("local-dir:"):
         folder, _, checkpoint = source.removeprefix("local-dir:").partition("@")
@@ -74,13 +78,19 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     import open_clip
 
     if architecture not in open_clip.list_models():
-        raise NotFound("OpenCLIP architecture", architecture, open_clip.list_models(), "Form: openclip:NAME/TAG.")
+        raise NotFound(
+            "OpenCLIP architecture",
+            architecture,
+            open_clip.list_models(),
+            "Form: openclip:NAME/TAG.",
+        )
     config = open_clip.get_model_config(architecture) or {}
     architecture_gelu = config.setdefault("quick_gelu", False)
     tag_config = _tag_config(architecture, tag) if tag else {}
     notes = []
     if tag:
-        # A tag's weights were trained with one activation. OpenCLIP 3 builds NAME's own, and only warns of a mismatch.
+        # A tag's weights were trained with one activation. OpenCLIP 3 builds NAME's own, and only
+        # warns of a mismatch.
         config["quick_gelu"] = tag_config.get("quick_gelu", False)
     if config["quick_gelu"] != architecture_gelu:
         gelu = "QuickGELU" if config["quick_gelu"] else "GELU"
@@ -96,11 +106,23 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     else:
         notes.append("untrained: random weights, its scores mean nothing")
     published = not checkpoint
-    return _assemble(name, architecture, config, weights, device, precision, "; ".join(notes), tag_config, published)
+    return _assemble(
+        name,
+        architecture,
+        config,
+        weights,
+        device,
+        precision,
+        "; ".join(notes),
+        tag_config,
+        published,
+    )
 
 
 def save_tuned(name: str, model: OpenClipModel, path: Path, described: dict) -> None:
-    """Writes what the model of that name was fine-tuned to: the name without its checkpoint, and @PATH, loads it."""
+    """Writes what the model of that name was fine-tuned to: the name without its checkpoint, and
+    @PATH, loads it.
+    """
     from safetensors.torch import save
 
     state = {key: value.detach().cpu().clone().contiguous() for key, value in model.state_dict().items()}
@@ -115,10 +137,11 @@ def load_folder(
     note: str = "",
     weights: Path | None = None,
 ) -> OpenClipEncoder:
-    """A model in OpenCLIP's folder layout: open_clip_config.json beside one of FOLDER_WEIGHTS, or with `weights`.
+    """A model in OpenCLIP's folder layout: open_clip_config.json beside one of FOLDER_WEIGHTS, or
+    with `weights`.
 
-    Raises InvalidInput where the folder, its config or its weights are not as expected, or where a file of it asks for
-    code, kernels or files of another place.
+    Raises InvalidInput where the folder, its config or its weights are not as expected, or where a
+    file of it asks for code, kernels or files of another place.
     """
     check_folder(name, folder)
     path = folder / "open_clip_config.json"
@@ -137,7 +160,10 @@ def load_folder(
             f"'{path}' has no 'model_cfg' with embed_dim, vision_cfg and text_cfg. Save the model with OpenCLIP."
         )
     config.setdefault("quick_gelu", False)
-    weights = weights or next((folder / file for file in FOLDER_WEIGHTS if (folder / file).is_file()), None)
+    weights = weights or next(
+        (folder / file for file in FOLDER_WEIGHTS if (folder / file).is_file()),
+        None,
+    )
     if weights is None:
         raise InvalidInput(f"'{folder}' holds no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}.")
     return _assemble(name, f"local-dir:{folder}", config, weights, device, precision, note, {})
@@ -162,7 +188,16 @@ def _assemble(
     if weights:
         load_weights(name, model, weights, confined=not published)
     digest = model_digest(model, config, tokenizer, precision)
-    return OpenClipEncoder(name, model, _transform(name, model), tokenizer, digest, device, precision, note)
+    return OpenClipEncoder(
+        name,
+        model,
+        _transform(name, model),
+        tokenizer,
+        digest,
+        device,
+        precision,
+        note,
+    )
 
 
 def _tag_config(architecture: str, tag: str) -> dict:
@@ -184,7 +219,10 @@ def _check_that_defaults_can_be_right(name: str, architecture: str) -> None:
     import open_clip
     from open_clip.transform import PreprocessCfg
 
-    default = (PreprocessCfg.mean, (open_clip.get_model_config(architecture) or {}).get("quick_gelu", False))
+    default = (
+        PreprocessCfg.mean,
+        (open_clip.get_model_config(architecture) or {}).get("quick_gelu", False),
+    )
     tags = open_clip.list_pretrained_tags_by_model(architecture)
     for tag in tags:
         config = open_clip.get_pretrained_cfg(architecture, tag)
@@ -192,8 +230,10 @@ def _check_that_defaults_can_be_right(name: str, architecture: str) -> None:
             return
     if tags:
         raise InvalidInput(
-            f"'{name}' does not say how its weights see pictures, and none of {architecture}'s published weights goes "
-            f"by OpenCLIP's defaults. Name the tag they belong to, openclip:{architecture}/{tags[0]}@CHECKPOINT, "
+            f"'{name}' does not say how its weights see pictures, and none of {architecture}'s "
+            "published weights goes "
+            "by OpenCLIP's defaults. Name the tag they belong to, "
+            f"openclip:{architecture}/{tags[0]}@CHECKPOINT, "
             "or pass a folder with their config: openclip:local-dir:FOLDER."
         )
 
@@ -206,7 +246,8 @@ def _build(name: str, source: str, quick_gelu: bool, preprocess: dict[str, Any])
     try:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)
-            logging.disable(logging.WARNING)  # OpenCLIP says "randomly" of a model whose weights are loaded next
+            # OpenCLIP says "randomly" of a model whose weights are loaded next
+            logging.disable(logging.WARNING)
             return open_clip.create_model(
                 source,
                 load_weights=False,
@@ -231,17 +272,22 @@ def _transform(name: str, model: OpenClipModel) -> Callable:
         values = ", ".join(f"{key} {config.get(key)!r}" for key in ("mode", "interpolation", "resize_mode", "size"))
         raise InvalidInput(
             f"OpenCLIP cannot prepare pictures as the config of '{name}' says ({values}). "
-            "Expected mode RGB, interpolation bicubic, bilinear or random, resize_mode shortest, longest or squash."
+            "Expected mode RGB, interpolation bicubic, bilinear or random, resize_mode shortest, "
+            "longest or squash."
         ) from None
 
 
 def _tokenizer(name: str, source: str, config: dict) -> Callable:
     import open_clip
 
-    # The same conditions as OpenCLIP's; its own tokenizer comes with the package. A folder's is read from the folder,
+    # The same conditions as OpenCLIP's; its own tokenizer comes with the package. A folder's is
+    # read from the folder,
     # whatever place `hf_tokenizer_name` says.
     folder = source.startswith("local-dir:") and Path(source.removeprefix("local-dir:"))
-    names_tokenizer = isinstance(config["text_cfg"], dict) and bool(config["text_cfg"].get("hf_tokenizer_name"))
+    names_tokenizer = isinstance(
+        config["text_cfg"],
+        dict,
+    ) and bool(config["text_cfg"].get("hf_tokenizer_name"))
     from_hub = not folder and (names_tokenizer or "siglip" in source.lower())
     if folder and names_tokenizer and not any(path for pattern in hub.VOCABULARIES for path in folder.glob(pattern)):
         raise InvalidInput(
@@ -255,14 +301,20 @@ def _tokenizer(name: str, source: str, config: dict) -> Callable:
         with _no_retries_without_a_network() if from_hub else contextlib.nullcontext():
             return open_clip.get_tokenizer(source, **arguments)
     except ImportError as error:
-        raise MissingDependency(f"The tokenizer of '{name}'", error.name or "transformers") from None
-    except (*MISFITS, AssertionError) as error:  # AssertionError: an unknown `clean` or `reduction_mask`
+        raise MissingDependency(
+            f"The tokenizer of '{name}'",
+            error.name or "transformers",
+        ) from None
+    # AssertionError: an unknown `clean` or `reduction_mask`
+    except (*MISFITS, AssertionError) as error:
         reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
         raise InvalidInput(f"OpenCLIP cannot build the tokenizer of '{name}' ({reason}). Check its config.") from None
     except OSError:
         raise InvalidInput(
-            f"The tokenizer of '{name}' is not on this machine and the Hugging Face hub cannot be reached. "
-            "Load it once with a network, or pass a folder that holds its files: openclip:local-dir:FOLDER."
+            f"The tokenizer of '{name}' is not on this machine and the Hugging Face hub cannot be "
+            "reached. "
+            "Load it once with a network, or pass a folder that holds its files: "
+            "openclip:local-dir:FOLDER."
         ) from None
 
 
@@ -274,14 +326,17 @@ def _download(name: str, tag_config: dict) -> Path:
             return Path(open_clip.download_pretrained(tag_config))
     except (OSError, RuntimeError) as error:
         raise InvalidInput(
-            f"The weights of '{name}' are not on this machine and cannot be fetched: {str(error).partition('. ')[0]}. "
+            f"The weights of '{name}' are not on this machine and cannot be fetched: "
+            f"{str(error).partition('. ')[0]}. "
             f"Download the file elsewhere and pass it: {name}@/path/to/checkpoint."
         ) from None
 
 
 @contextlib.contextmanager
 def _no_retries_without_a_network() -> Iterator[None]:
-    """Where the hub's host has no address, asks its local cache only: its client would retry for 46 seconds."""
+    """Where the hub's host has no address, asks its local cache only: its client would retry for 46
+    seconds.
+    """
     from huggingface_hub import constants
 
     was_offline = constants.HF_HUB_OFFLINE

@@ -1,4 +1,6 @@
-"""What an OpenCLIP model is to the rest of vlprobe: pictures and texts in, unit vectors out, and a digest of it all."""
+"""What an OpenCLIP model is to the rest of vlprobe: pictures and texts in, unit vectors out, and a
+digest of it all.
+"""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -15,15 +17,16 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
-OpenClipModel: TypeAlias = Any  # a torch.nn.Module; its towers and their attributes depend on the architecture
+# a torch.nn.Module; its towers and their attributes depend on the architecture
+OpenClipModel: TypeAlias = Any
 CPU_TEXTS = 32  # that go through the tower at once where columns are cut
 
 
 class OpenClipEncoder(DualEncoder):
     """An OpenCLIP model as a DualEncoder, frozen.
 
-    A causal text tower that pools at the end-of-text token cannot see the columns after it; they are cut if a check on
-    texts of several lengths confirms that the embeddings stay the same.
+    A causal text tower that pools at the end-of-text token cannot see the columns after it; they
+    are cut if a check on texts of several lengths confirms that the embeddings stay the same.
 
     Args:
         name: What the user typed.
@@ -32,7 +35,8 @@ class OpenClipEncoder(DualEncoder):
         tokenizer: Texts to int64 tensor of shape (n, context).
         digest: From `model_digest`.
         device: "cpu", "cuda", "cuda:1" or "mps".
-        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in any case.
+        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in
+            any case.
         note: What a reader of the scores must know, such as that the model is untrained.
     """
 
@@ -58,7 +62,8 @@ class OpenClipEncoder(DualEncoder):
         self._ids = quick(tokenizer)
         self._canonical = self._unlearned()
         self._small = device == "cpu" and sum(weight.numel() for weight in model.parameters()) < 5_000_000
-        # Whether columns can be cut is a property of the tower, so it is judged in fp32: half precision rounds by more
+        # Whether columns can be cut is a property of the tower, so it is judged in fp32: half
+        # precision rounds by more
         # than the tolerance whenever a shape changes.
         self.precision = "fp32"
         tokens = self.tokenize(frozen.LENGTHS_TEXTS)
@@ -98,12 +103,16 @@ class OpenClipEncoder(DualEncoder):
             return frozen.unit(self._model.encode_image(frozen.on_device(pixels, self.device)))
 
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, context); tokens of which the model knows nothing are one and the same."""
+        """Texts to int64 of shape (n, context); tokens of which the model knows nothing are one and
+        the same.
+        """
         tokens = self.ids(texts)
         return tokens if self._canonical is None else self._canonical[tokens]
 
     def ids(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to int64 of shape (n, context) as the tokenizer has them: what a model learns new words by."""
+        """Texts to int64 of shape (n, context) as the tokenizer has them: what a model learns new
+        words by.
+        """
         return self._ids(texts)
 
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
@@ -125,7 +134,11 @@ class OpenClipEncoder(DualEncoder):
         return {
             "architecture": " + ".join(
                 type(module).__name__
-                for module in (self._model, self._model.visual, getattr(self._tower, "transformer", self._tower))
+                for module in (
+                    self._model,
+                    self._model.visual,
+                    getattr(self._tower, "transformer", self._tower),
+                )
             ),
             "activation": self._activation(),
             "tokenizer": " of ".join(
@@ -138,7 +151,9 @@ class OpenClipEncoder(DualEncoder):
         }
 
     def published(self) -> dict[str, str]:
-        """The same facts as OpenCLIP's table has them for the tag in the model's name; empty where it names none."""
+        """The same facts as OpenCLIP's table has them for the tag in the model's name; empty where
+        it names none.
+        """
         import open_clip
 
         architecture_and_tag = self.name.removeprefix("openclip:").partition("@")[0]
@@ -154,9 +169,19 @@ class OpenClipEncoder(DualEncoder):
         return subjects
 
     def _gelus(self) -> list[Any]:
-        """The layers whose activation OpenCLIP chooses; towers of other libraries have their own."""
+        """The layers whose activation OpenCLIP chooses; towers of other libraries have their
+        own.
+        """
         return [
-            module for module in self._model.modules() if type(getattr(module, "gelu", None)).__name__.endswith("GELU")
+            module
+            for module in self._model.modules()
+            if type(
+                getattr(
+                    module,
+                    "gelu",
+                    None,
+                )
+            ).__name__.endswith("GELU")
         ]
 
     def _activation(self) -> str:
@@ -165,14 +190,17 @@ class OpenClipEncoder(DualEncoder):
         return " and ".join(names) or "neither GELU nor QuickGELU"
 
     def _unlearned(self) -> np.ndarray | None:
-        """Each token's id, or for tokens with an embedding of nothing but zeros that of the first of them.
+        """Each token's id, or for tokens with an embedding of nothing but zeros that of the first
+        of them.
 
-        Two texts that differ only there are one text to the model, and must tie whatever their batches are.
+        Two texts that differ only there are one text to the model, and must tie whatever their
+        batches are.
         """
         table = getattr(self._tower, "token_embedding", None)
         if table is None:
             return None
-        nothing = np.flatnonzero((table.weight[1:] == 0).all(dim=1).cpu().numpy()) + 1  # 0 pads, in some towers
+        # 0 pads, in some towers
+        nothing = np.flatnonzero((table.weight[1:] == 0).all(dim=1).cpu().numpy()) + 1
         canonical = np.arange(table.num_embeddings)
         canonical[nothing[1:]] = nothing[0] if len(nothing) else 0
         return canonical if len(nothing) > 1 else None
@@ -187,18 +215,29 @@ class OpenClipEncoder(DualEncoder):
 
     def _pools_at_the_end_of_text(self) -> bool:
         causal = getattr(self._tower, "attn_mask", None) is not None
-        return causal and getattr(self._tower, "cls_emb", None) is None and self._pool in ("argmax", "eos")
+        return (
+            causal
+            and getattr(
+                self._tower,
+                "cls_emb",
+                None,
+            )
+            is None
+            and self._pool in ("argmax", "eos")
+        )
 
     def _encode_cut(self, tokens: np.ndarray) -> np.ndarray:
         import torch
 
-        # Where a text ends is found here: a device that is asked for it stands still until it has answered.
+        # Where a text ends is found here: a device that is asked for it stands still until it has
+        # answered.
         if self._pool == "argmax":  # the end of text has the highest id
             end = tokens.argmax(axis=1)
         else:
             eos = getattr(self._tower, "text_eos_id", getattr(self._tower, "eos_id", None))
             end = (tokens == eos).argmax(axis=1)
-        # A processor loses nothing with fewer texts at once, and the shorter then have fewer columns.
+        # A processor loses nothing with fewer texts at once, and the shorter then have fewer
+        # columns.
         step = CPU_TEXTS if self.device == "cpu" else len(tokens)
         order = end.argsort(kind="stable")
         batches = [order[start : start + step] for start in range(0, len(order), step)]
@@ -234,11 +273,13 @@ def _preprocessing(config: dict) -> dict[str, str]:
 
 
 def model_digest(model: OpenClipModel, config: dict, tokenizer: Callable, precision: str) -> str:
-    """32 hex digits that name all that can change an embedding: weights, config, preprocessing, tokenizer, precision.
+    """32 hex digits that name all that can change an embedding: weights, config, preprocessing,
+    tokenizer, precision.
 
     Args:
         model: On the CPU, as `open_clip.create_model` returns it.
-        config: OpenCLIP's model config. Weights alone do not tell GELU from QuickGELU or the number of heads.
+        config: OpenCLIP's model config. Weights alone do not tell GELU from QuickGELU or the number
+            of heads.
         tokenizer: Named by what it makes of a few telling texts.
         precision: As the encoder is given it.
     """

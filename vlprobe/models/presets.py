@@ -1,7 +1,8 @@
-"""Models of a paper under short names, read from presets.toml: what a table calls them, and the weights that they are.
+"""Models of a paper under short names, read from presets.toml: what a table calls them, and the
+weights that they are.
 
-A preset is another name for `openclip:...` or `hf:...`: the model that is loaded, its results and its cached embeddings
-go by that name, so that nothing is computed twice.
+A preset is another name for `openclip:...` or `hf:...`: the model that is loaded, its results and
+its cached embeddings go by that name, so that nothing is computed twice.
 """
 
 import tomllib
@@ -39,7 +40,9 @@ class PresetFamily:
             raise NotFound("model", name, self.names())
 
     def load(self, name: str, device: str = "auto", precision: str = "fp32") -> Model:
-        """The model that the preset stands for. Raises NotFound, and what the family of its weights raises."""
+        """The model that the preset stands for. Raises NotFound, and what the family of its weights
+        raises.
+        """
         self.check_name(name)
         preset = self.presets[name.partition(":")[2]]
         model = registry.load_model(preset.weights, device, precision)
@@ -52,7 +55,10 @@ def _read(path: Path) -> tuple[PresetFamily, ...]:
     """The families of a file of presets, one a table."""
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     return tuple(
-        PresetFamily(prefix, {short_name: Preset(**preset) for short_name, preset in presets.items()})
+        PresetFamily(
+            prefix,
+            {short_name: Preset(**preset) for short_name, preset in presets.items()},
+        )
         for prefix, presets in tables.items()
     )
 

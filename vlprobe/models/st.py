@@ -1,4 +1,6 @@
-"""Text encoders of sentence-transformers: st:OWNER/NAME from the hub, st:FOLDER from a disk. They see no pictures."""
+"""Text encoders of sentence-transformers: st:OWNER/NAME from the hub, st:FOLDER from a disk. They
+see no pictures.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,8 +19,14 @@ PREFIX = "st"
 
 
 def names() -> list[str]:
-    """Typical names; any repository or folder in the layout of sentence-transformers can be typed."""
-    return ["st:sentence-transformers/all-MiniLM-L6-v2", "st:BAAI/bge-base-en-v1.5", "st:thenlper/gte-base"]
+    """Typical names; any repository or folder in the layout of sentence-transformers can be
+    typed.
+    """
+    return [
+        "st:sentence-transformers/all-MiniLM-L6-v2",
+        "st:BAAI/bge-base-en-v1.5",
+        "st:thenlper/gte-base",
+    ]
 
 
 def check_name(name: str) -> None:
@@ -41,25 +49,43 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "StEncoder
         hub.tokenizer(transformer)
         settings = {"dtype": torch.float32, "weights_only": True}
         model = SentenceTransformer(
-            str(folder), device="cpu", local_files_only=True, trust_remote_code=False, model_kwargs=settings
+            str(folder),
+            device="cpu",
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs=settings,
         )
         # sentence-transformers does not say what was missing. A pooler is: it is not used.
-        hub.load(name, type(model.transformers_model), transformer, unused=("position_ids", "pooler."))
+        hub.load(
+            name,
+            type(model.transformers_model),
+            transformer,
+            unused=("position_ids", "pooler."),
+        )
         return StEncoder(name, folder, model, device, precision)
 
 
 class StEncoder(TextEncoder):
-    """A text encoder of sentence-transformers, frozen, with its own pooling and its default prompt if it has one.
+    """A text encoder of sentence-transformers, frozen, with its own pooling and its default prompt
+    if it has one.
 
     Args:
         name: What the user typed.
         folder: What describes it.
         model: On the CPU; it is moved to the device.
         device: As `pick_device` gives it.
-        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in any case.
+        precision: "fp32", or "fp16" or "bf16" for autocast; embeddings are normalised in fp32 in
+            any case.
     """
 
-    def __init__(self, name: str, folder: Path, model: "SentenceTransformer", device: str, precision: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        model: "SentenceTransformer",
+        device: str,
+        precision: str,
+    ) -> None:
         self.name, self.device, self.precision = name, device, precision
         self._model = model.eval().requires_grad_(False)
         self._prompt = model.prompts.get(model.default_prompt_name or "") or None
@@ -86,7 +112,12 @@ class StEncoder(TextEncoder):
     @property
     def capabilities(self) -> Capabilities:
         """Embeddings of texts alone."""
-        return Capabilities(embeds_texts=True, dim=self.dim, device=self.device, precision=self.precision)
+        return Capabilities(
+            embeds_texts=True,
+            dim=self.dim,
+            device=self.device,
+            precision=self.precision,
+        )
 
     def facts(self) -> dict[str, str]:
         """What was built, in words."""
@@ -96,7 +127,16 @@ class StEncoder(TextEncoder):
         """Texts to int64 of shape (n, columns), PAD after the end."""
         inputs = self._model.preprocess(list(texts), prompt=self._prompt)
         masks = inputs["attention_mask"].bool()
-        return frozen.padded([ids[mask].tolist() for ids, mask in zip(inputs["input_ids"], masks, strict=True)])
+        return frozen.padded(
+            [
+                ids[mask].tolist()
+                for ids, mask in zip(
+                    inputs["input_ids"],
+                    masks,
+                    strict=True,
+                )
+            ]
+        )
 
     def encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         """Shape (n, columns) to unit vectors of shape (n, dim)."""

@@ -1,7 +1,9 @@
-"""The demo world's tiny CLIP: its shape, its files, and how a file becomes a model of OpenCLIP again.
+"""The demo world's tiny CLIP: its shape, its files, and how a file becomes a model of OpenCLIP
+again.
 
-Of the tokenizer's 49,408 tokens the captions use under 200. A file holds their rows alone, and a model in training has
-no others; a loaded model has the whole table, zero where nothing was learned: such a word adds nothing but its place.
+Of the tokenizer's 49,408 tokens the captions use under 200. A file holds their rows alone, and a
+model in training has no others; a loaded model has the whole table, zero where nothing was learned:
+such a word adds nothing but its place.
 """
 
 import copy
@@ -25,8 +27,19 @@ IMAGE_SIZE = 64  # pixels a side
 _CONFIG = {
     "embed_dim": 128,
     "quick_gelu": False,
-    "vision_cfg": {"image_size": IMAGE_SIZE, "layers": [1, 1, 1, 1], "width": 16, "patch_size": None},
-    "text_cfg": {"context_length": CONTEXT, "vocab_size": 49408, "width": 64, "heads": 4, "layers": 4},
+    "vision_cfg": {
+        "image_size": IMAGE_SIZE,
+        "layers": [1, 1, 1, 1],
+        "width": 16,
+        "patch_size": None,
+    },
+    "text_cfg": {
+        "context_length": CONTEXT,
+        "vocab_size": 49408,
+        "width": 64,
+        "heads": 4,
+        "layers": 4,
+    },
 }
 _ROWS = "token_embedding.weight"
 
@@ -35,7 +48,8 @@ def config(loss: str) -> dict:
     """OpenCLIP's model config for a model trained with the softmax or the sigmoid loss."""
     model_config = copy.deepcopy(_CONFIG)
     if loss == "sigmoid":
-        model_config |= {"init_logit_scale": 2.302585, "init_logit_bias": -10.0}  # log 10 and -10, as in SigLIP's paper
+        # log 10 and -10, as in SigLIP's paper
+        model_config |= {"init_logit_scale": 2.302585, "init_logit_bias": -10.0}
     return model_config
 
 
@@ -48,7 +62,9 @@ def tokenizer() -> Callable:
 
 @functools.cache
 def token_ids() -> tuple[int, ...]:
-    """The tokens of all words of the demo world, ascending: padding first; last the end of text, where CLIP pools."""
+    """The tokens of all words of the demo world, ascending: padding first; last the end of text,
+    where CLIP pools.
+    """
     tokens = tokenizer()
     used = {0, tokens.sot_token_id, tokens.eot_token_id}
     for word in (*vocabulary(), ".", ","):
@@ -57,7 +73,9 @@ def token_ids() -> tuple[int, ...]:
 
 
 def build(model_config: dict) -> "torch.nn.Module":
-    """The model of that config, on the CPU, its random weights always the same for one state of PyTorch's generator."""
+    """The model of that config, on the CPU, its random weights always the same for one state of
+    PyTorch's generator.
+    """
     from open_clip.model import CLIP, set_model_preprocess_cfg
     from open_clip.transform import PreprocessCfg
 
@@ -67,12 +85,16 @@ def build(model_config: dict) -> "torch.nn.Module":
 
 
 def save(path: Path, model: "torch.nn.Module", loss: str, training: dict) -> None:
-    """Writes a model in training (its token table has the rows of `token_ids` alone) in half precision."""
+    """Writes a model in training (its token table has the rows of `token_ids` alone) in half
+    precision.
+    """
     _write(path, model.state_dict(), token_ids(), config(loss), training)
 
 
 def save_whole(path: Path, model: "torch.nn.Module", model_config: dict, training: dict) -> None:
-    """Writes a model with the whole token table, of that config, in half precision: the rows that are not zero."""
+    """Writes a model with the whole token table, of that config, in half precision: the rows that
+    are not zero.
+    """
     state = model.state_dict()
     ids = state[_ROWS].any(dim=1).nonzero()[:, 0].tolist()
     _write(path, state | {_ROWS: state[_ROWS][ids]}, ids, model_config, training)
@@ -85,7 +107,10 @@ def _write(path: Path, state: dict, ids: Sequence[int], model_config: dict, trai
     state = {key: value.half() if value.is_floating_point() else value for key, value in state.items()}
     state["token_ids"] = torch.tensor(ids, dtype=torch.int32)
     described = {"config": json.dumps(model_config), "training": json.dumps(training)}
-    write_bytes(path, packed({key: value.contiguous().cpu() for key, value in state.items()}, metadata=described))
+    write_bytes(
+        path,
+        packed({key: value.contiguous().cpu() for key, value in state.items()}, metadata=described),
+    )
 
 
 def config_of(path: Path) -> dict:
@@ -97,7 +122,9 @@ def config_of(path: Path) -> dict:
 
 
 def read(path: Path) -> tuple[dict, dict]:
-    """OpenCLIP's model config and the full state dict, in single precision, of a file that `save` wrote."""
+    """OpenCLIP's model config and the full state dict, in single precision, of a file that `save`
+    wrote.
+    """
     from safetensors.torch import load_file
 
     model_config, state = config_of(path), load_file(path)
@@ -118,16 +145,22 @@ def load_checkpoint(path: Path) -> tuple["torch.nn.Module", Callable, Callable]:
     with torch.random.fork_rng(devices=[]):
         model = build(model_config)
     model.load_state_dict(state)
-    transform = cast(Callable, image_transform_v2(PreprocessCfg(size=IMAGE_SIZE), is_train=False))  # as in `build`
+    # as in `build`
+    transform = cast(Callable, image_transform_v2(PreprocessCfg(size=IMAGE_SIZE), is_train=False))
     return model.eval().requires_grad_(False), transform, tokenizer()
 
 
 def export_local_dir(path: Path, folder: Path) -> None:
-    """Writes OpenCLIP's folder layout, so that `open_clip.create_model("local-dir:FOLDER")` loads the checkpoint."""
+    """Writes OpenCLIP's folder layout, so that `open_clip.create_model("local-dir:FOLDER")` loads
+    the checkpoint.
+    """
     from safetensors.torch import save_file
 
     model_config, state = read(path)
     folder.mkdir(parents=True, exist_ok=True)
     described = {"model_cfg": model_config, "preprocess_cfg": {"size": IMAGE_SIZE}}
-    (folder / "open_clip_config.json").write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+    (folder / "open_clip_config.json").write_text(
+        json.dumps(described, indent=2) + "\n",
+        encoding="utf-8",
+    )
     save_file(state, folder / "open_clip_model.safetensors")

@@ -1,1 +1,3 @@
-"""Whether a model is fit to be believed: its passport, health checks, and edits that never reach it."""
+"""Whether a model is fit to be believed: its passport, health checks, and edits that never reach
+it.
+"""

@@ -1,4 +1,6 @@
-"""What a healthy model does whatever it was trained on; each check says so in a sentence and keeps the figure."""
+"""What a healthy model does whatever it was trained on; each check says so in a sentence and keeps
+the figure.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -25,10 +27,12 @@ from vlprobe.types import (
 
 BATCH = 32
 TRIED_ALONE = 8  # texts and pictures that are asked about once more, alone
-TOLERANCE = 1e-5  # how far an embedding may move with its batch in fp32: the length of the difference
+# how far an embedding may move with its batch in fp32: the length of the difference
+TOLERANCE = 1e-5
 HALF_TOLERANCE = 2e-2  # the same in fp16 and bf16
 COLOR_TOLERANCE = 2e-3  # of mean and std; published figures are rounded
-CHANCE = ("matched_auc", "r1_forth", "r1_back")  # checks that a model does better than one that knows nothing
+# checks that a model does better than one that knows nothing
+CHANCE = ("matched_auc", "r1_forth", "r1_back")
 NEIGHBOUR = "two red cats on a very small wooden boat in the harbour of a town by the sea on a rainy day in autumn"
 UNKNOWN_WEIGHTS = "Not judged: the name does not say whose published weights these are."
 NOT_FINITE = "Not judged: what it gives are not finite numbers."
@@ -51,15 +55,19 @@ class Similarities:
     """Similarities of all on one side with all on the other; row i and column i belong together."""
 
     scores: np.ndarray  # float64 of shape (n, n)
-    not_finite: int  # embeddings, or scores of a model that scores pairs, that are not finite numbers
+    # embeddings, or scores of a model that scores pairs, that are not finite numbers
+    not_finite: int
     count: int  # of these embeddings or scores
     names: tuple[str, str]  # of the sides
 
 
 def similarities(
-    model: Model, items: Sequence[Item], progress: Callable[[int, int], None] = lambda done, total: None
+    model: Model,
+    items: Sequence[Item],
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Similarities:
-    """Pictures beside first captions, or second captions where the items have no picture. Raises InvalidInput.
+    """Pictures beside first captions, or second captions where the items have no picture. Raises
+    InvalidInput.
 
     Args:
         model: A pair scorer gives the scores of pairs; of any other, embeddings are compared.
@@ -75,7 +83,10 @@ def similarities(
         names, encode_left = ("pictures", "captions"), _picture_encoder(model, images)
     else:
         second_captions = model.tokenize([item.captions[1] for item in items])
-        names, encode_left = ("second captions", "first captions"), lambda rows: encode_captions(second_captions[rows])
+        names, encode_left = (
+            ("second captions", "first captions"),
+            lambda rows: encode_captions(second_captions[rows]),
+        )
     blocks = []
     for start in range(0, len(items), BATCH):
         progress(start, len(items))
@@ -84,19 +95,31 @@ def similarities(
     left, right = (np.concatenate(side) for side in zip(*blocks, strict=True))
     not_finite = sum(int((~np.isfinite(side).all(axis=1)).sum()) for side in (left, right))
     # An image may be several vectors in a row; the best of them is its similarity.
-    scores = np.einsum("nqd,md->nmq", left.reshape(len(left), -1, right.shape[1]), right).max(axis=2)
+    scores = np.einsum(
+        "nqd,md->nmq",
+        left.reshape(len(left), -1, right.shape[1]),
+        right,
+    ).max(axis=2)
     return Similarities(scores.astype(np.float64), not_finite, 2 * len(items), names)
 
 
 def _pair_similarities(
-    model: PairScorer, images: Sequence[Picture], captions: np.ndarray, progress: Callable[[int, int], None]
+    model: PairScorer,
+    images: Sequence[Picture],
+    captions: np.ndarray,
+    progress: Callable[[int, int], None],
 ) -> Similarities:
     rows = []
     for done, image in enumerate(images):
         progress(done, len(images))
         rows.append(_pair_scores(model, _pixels(model, [image]) * len(images), captions))
     scores = np.array(rows, dtype=np.float64)
-    return Similarities(scores, int((~np.isfinite(scores)).sum()), scores.size, ("pictures", "captions"))
+    return Similarities(
+        scores,
+        int((~np.isfinite(scores)).sum()),
+        scores.size,
+        ("pictures", "captions"),
+    )
 
 
 def _token_encoder(model: Model) -> Callable[[np.ndarray], np.ndarray]:
@@ -134,7 +157,9 @@ def finite(similarity: Similarities) -> Check:
 
 
 def text_batch(model: Model, items: Sequence[Item]) -> Check:
-    """The same caption alone, beside a long one, in another order. SigLIP padded to a batch's longest fails it."""
+    """The same caption alone, beside a long one, in another order. SigLIP padded to a batch's
+    longest fails it.
+    """
     texts = [item.captions[0] for item in items[:TRIED_ALONE]]
     image = items[0].image
     if image and scores_pairs(model):
@@ -155,7 +180,9 @@ def text_batch(model: Model, items: Sequence[Item]) -> Check:
 
 
 def image_batch(model: Model, items: Sequence[Item]) -> Check:
-    """The same picture alone, among others and in another order. A model left in training mode fails it."""
+    """The same picture alone, among others and in another order. A model left in training mode
+    fails it.
+    """
     meaning = "A picture gives the same numbers whatever other pictures are in its batch."
     images = [item.image for item in items[:TRIED_ALONE] if item.image]
     if images and scores_pairs(model):
@@ -176,23 +203,46 @@ def image_batch(model: Model, items: Sequence[Item]) -> Check:
 
 
 def _moved(
-    name: str, meaning: str, model: Model, alone: np.ndarray, batched: Sequence[np.ndarray], inputs: str
+    name: str,
+    meaning: str,
+    model: Model,
+    alone: np.ndarray,
+    batched: Sequence[np.ndarray],
+    inputs: str,
 ) -> Check:
     """Compares the rows of inputs that were alone with the rows of the same inputs in batches."""
     if not all(np.isfinite(vectors).all() for vectors in (alone, *batched)):
         return Check(name, meaning, None, detail=NOT_FINITE)
     limit = TOLERANCE if model.capabilities.precision == "fp32" else HALF_TOLERANCE
     value = max(float(np.linalg.norm(vectors - alone, axis=1).max()) for vectors in batched)
-    return Check(name, meaning, value <= limit, value, limit, f"Furthest that one of {len(alone)} {inputs} moved.")
+    return Check(
+        name,
+        meaning,
+        value <= limit,
+        value,
+        limit,
+        f"Furthest that one of {len(alone)} {inputs} moved.",
+    )
 
 
 def matching(similarity: Similarities) -> list[Check]:
-    """Whether what belongs together is more alike than what does not: AUC and, both ways, R@1; against chance."""
+    """Whether what belongs together is more alike than what does not: AUC and, both ways, R@1;
+    against chance.
+    """
     n, (rows, columns) = len(similarity.scores), similarity.names
     plan = [
-        ("matched_auc", f"{rows.capitalize()} are more like their own {columns} than like those of others."),
-        ("r1_forth", f"Of all {columns}, the nearest to one of the {rows} is its own more often than by chance."),
-        ("r1_back", f"Of all {rows}, the nearest to one of the {columns} is its own more often than by chance."),
+        (
+            "matched_auc",
+            f"{rows.capitalize()} are more like their own {columns} than like those of others.",
+        ),
+        (
+            "r1_forth",
+            f"Of all {columns}, the nearest to one of the {rows} is its own more often than by chance.",
+        ),
+        (
+            "r1_back",
+            f"Of all {rows}, the nearest to one of the {columns} is its own more often than by chance.",
+        ),
     ]
     if n < 2 or similarity.not_finite:
         reason = NOT_FINITE if n > 1 else "Not judged: fewer than two items to compare."
@@ -210,7 +260,12 @@ def matching(similarity: Similarities) -> list[Check]:
             f"95 % interval {interval.low:.3f} to {interval.high:.3f} over {n} items; "
             "its lower end must be above chance.",
         )
-        for (name, meaning), interval, chance in zip(plan, measured, (0.5, 1 / n, 1 / n), strict=True)
+        for (name, meaning), interval, chance in zip(
+            plan,
+            measured,
+            (0.5, 1 / n, 1 / n),
+            strict=True,
+        )
     ]
 
 
@@ -227,8 +282,8 @@ def auc(scores: np.ndarray) -> Estimate:
         scores: Shape (n, n), n of 2 or more; matched pairs on the diagonal.
 
     Returns:
-        Its 95 % interval is from resampled items: a pair comes in as often as both of its items do, and an item drawn
-        twice is not mismatched with itself.
+        Its 95 % interval is from resampled items: a pair comes in as often as both of its items do,
+        and an item drawn twice is not mismatched with itself.
     """
     n = len(scores)
     off_diagonal = ~np.eye(n, dtype=bool)
@@ -262,7 +317,14 @@ def preprocessing(model: Model) -> Check:
     different += [name for name in ("size", "interpolation", "resizing") if built[name] != published[name]]
     detail = "; ".join(f"{name} is {built[name]}, published as {published[name]}" for name in different)
     value = max(gaps.values())
-    return Check("preprocessing", meaning, not different, value, COLOR_TOLERANCE, detail or "All as published.")
+    return Check(
+        "preprocessing",
+        meaning,
+        not different,
+        value,
+        COLOR_TOLERANCE,
+        detail or "All as published.",
+    )
 
 
 def _gap(built: str, published: str) -> float:
@@ -277,4 +339,9 @@ def activation(model: Model) -> Check:
     built, published = model.facts().get("activation"), model.published().get("activation")
     if not published:
         return Check("activation", meaning, None, detail=UNKNOWN_WEIGHTS)
-    return Check("activation", meaning, built == published, detail=f"Built with {built}; published with {published}.")
+    return Check(
+        "activation",
+        meaning,
+        built == published,
+        detail=f"Built with {built}; published with {published}.",
+    )

@@ -1,7 +1,8 @@
-"""Edits that a model never gets to see: its tokenizer or its preprocessing undoes them before the first layer.
+"""Edits that a model never gets to see: its tokenizer or its preprocessing undoes them before the
+first layer.
 
-Such an edit moves no score. Taken for an answer it would look like perfect invariance (a paraphrase) or like a blunder
-(a flip), so these are counted apart and no metric is changed by them.
+Such an edit moves no score. Taken for an answer it would look like perfect invariance (a
+paraphrase) or like a blunder (a flip), so these are counted apart and no metric is changed by them.
 """
 
 import hashlib
@@ -17,11 +18,21 @@ import pyarrow as pa
 
 from vlprobe.perturb import mix
 from vlprobe.scoring import pictures
-from vlprobe.types import DualEncoder, Model, PairScorer, Picture, PictureEdit, embeds_images, scores_pairs
+from vlprobe.types import (
+    DualEncoder,
+    Model,
+    PairScorer,
+    Picture,
+    PictureEdit,
+    embeds_images,
+    scores_pairs,
+)
 
-PICTURE_PAIRS = 200  # pairs of pictures looked at, drawn by lot: opening all would cost as much as the run
+# pairs of pictures looked at, drawn by lot: opening all would cost as much as the run
+PICTURE_PAIRS = 200
 _CASES = 4096  # tokenized at once
-_FOLDED = (  # each undone on top of those before it; the one that makes two texts equal is the reason
+# each undone on top of those before it; the one that makes two texts equal is the reason
+_FOLDED = (
     ("spacing", lambda text: " ".join(text.split())),
     ("letter case", str.casefold),
     ("punctuation", lambda text: " ".join(re.findall(r"\w+", text))),
@@ -40,7 +51,8 @@ class Erased:
     kind: str
     rule: str
     role: str  # same: it looks like invariance; different: it is a tie, and counts as a failure
-    reason: str  # spacing, letter case, punctuation, context limit, vocabulary; of pictures: preprocessing
+    # spacing, letter case, punctuation, context limit, vocabulary; of pictures: preprocessing
+    reason: str
     count: int
     of: int  # edits of that kind, rule and role; of pictures, of those that were looked at
 
@@ -48,11 +60,13 @@ class Erased:
 def erased(cases: pa.Table, model: Model) -> list[Erased]:
     """Counts the edits that leave a model's input as it was.
 
-    A text is erased if it differs from an earlier text of its case and has the same token ids; a picture, if its pixels
-    after preprocessing are those of the first picture of its case, or of the picture that it was mixed from.
+    A text is erased if it differs from an earlier text of its case and has the same token ids; a
+    picture, if its pixels after preprocessing are those of the first picture of its case, or of the
+    picture that it was mixed from.
 
     Args:
-        cases: With `id`, `item`, `kind`, `rule`, `images`, `texts` and `roles`, as a run stores them.
+        cases: With `id`, `item`, `kind`, `rule`, `images`, `texts` and `roles`, as a run stores
+            them.
         model: Pictures are left out where it takes none.
 
     Returns:
@@ -86,7 +100,8 @@ def _texts(cases: pa.Table, model: Model) -> list[Erased]:
 
 def _reason(left: str, right: str, model: Model) -> str:
     """Why two different texts of a case have the same token ids."""
-    # Both from the first word on in which they differ: what is not erased there was out of reach before.
+    # Both from the first word on in which they differ: what is not erased there was out of reach
+    # before.
     words = left.split(" "), right.split(" ")
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*words, strict=False)))
     if not np.array_equal(*model.tokenize([" ".join(text[same:]) for text in words])):
@@ -126,13 +141,23 @@ def _pairs_within(cases: pa.Table) -> list[PicturePair]:
 
 
 def _mixed(cases: pa.Table) -> list[PicturePair]:
-    """RoCOCO's cases name the picture and the rule; the mixed pictures are made when its gallery is."""
+    """RoCOCO's cases name the picture and the rule; the mixed pictures are made when its gallery
+    is.
+    """
     paths_of_rule: dict[str, dict[str, Path]] = {}
     is_t2i = np.array([kind == "t2i" for kind in cases["kind"].to_pylist()], bool)
     for row in cases.filter(is_t2i).select(["item", "rule", "images"]).to_pylist():
-        paths_of_rule.setdefault(row["rule"], {})[row["item"]] = Picture.from_name(row["images"][0]).path
+        paths_of_rule.setdefault(
+            row["rule"],
+            {},
+        )[row["item"]] = Picture.from_name(row["images"][0]).path
     return [
-        (f"{item}/{rule}", ("picture", "t2i", rule, "different"), Picture(paths[item]), Picture(paths[item], edit))
+        (
+            f"{item}/{rule}",
+            ("picture", "t2i", rule, "different"),
+            Picture(paths[item]),
+            Picture(paths[item], edit),
+        )
         for rule, paths in paths_of_rule.items()
         for item, edit in _edits(rule, paths).items()
     ]
@@ -145,4 +170,12 @@ def _edits(rule: str, paths: dict[str, Path]) -> dict[str, PictureEdit]:
 
 
 def _counted(totals: Counter, lost: Counter) -> list[Erased]:
-    return [Erased(*key, count=count, of=totals[key[:-1]]) for key, count in sorted(lost.items()) if count]
+    return [
+        Erased(
+            *key,
+            count=count,
+            of=totals[key[:-1]],
+        )
+        for key, count in sorted(lost.items())
+        if count
+    ]

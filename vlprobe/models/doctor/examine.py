@@ -1,4 +1,5 @@
-"""Reasons to believe a model, or not, before its numbers: a passport, and checks that a healthy model passes.
+"""Reasons to believe a model, or not, before its numbers: a passport, and checks that a healthy
+model passes.
 
 cache/models/<model digest>-<dataset digest>.json
 """
@@ -26,7 +27,9 @@ from vlprobe.storage.store import REPAIR, Store
 from vlprobe.types import Dataset, Item, Model, Picture
 
 SCHEMA = 1
-ITEMS = 200  # items that a model is tried on, drawn by lot, no two with the same picture or the same first caption
+# items that a model is tried on, drawn by lot, no two with the same picture or the same first
+# caption
+ITEMS = 200
 PAIR_ITEMS = 24  # the same for a model that scores pairs, which is asked about the square of it
 
 Progress = Callable[[str, float, float], None]
@@ -42,18 +45,23 @@ class Examination:
     dataset_digest: str
     passport: Mapping[str, str]
     checks: tuple[Check, ...]
-    erased: tuple[Erased, ...]  # of plain edits of the dataset's captions, and of its foils; reported, not judged
+    # of plain edits of the dataset's captions, and of its foils; reported, not judged
+    erased: tuple[Erased, ...]
     finished: str
 
 
 def examine(
-    model: Model, dataset: Dataset, cache: Path, progress: Progress = lambda label, done, total: None
+    model: Model,
+    dataset: Dataset,
+    cache: Path,
+    progress: Progress = lambda label, done, total: None,
 ) -> Examination:
     """Reads the model's passport, tries it on some of the dataset's items, and stores the outcome.
 
     Args:
         model: What is examined; a check that it cannot be put to does not apply.
-        dataset: Items with a picture and a caption; where they have no picture or the model sees none, two captions.
+        dataset: Items with a picture and a caption; where they have no picture or the model sees
+            none, two captions.
         cache: The store's folder.
         progress: Called with (label, done, total); may raise to stop.
 
@@ -63,7 +71,8 @@ def examine(
     items = sample(dataset.items, model)
     if not items:
         raise InvalidInput(
-            f"Dataset '{dataset.name}' has nothing to try '{model.name}' on. Expected items with a picture and a "
+            f"Dataset '{dataset.name}' has nothing to try '{model.name}' on. Expected items with a "
+            "picture and a "
             "caption, or with two captions for a model of texts."
         )
     label = f"Examining {model.name} on {dataset.name}"
@@ -71,7 +80,11 @@ def examine(
     passport = doctor_passport.read_passport(model)
     checks = [doctor_checks.preprocessing(model), doctor_checks.activation(model)]
     checks += [doctor_checks.text_batch(model, items), doctor_checks.image_batch(model, items)]
-    similarity = doctor_checks.similarities(model, items, lambda done, total: progress(label, done, total))
+    similarity = doctor_checks.similarities(
+        model,
+        items,
+        lambda done, total: progress(label, done, total),
+    )
     checks += [doctor_checks.finite(similarity), *doctor_checks.matching(similarity)]
     examination = Examination(
         model=model.name,
@@ -90,12 +103,15 @@ def examine(
 
 
 def _plain(examination: Examination) -> dict:
-    """As JSON holds it; the passport as a list, since JSON would be sorted and a reader wants it in order."""
+    """As JSON holds it; the passport as a list, since JSON would be sorted and a reader wants it in
+    order.
+    """
     return {"schema": SCHEMA, **asdict(examination), "passport": list(examination.passport.items())}
 
 
 def sample(items: Sequence[Item], model: Model) -> list[Item]:
-    """The items that a model is tried on, all with their pictures or all without, none like another.
+    """The items that a model is tried on, all with their pictures or all without, none like
+    another.
 
     Without pictures it is two different captions that must find each other.
     """
@@ -104,7 +120,10 @@ def sample(items: Sequence[Item], model: Model) -> list[Item]:
     if not usable or not capabilities.takes_pictures:
         usable = [replace(item, image=None) for item in items if len(set(item.captions[:2])) > 1]
         usable = usable if capabilities.embeds_texts else []
-    shuffled = sorted(usable, key=lambda item: hashlib.sha256(f"doctor/{item.id}".encode()).digest())
+    shuffled = sorted(
+        usable,
+        key=lambda item: hashlib.sha256(f"doctor/{item.id}".encode()).digest(),
+    )
     sampled: list[Item] = []
     used: set[Picture | str] = set()
     for item in shuffled:
@@ -125,7 +144,19 @@ def plain_edits(items: Sequence[Item]) -> pa.Table:
                 ("no punctuation", "same", " ".join(re.findall(r"\w+", caption))),
                 ("one more word", "different", f"{caption} dog"),
             ]
-            rows += [("caption", rule, [caption, text], role) for rule, role, text in edits if text != caption]
+            rows += [
+                (
+                    "caption",
+                    rule,
+                    [
+                        caption,
+                        text,
+                    ],
+                    role,
+                )
+                for rule, role, text in edits
+                if text != caption
+            ]
         rows += [("foil", "foil", [*item.captions, foil], "different") for foil in item.foils]
     return pa.table(
         {
@@ -134,7 +165,14 @@ def plain_edits(items: Sequence[Item]) -> pa.Table:
             "kind": [kind for kind, _, _, _ in rows],
             "rule": [rule for _, rule, _, _ in rows],
             "texts": [texts for _, _, texts, _ in rows],
-            "roles": [["original", *["same"] * (len(texts) - 2), role] for _, _, texts, role in rows],
+            "roles": [
+                [
+                    "original",
+                    *["same"] * (len(texts) - 2),
+                    role,
+                ]
+                for _, _, texts, role in rows
+            ],
             "images": pa.array([[]] * len(rows), pa.list_(pa.string())),
         }
     )
@@ -166,7 +204,9 @@ def _stored(store: Store, digest: str) -> tuple[list[Examination], list[str]]:
             if present(path):  # it was not removed meanwhile
                 lines.append(str(error))
     return sorted(
-        examinations, key=lambda examination: (examination.finished, examination.dataset), reverse=True
+        examinations,
+        key=lambda examination: (examination.finished, examination.dataset),
+        reverse=True,
     ), lines
 
 
@@ -191,8 +231,15 @@ def read(path: Path) -> Examination | None:
 
 
 def _refuse_types(examination: Examination) -> None:
-    """Raises TypeError where what was read is of another sort than what was written: anybody may have put it there."""
-    texts = [examination.model, examination.model_digest, examination.dataset, examination.dataset_digest]
+    """Raises TypeError where what was read is of another sort than what was written: anybody may
+    have put it there.
+    """
+    texts = [
+        examination.model,
+        examination.model_digest,
+        examination.dataset,
+        examination.dataset_digest,
+    ]
     texts += [examination.finished, *examination.passport, *examination.passport.values()]
     texts += [text for check in examination.checks for text in (check.name, check.meaning, check.detail)]
     texts += [text for sort in examination.erased for text in (sort.what, sort.kind, sort.rule, sort.role, sort.reason)]
@@ -205,7 +252,9 @@ def _refuse_types(examination: Examination) -> None:
 
 
 def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
-    """One line for each failed check, by the digests of model and dataset: shown beside that model's numbers on it."""
+    """One line for each failed check, by the digests of model and dataset: shown beside that
+    model's numbers on it.
+    """
     lines: dict[tuple[str, str], list[str]] = {}
     for examination in load(store):
         lines.setdefault((examination.model_digest, examination.dataset_digest), []).extend(

@@ -1,8 +1,9 @@
-"""What a model is, in words that a reader can check: asked of its adapter, or found out by experiment.
+"""What a model is, in words that a reader can check: asked of its adapter, or found out by
+experiment.
 
-The subjects of an adapter's `facts()`, each free to be absent: architecture, activation, tokenizer, parameters, mean,
-std, interpolation, resizing, size. Those of `published()`: activation, and all from mean on. Figures are written as
-"0.4815, 0.4578, 0.4082" and "224 x 224".
+The subjects of an adapter's `facts()`, each free to be absent: architecture, activation, tokenizer,
+parameters, mean, std, interpolation, resizing, size. Those of `published()`: activation, and all
+from mean on. Figures are written as "0.4815, 0.4578, 0.4082" and "224 x 224".
 """
 
 import sys
@@ -31,7 +32,8 @@ def read_passport(model: Model) -> dict[str, str]:
     """What a reader must know to compare the model's numbers with somebody else's.
 
     Returns:
-        Words by subject. What an experiment shows of the preprocessing stands in place of what the adapter says.
+        Words by subject. What an experiment shows of the preprocessing stands in place of what the
+        adapter says.
     """
     return {
         "name": model.name,
@@ -61,7 +63,13 @@ def _tokenization(model: Model) -> dict[str, str]:
         padding = "to the longest text of a batch"
     return {
         "letter case": "folded" if _same_tokens(model, "A Dog", "a dog") else "kept",
-        "punctuation": "stripped" if _same_tokens(model, "a dog, a cat!", "a dog a cat") else "kept",
+        "punctuation": "stripped"
+        if _same_tokens(
+            model,
+            "a dog, a cat!",
+            "a dog a cat",
+        )
+        else "kept",
         "context length": f"{batched.shape[1]} tokens" if _same_tokens(model, LONG, LONG + "dog") else "no limit found",
         "padding": padding,
     }
@@ -72,13 +80,24 @@ def _same_tokens(model: Model, left: str, right: str) -> bool:
 
 
 def measured_preprocessing(model: Model) -> dict[str, str]:
-    """Mean, standard deviation and size, from what becomes of a black and of a white picture; else nothing.
+    """Mean, standard deviation and size, from what becomes of a black and of a white picture; else
+    nothing.
 
-    A channel is (value - mean) / std with values from 0 to 1, so black gives -mean / std and white (1 - mean) / std.
+    A channel is (value - mean) / std with values from 0 to 1, so black gives -mean / std and white
+    (1 - mean) / std.
     """
     if not (embeds_images(model) or scores_pairs(model)):
         return {}
-    black, white = (model.preprocess(Image.new("RGB", (64, 64), color)) for color in ("black", "white"))
+    black, white = (
+        model.preprocess(
+            Image.new(
+                "RGB",
+                (64, 64),
+                color,
+            )
+        )
+        for color in ("black", "white")
+    )
     plain = (
         black.ndim == 3
         and len(black) == 3
