@@ -125,8 +125,8 @@ def test_what_a_model_makes_of_an_upload_is_the_sessions_own(shown):
     at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
     at.text_input(key="caption").set_value("A red wall.").run()
     assert "not fooled" in words(at) or "fooled by" in words(at)
-    assert not common._images._kept
-    assert at.session_state["play_players"]["control:random"]._images._kept
+    assert not common._images._values
+    assert at.session_state["play_players"]["control:random"]._images._values
 
 
 def test_a_link_reopens_caption_picture_and_models(shown):

@@ -4,6 +4,7 @@ Heavy modules are imported inside the commands, so that `vlprobe --help` answers
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,30 +53,30 @@ def _store(ctx: click.Context) -> "Store":
 
 def _options(pairs: Sequence[str]) -> dict[str, object]:
     """`name=value` pairs to options; a comma makes a list. The probe says which types it expects."""
-    found: dict[str, object] = {}
+    options: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise click.BadParameter(f"'{pair}' is not NAME=VALUE", param_hint="--option")
-        if name in found:
+        if name in options:
             raise click.BadParameter(
                 f"'{name}' is named more than once. Name it once; a comma separates the values of a list",
                 param_hint="--option",
             )
-        found[name] = value.split(",") if "," in value else value
-    return found
+        options[name] = value.split(",") if "," in value else value
+    return options
 
 
 @main.command("list")
-@click.argument("what", type=click.Choice(["models", "datasets", "probes", "metrics"]))
+@click.argument("collection", type=click.Choice(["models", "datasets", "probes", "metrics"]))
 @click.option("--format", "how", type=FORMATS, default="table")
-def list_(what: str, how: str) -> None:
+def list_(collection: str, how: str) -> None:
     """List the models, datasets, probes or metrics that have a name."""
     import pandas as pd
 
     from vlprobe import registry, views
 
-    if what == "metrics":
+    if collection == "metrics":
         rows = [
             (metric.name, probe, metric.unit, metric.direction, metric.chance, metric.source, metric.help)
             for probe in registry.names("probes")
@@ -85,7 +86,7 @@ def list_(what: str, how: str) -> None:
             pd.DataFrame(rows, columns=["metric", "probe", "unit", "better", "chance", "source", "meaning"]), how
         )
     else:
-        print_table(pd.DataFrame({what.removesuffix("s"): registry.names(what)}), how)
+        print_table(pd.DataFrame({collection.removesuffix("s"): registry.names(collection)}), how)
 
 
 @main.command()
@@ -109,7 +110,7 @@ def list_(what: str, how: str) -> None:
 @click.option("--no-doctor", is_flag=True, help="Do not put the model to the doctor's checks.")
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
-def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **given) -> None:
+def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **settings) -> None:
     """Ask models a probe's questions; the same command again resumes, or answers at once."""
     import pandas as pd
 
@@ -121,16 +122,16 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **gi
         import torch
 
         torch.set_num_threads(threads)
-    keep, examine = not given.pop("no_embedding_cache"), not given.pop("no_doctor")
-    given = {name: value for name, value in given.items() if value is not None}
-    request = Request(options=_options(options), keep_embeddings=keep, examine=examine, **given)
+    keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
+    settings = {name: value for name, value in settings.items() if value is not None}
+    request = Request(options=_options(options), keep_embeddings=keep, examine=examine, **settings)
     store = _store(ctx)
     with Bar() as bar:
         manifests = execute(request, store, bar)
-    found = views.estimates.estimates(store, views.runs.question_set(store, manifests[0]["case_key"]))
+    estimates = views.estimates.estimates(store, views.runs.question_set(store, manifests[0]["case_key"]))
     keys = [manifest["key"] for manifest in manifests]
-    shown = pd.concat([found[found["key"] == key] for key in dict.fromkeys(keys)])
-    print_table(shown.drop(columns=["slice"]), how)
+    of_models = pd.concat([estimates.loc[estimates["key"] == key] for key in dict.fromkeys(keys)])
+    print_table(of_models.drop(columns=["slice"]), how)
     stored = views.runs.run_rows(store)
     print_notes(row for row in stored if row.key in keys)
     for note in manifests[0]["notes"]:
@@ -141,12 +142,12 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **gi
 
 @main.command()
 @click.argument("key", required=False)
-@click.option("--by", default="all", show_default=True, help="subtype, rule, strength_bin or tag:NAME.")
+@click.option("--by", "slice_by", default="all", show_default=True, help="subtype, rule, strength_bin or tag:NAME.")
 @click.option("--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True)
 @click.option("--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True)
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
-def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str, how: str) -> None:
+def show(ctx: click.Context, key: str | None, slice_by: str, averaging: str, unit: str, how: str) -> None:
     """Show what is stored; with the KEY of a run, the numbers of every model over the same questions.
 
     A run of an older version is marked as such, and stands beside runs of that version only.
@@ -159,7 +160,7 @@ def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str
     else:
         manifest = store.find(key)
         question_set = views.runs.question_set(store, manifest["case_key"], version_of=manifest["key"])
-        print_table(views.estimates.estimates(store, question_set, by, averaging, unit), how)
+        print_table(views.estimates.estimates(store, question_set, slice_by, averaging, unit), how)
         print_notes(question_set.runs)
     for line in views.runs.unread(store):
         click.echo(f"Left out: {line}", err=True)
@@ -178,21 +179,21 @@ def show(ctx: click.Context, key: str | None, by: str, averaging: str, unit: str
 @click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
-def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **chosen: str) -> None:
+def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **conditions: str) -> None:
     """List the cases in which the model of run KEY is fooled, worst first."""
     from vlprobe import views
 
     store = _store(ctx)
     manifest = store.find(key)
-    chosen["kind"] = chosen["kind"] or next(iter(views.runs.kinds(manifest["run"]["probe"])))
-    chosen_cases = views.filter.Filter(model=manifest["run"]["model"], **chosen)
+    kind = conditions.pop("kind") or next(iter(views.runs.kinds(manifest["run"]["probe"])))
+    case_filter = replace(views.filter.Filter(manifest["run"]["model"], kind), **conditions)
     question_set = views.runs.question_set(store, manifest["case_key"], model=manifest["run"]["model"])
-    table, total = views.cases.failures(store, question_set, chosen_cases, page, size)
-    for name, column, place in (("original", "texts", 0), ("edited", "texts", 1), ("image", "images", 0)):
-        table[name] = [own[place] if len(own) > place else "" for own in table[column]]
+    table, total = views.cases.failures(store, question_set, case_filter, page, size)
+    for name, column, position in (("original", "texts", 0), ("edited", "texts", 1), ("image", "images", 0)):
+        table[name] = [entries[position] if len(entries) > position else "" for entries in table[column]]
     click.echo(f"{total} cases; page {page} of {max(1, -(-total // size))}", err=True)
     columns = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
-    print_table(table[columns], how)
+    print_table(table.loc[:, columns], how)
 
 
 @main.command()
@@ -217,11 +218,11 @@ def perturb(ctx: click.Context, dataset: str, rules: str, seed: int, limit: int,
     items = registry.load_dataset(dataset, _store(ctx).root).items
     with text_output(output) as handle:
         for item in items[:limit] if limit else items:
-            made = lgip.edits(item.captions, item.id, rules=rules, seed=seed)
+            lgip_edits = lgip.edits(item.captions, item.id, rules=rules, seed=seed)
             if how == "lgip":
-                handle.write(lgip_format.line(item.image.name if item.image else "", item.captions, made) + "\n")
+                handle.write(lgip_format.line(item.image.name if item.image else "", item.captions, lgip_edits) + "\n")
                 continue
-            for caption, edits in zip(item.captions, made.edits, strict=True):
+            for caption, edits in zip(item.captions, lgip_edits.edits, strict=True):
                 for text, edit in edits:
                     row = {"item": item.id, "caption": caption, "text": text, **asdict(edit)}
                     handle.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -239,8 +240,8 @@ def check(ctx: click.Context, dataset: str, how: str) -> None:
     from vlprobe.datasets import audit
 
     root = _store(ctx).root
-    found = audit.check(registry.load_dataset(dataset, root).items, root)
-    rows = [(f.name, f.count, f.of, ", ".join(f.examples), f.meaning) for f in found]
+    findings = audit.check(registry.load_dataset(dataset, root).items, root)
+    rows = [(f.name, f.count, f.of, ", ".join(f.examples), f.meaning) for f in findings]
     print_table(pd.DataFrame(rows, columns=["defect", "count", "of", "examples", "meaning"]), how)
 
 
@@ -263,17 +264,17 @@ def doctor(ctx: click.Context, model: str, dataset: str, device: str, precision:
 
     root = _store(ctx).root
     with Bar() as bar:
-        data = registry.load_dataset(dataset, root)
-        found = doctor_examine.examine(registry.load_model(model, device, precision), data, root, bar.update)
+        tried_on = registry.load_dataset(dataset, root)
+        examination = doctor_examine.examine(registry.load_model(model, device, precision), tried_on, root, bar.update)
     if how == "json":
-        click.echo(json.dumps(json.loads(json.dumps(asdict(found)), parse_constant=lambda name: None), indent=1))
+        click.echo(json.dumps(json.loads(json.dumps(asdict(examination)), parse_constant=lambda name: None), indent=1))
         return
-    for subject, words in found.passport.items():
+    for subject, words in examination.passport.items():
         click.echo(f"{subject}: {words or '-'}", err=True)
     words = {True: "passed", False: "FAILED", None: "not judged"}
-    rows = [(c.name, words[c.passed], f"{c.value:.3g}", f"{c.limit:.3g}", c.detail) for c in found.checks]
+    rows = [(c.name, words[c.passed], f"{c.value:.3g}", f"{c.limit:.3g}", c.detail) for c in examination.checks]
     print_table(pd.DataFrame(rows, columns=["check", "outcome", "value", "limit", "detail"]), how)
-    for row in found.erased:
+    for row in examination.erased:
         click.echo(f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}", err=True)
 
 

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from vlprobe.errors import InvalidInput, printable
+from vlprobe.runs.request import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +97,7 @@ def print_notes(runs: "Iterable[RunRow]") -> None:
         click.echo(f"To read these notes whole: {WHOLE}", err=True)
 
 
-class Bar:
+class Bar(Progress):
     """A progress line on stderr, rewritten in place on a terminal, a line a stage elsewhere."""
 
     def __init__(self) -> None:

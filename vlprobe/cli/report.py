@@ -24,8 +24,10 @@ def report(ctx: click.Context, output: Path, key: str) -> None:
         raise InvalidInput(
             "Nothing is stored yet, so there is nothing to report. Run a probe first: vlprobe run --help."
         )
-    matching = [own for own in sets["case_key"] if own.startswith(key)] if key else [sets["case_key"].iloc[0]]
-    chosen = matching[0] if len(matching) == 1 else store.find(key)["case_key"]
-    data = page.report(store, views.runs.question_set(store, chosen)).encode()
-    files.write_bytes(output, data)
-    click.echo(f"{output}: {len(data) / 1e6:.1f} MB", err=True)
+    matching = (
+        [case_key for case_key in sets["case_key"] if case_key.startswith(key)] if key else [sets["case_key"].iloc[0]]
+    )
+    case_key = matching[0] if len(matching) == 1 else store.find(key)["case_key"]
+    content = page.report(store, views.runs.question_set(store, case_key)).encode()
+    files.write_bytes(output, content)
+    click.echo(f"{output}: {len(content) / 1e6:.1f} MB", err=True)

@@ -71,7 +71,7 @@ def dashboard(
     _become([sys.executable, *command], app.parent, environment)
 
 
-def _become(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> NoReturn:
+def _become(command: list[str], folder: Path, environment: Mapping[str, str]) -> NoReturn:
     """This process goes on as the command: whatever signal ends `vlprobe dashboard` ends the server.
 
     Its jobs are sessions of their own and go on.
@@ -84,7 +84,7 @@ def _become(command: Sequence[str], folder: Path, environment: Mapping[str, str]
 
 def _provider(folder: Path) -> bool:
     """Whether there are Streamlit secrets, which may configure a provider: then people have to sign in, too."""
-    return any((place / ".streamlit" / "secrets.toml").exists() for place in (folder, Path.home()))
+    return any((root / ".streamlit" / "secrets.toml").exists() for root in (folder, Path.home()))
 
 
 def _loopback(address: str) -> bool:

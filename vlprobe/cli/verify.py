@@ -17,16 +17,16 @@ def verify(ctx: click.Context, repair: bool) -> None:
     store = Store(ctx.obj or DEFAULT)
     if repair:
         store.require_local_writable()
-    found = verify.damages(store)
-    for damage in found:
+    damages = verify.damages(store)
+    for damage in damages:
         click.echo(f"{damage.path}: {damage.why}")
-    still = verify.damages(store, again=found) if repair and found else []  # not what was made anew meanwhile
+    still = verify.damages(store, again=damages) if repair and damages else []  # not what was made anew meanwhile
     verify.repair(still)
     gone = sum(bool(damage.drop) for damage in still)
-    if not found:
+    if not damages:
         click.echo("Everything is as it was written.", err=True)
     elif repair:
-        click.echo(f"{gone} of {len(found)} removed. The runs that they belong to make them again.", err=True)
+        click.echo(f"{gone} of {len(damages)} removed. The runs that they belong to make them again.", err=True)
     else:
-        click.echo(f"{len(found)} damaged. `vlprobe verify --repair` removes what can be made again.", err=True)
-    ctx.exit(1 if found and not (repair and all(damage.drop for damage in found)) else 0)
+        click.echo(f"{len(damages)} damaged. `vlprobe verify --repair` removes what can be made again.", err=True)
+    ctx.exit(1 if damages and not (repair and all(damage.drop for damage in damages)) else 0)

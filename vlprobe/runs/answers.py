@@ -17,7 +17,7 @@ from vlprobe.metrics.judge import Judge
 from vlprobe.probes.fit import score_type
 from vlprobe.runs import questions
 from vlprobe.runs.context import RunContext
-from vlprobe.runs.executor import Executor, Part, part_name
+from vlprobe.runs.executor import CaseRange, Executor, part_name
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.types import Item, Model
 
@@ -53,13 +53,13 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
     """Scores every case that has no score yet, judges all, and writes scores, estimates and the manifest of the run."""
     started = time.monotonic()
     case_manifest, run_entry = context.case_entry.manifest(), context.run_entry
-    parts = questions.part_ranges(context.case_entry, _part_cases(context, model, executor.large_parts))
+    case_ranges = questions.part_ranges(context.case_entry, _part_cases(context, model, executor.large_parts))
     finished = run_entry.parts()
-    missing = [part for part in parts if part_name(part) not in finished]
+    missing = [case_range for case_range in case_ranges if part_name(case_range) not in finished]
     spread = executor.spread_and_score(spread_sample(context), missing)
     n_cases = case_manifest["n_cases"]
     executor.progress.update(f"{context.label}: intervals", n_cases, n_cases)
-    judged = judge_parts(context, executor, parts)
+    judged = judge_parts(context, executor, case_ranges)
     run = context.run
     facts = {
         **{"key": run.key, "case_key": run.case_key, "run": asdict(run)},
@@ -97,10 +97,10 @@ def _part_cases(context: RunContext, model: Model, large: bool) -> int:
     return max(1, min(FAST_PART_CASES if large else PART_CASES, fitting))
 
 
-def judge_parts(context: RunContext, executor: Executor, parts: Sequence[Part]) -> Judged:
+def judge_parts(context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]) -> Judged:
     """Judges the scored parts of a run, and writes the table of scores."""
     probe = context.probe
-    scored = _ScoredParts(context, executor, parts)
+    scored = _ScoredParts(context, executor, case_ranges)
     judge = Judge(probe.metrics, scored.n_units, scored.tag_names)
     survey = probe.survey(block.rows for block in scored.blocks())
     erased: Counter[str] = Counter()
@@ -137,8 +137,8 @@ def _scores_table(run_key: str, block: ScoredBlock, rows: pd.DataFrame) -> pa.Ta
 class _ScoredParts:
     """The scored parts of a run, read back a block at a time with what the metrics need of their items."""
 
-    def __init__(self, context: RunContext, executor: Executor, parts: Sequence[Part]) -> None:
-        self._context, self._executor, self._parts = context, executor, parts
+    def __init__(self, context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]) -> None:
+        self._context, self._executor, self._case_ranges = context, executor, case_ranges
         items = context.items
         self.tag_names = sorted({name for item in items for name in item.tags})
         self._tags = {name: pd.Categorical([item.tags.get(name, "") for item in items]) for name in self.tag_names}
@@ -147,28 +147,28 @@ class _ScoredParts:
 
     def blocks(self) -> Iterator[ScoredBlock]:
         """All cases in their order, JUDGED_CASES or more at a time."""
-        blocks: list[list[Part]] = [[]]
-        for part in self._parts:
-            if blocks[-1] and part[0] - blocks[-1][0][0] >= JUDGED_CASES:
+        blocks: list[list[CaseRange]] = [[]]
+        for case_range in self._case_ranges:
+            if blocks[-1] and case_range[0] - blocks[-1][0][0] >= JUDGED_CASES:
                 blocks.append([])
-            blocks[-1].append(part)
+            blocks[-1].append(case_range)
         ranges = [(block[0][0], block[-1][1]) for block in blocks]
         slices = self._context.case_entry.slices("cases", ranges, JUDGED_COLUMNS)
         for block, cases in zip(blocks, slices, strict=True):
-            scores = pa.concat_tables([self._read(part) for part in block])
+            scores = pa.concat_tables([self._read(case_range) for case_range in block])
             yield ScoredBlock(cases, scores, self._rows(cases, scores))
 
-    def _read(self, part: Part) -> pa.Table:
+    def _read(self, case_range: CaseRange) -> pa.Table:
         """A scored part as it is on the disk; one that was damaged since it was written is scored again."""
         run_entry = self._context.run_entry
-        scores = run_entry.part(part_name(part))
+        scores = run_entry.part(part_name(case_range))
         if scores is None:
-            self._executor.score([part])
-            scores = run_entry.part(part_name(part))
+            self._executor.score([case_range])
+            scores = run_entry.part(part_name(case_range))
         if scores is None:
             raise InvalidInput(
-                f"Part {part_name(part)} of '{run_entry.folder}' is damaged again right after it was written. Check "
-                "the disk of this machine, then run this again."
+                f"Part {part_name(case_range)} of '{run_entry.folder}' is damaged again right after it was written. "
+                "Check the disk of this machine, then run this again."
             )
         return scores
 

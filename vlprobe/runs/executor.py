@@ -14,16 +14,16 @@ from vlprobe.scoring.encoder import Encoder
 from vlprobe.scoring.spread import similarity_spread
 from vlprobe.types import Item, Model, Picture
 
-Part = tuple[int, int]  # a range of cases: the number of its first, and its end
+CaseRange = tuple[int, int]  # a range of cases: the number of its first, and its end
 
 
-def part_name(part: Part) -> str:
+def part_name(case_range: CaseRange) -> str:
     """What a part is called in the store.
 
     >>> part_name((0, 4096))
     '000000000-000004096'
     """
-    return "{:09d}-{:09d}".format(*part)
+    return "{:09d}-{:09d}".format(*case_range)
 
 
 class Executor(ABC):
@@ -44,13 +44,13 @@ class Executor(ABC):
         """The model's similarity spread over the pictures and captions of these items of the run."""
 
     @abstractmethod
-    def score(self, parts: Sequence[Part]) -> None:
+    def score(self, case_ranges: Sequence[CaseRange]) -> None:
         """Scores these parts, which are in rising order, and writes each to the store."""
 
-    def spread_and_score(self, sample: Sequence[Item], parts: Sequence[Part]) -> float:
+    def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
         """Both; returns the spread."""
         spread = self.spread(sample)
-        self.score(parts)
+        self.score(case_ranges)
         return spread
 
     @abstractmethod
@@ -120,17 +120,17 @@ class LocalExecutor(Executor):
         pictures = [item.image for item in sample if item.image]
         return similarity_spread(self.encoder, pictures, [item.captions for item in sample if item.image])
 
-    def score(self, parts: Sequence[Part]) -> None:
+    def score(self, case_ranges: Sequence[CaseRange]) -> None:
         """Scores these parts, which are in rising order, and writes each to the store."""
         label, run_entry = self.context.label, self.context.run_entry
-        for part, cases in zip(parts, self.context.case_entry.slices("cases", parts), strict=True):
-            self.encoder.progress = _within_part(self.progress, label, part, self.n_cases)
-            run_entry.write_part(part_name(part), self.scorer(cases))
-            self.progress.update(label, part[1], self.n_cases)
+        for case_range, cases in zip(case_ranges, self.context.case_entry.slices("cases", case_ranges), strict=True):
+            self.encoder.progress = _within_part(self.progress, label, case_range, self.n_cases)
+            run_entry.write_part(part_name(case_range), self.scorer(cases))
+            self.progress.update(label, case_range[1], self.n_cases)
 
-    def encode(self, part: Part) -> None:
+    def encode(self, case_range: CaseRange) -> None:
         """Embeds the texts and pictures that a part names and stores them, for other processes to read."""
-        cases = next(self.context.case_entry.slices("cases", [part], ["texts", "images"]))
+        cases = next(self.context.case_entry.slices("cases", [case_range], ["texts", "images"]))
         self.encoder.texts(_distinct(cases["texts"]), keep=True)
         self.encoder.images([Picture.from_name(name) for name in _distinct(cases["images"])])
         self.encoder.flush()
@@ -159,9 +159,9 @@ def _distinct(lists: pa.ChunkedArray) -> list[str]:
     return lists.combine_chunks().flatten().unique().to_pylist()
 
 
-def _within_part(progress: Progress, label: str, part: Part, total: int) -> Callable[[str, int, int], None]:
+def _within_part(progress: Progress, label: str, case_range: CaseRange, total: int) -> Callable[[str, int, int], None]:
     """Progress within a part: pictures count as its first half, texts as its second."""
-    start, stop = part
+    start, stop = case_range
 
     def update(stage: str, done: int, of: int) -> None:
         share = 0.5 * done / max(of, 1) + (0.5 if stage == "texts" else 0.0)

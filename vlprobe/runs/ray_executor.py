@@ -13,7 +13,7 @@ from vlprobe import __version__, registry
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.runs import ray_pool
 from vlprobe.runs.context import RunContext
-from vlprobe.runs.executor import Executor, LocalExecutor, Part
+from vlprobe.runs.executor import CaseRange, Executor, LocalExecutor
 from vlprobe.runs.request import Progress, Request
 from vlprobe.storage.store import Store
 from vlprobe.types import Item, Run
@@ -60,11 +60,11 @@ class Worker:
             self._loaded = LocalExecutor(context, model, Progress())
             self._stale = False
 
-    def encode(self, part: Part) -> None:
+    def encode(self, case_range: CaseRange) -> None:
         """Embeds what a part names."""
         with translate_errors():
             self._stale = True
-            self._executor.encode(part)
+            self._executor.encode(case_range)
 
     def encode_candidates(self, start: int, stop: int) -> None:
         """Embeds these candidates of the galleries."""
@@ -78,10 +78,10 @@ class Worker:
             executor = self._refreshed()
             return executor.spread([executor.context.items[code] for code in item_codes])
 
-    def score(self, part: Part) -> None:
+    def score(self, case_range: CaseRange) -> None:
         """Scores a part and writes it to the store."""
         with translate_errors():
-            self._refreshed().score([part])
+            self._refreshed().score([case_range])
 
     def close(self) -> None:
         """Writes embeddings that are still in memory."""
@@ -146,19 +146,19 @@ class RayExecutor(Executor):
         """The model's similarity spread over the pictures and captions of these items of the run."""
         return self._do(sample, [])
 
-    def score(self, parts: Sequence[Part]) -> None:
+    def score(self, case_ranges: Sequence[CaseRange]) -> None:
         """Scores these parts and keeps each in the store."""
-        self._crew.do([("score", (part,)) for part in parts], lambda task, returned: None)
+        self._crew.do([("score", (case_range,)) for case_range in case_ranges], lambda task, returned: None)
 
-    def spread_and_score(self, sample: Sequence[Item], parts: Sequence[Part]) -> float:
+    def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
         """Both at once, by different workers; the embeddings of a gallery before."""
-        if self.context.probe.needs == "gallery" and parts:
-            self._encode(parts)
-        return self._do(sample, parts)
+        if self.context.probe.needs == "gallery" and case_ranges:
+            self._encode(case_ranges)
+        return self._do(sample, case_ranges)
 
-    def _do(self, sample: Sequence[Item], parts: Sequence[Part]) -> float:
+    def _do(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
         label, total = self.context.label, self.n_cases
-        scored = total - sum(stop - start for start, stop in parts)
+        scored = total - sum(stop - start for start, stop in case_ranges)
         spread = float("nan")
 
         def done(task: ray_pool.Task, returned: float) -> None:
@@ -173,15 +173,15 @@ class RayExecutor(Executor):
         self._report(label, scored, total)
         code_of_item = {id(item): code for code, item in enumerate(self.context.items)}
         codes = tuple(code_of_item[id(item)] for item in sample)
-        self._crew.do([("spread", (codes,)), *(("score", (part,)) for part in parts)], done)
+        self._crew.do([("spread", (codes,)), *(("score", (case_range,)) for case_range in case_ranges)], done)
         return spread
 
-    def _encode(self, parts: Sequence[Part]) -> None:
+    def _encode(self, case_ranges: Sequence[CaseRange]) -> None:
         """Has everything embedded that these parts and the galleries name, each worker a share."""
         context = self.context
         images, texts = context.probe.candidates(context.run, context.items, context.read_cases, context.store.root)
         n = len(images) + len(texts)
-        tasks: list[ray_pool.Task] = [("encode", (part,)) for part in parts]
+        tasks: list[ray_pool.Task] = [("encode", (case_range,)) for case_range in case_ranges]
         tasks += [("encode_candidates", (start, min(start + ENCODED, n))) for start in range(0, n, ENCODED)]
         label, n_done = f"{context.label}: embeddings", 0
 

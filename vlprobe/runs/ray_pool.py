@@ -12,21 +12,24 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlprobe import __version__
 from vlprobe.errors import InvalidInput, JobFailed, MissingDependency, VlprobeError
 
+if TYPE_CHECKING:
+    from ray.exceptions import RayTaskError
+
 LOOK = 0.5  # seconds between two looks at what is done while nothing is
 ROOM = 2.0  # seconds between two looks at the machines of the cluster
-PATIENCE = 120.0  # seconds without any worker after which nobody waits on
+PATIENCE = 120.0  # seconds without any worker after which a run fails
 TRIES = 3  # workers that may be lost with one and the same task, or while they start
 ANSWERS = 5.0  # seconds in which an address answers
 CLOSING = 60.0  # seconds in which workers write what they still hold
 # Ray's own: it tells nobody that it is used, and leaves the devices of a worker that takes no GPU as they are.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
-Task = tuple[str, tuple]  # a method of a worker, and what it is given: numbers, and tuples of them
+Task = tuple[str, tuple]  # a method of a worker and its arguments: numbers, and tuples of them
 _log = logging.getLogger(__name__)
 _HELLO: Task = ("hello", ())
 _LOAD: Task = ("load", ())
@@ -71,12 +74,16 @@ def _join(address: str) -> None:
     try:
         if host and port.isdecimal():  # Ray itself would try for minutes
             socket.create_connection((host.strip("[]"), int(port)), ANSWERS).close()
-        own = {"include_dashboard": False} if address == "local" else {}
-        ray.init(address, log_to_driver=False, logging_level="ERROR", **own)
+        ray.init(
+            address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            include_dashboard=False if address == "local" else None,
+        )
     except (OSError, RuntimeError, ValueError) as error:
-        said = str(error).strip().partition("\n")[0]
+        reason = str(error).strip().partition("\n")[0]
         raise InvalidInput(
-            f"No Ray cluster can be joined at '{address}' ({said}). Start one with "
+            f"No Ray cluster can be joined at '{address}' ({reason}). Start one with "
             "`ray start --head`, and give its address with --ray-address HOST:6379; its token, if any, is needed here."
         ) from None
 
@@ -89,8 +96,8 @@ def _has_token() -> bool:
 def room(cpus: int, gpus: int) -> int:
     """How many workers that take so many CPU slots and GPUs the machines of the cluster hold."""
     return sum(
-        min(int(own.get(name, 0) // each) for name, each in (("CPU", cpus), ("GPU", gpus)) if each)
-        for own in machines()
+        min(int(machine.get(name, 0) // each) for name, each in (("CPU", cpus), ("GPU", gpus)) if each)
+        for machine in machines()
     )
 
 
@@ -103,7 +110,7 @@ def machines() -> list[dict[str, float]]:
 
 def readers(cpus: int, gpus: int) -> int:
     """How many threads read pictures for a worker: one a CPU slot, or its share of the slots beside the GPUs."""
-    shares = [int(own.get("CPU", 0) // own["GPU"]) for own in machines() if own.get("GPU", 0) >= 1]
+    shares = [int(machine.get("CPU", 0) // machine["GPU"]) for machine in machines() if machine.get("GPU", 0) >= 1]
     return max(1, min(shares, default=1)) if gpus else cpus
 
 
@@ -151,14 +158,14 @@ class Crew:
             self.idle, self.open = [], {}
 
     def _close(self) -> None:
-        asked = [one.close.remote() for one in self.idle]
-        closed, late = self.ray.wait(asked, num_returns=len(asked), timeout=CLOSING)
+        closing = [worker.close.remote() for worker in self.idle]
+        closed, late = self.ray.wait(closing, num_returns=len(closing), timeout=CLOSING)
         lost = len(late)
         for ref in closed:
             try:
                 self.ray.get(ref)
             except self.ray.exceptions.RayTaskError as error:
-                raise _ours(error) from None
+                raise _cause(error) from None
             except self.ray.exceptions.RayError:
                 lost += 1
         if lost:
@@ -198,11 +205,12 @@ class Crew:
                         done(task, answer)
             self.waiting()
 
-    def _hire(self, wanted: int) -> None:
+    def _hire(self, n_unfinished: int) -> None:
+        """Starts workers where there is room and a task for each; raises JobFailed where there was none for long."""
         now = time.monotonic()
         if now - self.looked > ROOM:
             self.room, self.looked = room(self.cpus, self.gpus), now
-        for _ in range(min(self.room, wanted) - len(self.idle) - len(self.open)):
+        for _ in range(min(self.room, n_unfinished) - len(self.idle) - len(self.open)):
             self._ask(self.kind.remote(), _HELLO)
         if self._at_work() or any(task is _LOAD for _, task in self.open.values()):
             self.heard = now
@@ -218,12 +226,12 @@ class Crew:
     def _taken(self) -> str:
         return "a GPU" if self.gpus else f"{self.cpus} CPU slot{'s' if self.cpus > 1 else ''}"
 
-    def _ask(self, worker: Any, task: Task, *given: object) -> None:
+    def _ask(self, worker: Any, task: Task, *arguments: object) -> None:
         method, values = task
-        self.open[getattr(worker, method).remote(*values, *given)] = worker, task
+        self.open[getattr(worker, method).remote(*values, *arguments)] = worker, task
 
     def _answers(self) -> Iterator[tuple[Any | None, Task, Any]]:
-        """Who has done what with which result; in place of a worker that was lost with its task, None."""
+        """Worker, task and returned value of what is finished; None for a worker that was lost with its task."""
         if not self.open:
             time.sleep(LOOK)
             return
@@ -234,7 +242,7 @@ class Crew:
                 answer = self.ray.get(ref)
             except self.ray.exceptions.RayTaskError as error:
                 self.ray.kill(worker)
-                raise _ours(error) from None
+                raise _cause(error) from None
             except self.ray.exceptions.RayError as error:  # its process or its machine is gone, or out of reach
                 self.ray.kill(worker)
                 # Nobody is hired before the next look: until then its machine may only seem to be alive.
@@ -250,12 +258,12 @@ class Crew:
         if self.lost[task] < TRIES or (starting and self._at_work()):
             return
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        named = [line for line in lines if "Error: " in line or "out of memory" in line.lower()]
-        what = "while they started" if starting else f"at the same work ({task[0]} {str(task[1])[:40]})"
-        said = (named or lines or [type(error).__name__])[-1].partition(". ")[0].rstrip(".")
+        telling = [line for line in lines if "Error: " in line or "out of memory" in line.lower()]
+        when = "while they started" if starting else f"at the same work ({task[0]} {str(task[1])[:40]})"
+        reason = (telling or lines or [type(error).__name__])[-1].partition(". ")[0].rstrip(".")
         raise JobFailed(
-            f"{TRIES} workers of the Ray cluster were lost {what}: {said}. What is finished is kept; the same command "
-            "goes on from there."
+            f"{TRIES} workers of the Ray cluster were lost {when}: {reason}. What is finished is kept; the same "
+            "command goes on from there."
         )
 
     def _greeted(self, version: str) -> None:
@@ -266,6 +274,6 @@ class Crew:
             )
 
 
-def _ours(error: Exception) -> Exception:
-    """What a worker raised, where it is for people; else what Ray makes of it."""
+def _cause(error: "RayTaskError") -> Exception:
+    """The error that a worker raised, where it is a VlprobeError; else Ray's own."""
     return error.cause if isinstance(error.cause, VlprobeError) else error

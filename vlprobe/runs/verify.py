@@ -1,7 +1,7 @@
-"""Whether what is stored is still what was written, and away with what is not, so that the same runs make it anew.
+"""Finds stored files that are not what was written, and removes them, so that the same runs make them anew.
 
-Of a store on an object store both are read, what is there and what of it is here. What is damaged here alone is fetched
-again once it is gone; what is damaged there goes in both places.
+Of a store on an object store both are read, the objects and their copies on this machine. A copy that is damaged is
+fetched again once it is removed; an object that is damaged is removed in both places.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from vlprobe.storage.objects import Damaged, Remote
 from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Run
 
-LEFT_OVER = 3600  # seconds after which nobody is still writing a file
+LEFT_OVER = 3600  # seconds after which no process is still writing a file
 OLDER = "it is of an older version of vlprobe, and is not read any more"
 
 
@@ -59,10 +59,9 @@ def damages(
     Args:
         store: The cache.
         progress: Called with (label, done, total) of its files.
-        again: Where given, only what these would drop is looked at: is it damaged still?
+        again: Where given, only what these would drop is read again.
     """
-    found: list[Damage] = []
-    looks = [
+    checks: list[tuple[Callable[..., Iterable[Damage]], Path | str]] = [
         *(
             (functools.partial(_entry, mirrored=bool(store.mirror)), path)
             for kind in ("cases", "runs")
@@ -72,20 +71,23 @@ def damages(
         *((_block, path) for path in sorted(store.root.glob("embeddings/*/*/*.npy"))),
         *((_examination, path) for path in sorted(store.root.glob("models/*.json"))),
         *((_job, path) for path in sorted(store.root.glob("jobs/*/"))),
-        *((functools.partial(_said, store), path) for path in sorted(store.root.glob("annotations/*.jsonl"))),
+        *((functools.partial(_annotations, store), path) for path in sorted(store.root.glob("annotations/*.jsonl"))),
         *((_left_over, path) for path in sorted(store.root.rglob(".*.tmp"))),
     ]
     if store.mirror:
-        looks += _there(store.mirror.remote)
-    if again is not None:
-        among = {one.name if isinstance(one, Object) else one for damage in again for one in damage.drop}
-        among |= {one.parent for one in among if isinstance(one, Path)}  # of a job one file may go
-        looks = [(look, path) for look, path in looks if path in among]
-    found += [] if again is not None else _closed_folders(store.root)
-    for done, (look, path) in enumerate(looks):
-        progress("Reading what is stored", done, len(looks))
-        found += (isinstance(path, Path) and _closed(path)) or look(path)
-    return found
+        checks += _remote_checks(store.mirror.remote)
+    found_damages: list[Damage] = []
+    if again is None:
+        found_damages += _closed_folders(store.root)
+    else:
+        dropped = [target for damage in again for target in damage.drop]
+        targets = {target.name if isinstance(target, Object) else target for target in dropped}
+        targets |= {target.parent for target in dropped if isinstance(target, Path)}  # of a job one file may go
+        checks = [(check, path) for check, path in checks if path in targets]
+    for done, (check, path) in enumerate(checks):
+        progress("Reading what is stored", done, len(checks))
+        found_damages += (isinstance(path, Path) and _closed(path)) or check(path)
+    return found_damages
 
 
 def _closed_folders(root: Path) -> Iterator[Damage]:
@@ -104,10 +106,10 @@ def _closed(path: Path) -> list[Damage]:
     """What nobody but its owner may read, of a file or of those in a folder: it is not damaged, and it stays."""
     closed = []
     try:
-        entries = [one for one in path.iterdir() if not one.name.startswith(".")] if path.is_dir() else [path]
+        entries = [entry for entry in path.iterdir() if not entry.name.startswith(".")] if path.is_dir() else [path]
     except PermissionError as error:
         return [_stays(path, error)]
-    lines = [one.with_suffix(".json") for one in entries if path.parent.name == "parts"]
+    lines = [entry.with_suffix(".json") for entry in entries if path.parent.name == "parts"]
     for file in sorted([*entries, *lines]):
         try:
             os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))  # a pipe is not waited for
@@ -124,9 +126,9 @@ def _stays(path: Path, error: OSError) -> Damage:
     )
 
 
-def repair(found: list[Damage]) -> None:
+def repair(to_remove: Sequence[Damage]) -> None:
     """Removes what is damaged and can be made anew. Raises InvalidInput where it cannot be removed."""
-    for path in dict.fromkeys(path for damage in found for path in damage.drop):
+    for path in dict.fromkeys(path for damage in to_remove for path in damage.drop):
         try:
             if isinstance(path, Object):
                 path.remote.remove([path.name])
@@ -160,23 +162,22 @@ def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
     except InvalidInput:
         yield Damage(folder / "manifest.json", "it is not what was written", (folder,))
         return
-    other = _other_key(manifest, folder.name)
-    if other:
-        yield Damage(folder / "manifest.json", other, (folder,))
+    if wrong_key := _wrong_key(manifest, folder.name):
+        yield Damage(folder / "manifest.json", wrong_key, (folder,))
     for file in manifest["files"]:
         if mirrored and not (folder / file["name"]).exists():  # nobody asked for it yet
             continue
         try:
             verify_table(folder / file["name"])
         except InvalidInput:
-            there = (folder / file["name"]).is_file()
-            yield Damage(folder / file["name"], "its checksum differs" if there else "it is gone", (folder,))
+            exists = (folder / file["name"]).is_file()
+            yield Damage(folder / file["name"], "its checksum differs" if exists else "it is gone", (folder,))
 
 
-def _other_key(manifest: dict, key: str) -> str:
+def _wrong_key(manifest: dict, key: str) -> str:
     run = manifest.get("run") if manifest["schema"] == SCHEMA else None  # what it was in another form is not known
-    named = {manifest.get("key")} | ({Run(**run).key} if run else set())
-    return f"it is of another key ({', '.join(map(str, named))})" if named != {key} else ""
+    keys = {manifest.get("key")} | ({Run(**run).key} if run else set())
+    return f"it is of another key ({', '.join(map(str, keys))})" if keys != {key} else ""
 
 
 def _part(path: Path) -> Iterator[Damage]:
@@ -218,13 +219,13 @@ def _job(folder: Path) -> Iterator[Damage]:
                 return
 
 
-def _said(store: Store, path: Path) -> Iterator[Damage]:
+def _annotations(store: Store, path: Path) -> Iterator[Damage]:
     try:
         damaged = annotations.read(store, path.stem).damaged
     except InvalidInput:
         damaged = (path.name,)
-    for place in damaged:
-        yield Damage(path, f"{place}, cannot be read; what people said cannot be made anew, so it stays", ())
+    for line in damaged:
+        yield Damage(path, f"{line}, cannot be read; what people said cannot be made anew, so it stays", ())
 
 
 def _left_over(path: Path) -> Iterator[Damage]:
@@ -233,24 +234,24 @@ def _left_over(path: Path) -> Iterator[Damage]:
             yield Damage(path, "it was left by a process that was killed while it wrote", (path,))
 
 
-def _there(remote: Remote) -> Iterator[tuple[Callable[[str], Iterator[Damage]], str]]:
-    """What is to be looked at in an object store, each with the name to look at it by."""
+def _remote_checks(remote: Remote) -> Iterator[tuple[Callable[[str], Iterator[Damage]], str]]:
+    """The checks of an object store, each with the name of the object to call it with."""
     names = set(remote.names(""))
-    named: set[str] = set()
+    tables: set[str] = set()  # that a manifest names
     complete: set[str] = set()
     for name in sorted(names):
-        if own := re.fullmatch(r"index/((?:runs|cases)/[0-9a-z]+)\.\d+\.json", name):
-            complete.add(own[1])
+        if index := re.fullmatch(r"index/((?:runs|cases)/[0-9a-z]+)\.\d+\.json", name):
+            complete.add(index[1])
             manifest = parse_manifest(remote.read(name) or b"") or {"files": []}
-            named |= {table_object(own[1], line) for line in manifest["files"]}
-            yield functools.partial(_committed, remote, own[1], complete), name
+            tables |= {table_object(index[1], line) for line in manifest["files"]}
+            yield functools.partial(_committed, remote, index[1], complete), name
         elif name.startswith("index/models/"):
             yield functools.partial(_examined, remote), name
         elif name.startswith("embeddings/"):
             yield functools.partial(_sent_block, remote), name
     for name in sorted(names):
         folder, _, rest = name.partition("/parts/")
-        unnamed = re.match("(runs|cases)/", name) and name not in named and (folder in complete or not rest)
+        unnamed = re.match("(runs|cases)/", name) and name not in tables and (folder in complete or not rest)
         if rest.endswith(".json") and folder not in complete:
             yield functools.partial(_sent_part, remote), name
         elif unnamed or name.startswith("sending/"):
@@ -272,17 +273,17 @@ def _table(remote: Remote, name: str, line: dict) -> str:
 
 
 def _committed(remote: Remote, entry: str, complete: set[str], name: str) -> Iterator[Damage]:
-    own, here = Object(remote, name), remote.root / entry
+    index, copy = Object(remote, name), remote.root / entry
     manifest = parse_manifest(remote.read(name) or b"")
-    why = "it is not what was written" if manifest is None else _other_key(manifest, here.name)
+    why = "it is not what was written" if manifest is None else _wrong_key(manifest, copy.name)
     if manifest and "run" in manifest and f"cases/{manifest['case_key']}" not in complete:
         why = why or "its questions are gone"
     if why:
-        yield Damage(own, why, (own, here))
+        yield Damage(index, why, (index, copy))
     for line in manifest["files"] if manifest else ():
         table = Object(remote, table_object(entry, line))
         if why := _table(remote, table.name, line):
-            yield Damage(table, why, (own, table, here))
+            yield Damage(table, why, (index, table, copy))
 
 
 def _examined(remote: Remote, name: str) -> Iterator[Damage]:
@@ -302,11 +303,11 @@ def _sent_block(remote: Remote, name: str) -> Iterator[Damage]:
 
 
 def _sent_part(remote: Remote, name: str) -> Iterator[Damage]:
-    said = remote.read(name)
-    if said is None:  # its run has ended meanwhile, and dropped it
+    content = remote.read(name)
+    if content is None:  # its run has ended meanwhile, and dropped it
         return
     try:
-        line = parse_file_record(said)
+        line = parse_file_record(content)
         table = table_object(name.rpartition("/")[0], line)
         why = _table(remote, table, line) if remote.exists(name) else ""
     except ValueError:
