@@ -22,9 +22,9 @@ LEVEL = 0.95
 EXCHANGES = 20_000  # so that the smallest p, 1 in 20,001, stays below .05 in a family of hundreds
 GROUPS = 1024  # more items than this are compared in so many random groups
 NO_SPREAD = 1e-9  # an interval narrower than this has no width but for rounding
-_CHUNK = 50  # resamples held in memory at once
-_ITEMS = 1024  # items whose draws are multiplied at once
-_EXCHANGED = 1000  # exchanges held in memory at once
+RESAMPLE_BLOCK = 50  # resamples held in memory at once
+ITEM_BLOCK = 1024  # items whose draws are multiplied at once
+EXCHANGE_BLOCK = 1000  # exchanges held in memory at once
 
 
 def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[float, float]:
@@ -44,8 +44,8 @@ def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[flo
     >>> [round(end, 3) for end in without_spread(1.0, 10)]  # ten of ten
     [0.692, 1.0]
     """
-    other = 1 - ((1 - LEVEL) / 2) ** (1 / n_items)
-    return value - other * (value - lowest), value + other * (1 - value)
+    differing = 1 - ((1 - LEVEL) / 2) ** (1 / n_items)  # largest share of all items that may differ
+    return value - differing * (value - lowest), value + differing * (1 - value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +70,28 @@ def macro(value: np.ndarray, weight: np.ndarray, group: np.ndarray, item: np.nda
     """
     weight = np.where(np.isnan(value), 0.0, weight)
     n_groups = int(group.max()) + 1 if len(group) else 0
-    total = np.bincount(group, weight, n_groups)
-    summed = np.bincount(group, weight * np.nan_to_num(value), n_groups)
-    owner = np.zeros(n_groups, dtype=np.int64)
-    owner[group] = item
-    there = total > 0
-    return Measure(summed[there] / total[there], np.ones(int(there.sum())), owner[there])
+    group_weight = np.bincount(group, weight, n_groups)
+    group_total = np.bincount(group, weight * np.nan_to_num(value), n_groups)
+    item_of_group = np.zeros(n_groups, dtype=np.int64)
+    item_of_group[group] = item
+    counts = group_weight > 0
+    means = group_total[counts] / group_weight[counts]
+    return Measure(means, np.ones(len(means)), item_of_group[counts])
 
 
 def micro(value: np.ndarray, weight: np.ndarray, item: np.ndarray) -> Measure:
     """All rows pooled: a caption with more edits counts more (what LGIP's released code computes)."""
-    there = ~np.isnan(value) & (weight > 0)
-    return Measure(value[there], weight[there], item[there])
+    counts = ~np.isnan(value) & (weight > 0)
+    return Measure(value[counts], weight[counts], item[counts])
 
 
-def resample_counts(n_items: int, first: int, last: int) -> np.ndarray:
-    """How often each item is drawn in resamples `first` to `last`, float32 of shape (last - first, n_items).
+def resample_counts(n_items: int, start: int, stop: int) -> np.ndarray:
+    """How often each item is drawn in resamples `start` to `stop`, float32 of shape (stop - start, n_items).
 
     Depends on nothing but the number of items and the resample's own number.
     """
-    counts = np.empty((last - first, n_items), dtype=np.float32)
-    for row, number in enumerate(range(first, last)):
+    counts = np.empty((stop - start, n_items), dtype=np.float32)
+    for row, number in enumerate(range(start, stop)):
         drawn = np.random.default_rng([n_items, number]).integers(n_items, size=n_items)
         counts[row] = np.bincount(drawn, minlength=n_items)
     return counts
@@ -104,15 +105,15 @@ class Sums:
 
     def __init__(self, n_items: int) -> None:
         self.n_items = n_items
-        self._sums: dict[Hashable, _Sum] = {}
+        self._running: dict[Hashable, RunningMean] = {}
 
     @functools.cached_property
-    def _counts(self) -> np.ndarray:
+    def _resample_counts(self) -> np.ndarray:
         """How often each item is drawn in each resample, shape (n_items, RESAMPLES); never more than 255 times."""
         counts = np.empty((self.n_items, RESAMPLES), dtype=np.uint8)
-        for first in range(0, RESAMPLES, _CHUNK):
-            last = min(first + _CHUNK, RESAMPLES)
-            counts[:, first:last] = resample_counts(self.n_items, first, last).T
+        for start in range(0, RESAMPLES, RESAMPLE_BLOCK):
+            stop = min(start + RESAMPLE_BLOCK, RESAMPLES)
+            counts[:, start:stop] = resample_counts(self.n_items, start, stop).T
         return counts
 
     def add(self, names: Sequence[Hashable], total: np.ndarray, weight: np.ndarray, item: np.ndarray) -> None:
@@ -124,21 +125,22 @@ class Sums:
             weight: The same of the weight.
             item: The codes of the items, each once in a block; an item may come again in a later one.
         """
-        drawn = np.zeros((2 * len(names), RESAMPLES))
-        both = np.concatenate([total, weight])
-        for start in range(0, len(item), _ITEMS):
-            own = slice(start, start + _ITEMS)
-            drawn += both[:, own] @ self._counts[item[own]].astype(np.float64)
-        for row, name in enumerate(names):
-            known = self._sums.get(name) or self._sums.setdefault(name, _Sum(self.n_items))
-            known.pooled += total[row].sum(), weight[row].sum()
-            known.drawn += drawn[row], drawn[len(names) + row]
-            there = item[weight[row] > 0]
-            np.bitwise_or.at(known.there, there >> 3, (1 << (there & 7)).astype(np.uint8))
+        resampled = np.zeros((2 * len(names), RESAMPLES))
+        totals_and_weights = np.concatenate([total, weight])
+        for start in range(0, len(item), ITEM_BLOCK):
+            block = slice(start, start + ITEM_BLOCK)
+            resampled += totals_and_weights[:, block] @ self._resample_counts[item[block]].astype(np.float64)
+        for index, name in enumerate(names):
+            if name not in self._running:
+                self._running[name] = RunningMean(self.n_items)
+            running = self._running[name]
+            running.observed += total[index].sum(), weight[index].sum()
+            running.resampled += resampled[index], resampled[len(names) + index]
+            running.counted_items.add(item[weight[index] > 0])
 
     def drop(self, name: Hashable) -> None:
         """Forgets a measure."""
-        self._sums.pop(name, None)
+        self._running.pop(name, None)
 
     def estimate(self, name: Hashable, is_rate: bool = False) -> Estimate:
         """The weighted mean of a measure, with a 95 % percentile interval clustered on the item.
@@ -146,28 +148,45 @@ class Sums:
         A measure without any weight is unknown: NaN with n_items 0. With fewer than two items the interval is NaN. The
         interval of a rate, of values 0 to 1, that all items agree on is `without_spread`.
         """
-        known = self._sums.get(name)
-        if known is None or known.pooled[1] == 0:
+        running = self._running.get(name)
+        if running is None or running.observed[1] == 0:
             return Estimate()
-        n_items = int(np.bitwise_count(known.there).sum())
-        top, bottom = known.drawn
-        means = top[bottom > 0] / bottom[bottom > 0]
+        n_items = len(running.counted_items)
+        totals, weights = running.resampled
+        means = totals[weights > 0] / weights[weights > 0]
         tail = (1 - LEVEL) / 2
         low, high = np.quantile(means, [tail, 1 - tail]) if n_items > 1 else (math.nan, math.nan)
-        value = float(known.pooled[0] / known.pooled[1])
+        value = float(running.observed[0] / running.observed[1])
         if is_rate and high - low < NO_SPREAD:
             low, high = without_spread(value, n_items)
         return Estimate(value, float(low), float(high), n_items)
 
 
-class _Sum:
-    """Totals of a measure: of weight times value, and of weight; as they are and in every resample."""
+class RunningMean:
+    """Sums of a measure over the blocks so far: first of weight times value, then of weight."""
 
-    __slots__ = ("drawn", "pooled", "there")
+    __slots__ = ("counted_items", "observed", "resampled")
 
     def __init__(self, n_items: int) -> None:
-        self.pooled, self.drawn = np.zeros(2), np.zeros((2, RESAMPLES))
-        self.there = np.zeros(n_items // 8 + 1, dtype=np.uint8)  # a bit an item: whether it has any weight
+        self.observed = np.zeros(2)
+        self.resampled = np.zeros((2, RESAMPLES))  # the sums in every resample
+        self.counted_items = BitSet(n_items)  # those with any weight
+
+
+class BitSet:
+    """A set of whole numbers from 0 to below `size`, a bit each."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, size: int) -> None:
+        self._bytes = np.zeros(size // 8 + 1, dtype=np.uint8)
+
+    def add(self, numbers: np.ndarray) -> None:
+        """Adds the numbers, integers of shape (n,)."""
+        np.bitwise_or.at(self._bytes, numbers >> 3, (1 << (numbers & 7)).astype(np.uint8))
+
+    def __len__(self) -> int:
+        return int(np.bitwise_count(self._bytes).sum())
 
 
 def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False) -> list[Estimate]:
@@ -232,29 +251,32 @@ def differences(
     value = _difference(*sums.sum(axis=3))
     low, high = _interval(sums)
     p = _exchanged(sums, value)
-    found = []
-    for place, (first, second) in enumerate(pairs):
-        answered = [np.bincount(m.item, m.weight, n_items) > 0 for m in (first, second)]
-        both = int((answered[0] & answered[1]).sum())
-        if np.isnan(value[place]):
-            found.append(Difference())
-        elif both < 2:
-            found.append(Difference(float(value[place]), n_items=both))
+    results = []
+    for index, pair in enumerate(pairs):
+        answered = [np.bincount(measure.item, measure.weight, n_items) > 0 for measure in pair]
+        n_common = int((answered[0] & answered[1]).sum())
+        difference = float(value[index])
+        if np.isnan(difference):
+            results.append(Difference())
+        elif n_common < 2:
+            results.append(Difference(difference, n_items=n_common))
         else:
-            ends = float(low[place]), float(high[place])
-            if are_rates and are_rates[place] and ends[1] - ends[0] < NO_SPREAD:
-                ends = without_spread(float(value[place]), both, lowest=-1.0)
-            found.append(Difference(float(value[place]), *ends, float(p[place]), n_items=both))
-    return found
+            ends = float(low[index]), float(high[index])
+            if are_rates and are_rates[index] and ends[1] - ends[0] < NO_SPREAD:
+                ends = without_spread(difference, n_common, lowest=-1.0)
+            results.append(Difference(difference, *ends, float(p[index]), n_items=n_common))
+    return results
 
 
-def _common(first: Measure, second: Measure) -> tuple[Measure, Measure]:
+def _common(left: Measure, right: Measure) -> tuple[Measure, Measure]:
     """Both without the items of which only one has a row."""
-    found = []
-    for own, other in ((first, second), (second, first)):
-        there = np.isin(own.item, other.item)
-        found.append(Measure(own.value[there], own.weight[there], own.item[there]))
-    return found[0], found[1]
+    return _of_items(left, right.item), _of_items(right, left.item)
+
+
+def _of_items(measure: Measure, items: np.ndarray) -> Measure:
+    """The rows of a measure that belong to some items."""
+    rows = np.isin(measure.item, items)
+    return Measure(measure.value[rows], measure.weight[rows], measure.item[rows])
 
 
 def _difference(totals: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -270,30 +292,36 @@ def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         sums: Shape (2, pairs, 2, groups): weight times value, and weight, of each pair's two models in each group.
     """
     resampled = []
-    for first in range(0, RESAMPLES, _CHUNK):
-        counts = resample_counts(sums.shape[3], first, min(first + _CHUNK, RESAMPLES)).astype(np.float64)
-        drawn = counts @ sums.reshape(-1, sums.shape[3]).T
-        resampled.append(_difference(*drawn.reshape(len(counts), *sums.shape[:3]).swapaxes(0, 1)))
-    known = np.concatenate(resampled)
-    known[:, np.isnan(known).all(axis=0)] = 0.0  # unknown as a whole, and told so by the value
-    low, high = np.nanquantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    for start in range(0, RESAMPLES, RESAMPLE_BLOCK):
+        stop = min(start + RESAMPLE_BLOCK, RESAMPLES)
+        counts = resample_counts(sums.shape[3], start, stop).astype(np.float64)
+        resampled_sums = counts @ sums.reshape(-1, sums.shape[3]).T
+        resampled.append(_difference(*resampled_sums.reshape(len(counts), *sums.shape[:3]).swapaxes(0, 1)))
+    resampled_differences = np.concatenate(resampled)
+    resampled_differences[:, np.isnan(resampled_differences).all(axis=0)] = (
+        0.0  # unknown as a whole: `value` is NaN there
+    )
+    low, high = np.nanquantile(resampled_differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return low, high
 
 
 def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The share of random exchanges, with the one that was seen, that make as large a difference as was seen."""
+    """The share of random exchanges, the observed one included, with at least the observed difference."""
     n_groups = sums.shape[3]
     moved = (sums[:, :, 1] - sums[:, :, 0]).swapaxes(1, 2)  # what a group's exchange adds to the first model's sums
     start, pooled = sums[:, None, :, 0].sum(axis=3), sums[:, None].sum(axis=(3, 4))
-    # Sums differ in their last digits by their order: what equals the seen difference but for these counts as equal.
-    seen = np.abs(value) - 1e-9 * np.abs(sums[0]).sum(axis=(1, 2)) / np.maximum(pooled[1, 0], 1e-300)
+    # Sums differ in their last digits by their order: what differs from the observed by these alone counts as equal.
+    observed = np.abs(value) - 1e-9 * np.abs(sums[0]).sum(axis=(1, 2)) / np.maximum(pooled[1, 0], 1e-300)
     large = np.ones(len(value))
-    for first in range(0, EXCHANGES, _EXCHANGED):
-        size = min(_EXCHANGED, EXCHANGES - first)
-        coins = np.frombuffer(np.random.default_rng([n_groups, first]).bytes(size * -(-n_groups // 8)), np.uint8)
+    for start_exchange in range(0, EXCHANGES, EXCHANGE_BLOCK):
+        size = min(EXCHANGE_BLOCK, EXCHANGES - start_exchange)
+        coins = np.frombuffer(
+            np.random.default_rng([n_groups, start_exchange]).bytes(size * -(-n_groups // 8)), np.uint8
+        )
         exchange = np.unpackbits(coins.reshape(size, -1), axis=1, count=n_groups).astype(np.float64)
-        own = start + exchange @ moved
-        large += (~(np.abs(_difference(*np.stack([own, pooled - own], axis=-1))) < seen)).sum(axis=0)  # so does NaN
+        left = start + exchange @ moved
+        exchanged = np.abs(_difference(*np.stack([left, pooled - left], axis=-1)))
+        large += (~(exchanged < observed)).sum(axis=0)  # NaN counts too
     return large / (EXCHANGES + 1)
 
 
@@ -320,8 +348,8 @@ def holm(p: Sequence[float]) -> np.ndarray:
 
     Source: Holm 1979.
     """
-    given = np.asarray(p, dtype=np.float64)
-    order = np.argsort(given)[: int((~np.isnan(given)).sum())]  # NaN sorts last
-    raised = np.full(len(given), np.nan)
-    raised[order] = np.minimum(1.0, np.maximum.accumulate(given[order] * np.arange(len(order), 0, -1)))
+    p_values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(p_values)[: int((~np.isnan(p_values)).sum())]  # NaN sorts last
+    raised = np.full(len(p_values), np.nan)
+    raised[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * np.arange(len(order), 0, -1)))
     return raised

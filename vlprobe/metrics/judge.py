@@ -12,6 +12,10 @@ from vlprobe.types import Metric
 MAX_SLICES = 60  # a tag with more values than this is an identifier, not something to slice by
 
 
+# By column that rows are sliced by, and by its values: numbers of cases and of ties, int64 of shape (2,).
+Slices = dict[str, dict[str, np.ndarray]]
+
+
 class Judge:
     """Means and intervals of every metric over a run's cases and over each slice of them, and what they rest on.
 
@@ -25,8 +29,9 @@ class Judge:
         self.metrics, self.n_items = metrics, n_items
         self._columns = ["subtype", "rule", "strength_bin", *(f"tag:{tag}" for tag in tags)]
         self._sums = estimate.Sums(n_items)
-        # Of each metric, what it is sliced by, and the number of cases and of ties in each slice.
-        self._slices = [defaultdict(dict, {"all": {"": np.zeros(2, dtype=np.int64)}}) for _ in metrics]
+        self._slices: list[Slices] = [
+            defaultdict(dict, {"all": {"": np.zeros(2, dtype=np.int64)}}) for _ in metrics
+        ]  # of each metric
         self._by_item = {
             (metric.name, averaging): np.zeros((2, n_items)) for metric in metrics for averaging in metric.averaging
         }
@@ -41,24 +46,26 @@ class Judge:
                 `model_free`. All cases of a group are in one block.
         """
         for metric, slices in zip(self.metrics, self._slices, strict=True):
-            own = rows[rows["kind"].isin(metric.kinds)]
-            if len(own):
-                self._add(metric, slices, own)
+            of_kinds = rows.loc[rows["kind"].isin(metric.kinds), :]
+            if len(of_kinds):
+                self._add(metric, slices, of_kinds)
 
-    def _add(self, metric: Metric, slices: dict[str, dict], own: pd.DataFrame) -> None:
-        value = metric.value(own)
+    def _add(self, metric: Metric, slices: Slices, rows: pd.DataFrame) -> None:
+        """Judges rows of the metric's kinds."""
+        value = metric.value(rows)
         if not metric.model_free:
-            value = np.where(own["margin"].isna(), np.nan, value)
-        weight = metric.weight(own) if metric.weight else np.ones(len(own))
-        tie = metric.tied(own) if metric.tied else np.zeros(len(own), dtype=bool)
-        items, item = np.unique(own["item_code"].to_numpy(), return_inverse=True)
-        groups = pd.factorize(own["group_code"])[0]
+            value = np.where(rows["margin"].isna(), np.nan, value)
+        weight = metric.weight(rows) if metric.weight else np.ones(len(rows))
+        is_tied = metric.tied(rows) if metric.tied else np.zeros(len(rows), dtype=bool)
+        items, item = np.unique(rows["item_code"].to_numpy(), return_inverse=True)
+        groups = pd.factorize(rows["group_code"])[0]
         n_items, n_groups = len(items), int(groups.max()) + 1
-        for by, code, names in self._sliced(metric, slices, own):
+        for column, code, names in self._sliced(metric, slices, rows):
             in_slice = code >= 0
             code = code[in_slice]
-            for name, *more in zip(names, np.bincount(code), np.bincount(code, tie[in_slice]), strict=True):
-                slices[by][name] = slices[by].get(name, 0) + np.array(more, dtype=np.int64)
+            counts = np.stack([np.bincount(code), np.bincount(code, is_tied[in_slice])], axis=1).astype(np.int64)
+            for name, cases_and_ties in zip(names, counts, strict=True):
+                slices[column][name] = slices[column].get(name, 0) + cases_and_ties
             cell = code * n_items + item[in_slice]  # of a table of slices by items
             for averaging in metric.averaging:
                 measure = (
@@ -66,31 +73,30 @@ class Judge:
                     if averaging == "micro"
                     else estimate.macro(value[in_slice], weight[in_slice], code * n_groups + groups[in_slice], cell)
                 )
-                total, weighed = (
-                    np.bincount(measure.item, column, len(names) * n_items).reshape(len(names), n_items)
-                    for column in (measure.weight * measure.value, measure.weight)
+                totals, weights = (
+                    np.bincount(measure.item, summand, len(names) * n_items).reshape(len(names), n_items)
+                    for summand in (measure.weight * measure.value, measure.weight)
                 )
-                self._sums.add([(metric.name, averaging, by, name) for name in names], total, weighed, items)
-                if by == "all":
-                    self._by_item[metric.name, averaging][:, items] += total[0], weighed[0]
+                self._sums.add([(metric.name, averaging, column, name) for name in names], totals, weights, items)
+                if column == "all":
+                    self._by_item[metric.name, averaging][:, items] += totals[0], weights[0]
 
-    def _sliced(
-        self, metric: Metric, slices: dict[str, dict], rows: pd.DataFrame
-    ) -> Iterator[tuple[str, np.ndarray, list]]:
+    def _sliced(self, metric: Metric, slices: Slices, rows: pd.DataFrame) -> Iterator[tuple[str, np.ndarray, list]]:
         """What to slice by, the code of each row's slice in this block (-1: none), and the names of these slices."""
         yield "all", np.zeros(len(rows), dtype=np.int64), [""]
-        for by in self._columns:
-            if by not in rows or len(slices[by]) > MAX_SLICES:
+        for column in self._columns:
+            counts = slices[column]
+            if column not in rows or len(counts) > MAX_SLICES:
                 continue
-            code, names = pd.factorize(rows[by])
-            fresh = {name: np.zeros(2, dtype=np.int64) for name in names if name not in slices[by]}
-            if len(slices[by]) + len(fresh) <= MAX_SLICES:
-                yield by, code, list(names)
+            code, names = pd.factorize(rows[column])
+            new_counts = {name: np.zeros(2, dtype=np.int64) for name in names if name not in counts}
+            if len(counts) + len(new_counts) <= MAX_SLICES:
+                yield column, code, list(names)
                 continue
-            for name in slices[by]:
+            for name in counts:
                 for averaging in metric.averaging:
-                    self._sums.drop((metric.name, averaging, by, name))
-            slices[by] |= fresh
+                    self._sums.drop((metric.name, averaging, column, name))
+            counts |= new_counts
 
     def estimates(self) -> pd.DataFrame:
         """One row for each metric, averaging and slice.
@@ -99,17 +105,18 @@ class Judge:
             `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`, `n_items`, `n_cases`, `ties` (cases
             in which what this metric compares is equal).
         """
-        found = []
+        table = []
         for metric, slices in zip(self.metrics, self._slices, strict=True):
-            for by in ["all", *self._columns]:
-                names = slices[by] if len(slices[by]) <= MAX_SLICES else []
-                for name in sorted(name for name in names if name != "" or by == "all"):
+            for column in ["all", *self._columns]:
+                counts = slices[column] if len(slices[column]) <= MAX_SLICES else {}
+                for name in sorted(name for name in counts if name != "" or column == "all"):
                     for averaging in metric.averaging:
-                        e = self._sums.estimate((metric.name, averaging, by, name), metric.unit == "rate")
-                        label = (metric.name, averaging, by, str(name))
-                        found.append((*label, e.value, e.low, e.high, e.n_items, *slices[by][name].tolist()))
-        columns = ["metric", "averaging", "by", "slice", "value", "low", "high", "n_items", "n_cases", "ties"]
-        return pd.DataFrame(found, columns=columns)
+                        label = (metric.name, averaging, column, str(name))
+                        mean = self._sums.estimate((metric.name, averaging, column, name), metric.unit == "rate")
+                        numbers = (mean.value, mean.low, mean.high, mean.n_items)
+                        table.append((*label, *numbers, *counts[name].tolist()))
+        names = ["metric", "averaging", "by", "slice", "value", "low", "high", "n_items", "n_cases", "ties"]
+        return pd.DataFrame(table, columns=pd.Index(names))
 
     def sums(self) -> pd.DataFrame:
         """One row for each metric, averaging and item that counts, so that models can be compared item by item.
@@ -118,9 +125,9 @@ class Judge:
             `metric`, `averaging`, `item_code`, `total` (of weight times value), `weight`; the value of a metric is the
             sum of totals over the sum of weights.
         """
-        found = []
+        tables = []
         for (metric, averaging), (total, weight) in self._by_item.items():
-            there = np.flatnonzero(weight > 0).astype(np.int32)
-            columns = {"item_code": there, "total": total[there], "weight": weight[there]}
-            found.append(pd.DataFrame({"metric": metric, "averaging": averaging, **columns}))
-        return pd.concat(found, ignore_index=True)
+            items = np.flatnonzero(weight > 0).astype(np.int32)
+            columns = {"item_code": items, "total": total[items], "weight": weight[items]}
+            tables.append(pd.DataFrame({"metric": metric, "averaging": averaging, **columns}))
+        return pd.concat(tables, ignore_index=True)

@@ -32,29 +32,30 @@ class Ranker:
     """
 
     def __init__(self) -> None:
-        self._order, self._centred = np.empty((0, 0), np.int64), np.empty((0, 0), np.float64)
+        self._order: np.ndarray = np.empty((0, 0), np.int64)
+        self._centred: np.ndarray = np.empty((0, 0), np.float64)
 
     def __call__(self, values: np.ndarray) -> Rankings:
         """The rankings of similarities of shape (n_versions, n), float32, or float64 at several times the time.
 
         They are overwritten by the next call.
         """
-        n_versions, n = values.shape
+        n_versions, n = len(values), values.shape[1]
         if self._order.shape[0] < n_versions or self._order.shape[1] != n:
             self._order, self._centred = np.empty(values.shape, np.int64), np.empty(values.shape, np.float64)
             self._spare, self._bits = np.empty(n, np.int64), np.empty(n, np.int32)
             self._numbers = np.arange(n)
-            self._places = self._numbers - (n - 1) / 2
-        found = Rankings(self._order[:n_versions], self._centred[:n_versions], [])
-        for own, order, centred in zip(values, found.order, found.centred, strict=True):
-            ties = self._sort(own, order) if own.dtype == np.float32 else _sort(own, order)
-            first, last = _groups(ties)
-            centred[order] = self._places
-            size = last - first + 1
-            within = np.repeat(first - (np.cumsum(size) - size), size) + np.arange(size.sum())
-            centred[order[within]] = np.repeat((self._places[first] + self._places[last]) / 2, size)
-            found.tied.append((first, last))
-        return found
+            self._ranks = self._numbers - (n - 1) / 2  # centred
+        rankings = Rankings(self._order[:n_versions], self._centred[:n_versions], [])
+        for similarities, order, centred in zip(values, rankings.order, rankings.centred, strict=True):
+            ties = self._sort(similarities, order) if values.dtype == np.float32 else _sort(similarities, order)
+            starts, ends = _tie_groups(ties)
+            centred[order] = self._ranks
+            size = ends - starts + 1
+            within = np.repeat(starts - (np.cumsum(size) - size), size) + np.arange(size.sum())
+            centred[order[within]] = np.repeat((self._ranks[starts] + self._ranks[ends]) / 2, size)
+            rankings.tied.append((starts, ends))
+        return rankings
 
     def _sort(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
         """As `_sort` does: the bits of a float, in an order that integers have, above the candidate's number.
@@ -83,7 +84,7 @@ def _sort(values: np.ndarray, order: np.ndarray) -> np.ndarray:
     return np.flatnonzero(ranked[1:] == ranked[:-1])
 
 
-def _groups(ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _tie_groups(ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First and last place of each run of ties."""
     ends = np.flatnonzero(np.diff(ties) > 1)
     return ties[np.append(0, ends + 1)[: len(ties)]], ties[np.append(ends, -1)[: len(ties)]] + 1
@@ -135,7 +136,7 @@ def top_overlap(rankings: Rankings, k: int) -> float:
     n_versions, n = rankings.order.shape
     if n_versions < 2 or k >= n:
         return math.nan
-    borders = [_border(first, last, k) for first, last in rankings.tied]
+    borders = [_border(starts, ends, k) for starts, ends in rankings.tied]
     shares = []
     for i, j in combinations(range(n_versions), 2):
         top = rankings.order[i, : borders[i][1] + 1]
@@ -144,16 +145,18 @@ def top_overlap(rankings: Rankings, k: int) -> float:
     return float(np.mean(shares))
 
 
-def _border(first: np.ndarray, last: np.ndarray, k: int) -> tuple[int, int, float]:
+def _border(starts: np.ndarray, ends: np.ndarray, k: int) -> tuple[int, int, float]:
     """First and last place of the candidates that tie across the border, and the chance of each to be inside."""
-    group = np.searchsorted(last, k)
-    if group < len(last) and first[group] < k:
-        return first[group], last[group], (k - first[group]) / (last[group] - first[group] + 1)
+    group = np.searchsorted(ends, k)
+    if group < len(ends) and starts[group] < k:
+        start, end = int(starts[group]), int(ends[group])
+        return start, end, (k - start) / (end - start + 1)
     return k, k - 1, 0.0
 
 
-def _inside(place: np.ndarray, first: int, last: int, chance: float) -> np.ndarray:
-    return np.where(place < first, 1.0, np.where(place <= last, chance, 0.0))
+def _inside(rank: np.ndarray, start: int, end: int, chance: float) -> np.ndarray:
+    """The chance of candidates to be inside, by their ranks from 0 and the `_border`."""
+    return np.where(rank < start, 1.0, np.where(rank <= end, chance, 0.0))
 
 
 def _column(name: str):
@@ -230,10 +233,11 @@ def first_measures(values: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
     rankings = Ranker()(values)
     lowest = np.where(np.isneginf(values), np.inf, values).min(axis=1)
 
-    def known(k: int) -> bool:
+    def is_decided(k: int) -> bool:
         return k <= values.shape[1] and all(
-            own[order[k - 1]] > low for own, order, low in zip(values, rankings.order, lowest, strict=True)
+            similarities[order[k - 1]] > low
+            for similarities, order, low in zip(values, rankings.order, lowest, strict=True)
         )
 
-    overlaps = {f"local_{k}": top_overlap(rankings, k) if known(k) else math.nan for k in OVERLAPS}
+    overlaps = {f"local_{k}": top_overlap(rankings, k) if is_decided(k) else math.nan for k in OVERLAPS}
     return {"global": math.nan, "global_idlist": math.nan, **overlaps}, rankings.order
