@@ -1,6 +1,6 @@
-"""One folder of the store: tables written once, parts while it grows, a manifest when it is complete.
+"""One folder of the store: tables written once, parts while it is incomplete, a manifest when it is complete.
 
-A file is written beside its name, read back, flushed to the disk and renamed.
+A file is written under a temporary name, read back, flushed to the disk and renamed.
 """
 
 import bisect
@@ -15,25 +15,42 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vlprobe.errors import InvalidInput
-from vlprobe.storage.files import REPAIR, atomic_writer, parse_json, present, sha256, unreadable_message, write_json
+from vlprobe.storage.files import (
+    REPAIR,
+    atomic_writer,
+    parse_json_object,
+    present,
+    sha256,
+    unreadable_message,
+    write_json,
+)
 
 SCHEMA = 2
-GROUP_ROWS = 8192  # of a row group: what is read to show one row of it; with fewer, reading all of them is slower
-BLOCK_ROWS = 122_880  # that are read at a time where all of them are
-GROUP_BYTES = 64 << 20  # and what is in memory while it is written or read
-# What the manifest of a run says, of which sort; anybody may have written one that lies in a bucket.
+GROUP_ROWS = 8192  # of a row group, which is read to show one row of it; smaller groups make full reads slower
+BLOCK_ROWS = 122_880  # that are read at a time in a full read
+GROUP_BYTES = 64 << 20  # of a row group, which is in memory while it is written or read
+# Fields of the manifest of a run and their types; manifests in a bucket are untrusted.
+FieldType = type | tuple[type, ...]
 NUMBER = (int, float)
-SAID = {"key": str, "case_key": str, "run": dict, "finished": str, "note": str}
-SAID |= {"n_items": int, "n_cases": int, "spread": NUMBER, "seconds": NUMBER}
-ASIDE = {"dropped": dict, "findings": list, "notes": list, "erased": dict, "n_units": int}  # that one need not say
-RUN = {"model": str, "model_digest": str, "dataset": str, "dataset_digest": str, "probe": str, "probe_version": int}
-RUN |= {"metrics": list, "options": dict, "seed": int, "limit": int}
+REQUIRED_FIELDS: dict[str, FieldType] = {"key": str, "case_key": str, "run": dict, "finished": str, "note": str}
+REQUIRED_FIELDS |= {"n_items": int, "n_cases": int, "spread": NUMBER, "seconds": NUMBER}
+OPTIONAL_FIELDS: dict[str, FieldType] = {"dropped": dict, "findings": list, "notes": list}
+OPTIONAL_FIELDS |= {"erased": dict, "n_units": int}
+RUN_FIELDS: dict[str, FieldType] = {
+    "model": str,
+    "model_digest": str,
+    "dataset": str,
+    "dataset_digest": str,
+    "probe": str,
+    "probe_version": int,
+}
+RUN_FIELDS |= {"metrics": list, "options": dict, "seed": int, "limit": int}
 
 
 class TableWriter:
@@ -67,7 +84,12 @@ class TableWriter:
         self._pending, self._pending_bytes = [], 0
         if self._parquet is None:
             repeated = _words(group.schema)
-            self._parquet = pq.ParquetWriter(self._handle, group.schema, compression="zstd", use_dictionary=repeated)
+            self._parquet = pq.ParquetWriter(
+                self._handle,
+                group.schema,
+                compression="zstd",
+                use_dictionary=repeated,  # pyright: ignore[reportArgumentType] - the stub has bool, pyarrow takes names
+            )
         self._parquet.write_table(group, row_group_size=max(1, group.num_rows))
         self.rows += group.num_rows
 
@@ -114,47 +136,51 @@ def _words(schema: pa.Schema) -> list[str]:
 
 
 def _seal(manifest: Mapping[str, object]) -> str:
-    """The checksum of all that a manifest says."""
-    said = {name: value for name, value in manifest.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    """The checksum of all fields of a manifest."""
+    fields = {name: value for name, value in manifest.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
-def parse_manifest(data: bytes) -> dict | None:
-    """What a manifest says; None where it is not what was written, or no manifest can say it."""
+def parse_manifest(content: bytes) -> dict[str, Any] | None:
+    """The fields of a manifest; None where its checksum differs, or a field has another type than what is written."""
     try:
-        found = parse_json(data.decode())
-        intact = found.get("sha256") in (None, _seal(found)) and all(map(_is_line, found["files"]))
-        if intact and found["schema"] == SCHEMA:
-            own = (SAID | ASIDE).items()
-            intact = all(isinstance(found[name], kind) for name, kind in own if name in found)
-            intact = intact and ("run" not in found or (set(SAID) <= set(found) and _is_run(found["run"])))
+        manifest = parse_json_object(content.decode())
+        intact = manifest.get("sha256") in (None, _seal(manifest)) and all(map(_is_file_record, manifest["files"]))
+        if intact and manifest["schema"] == SCHEMA:
+            intact = _has_types(manifest, REQUIRED_FIELDS | OPTIONAL_FIELDS)
+            if intact and "run" in manifest:
+                intact = set(REQUIRED_FIELDS) <= set(manifest) and _is_run(manifest["run"])
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):  # not JSON, or of another form
         return None
-    return found if intact else None
+    return manifest if intact else None
+
+
+def _has_types(fields: Mapping[str, object], types: Mapping[str, FieldType]) -> bool:
+    return all(isinstance(fields[name], kind) for name, kind in types.items() if name in fields)
 
 
 def _is_run(run: Mapping[str, object]) -> bool:
-    return set(run) == set(RUN) and all(isinstance(run[name], kind) for name, kind in RUN.items())
+    return set(run) == set(RUN_FIELDS) and _has_types(run, RUN_FIELDS)
 
 
-def _is_line(line: Mapping[str, str]) -> bool:
+def _is_file_record(record: Mapping[str, Any]) -> bool:
     """Whether this names a file beside the manifest, and its checksum."""
-    return bool(re.fullmatch(r"[\w-]+\.parquet", line["name"]) and re.fullmatch("[0-9a-f]{64}", line["sha256"]))
+    return bool(re.fullmatch(r"[\w-]+\.parquet", record["name"]) and re.fullmatch("[0-9a-f]{64}", record["sha256"]))
 
 
-def parse_file_record(data: bytes) -> dict:
-    """What the line of a part says. Raises ValueError where it says no file and checksum."""
-    line = parse_json(data.decode())
+def parse_file_record(content: bytes) -> dict[str, Any]:
+    """The record of a part: `name`, `rows`, `bytes`, `sha256`. Raises ValueError where it has no name or checksum."""
+    record = parse_json_object(content.decode())
     try:
-        if _is_line(line):
-            return line
+        if _is_file_record(record):
+            return record
     except (TypeError, KeyError):
         pass
     raise ValueError("it names no file and checksum")
 
 
 def part_intact(path: Path) -> bool:
-    """Whether a part holds the bytes that were written."""
+    """Whether a part holds the bytes that were written; its record stands beside it."""
     try:
         return parse_file_record(path.with_suffix(".json").read_bytes())["sha256"] == sha256(path)
     except (OSError, ValueError):
@@ -168,47 +194,47 @@ def verify_table(path: Path) -> None:
     """
     try:
         status = path.stat()
-        _compared(path, status.st_size, status.st_mtime_ns)
+        _verify_checksum(path, status.st_size, status.st_mtime_ns)
     except OSError as error:
         raise InvalidInput(unreadable_message(path, error)) from None
 
 
 @functools.lru_cache(maxsize=10_000)
-def _compared(path: Path, size: int, time_ns: int) -> None:
-    for pause in (0.5, 0):  # a second look, in case that a process is between writing the table and the manifest
-        known = {file["name"]: file["sha256"] for file in Entry(path.parent).manifest()["files"]}
-        if known.get(path.name) == sha256(path):
+def _verify_checksum(path: Path, size: int, time_ns: int) -> None:
+    for pause in (0.5, 0):  # tried twice: a process may be between writing the table and the manifest
+        checksums = {record["name"]: record["sha256"] for record in Entry(path.parent).manifest()["files"]}
+        if checksums.get(path.name) == sha256(path):
             return
         time.sleep(pause)
     raise InvalidInput(f"'{path}' is not what was written: its checksum differs. {REPAIR}")
 
 
 class Entry:
-    """One folder of the store: parts while it grows, one file a table and a manifest when it is complete."""
+    """One folder of the store: parts while it is incomplete, one file a table and a manifest when it is complete."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @property
     def complete(self) -> bool:
-        """Whether everything that belongs to this key has been written, in the form that is read today."""
+        """Whether the manifest is written, in the current SCHEMA."""
         return present(self.folder / "manifest.json") and self.manifest()["schema"] == SCHEMA
 
-    def manifest(self) -> dict:
-        """What was written and how it came about. Raises InvalidInput where it is not what was written."""
+    def manifest(self) -> dict[str, Any]:
+        """The fields of the manifest. Raises InvalidInput where it is missing or damaged."""
         path = self.folder / "manifest.json"
         try:
-            found = parse_manifest(path.read_bytes())
+            manifest = parse_manifest(path.read_bytes())
         except FileNotFoundError:
             raise InvalidInput(f"Nothing is stored in '{self.folder}'. `vlprobe show` lists what is.") from None
         except OSError as error:
             raise InvalidInput(unreadable_message(path, error)) from None
-        if found is None:
+        if manifest is None:
             raise InvalidInput(f"'{path}' is damaged. {REPAIR}")
-        return found
+        return manifest
 
     def part(self, name: str) -> pa.Table | None:
-        """A finished part, or None. A damaged part counts as not there and is made again."""
+        """A finished part, or None. A damaged part counts as missing, so that it is computed again."""
         path = self.folder / "parts" / f"{name}.parquet"
         if not self.has_part(name):
             return None
@@ -218,7 +244,7 @@ class Entry:
         return None
 
     def has_part(self, name: str) -> bool:
-        """Whether the part is finished; its line is written last, so existing is enough."""
+        """Whether the part is finished: its record is written after its table."""
         return (self.folder / "parts" / f"{name}.json").exists()
 
     def parts(self) -> set[str]:
@@ -226,7 +252,7 @@ class Entry:
         return {path.stem for path in (self.folder / "parts").glob("*.json")}
 
     def write_part(self, name: str, table: pa.Table) -> None:
-        """Keeps a part; the same name always holds the same rows."""
+        """Stores a part; the same name always holds the same rows."""
         path = self.folder / "parts" / f"{name}.parquet"
         write_json(path.with_suffix(".json"), _write(path, [table]))
 
@@ -249,7 +275,7 @@ class Entry:
         shutil.rmtree(self.folder / "parts", ignore_errors=True)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """A complete entry's table. Raises InvalidInput where its bytes are not those that were written."""
+        """A table of a complete entry. Raises InvalidInput where its checksum differs."""
         return pq.read_table(self.table_path(name), columns=columns)
 
     def columns(self, name: str) -> list[str]:
@@ -259,35 +285,35 @@ class Entry:
     def slices(
         self, name: str, ranges: Sequence[tuple[int, int]], columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
-        """The rows from first to last of each range, in rising order; one row group is in memory at a time.
+        """The rows of each range (start, stop), in rising order; one row group is in memory at a time.
 
         Raises InvalidInput as `table` does.
         """
         with pq.ParquetFile(self.table_path(name)) as file:
             sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
             starts = list(itertools.accumulate(sizes, initial=0))
-            number, group = -1, None
-            for first, last in ranges:
-                found = []
-                wanted = bisect.bisect_right(starts, first) - 1
-                while wanted < len(sizes) and starts[wanted] < last:
-                    if wanted != number:
-                        number, group = wanted, None  # let go of the last one before the next is read
+            number, group = -1, pa.table({})
+            for range_start, range_stop in ranges:
+                pieces = []
+                needed = bisect.bisect_right(starts, range_start) - 1
+                while needed < len(sizes) and starts[needed] < range_stop:
+                    if needed != number:
+                        number, group = needed, pa.table({})  # frees the previous group before the next is read
                         group = file.read_row_group(number, columns=columns)
-                    start = max(first - starts[number], 0)
-                    found.append(group.slice(start, last - starts[number] - start))
-                    wanted += 1
-                yield pa.concat_tables(found)
+                    start = max(range_start - starts[number], 0)
+                    pieces.append(group.slice(start, range_stop - starts[number] - start))
+                    needed += 1
+                yield pa.concat_tables(pieces)
 
     def blocks(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """All rows, BLOCK_ROWS at a time. Raises InvalidInput as `table` does."""
+        """All rows, in tables of BLOCK_ROWS. Raises InvalidInput as `table` does."""
         rows = pq.read_metadata(self.table_path(name)).num_rows
         return self.slices(
             name, [(start, min(start + BLOCK_ROWS, rows)) for start in range(0, rows, BLOCK_ROWS)], columns
         )
 
     def table_path(self, name: str) -> Path:
-        """The path of a complete entry's table. Raises InvalidInput where its bytes are not those that were written."""
+        """The path of a table of a complete entry. Raises InvalidInput where its checksum differs."""
         path = self.folder / f"{name}.parquet"
         verify_table(path)
         return path

@@ -1,15 +1,15 @@
-"""Results as Parquet files, written once, under keys that name everything that can change a number.
+"""Results as Parquet files, written once, under keys that depend on everything that can change a number.
 
     cases/<case key>/cases.parquet      the questions, shared by all models that were asked them
-    runs/<run key>/scores.parquet       one model's answers, a row a case
-    runs/<run key>/estimates.parquet    means and intervals, small: what pages draw
-    runs/<run key>/sums.parquet         what the means rest on, a row a metric and item: what comparisons are made from
+    runs/<run key>/scores.parquet       one model's scores, a row a case
+    runs/<run key>/estimates.parquet    means and intervals, a small table for pages
+    runs/<run key>/sums.parquet         sums behind the means, a row a metric and item, for comparisons
     .../manifest.json                   files, rows, sha256; written last: its existence means complete
 
-A file is written beside its name, read back, flushed to the disk and renamed; an entry in progress keeps its finished
-parts in `parts/`. Readers take the list of files from the manifests. There is no live `.duckdb` file: DuckDB lets one
-process write or several read, and a dashboard and a job are two processes. Nothing is migrated, nothing expires.
-The folder may be a mirror of an object store that several machines share: `store_mirror.py`.
+A file is written under a temporary name, read back, flushed to the disk and renamed; an incomplete entry has its
+finished parts in `parts/`. Readers take the list of files from the manifests. There is no live `.duckdb` file: DuckDB
+lets one process write or several read, and a dashboard and a job are two processes. Nothing is migrated or expires.
+The folder may be a mirror of an object store that several machines share: `mirror.py`.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage import files, objects
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import duckdb
 
 DEFAULT = os.environ.get("VLPROBE_CACHE", "cache")
-FETCH_THREADS = 8  # tables at once
+FETCH_THREADS = 8
 
 
 class Store:
@@ -46,31 +46,33 @@ class Store:
 
     def __init__(self, root: Path | str = DEFAULT) -> None:
         try:
-            self.root = objects.open_remote(root).root if objects.is_url(root) else Path(root).expanduser().resolve()
+            self.root = (
+                objects.open_remote(str(root)).root if objects.is_url(root) else Path(root).expanduser().resolve()
+            )
             files.require_utf8(self.root, "the cache")
         except FileNotFoundError:  # of os.getcwd
             raise InvalidInput(f"'{root}' is relative to a working folder that is gone. Change to another.") from None
         except (OSError, ValueError, RuntimeError) as error:  # NUL, a link to itself
             raise InvalidInput(f"'{root}' can be no folder ({error}). Choose another with --cache.") from None
-        there = objects.remote_of(self.root)
-        self.mirror = mirror(there) if there else None
+        remote = objects.remote_of(self.root)
+        self.mirror = mirror(remote) if remote else None
 
     @property
     def address(self) -> str:
-        """What names this store on any machine that can reach it: its URL, or its folder."""
+        """The URL of the store, or its folder: valid on every machine that can reach it."""
         return self.mirror.remote.url if self.mirror else str(self.root)
 
     def __reduce__(self) -> tuple:
         return Store, (self.address,)
 
     def require_writable(self) -> None:
-        """Raises InvalidInput where nothing can or may be written: better now than after an hour of work."""
+        """Raises InvalidInput where the store cannot be written; to be called before long work."""
         self.require_local_writable()
         if self.mirror:
             self.mirror.send()
 
     def require_local_writable(self) -> None:
-        """As `require_writable`, for what is written on this machine alone."""
+        """As `require_writable`, without the object store."""
         refuse_writing()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -95,12 +97,12 @@ class Store:
         folder = self.root / kind / key
         return MirroredEntry(folder, self.mirror) if self.mirror else Entry(folder)
 
-    def runs(self) -> list[dict]:
+    def runs(self) -> list[dict[str, Any]]:
         """Manifests of all complete runs that can be read, oldest first; each has `key`."""
         return self.read_runs()[0]
 
-    def read_runs(self) -> tuple[list[dict], dict[str, str]]:
-        """Manifests of all complete runs, oldest first, and of those that cannot be read one line each by their key."""
+    def read_runs(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
+        """Manifests of all complete runs, oldest first; and by key, in one line each, why others cannot be read."""
         self._refresh()
         manifests, unread = [], {}
         try:
@@ -111,26 +113,26 @@ class Store:
                 unread[""] = unreadable_message(self.root / "runs", error)
         for key in keys:
             path = self.root / "runs" / key / "manifest.json"
-            if not present(path):  # it grows
+            if not present(path):  # incomplete
                 continue
             try:
                 manifest = Entry(path.parent).manifest()
             except InvalidInput as error:
-                if present(path):  # it was not removed meanwhile
+                if present(path):  # not removed meanwhile
                     unread[key] = str(error)
                 continue
-            is_copy = manifest.get("key") != key  # made by a file manager: `vlprobe verify` tells of it
+            is_copy = manifest.get("key") != key  # made by a file manager; reported by `vlprobe verify`
             if manifest["schema"] == SCHEMA and "run" in manifest and not is_copy:
                 manifests.append(manifest)
         return sorted(manifests, key=lambda manifest: (manifest["finished"], manifest["key"])), unread
 
     @property
     def connection_error(self) -> str:
-        """Why what is complete elsewhere cannot be told now, in one line; "" where it can."""
+        """Why the object store could not be reached, in one line; "" where it was."""
         return self.mirror.connection_error if self.mirror else ""
 
     def _refresh(self) -> None:
-        """Raises InvalidInput where nothing can be told of what is there, and nothing is here to be shown instead."""
+        """Updates the mirror. Raises InvalidInput where that fails and this machine has no run to show instead."""
         if not self.mirror:
             return
         try:
@@ -140,7 +142,7 @@ class Store:
                 raise
             self.mirror.warn(str(error))
 
-    def find(self, key: str) -> dict:
+    def find(self, key: str) -> dict[str, Any]:
         """The manifest of the run whose key begins with these digits. Raises NotFound."""
         manifests, unread = self.read_runs()
         runs = {manifest["key"]: manifest for manifest in manifests}
@@ -150,13 +152,13 @@ class Store:
                 f"'{key}' begins the keys of {len(matching)} runs. Type more of it: {', '.join(matching)}."
             )
         if not matching:
-            for line in (line for own, line in unread.items() if key and own.startswith(key)):
+            for line in (line for full, line in unread.items() if key and full.startswith(key)):
                 raise InvalidInput(line)
             raise NotFound("stored run", key, runs, "`vlprobe show` lists them.")
         return runs[matching[0]]
 
     def version(self) -> str:
-        """Changes whenever a run is completed or removed, or a model examined: what cached tables depend on."""
+        """Changes whenever a run is completed or removed, or a model examined: the version of cached tables."""
         self._refresh()
         stamps = [
             f"{path.relative_to(self.root)}:{_stamp(path)}"
@@ -168,7 +170,7 @@ class Store:
     def files(self, keys: Sequence[str], table: str) -> list[str]:
         """Paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums` (runs) or `cases`.
 
-        Raises InvalidInput where one of them is not what was written.
+        Raises InvalidInput where the checksum of one differs.
         """
         entry = self.cases if table == "cases" else self.run
         if not self.mirror:
@@ -178,7 +180,7 @@ class Store:
 
     @contextlib.contextmanager
     def cursor(self) -> Iterator["duckdb.DuckDBPyConnection"]:
-        """A DuckDB cursor that can read this folder and nothing else. Raises InvalidInput where a file is gone."""
+        """A DuckDB cursor that can read this folder and nothing else. Raises InvalidInput where a file is missing."""
         import duckdb
 
         cursor = _connection(str(self.root)).cursor()
@@ -191,7 +193,7 @@ class Store:
 
 
 def _stamp(path: Path) -> str:
-    """Changes whenever a file is written anew, or who may read it changes."""
+    """Changes whenever a file or its permissions change."""
     try:
         status = path.stat()
     except OSError as error:
@@ -206,7 +208,7 @@ def _connection(root: str) -> "duckdb.DuckDBPyConnection":
     connection = duckdb.connect(":memory:", config={"threads": min(4, os.cpu_count() or 1)})
     quoted = root.replace("'", "''")
     connection.execute("SET autoinstall_known_extensions=false; SET autoload_known_extensions=false")
-    connection.execute("SET parquet_metadata_cache=true")  # a file never changes; its footer takes longer than a page
+    connection.execute("SET parquet_metadata_cache=true")  # files never change, and parsing their footers is slow
     connection.execute(f"SET allowed_directories=['{quoted}/']")
     connection.execute("SET enable_external_access=false")
     connection.execute("SET lock_configuration=true")
