@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import chart_panels, figures, frame, papers, state, tables
+from vlprobe.dashboard import chart_panels, figures, frame, influence, papers, state, tables
 
 frame.enter()
 st.title("Retrieval")
@@ -24,10 +24,10 @@ st.header("How strong must an alteration be")
 figures.severity(asked)
 
 st.header("Which words decide")
-figures.word_influence(asked)
+influence.word_influence(asked)
 
 st.header("Which parts of a picture decide")
-figures.occlusion(asked)
+influence.occlusion(asked)
 frame.notes(asked)
 tables.about(state.view(views.runs.facts, asked.question_set))
 frame.download(state.view(views.papers.remade, asked.question_set, table.number), "retrieval")

@@ -10,7 +10,7 @@ from PIL import Image
 
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import registry, views
-from vlprobe.dashboard import figures as dashboard_figures
+from vlprobe.dashboard import influence as dashboard_influence
 from vlprobe.dashboard.card import changed
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution
@@ -59,9 +59,9 @@ def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legen
     at = shown("retrieval", set=key["rococo"], reader=RANDOM, looker=RANDOM)
     text = bodies(at)
     assert not at.error and not at.exception and "severity" in drawn(at)
-    assert text.count('class="vp-words"') == dashboard_figures.CAPTIONS
+    assert text.count('class="vp-words"') == dashboard_influence.CAPTIONS
     numbers = [float(number) for number in re.findall(r'vp-word".*?<small>([\d.]+)</small>', text)]
-    assert len(numbers) > 2 * dashboard_figures.CAPTIONS and max(numbers) > 0
+    assert len(numbers) > 2 * dashboard_influence.CAPTIONS and max(numbers) > 0
     assert "Noun that does least" in text and "does most" in text
     titles = [element.value for element in at.markdown]
     assert "**The right picture**" in titles and "**What came first instead**" in titles
@@ -83,7 +83,7 @@ def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_off
     def missing(name: str):
         raise InvalidInput(f"The weights of {name} are gone.")
 
-    monkeypatch.setattr(dashboard_figures, "loaded", missing)
+    monkeypatch.setattr(dashboard_influence, "loaded", missing)
     monkeypatch.setattr(access, "read_only", lambda: True)
     at = shown("retrieval", set=key["rococo"], edit="danger", measure="rsms", reader=RANDOM, looker=RANDOM)
     assert not at.exception
@@ -103,7 +103,7 @@ def test_the_deviation_of_one_subset_names_its_group_scores(shown, every_probe, 
 def test_the_noun_that_does_least_is_the_one_whose_loss_moves_the_caption_least():
     captions = ("A red dog on a bench near a fire hydrant.", "Nothing at all.")
     model = registry.load_model(RANDOM)
-    scores, least = dashboard_figures._influences(RANDOM, captions)
+    scores, least = dashboard_influence._influences(RANDOM, captions)
 
     def moved(caption: str, start: int, end: int) -> float:
         rows = model.encode_texts(model.tokenize([caption, influence.without(caption, start, end)]))
@@ -123,9 +123,9 @@ def test_parts_of_a_file_that_changed_are_looked_at_again(tmp_path):
     path = tmp_path / "picture.png"
     Image.new("RGB", (40, 40), "red").save(path)
     name = Picture(path).name
-    before = dashboard_figures._occlusion(RANDOM, name, changed(Picture.from_name(name)))
+    before = dashboard_influence._occlusion(RANDOM, name, changed(Picture.from_name(name)))
     noise = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
     Image.fromarray(noise).save(path)
     os.utime(path, ns=(1, 1))
-    after = dashboard_figures._occlusion(RANDOM, name, changed(Picture.from_name(name)))
+    after = dashboard_influence._occlusion(RANDOM, name, changed(Picture.from_name(name)))
     assert not np.allclose(before, after)

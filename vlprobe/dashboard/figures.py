@@ -2,30 +2,19 @@
 
 import math
 
-import numpy as np
 import streamlit as st
-from PIL import ImageOps
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.card import changed
 from vlprobe.dashboard.chart_panels import ARMS, GUESSING, chart
 from vlprobe.dashboard.jobs import begin
-from vlprobe.dashboard.loaded import at_hand, loaded
-from vlprobe.dashboard.state import Questions, attempt, choose, plain, quiet, turn, view
+from vlprobe.dashboard.state import Questions, attempt, choose, plain, quiet, view
 from vlprobe.dashboard.tradeoff import mentioned
-from vlprobe.errors import VlprobeError
-from vlprobe.perturb import influence, substitution
 from vlprobe.render import charts, numbers
-from vlprobe.render.html.elements import tag
-from vlprobe.render.html.influence import heat, legend, line, strongest, worded
 from vlprobe.render.words import named, order
-from vlprobe.runs.playground import Player
 from vlprobe.runs.request import Request
-from vlprobe.scoring import pictures
-from vlprobe.types import Metric, Picture
+from vlprobe.types import Metric
 from vlprobe.views.figures import DEPTHS, lure_bins, published_depths, published_severity, severity_steps
-from vlprobe.views.filter import Filter
 from vlprobe.views.tradeoff import published_values
 
 MEASURES = {"drop_rate": "Drop rate", "rsms": "Altered on top (RSMS)"}
@@ -41,9 +30,7 @@ PICTURES = ("mix", "patch")
 # What EqBen's table 4 prints by kind, under the names of the demo's subsets
 KUBRIC = {"location": "location", "counting": "number", "attribute": "color"}
 SCORES = ("text_score", "image_score", "group_score")
-CAPTIONS = 5  # coloured at once
 FEW = 5  # triplets; of fewer no accuracy is drawn
-SIDE = 480  # pixels of a picture with its parts
 
 
 def severity(asked: Questions) -> None:
@@ -204,128 +191,3 @@ def depths(asked: Questions) -> None:
         "overlap of everything is 1, so a curve rises with the share of the gallery that is compared: a gallery of "
         f"{'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the paper. {ARMS}"
     )
-
-
-def word_influence(asked: Questions) -> None:
-    """RoCOCO's figure 7: how much each word of a few captions does to their embedding, for a model of choice."""
-    name = choose("Model that reads", "reader", {model: model for model in asked.models}, asked.models[0])
-    model = _encoder(name, "encode_texts", "texts")
-    if model is None:
-        return
-    total = view(views.figures.captions, asked.question_set, 1, CAPTIONS)[1]
-    shown, _ = view(views.figures.captions, asked.question_set, turn(total, CAPTIONS, "captions"), CAPTIONS)
-    try:
-        with st.spinner("Reading the captions"):
-            scores, nouns = _influences(name, tuple(shown))
-    except VlprobeError as error:
-        quiet(str(error))
-        return
-    most = strongest([score for own in scores for score in own.values()])
-    rows = []
-    for caption, own, least in zip(shown, scores, nouns, strict=True):
-        told = tag("p", f"Noun that does least: {least or '-'}", class_="vp-quiet vp-small")
-        rows.append(f"{line(*worded(caption, own), most)}{told}<br>")
-    st.html("".join(rows) + legend([0.0, most], "does nothing", "does most"))
-    quiet(
-        "How to read it: the number is how far the caption's embedding moves when the word is taken out (1 - cosine). "
-        "Who exchanges a noun that does little fools this model best: what the caption says changes, what the model "
-        "sees of it hardly does."
-    )
-
-
-def occlusion(asked: Questions) -> None:
-    """RoCOCO's figure 8: which parts of a picture decide its embedding, on one failure of a model of choice."""
-    name = choose("Model that looks", "looker", {model: model for model in asked.models}, asked.models[0])
-    kinds = set(view(views.estimates.choices, asked.question_set)["kind"])
-    chosen = Filter(name, "t2i" if "t2i" in kinds else "i2t")
-    total = view(views.cases.outcomes, asked.question_set, chosen)["fooled"]
-    if not total:
-        quiet(f"{name} was not fooled here, so there is no failure to look into.")
-        return
-    model = _encoder(name, "encode_images", "pictures")
-    if model is None:
-        return
-    table, _ = view(views.cases.failures, asked.question_set, chosen, turn(total, 1, "failure"), 1)
-    row = next(table.itertuples())
-    said = view(views.cases.answers, asked.question_set, (int(row.case),)).set_index("model").loc[name]
-    shown = {"The right picture": row.images[0]} | (
-        {"What came first instead": said["top"]} if row.kind == "t2i" else {}
-    )
-    st.html(tag("p", f"Asked for: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {said['top']}"))
-    for place, (title, picture) in zip(st.columns(2, gap="medium"), shown.items(), strict=False):
-        with place:
-            _part(title, picture, name)
-    quiet(
-        "How to read it: orange parts decide what the model sees, pale ones it hardly notices. Each of the 16 was made "
-        "black in turn; the number is how far the embedding moved (1 - cosine), and the frame is around the strongest. "
-        "A mixed or patched picture still comes first where the parts that decide were left alone."
-    )
-
-
-def _part(title: str, picture: str, name: str) -> None:
-    st.markdown(f"**{title}**")
-    try:
-        image = pictures.open_picture(Picture.from_name(picture))
-        with st.spinner("Looking at its parts"):
-            values = _occlusion(name, picture, changed(Picture.from_name(picture)))
-    except VlprobeError as error:
-        quiet(str(error))
-        return
-    if not np.isfinite(values).all():
-        quiet(f"{name} gives embeddings that are not numbers, so nothing can be said of the parts.")
-        return
-    row, column = np.unravel_index(np.argmax(values), values.shape)
-    told = f"strongest in row {row + 1}, column {column + 1}: {values[row, column]:.3f}"
-    least = float(values.min())
-    large = heat(ImageOps.contain(image, (SIDE, SIDE)), values, least)
-    st.image(large, width="stretch", alt=f"{title}, {told}")
-    st.html(
-        legend(values, "moves least", "moves most", least) + tag("p", told.capitalize(), class_="vp-quiet vp-small")
-    )
-
-
-def _encoder(name: str, does: str, what: str) -> Player | None:
-    """The model, loaded at once where that takes a moment, else after a press; None where it cannot be had."""
-    ready = st.session_state.setdefault("figures_loaded", set())
-    if not at_hand(name) and name not in ready:
-        if not changes(f"{name} cannot be loaded here."):
-            return None
-        if not st.button(f"Load {plain(name)}", icon=":material/download:", key=f"load_{does}"):
-            quiet("Loading may take a while, and fetches weights that are not on this machine.")
-            return None
-    try:
-        player = loaded(name)
-    except VlprobeError as error:
-        quiet(str(error))
-        return None
-    ready.add(name)
-    capabilities = player.model.capabilities
-    if not {"encode_texts": capabilities.embeds_texts, "encode_images": capabilities.embeds_images}[does]:
-        quiet(f"{name} gives no embeddings of {what}, so nothing can be said of their parts. Choose another model.")
-        return None
-    return player
-
-
-@st.cache_data(max_entries=100, show_spinner=False)
-def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, float]], list[str]]:
-    """For each caption how far the embedding moves without a word, by its start; and the noun that moves it least."""
-    words = [influence.word_spans(caption) for caption in captions]
-    nouns = [[(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions]
-    by_word, by_noun = (influence.influence(captions, spans, [loaded(name).texts]) for spans in (words, nouns))
-    least = [
-        min(((own[start], caption[start:end]) for start, end in spans), default=((), ""))[1]
-        for caption, spans, own in zip(captions, nouns, by_noun, strict=True)
-    ]
-    return [{start: score for start, (score,) in own.items()} for own in by_word], least
-
-
-@st.cache_data(max_entries=100, show_spinner=False)
-def _occlusion(name: str, picture: str, changed: int) -> np.ndarray:
-    """How far a picture's embedding moves without each of its 16 parts, shape (4, 4); `changed` is its file's time."""
-    player = loaded(name)
-
-    def encode(images):
-        rows = player.embed_uncached(images)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # several vectors a picture count as one
-
-    return 1 - influence.occlusion_map(pictures.open_picture(Picture.from_name(picture)), encode)

@@ -14,9 +14,10 @@ from vlprobe.dashboard.cards import cards, summary
 from vlprobe.dashboard.chart_panels import by_subtype, chart, triplets
 from vlprobe.dashboard.compare import compared, differences, in_words, margins
 from vlprobe.dashboard.export import report_button, shelf
-from vlprobe.dashboard.figures import depths, deviations, lexical, occlusion, severity, subsets, word_influence
+from vlprobe.dashboard.figures import depths, deviations, lexical, severity, subsets
 from vlprobe.dashboard.filters import filters
 from vlprobe.dashboard.form import form
+from vlprobe.dashboard.influence import occlusion, word_influence
 from vlprobe.dashboard.jobs import demo_button, panel, past, probe_button, watched
 from vlprobe.dashboard.models import checks, erased, examined, passport, verdict
 from vlprobe.dashboard.papers import paper
