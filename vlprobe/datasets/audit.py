@@ -26,7 +26,7 @@ GLUED_TIMES = 5  # and is inserted on its own this many times as often
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A kind of defect, and how many of how many have it; a count of 0 says that it was looked for."""
+    """A kind of defect and how many of all candidates have it; with 0 it was looked for."""
 
     name: str
     meaning: str  # one plain sentence
@@ -119,7 +119,7 @@ def _language_finding(items: Sequence[Item]) -> Finding:
 
 
 def _image_identity(item: Item, digests: Mapping[Path, str]) -> str:
-    """What tells images apart: the bytes, or without a picture the name that the dataset gives it."""
+    """Identity of an item's image: the digest of its bytes, or without a picture its unit."""
     return digests[item.image.path] if item.image else item.unit
 
 
@@ -186,8 +186,18 @@ def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration
             "'woman': it was replaced without regard to where words end.",
             ((row.item, bool(glued)) for row, glued in zip(alterations, glued_words(alterations), strict=True)),
         ),
-        _style_finding("upper_case", "capital letters", lambda text: text != text.lower(), alterations),
-        _style_finding("full_stop", "a full stop at the end", lambda text: text.endswith("."), alterations),
+        _style_finding(
+            "upper_case",
+            "capital letters",
+            lambda text: text != text.lower(),
+            alterations,
+        ),
+        _style_finding(
+            "full_stop",
+            "a full stop at the end",
+            lambda text: text.endswith("."),
+            alterations,
+        ),
     ]
 
 

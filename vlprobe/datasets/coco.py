@@ -19,9 +19,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
-    begins wrong.
-    """
+    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     check_json_head(_captions_file(files.parse_path(name.removeprefix("coco:"))))
 
 
@@ -60,7 +58,7 @@ def load(name: str, cache: Path) -> LoadedDataset:
 
 
 def _by_id(row: dict) -> int:
-    """What images and annotations are sorted by. Raises TypeError where an id is no whole number."""
+    """Sort key of images and annotations. Raises TypeError where an id is no whole number."""
     if isinstance(row["id"], bool) or not isinstance(row["id"], int):
         raise TypeError(f"an id is {row['id']!r} and no whole number")
     return row["id"]

@@ -30,17 +30,13 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
-    begins wrong.
-    """
+    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     file = files.parse_path(name.removeprefix("csv:"))
     _header(file, read_head(file)[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
-    """Images in the order of their first rows, captions in the order of theirs. Raises
-    InvalidInput.
-    """
+    """Images in the order of their first rows, captions in file order. Raises InvalidInput."""
     return validated(name, read_items(files.parse_path(name.removeprefix("csv:"))), cache)
 
 
@@ -66,16 +62,16 @@ def read_items(file: Path) -> list[Item]:
 
 
 def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":
-    """A reader behind the first row of the table, and its column names in lower case. Raises
-    InvalidInput.
-    """
+    """A reader behind the header row, and the lower-case column names. Raises InvalidInput."""
     first_line = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = [column.strip().lower() for column in next(reader, [])]
     except csv.Error as error:
-        raise InvalidInput(f"'{file}', line 1: {error}. Expected a CSV table; check the quotes.") from None
+        raise InvalidInput(
+            f"'{file}', line 1: {error}. Expected a CSV table; check the quotes.",
+        ) from None
     if not set(REQUIRED) <= set(header) or len(set(header)) < len(header) or "" in header:
         raise InvalidInput(
             f"'{file}' has the columns {', '.join(header)}. "
@@ -99,6 +95,6 @@ def _rows(file: Path) -> list[tuple[int, dict[str, str]]]:
             rows.append((reader.line_num, dict(zip(header, row, strict=True))))
     except csv.Error as error:
         raise InvalidInput(
-            f"'{file}', line {reader.line_num}: {error}. Expected a CSV table; check the quotes."
+            f"'{file}', line {reader.line_num}: {error}. Expected a CSV table; check the quotes.",
         ) from None
     return rows

@@ -1,4 +1,4 @@
-"""The demo world's held-out scenes: 500 drawn pictures with five captions each, made on first use."""
+"""The demo world's held-out scenes: 500 drawn pictures with five captions each."""
 
 import hashlib
 import io
@@ -33,9 +33,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
-    begins wrong.
-    """
+    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     if (name.partition(":")[2] or "test") not in SIZES:
         raise NotFound("dataset", name, [PREFIX, *(f"{PREFIX}:{split}" for split in SIZES)])
 
@@ -65,9 +63,7 @@ def load(name: str, cache: Path) -> DemoDataset:
 
 
 def draw(scene: Scene, path: Path) -> bytes:
-    """Renders the scene into a PNG file; returns its bytes. Raises InvalidInput where it cannot be
-    written.
-    """
+    """Renders the scene into a PNG file and returns its bytes. Raises InvalidInput."""
     buffer = io.BytesIO()
     render(scene).save(buffer, format="PNG")
     write_bytes(path, buffer.getvalue(), durable=False)

@@ -29,9 +29,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
-    begins wrong.
-    """
+    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     split_in(name)
 
 
@@ -78,9 +76,7 @@ def tags(contrast: Contrast) -> dict[str, str]:
 
 
 def picture_folder(cache: Path) -> Path:
-    """Where the pictures of pairs and triplets are kept; another folder for every state of the
-    drawing code.
-    """
+    """The folder of the pictures of pairs and triplets, a new one for each renderer version."""
     return cache / "demo" / f"scenes-{VERSION}"
 
 

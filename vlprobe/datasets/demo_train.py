@@ -45,12 +45,16 @@ def load(name: str, cache: Path) -> LoadedDataset:
         for index in range(_FIRST_INDEX, _FIRST_INDEX + SCENES):
             scene = draw("train", index)
             picture = demo_pairs.picture(scene, folder)
-            items.append(Item(f"{PREFIX}-{index:05}", picture, captions(scene, _CAPTIONS, "training")))
+            items.append(
+                Item(f"{PREFIX}-{index:05}", picture, captions(scene, _CAPTIONS, "training")),
+            )
         return validated(name, items, cache)
     for kind in KINDS:
         for index, contrast in enumerate(contrasts(kind, "train", PAIRS)):
             images = [demo_pairs.picture(scene, folder) for scene in (contrast.scene, contrast.changed)]
             caption, foil = contrast.captions
             key = demo_pairs.item_id(PREFIX, "pairs", kind, index)
-            items.append(Item(key, images[0], (caption,), demo_pairs.tags(contrast), (foil,), images[1]))
+            items.append(
+                Item(key, images[0], (caption,), demo_pairs.tags(contrast), (foil,), images[1]),
+            )
     return validated(name, items, cache)

@@ -33,9 +33,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
-    begins wrong.
-    """
+    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     split_in(name)
 
 

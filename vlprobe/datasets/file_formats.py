@@ -26,9 +26,13 @@ def read_text(path: Path) -> str:
     except FileNotFoundError:
         raise InvalidInput(f"'{path}' does not exist. Check the path of the dataset.") from None
     except OSError as error:
-        raise InvalidInput(f"'{path}' cannot be read ({error.strerror}). Expected a text file.") from None
+        raise InvalidInput(
+            f"'{path}' cannot be read ({error.strerror}). Expected a text file.",
+        ) from None
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+        raise InvalidInput(
+            f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.",
+        ) from None
 
 
 def read_json(path: Path) -> object:
@@ -38,7 +42,7 @@ def read_json(path: Path) -> object:
         return files.parse_json(text, unique=True)
     except ValueError as error:
         raise InvalidInput(
-            f"'{path}' is not valid JSON ({error}). Expected a whole file; fetch or save it again."
+            f"'{path}' is not valid JSON ({error}). Expected a whole file; fetch or save it again.",
         ) from None
 
 
@@ -84,10 +88,14 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
     try:
         rows = [(reader.line_num, [field.strip() for field in row]) for row in reader if any(map(str.strip, row))]
     except csv.Error as error:
-        raise InvalidInput(f"'{file}', line {reader.line_num}: {error}. Expected a table; check the quotes.") from None
+        raise InvalidInput(
+            f"'{file}', line {reader.line_num}: {error}. Expected a table; check the quotes.",
+        ) from None
     header = [column.lower() for column in rows[0][1]] if rows else []
     if len(set(header)) < len(header):
-        raise InvalidInput(f"'{file}' has two columns of one name in {', '.join(header)}. Rename one.")
+        raise InvalidInput(
+            f"'{file}' has two columns of one name in {', '.join(header)}. Rename one.",
+        )
     longer = [line for line, row in rows if len(row) > len(header)]
     if longer:
         raise InvalidInput(
@@ -98,9 +106,7 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
 
 
 def read_head(path: Path) -> tuple[str, bool]:
-    """The first HEAD_BYTES of a UTF-8 file as text, and whether they are all of it. Raises
-    InvalidInput.
-    """
+    """The first HEAD_BYTES of a UTF-8 file, and whether that is all of it. Raises InvalidInput."""
     refuse_outside(path)
     try:
         files.require_regular(path)
@@ -112,14 +118,14 @@ def read_head(path: Path) -> tuple[str, bool]:
     except OSError:
         pass  # read_text raises it with its reason
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+        raise InvalidInput(
+            f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.",
+        ) from None
     return read_text(path), True
 
 
 def check_json_head(path: Path) -> None:
-    """Raises InvalidInput where a file does not begin as JSON does; a file shorter than the head is
-    parsed whole.
-    """
+    """Raises InvalidInput where a file does not begin as JSON does; a short one is parsed whole."""
     text, is_whole = read_head(path)
     if is_whole:
         read_json(path)
@@ -134,7 +140,9 @@ def check_json_head(path: Path) -> None:
                 f"'{path}' is not valid JSON ({where}). Expected a whole file; fetch or save it again."
             ) from None
     except RecursionError:
-        raise InvalidInput(f"'{path}' is not valid JSON (nested too deeply). Check the file.") from None
+        raise InvalidInput(
+            f"'{path}' is not valid JSON (nested too deeply). Check the file.",
+        ) from None
 
 
 def check_records_head(path: Path) -> None:

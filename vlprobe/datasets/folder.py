@@ -24,9 +24,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
-    begins wrong.
-    """
+    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     folder = _folder(name)
     for file in _lists(folder):
         check_records_head(file)
@@ -62,14 +60,14 @@ def _folder(name: str) -> Path:
     """The folder of that name. Raises InvalidInput."""
     folder = files.parse_path(name.removeprefix("folder:"))
     if not folder.is_dir():
-        raise InvalidInput(f"Folder '{folder}' does not exist. Expected folder:DIR with pictures and captions.")
+        raise InvalidInput(
+            f"Folder '{folder}' does not exist. Expected folder:DIR with pictures and captions.",
+        )
     return folder
 
 
 def _lists(folder: Path) -> list[Path]:
-    """The one file that holds all captions, if there is one. Raises InvalidInput where there are
-    two.
-    """
+    """The file of all captions, if there is one. Raises InvalidInput where there are two."""
     lists = [folder / file for file in ("captions.csv", "captions.json") if (folder / file).is_file()]
     if len(lists) > 1:
         raise InvalidInput(f"'{folder}' holds captions.csv and captions.json. Expected one of them; remove the other.")
@@ -99,7 +97,9 @@ def _from_json(file: Path) -> list[Item]:
         isinstance(captions, list) and all(isinstance(caption, str) for caption in captions)
         for captions in content.values()
     ):
-        raise InvalidInput(f'\'{file}\' is not laid out as expected: {{"NAME.jpg": ["a caption", ...], ...}}.')
+        raise InvalidInput(
+            f'\'{file}\' is not laid out as expected: {{"NAME.jpg": ["a caption", ...], ...}}.',
+        )
     return [
         Item(image, Picture(file.parent / image), tuple(caption.strip() for caption in captions))
         for image, captions in content.items()

@@ -82,7 +82,7 @@ _Pairs = Iterator[tuple[Frame, Frame, str]]  # with the reason for which they ar
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A moment at which what a video shows changes, and all frames among which it has to be found."""
+    """A moment at which the content of a video changes, and all frames of the video."""
 
     video: str
     seconds: float
@@ -102,13 +102,20 @@ def load(name: str, cache: Path) -> LoadedDataset:
     source = _source(name)
     filters = sorted(source.options & set(FILTERS))
     if len(filters) > 1:
-        raise InvalidInput(f"'{name}' asks for {len(filters)} filters: {', '.join(filters)}. Expected at most one.")
+        raise InvalidInput(
+            f"'{name}' asks for {len(filters)} filters: {', '.join(filters)}. Expected at most one.",
+        )
     rows, notes = [], []
     for file in source.files:
         frames, ignored = _read(file, *filters)
         captioned = [frame for frame in frames if frame.caption]
         without = [frame.key for frame in frames if not frame.caption]
-        ignored += sources.count_note(without, len(frames), "have no caption and are left out", "frames")
+        ignored += sources.count_note(
+            without,
+            len(frames),
+            "have no caption and are left out",
+            "frames",
+        )
         choose = FILTERS["".join(filters)]
         pairs = [pair for sequence in _sequences(file, captioned) for pair in choose(sequence)]
         rows += [
@@ -144,7 +151,9 @@ def read_boundaries(name: str) -> list[Boundary]:
             for before, after in pairwise(_segments(sequence)):
                 if after[0].boundary > before[0].boundary:
                     captions = before[0].caption, after[0].caption
-                    all_boundaries.append(Boundary(after[0].video, after[0].boundary, *captions, frames, times))
+                    all_boundaries.append(
+                        Boundary(after[0].video, after[0].boundary, *captions, frames, times),
+                    )
     if not all_boundaries:
         raise InvalidInput(
             f"'{name}' has no boundaries. Expected a column boundary with the second at which each segment begins."
@@ -153,7 +162,9 @@ def read_boundaries(name: str) -> list[Boundary]:
 
 
 def predicted_times(
-    boundaries: Sequence[Boundary], before: Sequence[np.ndarray], after: Sequence[np.ndarray]
+    boundaries: Sequence[Boundary],
+    before: Sequence[np.ndarray],
+    after: Sequence[np.ndarray],
 ) -> np.ndarray:
     """When each boundary happens as a model sees it: halfway between the two frames that best fit
     before, then after.
@@ -172,7 +183,8 @@ def predicted_times(
     """
     times = []
     for boundary, was, becomes in zip(boundaries, before, after, strict=True):
-        frame_position = boundary_time(was, becomes, fps=1)  # in frames: half of it is the way to the next
+        # In frames: half of it is the way to the next.
+        frame_position = boundary_time(was, becomes, fps=1)
         times.append(
             math.nan if math.isnan(frame_position) else np.interp(frame_position, np.arange(len(was)), boundary.times)
         )
@@ -238,18 +250,23 @@ def _middles(sequence: list[Frame]) -> list[Frame]:
 
 
 def _source(name: str) -> sources.Source:
-    source = sources.parse_source(name, [sources.AVAILABLE, *filter(None, FILTERS)], [".csv", ".tsv", ".jsonl"])
+    source = sources.parse_source(
+        name,
+        [sources.AVAILABLE, *filter(None, FILTERS)],
+        [".csv", ".tsv", ".jsonl"],
+    )
     return source if source.images else replace(source, images=source.files[0].parent)
 
 
 def _sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
-    """The frames of each video (and object) in the order of time. Raises InvalidInput where the
-    times cannot be.
-    """
+    """The frames of each video (and object) by time. Raises InvalidInput for impossible times."""
     sequences: dict[tuple[str, str], dict[float, Frame]] = {}
     repeated = []
     for frame in frames:
-        first_at_time = sequences.setdefault((frame.video, frame.object), {}).setdefault(frame.time, frame)
+        first_at_time = sequences.setdefault((frame.video, frame.object), {}).setdefault(
+            frame.time,
+            frame,
+        )
         if first_at_time is not frame:
             repeated.append(frame.key)
     expected = "one row for each time of a video, or of an object in a video where there is a column object"
@@ -263,9 +280,7 @@ def _sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
 
 
 def _read(file: Path, choice: str = "") -> tuple[list[Frame], list[str]]:
-    """All frames of a table, and notes. Raises InvalidInput, also where the filter of that name
-    lacks its columns.
-    """
+    """All frames of a table, and notes. Raises InvalidInput, also where a filter lacks a column."""
     rows = _rows(file)
     present = {column for _, row in rows for column in row}
     if not present.issuperset(REQUIRED):
@@ -274,7 +289,12 @@ def _read(file: Path, choice: str = "") -> tuple[list[Frame], list[str]]:
             f"and if need be {', '.join(OPTIONAL)}."
         )
     frame_by_row = {key: _frame(key, row) for key, row in rows}
-    sources.refuse_rows(file, [key for key, frame in frame_by_row.items() if frame is None], len(rows), EXPECTED)
+    sources.refuse_rows(
+        file,
+        [key for key, frame in frame_by_row.items() if frame is None],
+        len(rows),
+        EXPECTED,
+    )
     frames = [frame for frame in frame_by_row.values() if frame]
     if choice == "ag":
         faulty = [frame.key for frame in frames if len(frame.relations) != 3 or not all(frame.relations)]
@@ -343,4 +363,10 @@ def _number(text: str) -> float:
 def _item(file: Path, earlier: Frame, later: Frame) -> Item:
     """An item without its pictures."""
     tags = {"subset": file.stem, "video": earlier.video} | ({"object": earlier.object} if earlier.object else {})
-    return Item(f"{file.stem}/{earlier.key}-{later.key}", None, (earlier.caption,), tags, (later.caption,))
+    return Item(
+        f"{file.stem}/{earlier.key}-{later.key}",
+        None,
+        (earlier.caption,),
+        tags,
+        (later.caption,),
+    )

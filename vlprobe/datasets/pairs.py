@@ -56,10 +56,10 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
-    begins wrong.
-    """
-    check_records_head(sources.parse_source(name, [sources.AVAILABLE, UNVALIDATED], [".json", ".jsonl"]).files[0])
+    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    check_records_head(
+        sources.parse_source(name, [sources.AVAILABLE, UNVALIDATED], [".json", ".jsonl"]).files[0],
+    )
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
@@ -80,7 +80,12 @@ def load(name: str, cache: Path) -> LoadedDataset:
         doubtful_ids = set(doubtful)
         rows = [(item, images) for item, images in rows if item.id not in doubtful_ids]
     items, picture_notes = sources.attach_pictures(source, rows)
-    return validated(name, clustered_by_picture(_opened(items, cache), cache), cache, notes + picture_notes)
+    return validated(
+        name,
+        clustered_by_picture(_opened(items, cache), cache),
+        cache,
+        notes + picture_notes,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +146,7 @@ def _texts(row: dict) -> dict[str, str]:
 
 
 def _leaves(content: object, trail: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict]]:
-    """Rows, each with the keys that lead to it: a dict of lists or dicts only is a level of
-    nesting.
-    """
+    """Rows with the keys that lead to them: a dict of lists or dicts only is a level of nesting."""
     if isinstance(content, list):
         for number, child in enumerate(content):
             row_id = child.get("id") if isinstance(child, dict) else None
@@ -184,16 +187,16 @@ def _is_array(picture: Picture) -> bool:
 
 
 def _frame(path: Path, target: Path) -> Path:
-    """Writes an array as a picture, unless it is there; aside and then moved, so that a file that
-    exists is whole.
-    """
+    """Writes an array as a picture file if there is none yet; atomically, by a rename."""
     refuse_outside(path)  # the picture that is made of it may be read
     if target.is_file():
         return target
     try:
         array = np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise InvalidInput(f"'{path}' is not an array that can be read ({error}). Fetch it again.") from None
+        raise InvalidInput(
+            f"'{path}' is not an array that can be read ({error}). Fetch it again.",
+        ) from None
     if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
         raise InvalidInput(
             f"'{path}' holds {array.dtype} numbers of shape {array.shape}. "

@@ -58,7 +58,9 @@ SYNONYMS = {
 }
 KINDS = {attribute: kind for kind, pairs in SYNONYMS.items() for attribute in pairs}
 _ATTRIBUTE = "|".join(sorted(KINDS, key=len, reverse=True))
-PROMPT = re.compile(rf"(?P<lead>.*\b)(?P<article>[Aa]n?) (?P<one>{_ATTRIBUTE}) (?P<two>{_ATTRIBUTE}) (?P<who>.+)")
+PROMPT = re.compile(
+    rf"(?P<lead>.*\b)(?P<article>[Aa]n?) (?P<one>{_ATTRIBUTE}) (?P<two>{_ATTRIBUTE}) (?P<who>.+)",
+)
 LEAD = re.compile(rf"^(?:{'|'.join(filter(None, PREFIXES.values()))}) ", re.IGNORECASE)
 P1_EXPECTED = "columns query (an id) and caption with text in both; for SocialCounterfactuals' prompts add +p2 or +p3"
 PROMPTS_EXPECTED = 'lines such as {"caption": "a White male barber", "output_1": "a White female barber", ...}'
@@ -70,10 +72,10 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
-    begins wrong.
-    """
-    check_records_head(sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"]).files[0])
+    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
+    check_records_head(
+        sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"]).files[0],
+    )
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
@@ -98,7 +100,12 @@ def _from_table(file: Path) -> tuple[list[Item], list[str]]:
     for _, row in rows:
         queries.setdefault(row["query"], []).append(row)
     lone = [query for query, versions in queries.items() if len(versions) < 2]
-    notes = sources.count_note(lone, len(queries), "have one version only and are left out", "queries")
+    notes = sources.count_note(
+        lone,
+        len(queries),
+        "have one version only and are left out",
+        "queries",
+    )
     items = [_paraphrased(file, query, versions) for query, versions in queries.items() if len(versions) > 1]
     return items, notes
 
@@ -140,7 +147,9 @@ def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
     sources.refuse_rows(file, faulty, len(records), PROMPTS_EXPECTED)
     rows = [row for row in records if isinstance(row, dict)]
     written = [row[column].strip() for row in rows for column in row if _holds_prompt(column)]
-    queries = list(dict.fromkeys(LEAD.sub("", text, count=1) if setting == "p2" else text for text in written))
+    queries = list(
+        dict.fromkeys(LEAD.sub("", text, count=1) if setting == "p2" else text for text in written),
+    )
     notes = [f"{len(written)} prompts in the file make {len(queries)} distinct queries."]
     notes += sources.unread_columns(
         file,
@@ -149,10 +158,18 @@ def _from_prompts(file: Path, setting: str) -> tuple[list[Item], list[str]]:
     )
     unknown = [text for text in queries if not PROMPT.fullmatch(text)]
     if setting == "p2":
-        notes += sources.count_note(unknown, len(queries), "name no two attributes that we know", "queries")
+        notes += sources.count_note(
+            unknown,
+            len(queries),
+            "name no two attributes that we know",
+            "queries",
+        )
         return [_prefixed(text) for text in queries], notes
     notes += sources.count_note(
-        unknown, len(queries), "name no two attributes that we know and are left out", "queries"
+        unknown,
+        len(queries),
+        "name no two attributes that we know and are left out",
+        "queries",
     )
     return [_with_synonyms(match) for text in queries if (match := PROMPT.fullmatch(text))], notes
 
@@ -177,9 +194,7 @@ def _prefixed(text: str) -> Item:
 
 
 def _with_synonyms(prompt: re.Match[str]) -> Item:
-    """A prompt with synonyms of its first, its second and both attributes, its article in
-    agreement.
-    """
+    """A prompt with synonyms of its first, second and both attributes; the article agrees."""
     text = prompt[0]
     lead, article, first_attribute, second_attribute, head_noun = prompt.groups()
     versions = {

@@ -44,7 +44,9 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
     """
     prefix, _, path = name.partition(":")
     if not path:
-        raise InvalidInput(f"'{name}' names no file. Expected {prefix}:FILE or {prefix}:FILE@IMAGEDIR.")
+        raise InvalidInput(
+            f"'{name}' names no file. Expected {prefix}:FILE or {prefix}:FILE@IMAGEDIR.",
+        )
     options_in_name = set()
     while not files.parse_path(path).exists():
         before, plus, option = path.rpartition("+")
@@ -60,13 +62,16 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
         images = files.parse_path(folder)
         if not images.is_dir():
             raise InvalidInput(f"Image folder '{images}' of '{name}' does not exist. Expected {prefix}:FILE@IMAGEDIR.")
-    return Source(name, _files(files.parse_path(path), suffixes), images, frozenset(options_in_name))
+    return Source(
+        name,
+        _files(files.parse_path(path), suffixes),
+        images,
+        frozenset(options_in_name),
+    )
 
 
 def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
-    """The file itself, or the files of a folder with one of the suffixes, by name. Raises
-    InvalidInput without any.
-    """
+    """The file itself, or a folder's files with these suffixes, by name. Raises InvalidInput."""
     if not path.is_dir():
         return (path,)
     matching = tuple(sorted(file for file in path.iterdir() if file.suffix in suffixes))
@@ -76,9 +81,7 @@ def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
 
 
 def refuse_rows(file: Path, faulty: Sequence[str], total: int, expected: str) -> None:
-    """Raises InvalidInput where rows are faulty, with their number, the first of them and what was
-    expected.
-    """
+    """Raises InvalidInput where rows are faulty: how many, the first, and what was expected."""
     if faulty:
         raise InvalidInput(
             f"{len(faulty)} of {total} rows of '{file}' are not as expected (first: {faulty[0]}). Expected {expected}."
@@ -96,9 +99,7 @@ def unread_columns(
 
 
 def count_note(keys: Sequence[str], total: int, predicate: str, unit: str = "rows") -> list[str]:
-    """A note that counts the rows (or other units) of which a predicate holds and names the first,
-    if there are any.
-    """
+    """A note that counts the rows (or other units) of which a predicate holds, if there are any."""
     return [f"{len(keys)} of {total} {unit} {predicate} (first: {keys[0]})."] if keys else []
 
 
@@ -122,7 +123,8 @@ def attach_pictures(
         return [item for item, _ in rows], []
     finder = _PictureFinder(source.images)
     items: list[Item] = []
-    missing: list[tuple[str, str]] = []  # id of an item, name of its first picture that is not there
+    # Id of an item, name of its first picture that is not there.
+    missing: list[tuple[str, str]] = []
     for item, names in rows:
         paths = {name: finder.find(name) for name in names}
         absent = [name for name, path in paths.items() if path is None]
@@ -154,7 +156,8 @@ class _PictureFinder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.found_by_id: set[str] = set()  # names whose file has another name with the same COCO id
+        # Names whose file has another name with the same COCO id.
+        self.found_by_id: set[str] = set()
         self._path_by_name: dict[str, Path | None] = {}
         self._path_by_id: dict[str, Path] | None = None
 

@@ -36,9 +36,7 @@ def names() -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Raises NotFound or InvalidInput where `load` would at once: what it names is not there, or
-    begins wrong.
-    """
+    """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     check_records_head(sources.parse_source(name, [sources.AVAILABLE], [".json", ".tsv"]).files[0])
 
 
@@ -57,7 +55,9 @@ def load(name: str, cache: Path) -> LoadedDataset:
     same = [item.id for item in items if item.captions[0] in item.foils]
     twice = [item.id for item in items if len(set(item.captions)) < len(item.captions)]
     notes += picture_notes + sources.count_note(
-        same, len(items), "say the same in caption and negative: nobody can get them right"
+        same,
+        len(items),
+        "say the same in caption and negative: nobody can get them right",
     )
     notes += sources.count_note(twice, len(items), "say the same in both captions")
     return validated(name, items, cache, notes)
@@ -89,13 +89,15 @@ def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
             cluster=Path(picture).stem,
         )
         file_rows.append((item, [picture]))
-    return file_rows, sources.unread_columns(file, (row for _, row in rows), [*filter(None, columns.values()), "id"])
+    return file_rows, sources.unread_columns(
+        file,
+        (row for _, row in rows),
+        [*filter(None, columns.values()), "id"],
+    )
 
 
 def _rows(file: Path) -> list[tuple[str, dict]]:
-    """Rows under their id: the field `id`, the key in a dict, else the row's number; in a table,
-    its line.
-    """
+    """Rows with their ids: field `id`, key in a dict, line of a table, else the row's number."""
     if file.suffix == ".tsv":
         return [(str(line), row) for line, row in read_table(file)]
     content = read_records(file)
@@ -104,8 +106,15 @@ def _rows(file: Path) -> list[tuple[str, dict]]:
     elif isinstance(content, list):
         pairs = [(row.get("id", n) if isinstance(row, dict) else n, row) for n, row in enumerate(content)]
     else:
-        raise InvalidInput(f"'{file}' holds neither a list nor a dict of rows. Expected {EXPECTED}.")
-    sources.refuse_rows(file, [str(key) for key, row in pairs if not isinstance(row, dict)], len(pairs), EXPECTED)
+        raise InvalidInput(
+            f"'{file}' holds neither a list nor a dict of rows. Expected {EXPECTED}.",
+        )
+    sources.refuse_rows(
+        file,
+        [str(key) for key, row in pairs if not isinstance(row, dict)],
+        len(pairs),
+        EXPECTED,
+    )
     return [(str(key), row) for key, row in pairs]
 
 

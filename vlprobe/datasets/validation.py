@@ -52,7 +52,9 @@ def validated(
     if notes and not items:
         raise InvalidInput(f"Nothing is left of '{name}'. {' '.join(notes)}")
     if not items:
-        raise InvalidInput(f"Dataset '{name}' has no items. Expected at least one image with a caption.")
+        raise InvalidInput(
+            f"Dataset '{name}' has no items. Expected at least one image with a caption.",
+        )
     twice = [key for key, count in Counter(item.id for item in items).items() if count > 1]
     if twice:
         raise InvalidInput(
@@ -70,11 +72,11 @@ def validated(
 
 
 def _refuse_texts(name: str, item: Item) -> None:
-    """Raises InvalidInput where an item lacks a caption, or a text of it is empty, too long or half
-    a character.
-    """
+    """Raises InvalidInput where captions are missing, or a text is empty, too long or not UTF-8."""
     if not item.captions:
-        raise InvalidInput(f"Item '{item.id}' of '{name}' has no caption. Write one, or leave its image out.")
+        raise InvalidInput(
+            f"Item '{item.id}' of '{name}' has no caption. Write one, or leave its image out.",
+        )
     for kind, texts in (("Caption", item.captions), ("Foil", item.foils)):
         empty = [number for number, text in enumerate(texts, 1) if not text.strip()]
         if empty:
@@ -102,7 +104,7 @@ def _refuse_texts(name: str, item: Item) -> None:
 
 
 def _refuse_missing_images(name: str, images: Sequence[Path]) -> None:
-    """Raises InvalidInput where the name of an image file is not UTF-8, or there is no such file."""
+    """Raises InvalidInput where an image file does not exist or its name is not UTF-8."""
     for file in images:
         files.require_utf8(file, f"a picture of '{name}'")
     missing = [file for file in images if not _is_file(file)]

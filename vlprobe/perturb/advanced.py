@@ -34,11 +34,14 @@ def paraphrases(sentence: Sentence) -> list[Paraphrase]:
 
 
 def markers(caption: str) -> list[Paraphrase]:
-    """The caption after a discourse marker: what the paper also counts as advanced, though it
-    changes no word.
-    """
+    """The caption after a discourse marker, which the paper counts as an advanced paraphrase."""
     caption = caption.strip()
     return [
-        Paraphrase(before + caption + after, rule, "advanced", segments=(before, (0, len(caption)), after))
+        Paraphrase(
+            before + caption + after,
+            rule,
+            "advanced",
+            segments=(before, (0, len(caption)), after),
+        )
         for rule, before, after in _MARKERS
     ]

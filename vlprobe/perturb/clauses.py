@@ -1,6 +1,4 @@
-"""Paraphrases that keep the order of the words: there is, copula, relative clause, tense, has and
-with, article.
-"""
+"""Paraphrases that keep the word order: copula, there is, relative clause, tense, has and with."""
 
 from vlprobe.perturb.grammar import (
     LOCATIVE,
@@ -49,7 +47,7 @@ _NEVER = words("be have get do go come see say")
 
 
 def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
-    """The first noun phrase of the caption, and that with all phrases joined to it by "and" as one."""
+    """The first noun phrase, and the whole subject: that and all phrases joined to it by "and"."""
     first_phrase = noun_phrase(sentence, 0)
     if first_phrase is None or (first_phrase.head in _PARTS and "of" in sentence.lower[: first_phrase.end]):
         return None  # "The bottom of a plane flying": the verb may belong to the plane
@@ -70,17 +68,13 @@ def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
 
 
 def _may_end_in_verb(sentence: Sentence, phrase: Phrase) -> bool:
-    """Whether the plural verb of both may hide in the second: "A zebra and a giraffe stand in a
-    field".
-    """
+    """Whether the phrase may end in the verb of both: "A zebra and a giraffe stand in a field"."""
     final = phrase.end - 1
     return bool(sentence.bits[final] & BASE and sentence.bits[final - 1] & NOUN)
 
 
 def restatements(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list[Paraphrase]:
-    """The caption with its subject introduced, or linked to what follows, in another way; see
-    `subject`.
-    """
+    """The caption with its subject introduced or linked in another way; see `subject_phrases`."""
     return [paraphrase for paraphrase in _restated(sentence, first_phrase, subject) if paraphrase]
 
 
@@ -137,7 +131,13 @@ def _with_there_is(
 
 
 def _with_copula(sentence: Sentence, subject: Phrase, at: int) -> Paraphrase | None:
-    return rewritten(sentence, "copula-in", [(0, at), be(subject), (at, sentence.size)], "", be(subject))
+    return rewritten(
+        sentence,
+        "copula-in",
+        [(0, at), be(subject), (at, sentence.size)],
+        "",
+        be(subject),
+    )
 
 
 def _relative(sentence: Sentence, subject: Phrase, at: int) -> Paraphrase | None:
@@ -175,7 +175,13 @@ def _has_to_with(sentence: Sentence, subject: Phrase) -> Paraphrase | None:
     is_counted = sentence.bits[at + 1] & (DETERMINER | NUMBER)
     if subject.animate or not is_counted or has_verb(sentence, at + 1) or not no_finite_verb(sentence, at + 1):
         return None
-    return rewritten(sentence, "has-to-with", [(0, at), "with", (at + 1, sentence.size)], "has", "with")
+    return rewritten(
+        sentence,
+        "has-to-with",
+        [(0, at), "with", (at + 1, sentence.size)],
+        "has",
+        "with",
+    )
 
 
 def _is_present(sentence: Sentence, subject: Phrase) -> bool:
@@ -257,7 +263,13 @@ def _after_present(sentence: Sentence, subject: Phrase) -> list[Paraphrase | Non
     new = f"{'is' if sentence.bits[at] & PRESENT else 'are'} {verb.ing}"
     return [
         rewritten(sentence, "progressive", [(0, at), new, (at + 1, sentence.size)], source, new),
-        rewritten(sentence, "participle", [(0, at), verb.ing, (at + 1, sentence.size)], source, verb.ing),
+        rewritten(
+            sentence,
+            "participle",
+            [(0, at), verb.ing, (at + 1, sentence.size)],
+            source,
+            verb.ing,
+        ),
     ]
 
 
@@ -280,7 +292,9 @@ def _after_preposition(
         if phrase and not phrase.bare and not phrase.animate:
             has = "have" if subject.plural else "has"
             that = "have" if subject.members else "has"
-            out.append(rewritten(sentence, "with-to-has", [(0, at), has, (at + 1, size)], "with", has))
+            out.append(
+                rewritten(sentence, "with-to-has", [(0, at), has, (at + 1, size)], "with", has),
+            )
             out.append(
                 rewritten(
                     sentence,
@@ -300,11 +314,11 @@ def _can_have(sentence: Sentence, subject: Phrase) -> bool:
 
 
 def _after_location(
-    sentence: Sentence, subject: Phrase, location: tuple[int, Phrase] | None
+    sentence: Sentence,
+    subject: Phrase,
+    location: tuple[int, Phrase] | None,
 ) -> list[Paraphrase | None]:
-    """For a person or an animal somewhere, doing something: "A man in a suit riding a bus" with a
-    finite verb.
-    """
+    """With a finite verb, for a person or an animal somewhere: "A man in a suit riding a bus"."""
     if location is None or not subject.animate or location[1].animate or location[1].bare:
         return []
     at = location[1].end

@@ -30,8 +30,11 @@ _WITH_ARTICLE = words(
     "wrapping moving sewing baking seating steering landing boarding changing bathing rocking "
     "running hiking walking skating skiing racing training sliding rolling camping warning"
 )
-_MOVING = frozenset(["people", "animals", "birds", "vehicles"])  # groups of what is often the subject of a verb
-_ADJECTIVES = words("male female orange individual back side bottom middle center front square corner twin light")
+# Groups of what is often the subject of a verb.
+_MOVING = frozenset(["people", "animals", "birds", "vehicles"])
+_ADJECTIVES = words(
+    "male female orange individual back side bottom middle center front square corner twin light",
+)
 _NO_NOUN = (
     lexicon.ADVERB
     | lexicon.PREPOSITION
@@ -103,7 +106,7 @@ def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) ->
 
 
 def _modifies(lower: Sequence[str], after: int, noun: Noun) -> bool:
-    """Whether the noun stands before a head that is not in concepts.txt, or not as what it is here."""
+    """Whether the noun modifies a head that is not in concepts.txt, or has another sense here."""
     if after == len(lower):
         return False
     word, tag = lower[after], _tag(lower[after])
@@ -117,7 +120,8 @@ def _modifies(lower: Sequence[str], after: int, noun: Noun) -> bool:
         return False
     if not tag & lexicon.VERB:
         return is_singular
-    if tag & lexicon.BASE and not tag & (lexicon.PRESENT | lexicon.ING):  # "a tennis match", and not "giraffes stand"
+    # "a tennis match", and not "giraffes stand"
+    if tag & lexicon.BASE and not tag & (lexicon.PRESENT | lexicon.ING):
         return is_singular
     return is_singular and not can_move  # "a brick building", and not "a man building"
 
@@ -126,7 +130,8 @@ def _tag(word: str) -> int:
     """What a word can be, by lexicon.txt and concepts.txt."""
     tag = lexicon.TAGS.get(word, 0)
     if tag & lexicon.NOUN and word not in _ADJECTIVES:
-        tag &= ~lexicon.ADJECTIVE  # lexicon.txt calls a noun an adjective where it often modifies another
+        # Lexicon.txt calls a noun an adjective where it often modifies another.
+        tag &= ~lexicon.ADJECTIVE
     elif word in _ADJECTIVES:
         return lexicon.ADJECTIVE
     for concept in named(word):

@@ -30,7 +30,10 @@ class Concept(NamedTuple):
     @property
     def forms(self) -> tuple[Form, ...]:
         """The forms that it has."""
-        return {"count": ("singular", "plural"), "plural": ("plural-only",)}.get(self.kind, (self.kind,))
+        return {"count": ("singular", "plural"), "plural": ("plural-only",)}.get(
+            self.kind,
+            (self.kind,),
+        )
 
     def write(self, form: Form) -> str:
         """The word in that form; a plural in place of a word without a singular."""
@@ -50,7 +53,8 @@ class Noun(NamedTuple):
 CONCEPTS: tuple[Concept, ...]
 LISTS: dict[str, tuple[Concept, ...]] = {}  # words to put in: danger, danger-paper, ordinary
 IDIOMS: set[str] = set()
-TRUE_BESIDE: dict[str, set[str]] = {}  # word -> the words beside which it is, or may well be, true of the same picture
+# Word -> the words beside which it is, or may well be, true of the same picture.
+TRUE_BESIDE: dict[str, set[str]] = {}
 _READINGS: dict[str, list[tuple[Concept, Form]]] = {}  # words in lower case -> what they can be
 _LONGEST = 3  # words of an entry
 
@@ -76,7 +80,10 @@ def _read() -> tuple[Concept, ...]:
                 concept, plurals = _parse(entry, kind, name)
                 key = concept.lemma, concept.kind
                 previous = merged.get(key, concept)
-                merged[key] = previous._replace(groups=previous.groups | {name}, watch=previous.watch or concept.watch)
+                merged[key] = previous._replace(
+                    groups=previous.groups | {name},
+                    watch=previous.watch or concept.watch,
+                )
                 spellings.setdefault(key, set()).update(plurals)
                 members.setdefault(name, []).append(concept.lemma)
         elif directive == "words":
@@ -90,7 +97,9 @@ def _read() -> tuple[Concept, ...]:
                 TRUE_BESIDE.setdefault(word, set()).update(_split(words))
     for word, entries in hypernyms:
         for entry in entries:
-            TRUE_BESIDE.setdefault(word, set()).update(members[entry[1:]] if entry.startswith("@") else [entry])
+            TRUE_BESIDE.setdefault(word, set()).update(
+                members[entry[1:]] if entry.startswith("@") else [entry],
+            )
     for key, concept in merged.items():
         for form in concept.forms:
             plurals = spellings[key] if form == "plural" else set()
@@ -103,23 +112,25 @@ def _parse(entry: str, kind: Kind, group: str = "") -> tuple[Concept, list[str]]
     singular, *plurals = entry.split("/")
     lemma = singular.rstrip("*")
     plural = (plurals or [lexicon.plural_of(lemma)])[0] if kind == "count" else lemma
-    return Concept(lemma, plural, kind, frozenset([group] if group else ()), singular.endswith("*")), plurals[1:]
+    return Concept(
+        lemma,
+        plural,
+        kind,
+        frozenset([group] if group else ()),
+        singular.endswith("*"),
+    ), plurals[1:]
 
 
 CONCEPTS = _read()
 
 
 def named(word: str) -> list[Concept]:
-    """What the lexicon knows of a word in any of its forms, in lower case; empty where it does not
-    know it.
-    """
+    """The concepts of a lower-case word in any of its forms; empty for an unknown word."""
     return [concept for concept, _ in _READINGS.get(word, ())]
 
 
 def mentions(text: str) -> set[str]:
-    """Every word of the text in lower case, and the lemma of every thing of the lexicon that it
-    could name.
-    """
+    """The lower-case words of the text, and the lemma of every concept that it could name."""
     words = [match.group().lower() for match in TOKEN.finditer(text)]
     mentioned = set(words)
     for size in range(1, _LONGEST + 1):
@@ -210,9 +221,7 @@ class _Sentence:
         return 0
 
     def readings(self, at: int, size: int) -> list[tuple[Concept, Form]]:
-        """What the entry of that many tokens can be here; empty where it may well be something
-        else.
-        """
+        """The readings of the entry of `size` tokens; empty where it may well be something else."""
         if self._is_name(at, size) or not self._is_thing(at, size):
             return []
         readings = _READINGS[self.text(at, size)]
@@ -233,7 +242,8 @@ class _Sentence:
             return False
         if size > 1:
             return True
-        if after in _COLORS and all(form != "quality" for _, form in _READINGS[self.word(at)]):  # "light brown"
+        # "light brown"
+        if after in _COLORS and all(form != "quality" for _, form in _READINGS[self.word(at)]):
             return False
         if self.words[at] in _COLORS and self.tag(at + 1) & (lexicon.NOUN | lexicon.ADJECTIVE):
             return True  # the colour, by the readings that fit

@@ -1,6 +1,4 @@
-"""What is drawn depends on the seed, the item, the caption's index and the purpose, and on nothing
-else.
-"""
+"""Random draws that depend on the seed, the item, the caption's index and the purpose alone."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -32,7 +30,5 @@ def shuffled(pool: Sequence[T], number: int) -> Iterator[T]:
 
 
 def sample(pool: Sequence[T], count: int, number: int) -> list[T]:
-    """Up to `count` members of the pool in random order, each subset as likely as any other; see
-    `shuffled`.
-    """
+    """Up to `count` members in random order, all subsets equally likely; see `shuffled`."""
     return list(islice(shuffled(pool, number), count))

@@ -52,8 +52,11 @@ _META = words(
     "closeup scene selfie snapshot portrait drawing sketch display bit type kind sort series "
     "variety lot there someone"
 )
-_COLLECTIVE_OF = words("group bunch pair herd flock set row line stack pile collection assortment array number cluster")
-_COLLECTIVE = _COLLECTIVE_OF | words("crowd team family crew couple")  # the others need an "of" phrase
+_COLLECTIVE_OF = words(
+    "group bunch pair herd flock set row line stack pile collection assortment array number cluster",
+)
+# The others need an "of" phrase.
+_COLLECTIVE = _COLLECTIVE_OF | words("crowd team family crew couple")
 _RELATIVE = words("that which who whose as while where when because if whom so")
 _FINITE = words(
     "is are was were has have had does do did can will would could should may might must isn't "
@@ -159,9 +162,7 @@ def _determiner(sentence: Sentence, at: int) -> tuple[int, int] | None:
 
 
 def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase | None:
-    """The phrase from its determiner (of these kinds) to its head noun; None where the two do not
-    agree.
-    """
+    """The phrase from its determiner (of these kinds) to its head; None where they disagree."""
     noun, bits = sentence.lower[head], sentence.bits[head]
     if noun in _META or (kinds & INDEFINITE and not bits & SINGULAR):
         return None
@@ -184,9 +185,7 @@ def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase
 
 
 def _possessed(sentence: Sentence, possessor: Phrase) -> Phrase | None:
-    """The phrase of what belongs to the possessor ("a man's hat"), which has the possessor's
-    determiner.
-    """
+    """The phrase after a possessive ("a man's hat"), with the possessor's determiner."""
     phrase = noun_phrase(sentence, possessor.end + 1)
     if phrase is None or (not phrase.bare and phrase.definite):
         return None
@@ -194,9 +193,7 @@ def _possessed(sentence: Sentence, possessor: Phrase) -> Phrase | None:
 
 
 def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
-    """The phrase with the "of" phrase after it; the members of a collective noun ("a group of men")
-    are the men.
-    """
+    """The phrase with its "of" phrase; the members of "a group of men" are the men."""
     complement = noun_phrase(sentence, phrase.end + 1)
     if complement is None or (complement.bare and phrase.head not in ("slice", "piece")):
         return None
@@ -210,9 +207,7 @@ def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
 
 
 def _nouns(sentence: Sentence, at: int) -> int | None:
-    """Where the head of the adjectives and nouns that start here stands; None if they do not end in
-    a noun.
-    """
+    """Index of the head of the adjectives and nouns that start here; None if there is no noun."""
     head, previous, start = None, 0, at
     while at < sentence.size and at - start < 7:
         bits = sentence.bits[at]
@@ -241,9 +236,7 @@ def _ends_at(bits: int, previous: int, following: int) -> bool:
 
 
 def _is_modifier(sentence: Sentence, at: int, previous: int, headless: bool) -> bool:
-    """Whether this word can modify the noun of a phrase; `headless`: no noun precedes it in the
-    phrase.
-    """
+    """Whether this word can modify a noun; `headless`: no noun precedes it in the phrase."""
     bits, following = sentence.bits[at], sentence.bits[at + 1]
     if bits & ADJECTIVE:
         return True
@@ -275,9 +268,7 @@ def prepositional_phrase(sentence: Sentence, at: int) -> tuple[int, Phrase] | No
 
 
 def no_finite_verb(sentence: Sentence, at: int) -> bool:
-    """Whether the caption has no main verb of its own from here on; a subordinate clause may have
-    one.
-    """
+    """Whether there is no main verb from here on; a subordinate clause may have one."""
     clauses = 0
     before = sentence.bits[at - 1]
     for index in range(at, sentence.size):
@@ -326,9 +317,7 @@ def is_verb_ing(sentence: Sentence, at: int) -> bool:
 
 
 def has_verb(sentence: Sentence, at: int) -> bool:
-    """Whether any word from here on is a verb form: of something that happens, not of a thing that
-    is.
-    """
+    """Whether any word from here on is a verb form that is not a noun too."""
     return any(
         bits & AUXILIARY or (bits & (ING | VERB) and not bits & NOUN and not bits & ADVERB) or word in RESULT
         for word, bits in zip(sentence.lower[at:], sentence.bits[at:], strict=True)

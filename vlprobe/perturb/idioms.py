@@ -1,6 +1,4 @@
-"""Where a color, number or object word is not what it looks like: names, idioms, compounds,
-pronouns, fruit.
-"""
+"""Color, number and object words that must not be flipped: names, idioms, compounds, fruit."""
 
 from vlprobe.perturb.flips import VOCABULARY
 from vlprobe.perturb.lexicon import (
@@ -44,7 +42,9 @@ _COLOR_IDIOMS = {  # color -> words after it that make it a name
         "bean beans pepper peppers onion onions tea house giant peas olive olives day screen thumb "
         "tomatoes tomato bay chile chili chilies party energy curry lantern"
     ),
-    "yellow": words("squash pages lab labrador pepper peppers onion onions mustard cab cabs taxi taxis"),
+    "yellow": words(
+        "squash pages lab labrador pepper peppers onion onions mustard cab cabs taxi taxis",
+    ),
     "black": _PEOPLE
     | words(
         "bear bears coffee pepper beans bean olive olives eye out lab labrador ice friday angus "
@@ -62,7 +62,10 @@ _COLOR_IDIOMS = {  # color -> words after it that make it a name
     "purple": words("onion onions heart cabbage"),
 }
 _SHADES = {  # a word before that makes a shade's name of it
-    **dict.fromkeys(VOCABULARY["color"], words("golden burnt hot greenish bluish reddish creamy electric")),
+    **dict.fromkeys(
+        VOCABULARY["color"],
+        words("golden burnt hot greenish bluish reddish creamy electric"),
+    ),
     "blue": words("navy sky baby royal bluish electric powder midnight"),
     "green": words("lime olive forest hunter pea emerald army putting mint bluish kelly"),
     "white": words("off snow pearl milk golden creamy egg bone lily"),
@@ -136,7 +139,9 @@ _NOT_A_THING = words(
 )
 
 
-_BEFORE_ONE = words("with has have and on in at near by behind beside holding eating riding using , from of") | {""}
+_BEFORE_ONE = words(
+    "with has have and on in at near by behind beside holding eating riding using , from of",
+) | {""}
 
 
 def bad_number(lower: list[str], at: int) -> str:
@@ -157,9 +162,7 @@ def bad_number(lower: list[str], at: int) -> str:
 
 
 def _is_shared_out(later: list[str]) -> bool:
-    """Whether what is counted is taken up again one by one: "two cats, one black and the other
-    white", "both".
-    """
+    """Whether the counted things are named one by one later: "one black and the other white"."""
     for index, word in enumerate(later):
         before = later[index - 1] if index else ""
         after = later[index + 1] if index + 1 < len(later) else ""
@@ -190,7 +193,9 @@ _MAY_FOLLOW = words(
     "full asleep next ready near close loaded alone covered capable similar facing awake upright "
     "laid sat looking 's together all both"
 )
-_COMPOUND_AFTER = words("drawn driven back shaped play stop stand training racing show eye dish parking")
+_COMPOUND_AFTER = words(
+    "drawn driven back shaped play stop stand training racing show eye dish parking",
+)
 _ENDS_PHRASE = (
     PREPOSITION | CONJUNCTION | AUXILIARY | SUBORDINATOR | PRONOUN | ADVERB | DETERMINER | ING | PAST | PARTICIPLE
 )
@@ -198,16 +203,12 @@ _OBJECTS = words("dog cat horse car bus train bird boat bicycle truck")
 
 
 def same_class_only(lower: list[str], at: int) -> bool:
-    """Whether the word before says what kind of animal or vehicle it is, so that only another such
-    fits.
-    """
+    """Whether the word before names a kind of animal or vehicle: only another such fits."""
     return at > 0 and lower[at - 1] in _MODIFIERS
 
 
 def fits(lower: list[str], at: int, word: str) -> bool:
-    """Whether the word can follow the one before: not "light black", and not "black people", which
-    reads as race.
-    """
+    """Whether the word fits after the one before: not "light black", nor "black people" (race)."""
     before = lower[at - 1] if at else ""
     if word in ("black", "white"):
         return before not in ("light", "dark", "pale", "bright", "deep")

@@ -14,11 +14,13 @@ from vlprobe.errors import InvalidInput
 from vlprobe.perturb.tokens import TOKEN
 from vlprobe.types import Edit
 
-Encode = Callable[[Sequence[str]], np.ndarray]  # texts to float32 of shape (n, dim), rows of length 1
+# Texts to float32 of shape (n, dim), rows of length 1.
+Encode = Callable[[Sequence[str]], np.ndarray]
 EncodeImages = Callable[[Sequence[Image.Image]], np.ndarray]
 Span = tuple[int, int]
 Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels
-Scores = Mapping[int, Sequence[float]]  # where a word starts -> its EI score from each encoder, NaN where unknown
+# Where a word starts -> its EI score from each encoder, NaN where unknown.
+Scores = Mapping[int, Sequence[float]]
 
 
 def word_spans(caption: str) -> list[Span]:
@@ -27,9 +29,7 @@ def word_spans(caption: str) -> list[Span]:
 
 
 def without(caption: str, start: int, end: int) -> str:
-    """The caption with the characters from start to end deleted, its blanks closed and its first
-    capital kept.
-    """
+    """The caption without the characters from start to end; blanks closed, first capital kept."""
     left, right = caption[:start], caption[end:]
     if right[:2] in ("'s", "’s"):
         right = right[2:]
@@ -46,7 +46,9 @@ def without(caption: str, start: int, end: int) -> str:
 
 
 def influence(
-    captions: Sequence[str], spans: Sequence[Sequence[Span]], encoders: Sequence[Encode]
+    captions: Sequence[str],
+    spans: Sequence[Sequence[Span]],
+    encoders: Sequence[Encode],
 ) -> list[dict[int, tuple[float, ...]]]:
     """How much a caption's embedding changes when one of its words is deleted: low is a word that
     goes unnoticed.
@@ -132,7 +134,9 @@ def agreement(scores: Iterable[Scores]) -> dict[int, int]:
 
 def source_words(edits: Iterable[Edit]) -> dict[str, int]:
     """How often each word was taken out of a caption, most frequent first (figure 11b)."""
-    return dict(Counter(word for edit in edits for word in edit.source.lower().split(", ")).most_common())
+    return dict(
+        Counter(word for edit in edits for word in edit.source.lower().split(", ")).most_common(),
+    )
 
 
 def grid_cells(size: tuple[int, int], grid: int = 4) -> list[Box]:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 TIMES = 3  # how much more likely than English
 FEWEST_WORDS = 4
-_ENGLISH = frozenset(["en", "pcm"])  # Nigerian Pidgin: what short English captions are most often taken for
+# Nigerian Pidgin: what short English captions are most often taken for.
+_ENGLISH = frozenset(["en", "pcm"])
 _NO_LANGUAGE = frozenset(["zxx"])
 _WORD = re.compile(r"\w+")
 

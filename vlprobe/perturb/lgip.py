@@ -95,7 +95,13 @@ def edits(
                 different = flips.literal(reading.text, item_id, index, seed)
             else:
                 different = strict.flips(reading, image_truths, item_id, index, seed, dropped)
-            different = _capped(different, k_diff, draw(seed, item_id, index, "flips"), dropped, "flip")
+            different = _capped(
+                different,
+                k_diff,
+                draw(seed, item_id, index, "flips"),
+                dropped,
+                "flip",
+            )
         edits_by_text: dict[str, Edit] = {}
         if "paraphrase" in kinds:
             edits_by_text |= {paraphrase.text: _paraphrase_edit(paraphrase, tag) for paraphrase in same}
@@ -170,7 +176,13 @@ def _paraphrases(
     simple = [paraphrase for paraphrase in unique.values() if paraphrase.subtype == "simple"]
     advanced = [paraphrase for paraphrase in unique.values() if paraphrase.subtype == "advanced"]
     advanced_cap = max(cap // 2, cap - len(simple))
-    chosen_advanced = _capped(advanced, advanced_cap, draw(seed, item_id, index, "advanced"), dropped, "paraphrase")
+    chosen_advanced = _capped(
+        advanced,
+        advanced_cap,
+        draw(seed, item_id, index, "advanced"),
+        dropped,
+        "paraphrase",
+    )
     return _capped(simple, cap - len(chosen_advanced), number, dropped, "paraphrase") + chosen_advanced
 
 
@@ -182,7 +194,10 @@ def _paraphrase_edit(paraphrase: Paraphrase, tag: str) -> Edit:
 
 
 def _combined(
-    different: list[Flip], same: list[Paraphrase], rules: str, dropped: Counter[str]
+    different: list[Flip],
+    same: list[Paraphrase],
+    rules: str,
+    dropped: Counter[str],
 ) -> Iterable[tuple[str, Edit]]:
     again = {paraphrase.text: Reading(paraphrase.text) for paraphrase in same} if rules == "strict" else {}
     for flip in different:

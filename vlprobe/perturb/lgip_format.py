@@ -67,7 +67,9 @@ def _image(text: str, where: str) -> ImageEdits:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{where}: not JSON that can be read ({error}). Expected one object a line.") from None
+        raise InvalidInput(
+            f"{where}: not JSON that can be read ({error}). Expected one object a line.",
+        ) from None
     if not isinstance(record, dict):
         raise InvalidInput(f"{where}: a {type(record).__name__}. Expected an object with image_path and orig_captions.")
     path, captions = record.get("image_path"), record.get("orig_captions")
@@ -100,7 +102,9 @@ def _items(record: dict, field: str, n_captions: int, where: str) -> Iterator[tu
                 f"{where}: {field} has the key '{key}'. Expected a caption index from 0 to {n_captions - 1}."
             )
         if not isinstance(items, list):
-            raise InvalidInput(f"{where}: {field}['{key}'] is a {type(items).__name__}. Expected a list.")
+            raise InvalidInput(
+                f"{where}: {field}['{key}'] is a {type(items).__name__}. Expected a list.",
+            )
         for item in items:
             text_and_type = _text_and_type(item)
             if text_and_type is None:
@@ -112,9 +116,7 @@ def _items(record: dict, field: str, n_captions: int, where: str) -> Iterator[tu
 
 
 def _text_and_type(item: object) -> tuple[str, str] | None:
-    """Text and flip type of an entry, a string or an object; None where it is neither or of another
-    type of flip.
-    """
+    """Text and flip type of an entry, a string or an object; None where it is neither."""
     if isinstance(item, str):
         return item, ""
     if not isinstance(item, dict):

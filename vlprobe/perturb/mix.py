@@ -41,7 +41,10 @@ def partners(ids: Sequence[str], seed: int) -> dict[str, str]:
 
 
 def picture_edits(
-    paths: Mapping[str, Path], kind: Literal["mix", "patch"], lam: float, seed: int
+    paths: Mapping[str, Path],
+    kind: Literal["mix", "patch"],
+    lam: float,
+    seed: int,
 ) -> dict[str, PictureEdit]:
     """One edit for each picture, with a partner that is never itself.
 
@@ -87,7 +90,10 @@ def box(width: int, height: int, lam: float, seed: int) -> tuple[int, int, int, 
     shape = np.exp((2 * _fraction(seed, "shape") - 1) * reach)
     ideal = width * np.sqrt((1 - lam) * shape)
     sides = []
-    for wide in range(max(1, int(np.floor(ideal * 0.9))), min(width, int(np.ceil(ideal * 1.1))) + 1):
+    for wide in range(
+        max(1, int(np.floor(ideal * 0.9))),
+        min(width, int(np.ceil(ideal * 1.1))) + 1,
+    ):
         tall = min(height, max(1, round(area / wide)))
         sides.append((abs(wide * tall - area), abs(wide - ideal), wide, tall))
     _, _, wide, tall = min(sides)
@@ -147,7 +153,7 @@ def fitted(partner_image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 
 def _blended(pixels: np.ndarray, partner_pixels: np.ndarray, lam: float) -> np.ndarray:
-    """Two uint8 arrays of one shape to lam of the first and 1 - lam of the second, rounded to the
-    nearest.
-    """
-    return np.rint(lam * pixels.astype(np.float64) + (1 - lam) * partner_pixels.astype(np.float64)).astype(np.uint8)
+    """lam * pixels + (1 - lam) * partner_pixels as uint8, rounded to the nearest; equal shapes."""
+    return np.rint(
+        lam * pixels.astype(np.float64) + (1 - lam) * partner_pixels.astype(np.float64),
+    ).astype(np.uint8)

@@ -1,6 +1,4 @@
-"""Paraphrases that change the order: passive voice, locative inversion, and a scene or "while"
-phrase put first.
-"""
+"""Paraphrases that change the order: passive, inversion, a scene or "while" phrase first."""
 
 from vlprobe.perturb.clauses import STATES, be
 from vlprobe.perturb.grammar import (
@@ -106,9 +104,7 @@ def _passive(sentence: Sentence, subject: Phrase, verb: int, linked: bool) -> Pa
 
 
 def _is_circumstance(sentence: Sentence, at: int) -> bool:
-    """Whether from here to the end there is one phrase that can follow the participle, whatever it
-    belongs to.
-    """
+    """Whether the rest is one phrase that can follow the participle, whatever it modifies."""
     location = prepositional_phrase(sentence, at)
     phrase = location[1] if location else noun_phrase(sentence, at + 1) if sentence.lower[at] in _PATHS else None
     if phrase is None or phrase.end != sentence.size or phrase.animate or phrase.bare:
@@ -141,7 +137,12 @@ def _inversion(
     if is_present:
         if VERBS[word].base not in _POSTURE - {"lay", "graze"}:
             return None
-        return _if_located(sentence, verb + 1, [(verb + 1, sentence.size), (verb, verb + 1), (0, subject.end)], "")
+        return _if_located(
+            sentence,
+            verb + 1,
+            [(verb + 1, sentence.size), (verb, verb + 1), (0, subject.end)],
+            "",
+        )
     is_posture = is_verb_ing(sentence, verb) and VERBS[word].base in _POSTURE
     if is_posture or word in (
         "parked",
@@ -153,7 +154,12 @@ def _inversion(
         "mounted",
     ):
         source = sentence.reading.words[subject.end] if linked else ""
-        return _if_located(sentence, verb + 1, [(verb, sentence.size), be(subject), (0, subject.end)], source)
+        return _if_located(
+            sentence,
+            verb + 1,
+            [(verb, sentence.size), be(subject), (0, subject.end)],
+            source,
+        )
     if linked or (subject.animate and word in ("in", "on", "at") and not _is_scene(sentence, verb)):
         return None  # "In a suit is a man"
     return _if_located(sentence, verb, [(verb, sentence.size), be(subject), (0, subject.end)], "")

@@ -1,4 +1,4 @@
-"""What a paraphrase rule returns: the text, and where each kept stretch of the caption went in it."""
+"""A paraphrase: its text, and the stretches of the caption that it keeps."""
 
 from typing import NamedTuple
 
@@ -14,13 +14,12 @@ class Paraphrase(NamedTuple):
     source: str = ""
     target: str = ""
     segments: tuple[
-        Segment, ...
+        Segment,
+        ...,
     ] = ()  # in the order of the text; a kept stretch may differ in the case of its first letter
 
     def where(self, position: int) -> int | None:
-        """Where this character of the (stripped) caption stands in the text; None if it was
-        replaced.
-        """
+        """Index in the text of a character of the stripped caption; None if it was replaced."""
         at = 0
         for segment in self.segments:
             if isinstance(segment, str):

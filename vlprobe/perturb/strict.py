@@ -38,7 +38,8 @@ def _flippable() -> dict[str, tuple[str, str, bool]]:
     }
 
 
-FLIPPABLE = _flippable()  # word in lower case -> flip type, vocabulary entry, whether it is a plural
+# Word in lower case -> flip type, vocabulary entry, whether it is a plural.
+FLIPPABLE = _flippable()
 _OFFERS = {kind: [word for word in words if kind != "number" or word != "one"] for kind, words in VOCABULARY.items()}
 
 
@@ -150,7 +151,9 @@ def _article(reading: Reading, at: int, before: str) -> str:
 
 
 _VERB_AFTER_ONE = {"is": "are", "was": "were", "has": "have", "does": "do"}
-_SINGULAR_LATER = words("its itself his her him he she himself herself it other another others rest one")
+_SINGULAR_LATER = words(
+    "its itself his her him he she himself herself it other another others rest one",
+)
 
 
 def _pluralised(reading: Reading, at: int) -> dict[int, str] | None:

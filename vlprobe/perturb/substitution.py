@@ -70,7 +70,9 @@ def vocabulary(words: Iterable[str]) -> Vocabulary:
     """
     concepts = {concept for word in words for concept in _as_concepts(word.strip().lower())}
     if not concepts:
-        raise InvalidInput("The vocabulary has no noun. Expected a list of English words in letters a to z.")
+        raise InvalidInput(
+            "The vocabulary has no noun. Expected a list of English words in letters a to z.",
+        )
     return _by_form(concepts)
 
 
@@ -196,7 +198,9 @@ def alter(
         taken.sort(key=lambda pair: pair[0].start)
         text, put = _spliced(caption, taken)
         out_words = ", ".join(caption[noun.start : noun.end] for noun, _ in taken)
-        out.append(Altered(text, Edit("substitution", policy, f"{policy}:k{k}", out_words, ", ".join(put))))
+        out.append(
+            Altered(text, Edit("substitution", policy, f"{policy}:k{k}", out_words, ", ".join(put))),
+        )
     return out, dict(dropped)
 
 
@@ -266,9 +270,7 @@ def _ranked(
     key: tuple[int, str, int],
     highest: bool = False,
 ) -> list[Noun]:
-    """The nouns in the order in which they are taken: by repeated votes, level ones in an order
-    drawn at random.
-    """
+    """The nouns in order of choice: by repeated votes, ties in random order."""
     left = sorted(nouns, key=lambda noun: draw(*key, f"source:{noun.start}"))
     if scores is None:
         return left
@@ -282,9 +284,7 @@ def _ranked(
 
 
 def _other_words(caption: str, nouns: Sequence[Noun], key: tuple[int, str, int]) -> list[Noun]:
-    """Words that are none of the nouns, in random order, to be exchanged for a noun in the
-    singular; articles stay.
-    """
+    """Other words in random order, each exchanged for a singular noun; articles stay."""
     words = []
     for token in TOKEN.finditer(caption):
         word = token.group().lower()
@@ -323,7 +323,8 @@ def _in_case(caption: str, noun: Noun, word: str) -> str:
     if source.isupper() and len(source) > 1:  # an acronym, such as TV
         return _capitalised(word) if is_first else word
     if source[:1].isupper() and not is_first:
-        is_title = all(word[:1].isupper() for word in source.split())  # and not the name in "a Wii remote"
+        # And not the name in "a Wii remote"
+        is_title = all(word[:1].isupper() for word in source.split())
         return " ".join(map(_capitalised, word.split(" "))) if is_title else word
     return like(source, word)
 

@@ -1,6 +1,4 @@
-"""Paraphrases by one synonym, from the curated table synonyms.txt; never a word that a flip
-exchanges.
-"""
+"""Paraphrases by one synonym of the table synonyms.txt, never a word that a flip exchanges."""
 
 from collections.abc import Callable
 from importlib.resources import files
@@ -40,7 +38,9 @@ _SNOWED_ON = words(
     "hill slope mountain field ground street road surface area path hillside trail park landscape "
     "bank forest sidewalk yard roof track hills slopes mountains fields mountainside trees"
 )
-_INTENSIFIERS = words("very so too really quite rather extremely super incredibly pretty more most less as how")
+_INTENSIFIERS = words(
+    "very so too really quite rather extremely super incredibly pretty more most less as how",
+)
 _SEATS = words("on in at next beside near around behind under inside outside between atop among")
 
 
@@ -174,9 +174,7 @@ SYNONYMS = _read()
 
 
 def synonyms(sentence: Sentence) -> list[Paraphrase]:
-    """The caption with one word or phrase exchanged for a synonym; one paraphrase for each place
-    where that is safe.
-    """
+    """The caption with one word or phrase exchanged for a synonym, for each safe occurrence."""
     out = []
     lower = sentence.lower
     for start, word in enumerate(lower):
@@ -205,7 +203,8 @@ def _exchanged(sentence: Sentence, start: int, end: int, new: str) -> Paraphrase
         return None  # perhaps a name: "Big Ben"
     new_words = new.split()
     if new_words[0] == sentence.lower[start - 1] or new_words[-1] == sentence.lower[end]:
-        return None  # "very tiny" to "very very small", "various different" to "different different"
+        # "very tiny" to "very very small", "various different" to "different different"
+        return None
     start_char, end_char = spans[start][0], spans[end - 1][1]
     put = new[:1].upper() + new[1:] if start == 0 and words[0][:1].isupper() else new
     before = start_char

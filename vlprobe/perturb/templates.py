@@ -18,7 +18,8 @@ class Template(NamedTuple):
     rule: str
     before: str
     after: str
-    names_it: bool  # whether the caption becomes the noun phrase that is "a photo of", "a scene showing"
+    # Whether the caption becomes the noun phrase that is "a photo of", "a scene showing"
+    names_it: bool
 
 
 TEMPLATES = (

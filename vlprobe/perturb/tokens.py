@@ -6,7 +6,9 @@ from functools import cached_property
 TOKEN = re.compile(r"\w+(?:[-'’](?!s\b)\w+)*|['’]s\b|[^\w\s]")
 
 _VOWEL_LETTER_NAMES = frozenset("aefhilmnorsx")
-_SOUNDS_LIKE_CONSONANT = re.compile(r"eu|ew[ei]|on[ce]e?\b|one-|uni(?!n|m)|us[aeiu]|ut[ie]|u[bcfklrtv]i|ura|uku")
+_SOUNDS_LIKE_CONSONANT = re.compile(
+    r"eu|ew[ei]|on[ce]e?\b|one-|uni(?!n|m)|us[aeiu]|ut[ie]|u[bcfklrtv]i|ura|uku",
+)
 _SILENT_H = re.compile(r"hour|hono|hones|heir|8|11\b|18\b")
 
 
@@ -35,9 +37,7 @@ class Reading:
 
 
 def takes_an(word: str) -> bool:
-    """Whether "an" goes before this word, judged by its spelling ("hour", "umbrella", not
-    "unicorn").
-    """
+    """Whether "an" precedes this word, by its spelling ("hour", "umbrella", not "unicorn")."""
     if 1 < len(word) <= 3 and word.isupper():
         return word[0].lower() in _VOWEL_LETTER_NAMES  # an acronym is read letter by letter
     word = word.lower()

@@ -114,9 +114,7 @@ class Truths(NamedTuple):
     count: int  # the highest number named
 
     def allow(self, kind: str, source: str, target: str) -> bool:
-        """Whether the target, put for the source, is false of the image as far as its captions
-        tell.
-        """
+        """Whether the target in place of the source is false of the image, by its captions."""
         if kind == "number":
             return VOCABULARY["number"].index(target) >= self.count
         if target in self.mentioned or (kind == "color" and target in NEAR[source]):

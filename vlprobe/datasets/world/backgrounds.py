@@ -1,6 +1,4 @@
-"""The six backgrounds of the demo world, each in a few variants; nothing in them is an object of a
-scene.
-"""
+"""The six backgrounds of the demo world in a few variants; they show no object of a scene."""
 
 import functools
 import random
@@ -63,9 +61,7 @@ class _Canvas:
 
 @functools.lru_cache(maxsize=6 * VARIANTS)
 def background(name: str, variant: int) -> Image.Image:
-    """The background's variant (0 to VARIANTS - 1), RGB, SIZE pixels a side. Copy before drawing on
-    it.
-    """
+    """The variant (0 to VARIANTS - 1) as RGB, SIZE pixels a side. Copy before drawing on it."""
     canvas = _Canvas()
     _DRAW[name](canvas, stream("background", name, variant))
     return canvas.image.reduce(_LARGER)
@@ -109,7 +105,13 @@ def _street(c: _Canvas, rng: random.Random) -> None:
             ((208, 200, 206), (196, 206, 216), (216, 208, 194), (198, 192, 206), (206, 214, 210)),
         )
         c.box(x, ground - 10 - height, x + width, ground, wall)
-        c.box(x, ground - 10 - height, x + width, ground - 7 - height, mix(wall, (90, 90, 110), 0.25))
+        c.box(
+            x,
+            ground - 10 - height,
+            x + width,
+            ground - 7 - height,
+            mix(wall, (90, 90, 110), 0.25),
+        )
         for column in range(int((width - 4) // 6)):
             for row in range(int((height - 6) // 8)):
                 lit = (246, 234, 190) if rng.random() < 0.25 else mix(wall, (120, 140, 170), 0.45)
@@ -130,7 +132,10 @@ def _street(c: _Canvas, rng: random.Random) -> None:
 
 def _room(c: _Canvas, rng: random.Random) -> None:
     ground = HORIZON["room"]
-    wall = pick(rng, ((238, 230, 214), (224, 234, 226), (232, 226, 240), (222, 232, 242), (244, 228, 222)))
+    wall = pick(
+        rng,
+        ((238, 230, 214), (224, 234, 226), (232, 226, 240), (222, 232, 242), (244, 228, 222)),
+    )
     c.gradient(0, ground, wall, mix(wall, (200, 190, 190), 0.12))
     for k in range(9):
         c.line(mix(wall, _WHITE, 0.45), 2, (28 * k + 6, 0), (28 * k + 6, ground))

@@ -58,15 +58,15 @@ class Voice:
         return "one" if roll < 0.22 else "a single" if roll < 0.3 else "a"
 
     def phrase(self, group: Group, definite: bool = False) -> str:
-        """What there is: "a red dog", "two dogs that are red", "a person in red"; definite: "the
-        two red dogs".
-        """
+        """A noun phrase: "a red dog", "a person in red"; definite: "the two red dogs"."""
         number = self.number(group)
         if definite:
             number = f"the {number}" if group.count > 1 else "the"
         noun, color = self.noun(group), group.color
         if group.object == "person":
-            return words.article(f"{number} {noun} {self.pick('in', 'in', 'wearing', 'dressed in')} {color}")
+            return words.article(
+                f"{number} {noun} {self.pick('in', 'in', 'wearing', 'dressed in')} {color}",
+            )
         if not self.scene.relation and self.chance(0.1):
             return words.article(f"{number} {noun} that {words.be(group.count)} {color}")
         return words.article(f"{number} {color} {noun}")
@@ -89,15 +89,16 @@ class Voice:
         return "parked" if parked and self.chance(0.3) else self._doing(group)[1]
 
     def _doing(self, group: Group) -> tuple[str, str]:
-        return pick(self.rng, words.doings(self.scene.background, group.object, self._in_the_air(group)))
+        return pick(
+            self.rng,
+            words.doings(self.scene.background, group.object, self._in_the_air(group)),
+        )
 
     def _in_the_air(self, group: Group) -> bool:
         return self.scene.relation == ("above" if group is self.target else "below")
 
     def relation(self, name: str, leading: bool = False) -> str:
-        """Words for where the subject is, as seen from the object: "to the left of". Not all can
-        lead a sentence.
-        """
+        """A relation in words: "to the left of"; `leading` ones can begin a sentence."""
         return self.pick(*words.RELATIONS[name][: 2 if leading else None])
 
     def pair(self) -> tuple[Group, str, Group]:
@@ -122,9 +123,7 @@ def captions(scene: Scene, n: int = 5, purpose: str = "captions") -> tuple[str, 
 
 
 def wrapped(caption: str, template: str) -> str:
-    """A caption inside one of LGIP's templates, its capital and full stop moved to where they
-    belong.
-    """
+    """A caption inside one of LGIP's templates, with capital and full stop in their places."""
     inner = caption.removesuffix(".")
     if not template.startswith("{c}"):
         inner = inner[0].lower() + inner[1:]
@@ -282,7 +281,8 @@ def _pair_with(v: Voice) -> str:
     subject, relation, landmark = v.pair()
     is_singular = subject.count == 1 and subject.object != "person"
     location = v.pick(*words.WITH[OPPOSITE[relation]]).format(
-        its="its" if is_singular else "their", it="it" if is_singular else "them"
+        its="its" if is_singular else "their",
+        it="it" if is_singular else "them",
     )
     return f"{v.phrase(subject)} with {v.phrase(landmark)} {location}"
 

@@ -62,7 +62,8 @@ def contrasts(kind: str, split: str, n: int) -> list[Contrast]:
     while len(by_specifications) < n:
         contrast = _contrast(kind, split, stream("contrast", kind, split, index))
         by_specifications.setdefault(
-            frozenset((contrast.scene.specification, contrast.changed.specification)), contrast
+            frozenset((contrast.scene.specification, contrast.changed.specification)),
+            contrast,
         )
         index += 1
     return list(by_specifications.values())
@@ -97,7 +98,8 @@ def _structure(kind: str, rng: random.Random) -> tuple[str, int]:
     differ.
     """
     paired = kind in ("location", "swap") or rng.random() < 0.5
-    relations = RELATIONS[:4] if kind == "number" else RELATIONS  # in front or behind there is one thing each
+    # In front or behind there is one thing each.
+    relations = RELATIONS[:4] if kind == "number" else RELATIONS
     relation = pick(rng, relations) if paired else ""
     if relation in ("front", "behind"):
         return relation, 1
@@ -105,9 +107,7 @@ def _structure(kind: str, rng: random.Random) -> tuple[str, int]:
 
 
 def _scene(relation: str, room: int, rng: random.Random) -> Scene:
-    """Before no background yet. One room for both groups, so that those who change places find
-    places alike.
-    """
+    """A scene without background. Groups have equal room, so that they can change places."""
     groups = [
         Group(pick(rng, OBJECTS), pick(rng, COLORS), 1 + int(rng.random() * room), room)
         for _ in range(2 if relation else 1)

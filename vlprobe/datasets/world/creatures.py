@@ -17,7 +17,17 @@ def dog(pen: Pen, c: Tones) -> None:
         c.base,
         c.ink,
         limb(7, (22, 56), (11, 46), (9, 28)),
-        blob((17, 62), (22, 49), (40, 47), (60, 46), (72, 52), (75, 64), (68, 74), (44, 72), (24, 75)),
+        blob(
+            (17, 62),
+            (22, 49),
+            (40, 47),
+            (60, 46),
+            (72, 52),
+            (75, 64),
+            (68, 74),
+            (44, 72),
+            (24, 75),
+        ),
         limb(10.5, (25, 66), (24, 90), (27, 91)),
         limb(10.5, (72, 62), (72, 90), (75, 91)),
         blob(
@@ -36,7 +46,11 @@ def dog(pen: Pen, c: Tones) -> None:
     pen.fill(c.light, oval(70, 63, 4, 6), oval(92, 43, 4, 2.5))
     pen.body(collar, c.ink, limb(4, (62, 57), (70, 61), (79, 55)))
     pen.body((252, 206, 60), c.ink, disc(72, 64, 2.4))
-    pen.body(c.shade, c.ink, blob((60, 22), (69, 19), (72, 28), (70, 44), (64, 51), (57, 46), (56, 33)))
+    pen.body(
+        c.shade,
+        c.ink,
+        blob((60, 22), (69, 19), (72, 28), (70, 44), (64, 51), (57, 46), (56, 33)),
+    )
     pen.fill(DARK, oval(95.5, 36, 4.2, 3.6), limb(1.5, (96, 44), (90, 46), (86, 44)))
     pen.fill(WHITE, disc(81, 31, 4))
     pen.fill(EYE, disc(82, 31.4, 2.7))
@@ -70,7 +84,11 @@ def cat(pen: Pen, c: Tones) -> None:
         pen.body((178, 222, 80), c.ink, oval(x, 33, 5.4, 6.2))
         pen.fill(EYE, oval(x, 33, 2.2, 5.2))
         pen.fill(WHITE, disc(x + 1.2, 30.8, 1.2))
-    pen.fill(c.ink, limb(1.6, (50, 42), (49, 46), (44, 47)), limb(1.6, (50, 42), (51, 46), (56, 47)))
+    pen.fill(
+        c.ink,
+        limb(1.6, (50, 42), (49, 46), (44, 47)),
+        limb(1.6, (50, 42), (51, 46), (56, 47)),
+    )
     pen.fill((238, 112, 128), poly((46.5, 39.5), (53.5, 39.5), (50, 43.5)))
     for side in (-1, 1):
         for y, drop in ((40, -2), (43.5, 1)):
@@ -83,7 +101,11 @@ def horse(pen: Pen, c: Tones) -> None:
     for x in (36, 66):
         pen.body(c.shade, c.ink, limb(8, (x, 62), (x + 1, 90)))
         pen.body(hoof, c.ink, box(x - 4, 89, x + 6, 95, 1.5))
-    pen.body(c.shade, c.ink, blob((20, 50), (12, 52), (5, 66), (4, 84), (10, 80), (16, 70), (21, 60)))
+    pen.body(
+        c.shade,
+        c.ink,
+        blob((20, 50), (12, 52), (5, 66), (4, 84), (10, 80), (16, 70), (21, 60)),
+    )
     pen.body(
         c.base,
         c.ink,
@@ -121,7 +143,17 @@ def horse(pen: Pen, c: Tones) -> None:
     pen.body(
         c.shade,
         c.ink,
-        blob((76, 6), (79, 14), (72, 22), (69, 34), (66, 46), (60, 52), (58, 44), (62, 28), (67, 13)),
+        blob(
+            (76, 6),
+            (79, 14),
+            (72, 22),
+            (69, 34),
+            (66, 46),
+            (60, 52),
+            (58, 44),
+            (62, 28),
+            (67, 13),
+        ),
     )
     pen.fill(c.light, oval(91, 35, 4, 2.6, 40), oval(46, 53, 16, 3))
     pen.fill(EYE, disc(83, 22.5, 2.6), disc(93.5, 34, 1.1))
@@ -131,7 +163,12 @@ def horse(pen: Pen, c: Tones) -> None:
 def bird(pen: Pen, c: Tones) -> None:
     """Side view, standing, with a folded wing and a fanned tail."""
     for x in (46, 57):
-        pen.body(BEAK, c.ink, limb(2.4, (x, 78), (x, 92)), limb(2.4, (x - 5, 94), (x, 92), (x + 7, 94)))
+        pen.body(
+            BEAK,
+            c.ink,
+            limb(2.4, (x, 78), (x, 92)),
+            limb(2.4, (x - 5, 94), (x, 92), (x + 7, 94)),
+        )
     pen.body(c.shade, c.ink, poly((26, 58), (2, 50), (3, 58), (1, 62), (6, 66), (4, 72), (28, 72)))
     pen.body(BEAK, c.ink, poly((86, 29), (100, 36), (86, 41)))
     pen.body(
@@ -153,8 +190,16 @@ def bird(pen: Pen, c: Tones) -> None:
         ),
     )
     pen.fill(c.light, blob((84, 52), (79, 67), (66, 78), (58, 78), (66, 66), (74, 52)))
-    pen.body(c.shade, c.ink, blob((62, 50), (66, 60), (54, 73), (36, 74), (14, 70), (32, 62), (46, 52)))
-    pen.fill(c.base, limb(1.8, (54, 56), (44, 63), (32, 67)), limb(1.8, (58, 63), (48, 69), (38, 71)))
+    pen.body(
+        c.shade,
+        c.ink,
+        blob((62, 50), (66, 60), (54, 73), (36, 74), (14, 70), (32, 62), (46, 52)),
+    )
+    pen.fill(
+        c.base,
+        limb(1.8, (54, 56), (44, 63), (32, 67)),
+        limb(1.8, (58, 63), (48, 69), (38, 71)),
+    )
     pen.fill(WHITE, disc(78, 29, 4.6))
     pen.fill(EYE, disc(79, 29.2, 3.1))
     pen.fill(WHITE, disc(80, 28, 1))
@@ -167,7 +212,12 @@ def person(pen: Pen, c: Tones) -> None:
         pen.body(
             LEATHER,
             edge,
-            blob((50 + 3 * side, 91), (50 + 8 * side, 90), (50 + 16 * side, 94), (50 + 3 * side, 96)),
+            blob(
+                (50 + 3 * side, 91),
+                (50 + 8 * side, 90),
+                (50 + 16 * side, 94),
+                (50 + 3 * side, 96),
+            ),
         )
         pen.body(SKIN, edge, disc(50 + 22 * side, 62, 4.2))
     pen.body(

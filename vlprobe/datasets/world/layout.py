@@ -1,6 +1,4 @@
-"""Where things stand in a scene: square boxes that never touch, except where one thing is in front
-of another.
-"""
+"""Placements in a scene: square boxes that never touch, except in front of one another."""
 
 import random
 from dataclasses import dataclass
@@ -27,9 +25,7 @@ _LARGEST = 108
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The square of one thing, in pixels, and which way it faces; `slot` is its number among the
-    group's places.
-    """
+    """The square of one thing in pixels, and its direction; `slot` numbers it within its group."""
 
     group: int
     slot: int
@@ -114,5 +110,12 @@ def _overlapping_placements(scene: Scene) -> list[Placement]:
     front = 0 if scene.relation == "front" else 1
     return [
         Placement(1 - front, 0, x, y, size, _faces_left(scene, stream(scene.seed, "back"))),
-        Placement(front, 0, x + aside, y + nearer, size, _faces_left(scene, stream(scene.seed, "front"))),
+        Placement(
+            front,
+            0,
+            x + aside,
+            y + nearer,
+            size,
+            _faces_left(scene, stream(scene.seed, "front")),
+        ),
     ]

@@ -1,4 +1,4 @@
-"""The colours of the demo world: each of the eleven has a shade, a light and an ink for outlines."""
+"""The eleven colours of the demo world, each with a shade, a light and an ink for outlines."""
 
 from dataclasses import dataclass
 

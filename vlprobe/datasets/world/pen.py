@@ -1,6 +1,4 @@
-"""Smooth, outlined shapes on a transparent square, drawn large and scaled down so that edges are
-soft.
-"""
+"""Smooth, outlined shapes on a transparent square, supersampled for soft edges."""
 
 import math
 from dataclasses import dataclass
@@ -100,9 +98,7 @@ def mix(color: Color, toward: Color, share: float) -> Color:
 
 
 class Pen:
-    """Draws shapes given in units of a 100 x 100 square; `image` is the result, `size` pixels a
-    side.
-    """
+    """Draws shapes in units of a 100 x 100 square; `image` is the drawing, `size` pixels a side."""
 
     def __init__(self, size: int, line: float = 2.4) -> None:
         self.size = size
@@ -117,7 +113,7 @@ class Pen:
             self._put(shape, color, 0)
 
     def body(self, color: Color, edge: Color, *shapes: Shape) -> None:
-        """Shapes that read as one body: a common outline around all of them, none where they meet."""
+        """Shapes that form one body, with a common outline around all of them."""
         for shape in shapes:
             self._put(shape, edge, self.line)
         self.fill(color, *shapes)

@@ -16,7 +16,7 @@ VERSION = "3c69a21e"
 
 
 def render(scene: Scene) -> Image.Image:
-    """The scene as an RGB picture of 224 x 224 pixels; the same scene always gives the same pixels."""
+    """The scene as RGB, 224 x 224 pixels; the same scene always gives the same pixels."""
     variant = pick(stream(scene.seed, "background"), range(VARIANTS))
     image = background(scene.background, variant).copy()
     layers = placements(scene)
@@ -40,12 +40,19 @@ def _ground(scene: Scene, placement: Placement) -> str:
 
 @functools.lru_cache(maxsize=512)
 def _ground_mark(size: int, kind: str) -> Image.Image:
-    mark = Image.new("RGBA", (size, size), (20, 24, 40, 0) if kind == "shadow" else (235, 248, 255, 0))
+    mark = Image.new(
+        "RGBA",
+        (size, size),
+        (20, 24, 40, 0) if kind == "shadow" else (235, 248, 255, 0),
+    )
     draw = ImageDraw.Draw(mark)
     height = 0.055 * size
     middle = 0.93 * size
     if kind == "shadow":
-        draw.ellipse((0.08 * size, middle - height, 0.92 * size, middle + height), fill=(20, 24, 40, 90))
+        draw.ellipse(
+            (0.08 * size, middle - height, 0.92 * size, middle + height),
+            fill=(20, 24, 40, 90),
+        )
         return mark.filter(ImageFilter.GaussianBlur(0.012 * size))
     for reach in (0.46, 0.36):
         bounds = (

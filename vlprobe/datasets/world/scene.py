@@ -60,9 +60,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Things of one kind and one colour. `room` is how many places are laid out for them: at least
-    `count`.
-    """
+    """Things of one kind and colour. `room` is the number of slots laid out, at least `count`."""
 
     object: str
     color: str
@@ -94,7 +92,7 @@ class Scene:
 
     @property
     def specification(self) -> str:
-        """Canonical text of what is shown; "a left of b" and "b right of a" are one specification."""
+        """Canonical text of the content; "a left of b" equals "b right of a"."""
         names = [f"{group.count} {group.color} {group.object}" for group in self.groups]
         relation = self.relation
         if relation in ("right", "below", "behind"):
@@ -103,9 +101,7 @@ class Scene:
 
 
 def stream(*key: object) -> random.Random:
-    """A random stream that depends on the key alone; only `.random()` is used, whose values Python
-    guarantees.
-    """
+    """A random stream that depends on the key alone; use `.random()`, which Python keeps stable."""
     return random.Random("/".join(map(str, key)))
 
 
@@ -122,14 +118,13 @@ def split_of(scene: Scene) -> str:
 
 
 def draw(split: str, index: int) -> Scene:
-    """The split's scene of that index; two indices may share a specification, and then differ in
-    their seed.
-    """
+    """The split's scene of that index; two indices may share a specification, not a seed."""
     for attempt in range(1000):
         scene = _draw(stream("demo", split, index, attempt))
         if split_of(scene) == split:
             return scene
-    raise AssertionError(f"no scene for {split}/{index}")  # unreachable: a tenth of all specifications fits
+    # Unreachable: a tenth of all specifications fits.
+    raise AssertionError(f"no scene for {split}/{index}")
 
 
 def distinct(split: str, n: int) -> list[Scene]:
@@ -158,5 +153,6 @@ def _draw(rng: random.Random) -> Scene:
 def _group(rng: random.Random, alone: bool) -> Group:
     name, color = pick(rng, OBJECTS), pick(rng, COLORS)
     count = 1 if alone or rng.random() < 0.2 else pick(rng, COUNTS)
-    spare = 0 if alone or rng.random() < 0.6 else pick(rng, COUNTS)  # else the size would give the count away
+    # Else the size would give the count away.
+    spare = 0 if alone or rng.random() < 0.6 else pick(rng, COUNTS)
     return Group(name, color, count, max(count, spare))

@@ -1,6 +1,4 @@
-"""One thing of the demo world as a transparent picture, drawn once per object, colour, size and
-direction.
-"""
+"""Transparent pictures of single things, cached by object, colour, size and direction."""
 
 import functools
 

@@ -1,6 +1,4 @@
-"""The six vehicles of the demo world, facing right, standing on the line y = 95 of a 100 x 100
-square.
-"""
+"""The six vehicles of the demo world, facing right, in a square of 100 x 100, bottom at y = 95."""
 
 from vlprobe.datasets.world.palette import DARK, GLASS, LAMP, METAL, TYRE, WHITE, WOOD, Tones
 from vlprobe.datasets.world.pen import Pen, blob, box, disc, limb, mix, oval, poly
@@ -17,7 +15,12 @@ def _windows(pen: Pen, c: Tones, y0: float, y1: float, *spans: tuple[float, floa
         pen.body(GLASS, c.ink, box(x0, y0, x1, y1, 1.8))
         pen.fill(
             WHITE,
-            poly((x0 + 1.5, y1 - 3), (x1 - 2.5, y0 + 1.5), (x1 - 0.8, y0 + 1.5), (x0 + 1.5, y1 - 0.8)),
+            poly(
+                (x0 + 1.5, y1 - 3),
+                (x1 - 2.5, y0 + 1.5),
+                (x1 - 0.8, y0 + 1.5),
+                (x0 + 1.5, y1 - 0.8),
+            ),
         )
 
 
@@ -160,7 +163,17 @@ def boat(pen: Pen, c: Tones) -> None:
     pen.body(
         c.base,
         c.ink,
-        blob((3, 70), (50, 73), (97, 70), (90, 84), (78, 94), (50, 95), (24, 94), (10, 84), steps=4),
+        blob(
+            (3, 70),
+            (50, 73),
+            (97, 70),
+            (90, 84),
+            (78, 94),
+            (50, 95),
+            (24, 94),
+            (10, 84),
+            steps=4,
+        ),
     )
     pen.fill(c.shade, blob((15, 87), (50, 88), (85, 87), (77, 93), (50, 94), (25, 93), steps=4))
     pen.fill(WHITE, limb(2.4, (8, 76), (50, 78.5), (92, 76)))

@@ -101,7 +101,13 @@ def wording(scene: Scene, rng: random.Random, counted: bool) -> Wording:
     forms = ALONE if not scene.relation else PAIRED if counted or rng.random() < 0.5 else DEFINITE
     phrases = range(len(PHRASES[scene.relation])) if scene.relation else (0,)
     place_indices = range(len(words.PLACES[scene.background]))
-    return Wording(forms, pick(rng, forms), pick(rng, phrases), pick(rng, place_indices), pick(rng, WEARS))
+    return Wording(
+        forms,
+        pick(rng, forms),
+        pick(rng, phrases),
+        pick(rng, place_indices),
+        pick(rng, WEARS),
+    )
 
 
 def reworded(wording: Wording, scene: Scene, rng: random.Random) -> str:
@@ -112,13 +118,22 @@ def reworded(wording: Wording, scene: Scene, rng: random.Random) -> str:
     wears = pick(rng, [way for way in WEARS if way != wording.wears])
     color_last = not scene.relation and rng.random() < 0.5
     phrase = wording.phrase % LEADING
-    return replace(wording, form=form, phrase=phrase, wears=wears, color_last=color_last, synonyms=True).caption_of(
-        scene
-    )
+    return replace(
+        wording,
+        form=form,
+        phrase=phrase,
+        wears=wears,
+        color_last=color_last,
+        synonyms=True,
+    ).caption_of(scene)
 
 
 def converse(wording: Wording, scene: Scene, rng: random.Random) -> str:
     """The same place, said of the other group: "a dog left of a cat" is "a cat right of a dog"."""
     other_side = replace(scene, groups=scene.groups[::-1], relation=OPPOSITE[scene.relation])
     form = pick(rng, [form for form in wording.forms if form != wording.form])
-    return replace(wording, form=form, phrase=pick(rng, range(len(PHRASES[scene.relation])))).caption_of(other_side)
+    return replace(
+        wording,
+        form=form,
+        phrase=pick(rng, range(len(PHRASES[scene.relation]))),
+    ).caption_of(other_side)

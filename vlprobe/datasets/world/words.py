@@ -80,9 +80,7 @@ _FOUR_WHEELS = ("car", "bus", "truck")
 
 
 def doings(background: str, name: str, in_the_air: bool) -> tuple[tuple[str, str], ...]:
-    """What a thing may be said to do: pairs of present plural and participle, such as (stand,
-    standing).
-    """
+    """What a thing can do: pairs of present plural and participle, such as (stand, standing)."""
     if in_the_air:
         verbs = _AIR
     elif background == "sky":
@@ -119,16 +117,12 @@ def agree(verb: str, count: int) -> str:
 
 
 def article(text: str) -> str:
-    """The text with "a" made "an" before a vowel; no word of the demo world needs more than its
-    first letter.
-    """
+    """The text with "a" made "an" before a vowel letter, enough for the demo world."""
     return re.sub(r"\ba (?=[aeiou])", "an ", text)
 
 
 def vocabulary() -> frozenset[str]:
-    """Every word that a caption of the demo world, or one of its templates, can contain, in lower
-    case.
-    """
+    """Every word of captions and templates of the demo world, in lower case."""
     names = [form for name, others in SYNONYMS.items() for noun in (name, *others) for form in (noun, plural(noun))]
     verbs = [
         form
