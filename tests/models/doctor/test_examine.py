@@ -7,24 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import open_clip
 import pytest
 import torch
-from click.testing import CliRunner
 from open_clip.tokenizer import SimpleTokenizer
 from open_clip.transform import PreprocessCfg, image_transform_v2
-from PIL import Image, ImageDraw
+from PIL import Image
 
-from vlprobe import registry
-from vlprobe.cli import main
-from vlprobe.errors import InvalidInput
 from vlprobe.models import controls
 from vlprobe.models.doctor import checks, examine, passport
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.models.open_clip_words import quick
-from vlprobe.types import Capabilities, Item, PairScorer, Picture, TextEncoder
 
 TEXT = {"context_length": 16, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2}
 VISION = {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8}
@@ -40,24 +34,7 @@ STATED = {  # what OpenCLIP's table would say of weights that somebody has publi
     "resize_mode": "shortest",
     "quick_gelu": True,
 }
-COLORS = ("red", "green", "blue", "yellow", "black", "white", "purple", "orange")
 TOKENIZER = SimpleTokenizer(context_length=16)
-PLACES = {"left": (2, 10, 14, 22), "right": (18, 10, 30, 22), "top": (10, 2, 22, 14), "bottom": (10, 18, 22, 30)}
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    """Thirty-two pictures of a coloured square in a place, each with its caption."""
-    folder = tmp_path_factory.mktemp("squares")
-    items = []
-    for color in COLORS:
-        for place, box in PLACES.items():
-            image = Image.new("RGB", (32, 32), "gray")
-            ImageDraw.Draw(image).rectangle(box, fill=color)
-            path = folder / f"{color}-{place}.png"
-            image.save(path)
-            items.append(Item(path.stem, Picture(path), (f"A {color} square at the {place}.",)))
-    return SimpleNamespace(name="squares", digest="d" * 32, items=items)
 
 
 def build(config: dict, quick: bool = False) -> torch.nn.Module:
@@ -253,44 +230,6 @@ def test_half_precision_is_held_to_its_own_limit(make: Make, data):
     assert (check.passed, check.limit) == (True, 2e-2)
 
 
-def test_texts_alone_are_tried_by_their_second_captions(tmp_path):
-    items = [Item(str(n), None, (f"caption {n}", f"caption {n}!")) for n in range(30)]
-    texts = SimpleNamespace(name="texts", digest="e" * 32, items=[*items, Item("lone", None, ("one caption",))])
-    found = outcomes(controls.load("control:random"), texts, tmp_path)
-    assert found["image_batch"].passed is None
-    assert "over 30 items" in found["matched_auc"].detail
-    assert found["r1_forth"].meaning.startswith("Of all first captions, the nearest to one of the second captions")
-
-
-def test_data_without_pairs_is_refused(tmp_path):
-    empty = SimpleNamespace(name="empty", digest="e" * 32, items=[Item("1", None, ("one caption",))])
-    with pytest.raises(InvalidInput, match="nothing to try 'control:random' on"):
-        examine.examine(controls.load("control:random"), empty, tmp_path)
-
-
-def test_no_picture_and_no_caption_is_tried_twice(data):
-    first = data.items[0]
-    twins = [*data.items, Item("same picture", first.image, ("Other words.",)), Item("same words", None, ())]
-    twins.append(Item("same caption", Picture(Path("elsewhere.png")), first.captions))
-    chosen = examine.sample(twins, controls.load("control:random"))
-    assert len({item.image for item in chosen}) == len({item.captions[0] for item in chosen}) == len(chosen)
-    assert len(chosen) >= len(data.items) - 1
-    assert examine.sample(twins[::-1], controls.load("control:random")) == chosen
-
-
-def test_an_examination_is_read_back_as_it_was_and_its_failures_become_warnings(data, tmp_path):
-    store = examine.Store(tmp_path)
-    model = controls.load("control:constant")
-    found = examine.examine(model, data, tmp_path)
-    assert (tmp_path / "models" / f"{model.digest}-{data.digest}.json").is_file()
-    read = examine.load(store, model.digest)[0]
-    assert repr(read) == repr(found)  # NaN is not equal to itself
-    lines = examine.warnings(store)[model.digest, data.digest]
-    assert len(lines) == 3 and not any("\n" in line for line in lines)
-    assert lines[0].startswith("Check 'matched_auc' failed on squares. Expected: Pictures are more like their own")
-    assert "Found 0.5, limit 0.5." in lines[0]
-
-
 def test_plain_edits_of_the_captions_say_what_the_tokenizer_would_undo(make: Make, tmp_path, data):
     items = [replace(data.items[0], captions=("A dog, a cat.", "plain words " * 9 + "here"), foils=("a DOG, a cat.",))]
     found = examine.examine(make(), SimpleNamespace(name="one", digest="1" * 32, items=items), tmp_path).erased
@@ -312,76 +251,3 @@ def test_progress_rises_and_stops_the_examination_when_it_raises(make: Make, dat
     with pytest.raises(KeyboardInterrupt):
         examine.examine(make(), data, tmp_path / "other", stop)
     assert not (tmp_path / "other").exists()
-
-
-def test_the_command_shows_passport_and_checks(tiny, tmp_path):
-    words = ["--cache", str(tmp_path), "doctor", "control:constant", "--dataset", tiny]
-    result = CliRunner().invoke(main.main, words, catch_exceptions=False)
-    assert result.exit_code == 0
-    assert "matched_auc" in result.stdout and "FAILED" in result.stdout
-    assert "architecture: none: a control" in result.stderr
-    found = json.loads(CliRunner().invoke(main.main, [*words, "--format", "json"]).stdout)
-    assert found["passport"]["name"] == "control:constant"
-    assert [check["passed"] for check in found["checks"] if check["name"] == "preprocessing"] == [None]
-    assert registry.load_model("control:constant").digest == found["model_digest"]
-
-
-class Pairs(PairScorer):
-    """Scores pairs; knows by heart which caption belongs to which picture."""
-
-    name, digest = "pairs", "f" * 32
-    capabilities = Capabilities(scores_pairs=True, score_type="probability")
-
-    def __init__(self, data: SimpleNamespace, fault: float = 0) -> None:
-        self.fault = fault
-        self.known = {
-            (self.preprocess(Image.open(item.image.path)).tobytes(), self.tokenize(item.captions).tobytes())
-            for item in data.items
-        }
-
-    def preprocess(self, image: Image.Image) -> np.ndarray:
-        return np.asarray(image)
-
-    def encode_pictures(self, pixels: list[np.ndarray]) -> list[np.ndarray]:
-        return list(pixels)
-
-    def tokenize(self, texts: list[str]) -> np.ndarray:
-        rows = [list(text.encode()) for text in texts]
-        return np.array([row + [-1] * (60 - len(row)) for row in rows])
-
-    def match(self, seen: list[np.ndarray], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
-        own = [(one.tobytes(), row.tobytes()) in self.known for one, row in zip(seen, tokens, strict=True)]
-        return (0.5 + 0.4 * np.array(own) + self.fault * len(seen)).astype(np.float32)
-
-
-def test_a_model_that_scores_pairs_is_asked_about_pairs(data, tmp_path):
-    monkey = Pairs(data)
-    monkey.tokenize = lambda texts: Pairs.tokenize(monkey, [text[:60] for text in texts])
-    found = outcomes(monkey, data, tmp_path)
-    assert failed(found) == set()
-    assert (found["matched_auc"].value, found["r1_forth"].value) == (1, 1)
-    assert "over 24 items" in found["matched_auc"].detail
-    assert examine.load(examine.Store(tmp_path), monkey.digest)[0].passport["embedding"] == "none: it scores pairs"
-
-
-def test_a_score_of_pairs_that_depends_on_the_batch_is_caught(data):
-    model = Pairs(data, fault=1e-4)
-    assert checks.image_batch(model, data.items).passed is False
-    model.tokenize = lambda texts: Pairs.tokenize(model, [text[:60] for text in texts])
-    assert checks.text_batch(model, data.items).passed is False
-
-
-def test_a_text_encoder_is_tried_on_captions_of_data_that_has_pictures(data, tmp_path):
-    random = controls.load("control:random")
-
-    class Texts(TextEncoder):
-        name, digest, capabilities = "st", "9" * 32, Capabilities(embeds_texts=True, dim=64)
-        tokenize, encode_texts = random.tokenize, random.encode_texts
-
-    model = Texts()
-    items = [replace(item, captions=(*item.captions, f"{item.captions[0]} Again.")) for item in data.items]
-    found = outcomes(model, SimpleNamespace(name="two", digest="2" * 32, items=items), tmp_path)
-    assert (found["image_batch"].passed, found["preprocessing"].passed) == (None, None)
-    assert found["matched_auc"].meaning.startswith("Second captions are more like their own first captions")
-    with pytest.raises(InvalidInput, match="two captions for a model of texts"):
-        examine.examine(model, data, tmp_path)
