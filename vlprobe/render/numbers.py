@@ -8,12 +8,15 @@ WAYS = {"up": "higher is better", "down": "lower is better", "none": ""}
 
 
 def unit_of(metric: Metric, unit: str) -> str:
-    """The unit that a metric's values are given in: "rate", "correlation", or "cosine" or "spread" as chosen."""
+    """The unit that a metric's values are given in: "rate", "correlation", or "cosine" or "spread"
+    as chosen.
+    """
     return unit if metric.unit == "cosine" else metric.unit
 
 
 def number(value: float, unit: str) -> str:
-    """A value as people read it: rates in per cent, cosines with four decimals, others with three; "-" if unknown.
+    """A value as people read it: rates in per cent, cosines with four decimals, others with three;
+    "-" if unknown.
 
     >>> number(0.5, "rate"), number(0.0135, "cosine"), number(math.nan, "rate")
     ('50.0 %', '0.0135', '-')

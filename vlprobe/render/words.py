@@ -22,7 +22,9 @@ def presentations() -> dict[str, Presentation]:
 
 @functools.cache
 def movement_kinds() -> frozenset[str]:
-    """Kinds of cases whose margin is how far something moved: above 0 is impossible, and nobody is fooled."""
+    """Kinds of cases whose margin is how far something moved: above 0 is impossible, and nobody is
+    fooled.
+    """
     every = [kind for presentation in presentations().values() for kind in presentation.kinds.items()]
     return frozenset(name for name, kind in every if kind.is_movement)
 
@@ -57,11 +59,17 @@ def named(name: str) -> str:
 
 
 def order(name: str) -> tuple[int, str, float]:
-    """Sorts slices: what has an order comes in it, edits of pictures from weak to strong, the rest by name."""
+    """Sorts slices: what has an order comes in it, edits of pictures from weak to strong, the rest
+    by name.
+    """
     known = _value_order()
     first, _, strength = name.partition(":")
     share = float(strength) if strength.replace(".", "", 1).isdigit() else 0.0
-    return known.index(first) if first in known else len(known), first, -share if first in ("mix", "patch") else share
+    return (
+        known.index(first) if first in known else len(known),
+        first,
+        -share if first in ("mix", "patch") else share,
+    )
 
 
 def by_words(probe: str, name: str) -> str:

@@ -17,7 +17,8 @@ from vlprobe.views.runs import QuestionSet
 
 # Columns of answers that repeat the question, or are the same for all answers of a run.
 QUESTION_COLUMNS = ("run", "item", "kind", "subtype", "rule", "strength_bin")
-INTERNAL_COLUMNS = ("item_code", "cluster", "group")  # of questions: for resampling and averaging alone
+# Of questions: for resampling and averaging alone.
+INTERNAL_COLUMNS = ("item_code", "cluster", "group")
 
 
 def _matching(
@@ -26,8 +27,8 @@ def _matching(
     """The cases whose questions pass a filter, whatever the answers, and their margins.
 
     Returns:
-        Numbers of cases, int32 of shape (n,); the margins of the filter's model, float32 of shape (n,); and those of
-        its second model, where the filter is `paired`.
+        Numbers of cases, int32 of shape (n,); the margins of the filter's model, float32 of shape
+        (n,); and those of its second model, where the filter is `paired`.
     """
     run = question_set.run(case_filter.model)
     second_run = question_set.run(case_filter.other) if case_filter.other else None
@@ -90,16 +91,25 @@ def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | 
 
 
 def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """How many cases pass a filter with each outcome, whatever outcome it names; ties are among the fooled, too."""
+    """How many cases pass a filter with each outcome, whatever outcome it names; ties are among the
+    fooled, too.
+    """
     _, margins, second_margins = _matching(store, question_set, case_filter)
-    margins = margins[views_filter.passing(replace(case_filter, outcome="all"), margins, second_margins)]
+    margins = margins[
+        views_filter.passing(
+            replace(case_filter, outcome="all"),
+            margins,
+            second_margins,
+        )
+    ]
     return {name: int(np.count_nonzero(has_outcome(margins))) for name, has_outcome in views_filter.OUTCOMES.items()}
 
 
 def answers(
     store: Store, question_set: QuestionSet, numbers: Sequence[int], models: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """What stored models said to these cases: case, margin, scores, what else the probe stores, and the model.
+    """What stored models said to these cases: case, margin, scores, what else the probe stores, and
+    the model.
 
     Args:
         store: Where results are.
@@ -116,4 +126,9 @@ def answers(
 
 def _answers(store: Store, run_key: str, numbers: Sequence[int]) -> pd.DataFrame:
     """What one run stores of these cases, but for what the questions say, too."""
-    return views_rows.read_rows(store, store.files([run_key], "scores")[0], numbers, excluded=QUESTION_COLUMNS)
+    return views_rows.read_rows(
+        store,
+        store.files([run_key], "scores")[0],
+        numbers,
+        excluded=QUESTION_COLUMNS,
+    )

@@ -1,6 +1,8 @@
-"""Two to four models side by side on the same cases: paired differences with p-values, and paired outcomes.
+"""Two to four models side by side on the same cases: paired differences with p-values, and paired
+outcomes.
 
-Differences of metrics come from the sums that each run stores, item by item; differences of outcomes from the scores.
+Differences of metrics come from the sums that each run stores, item by item; differences of
+outcomes from the scores.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,14 +36,17 @@ COMPARED = [column.name for column in fields(DifferenceRow)]
 
 @dataclass(frozen=True)
 class PairedOutcomes:
-    """Outcomes of two models on the cases of one kind, and whether one is fooled more often than the other."""
+    """Outcomes of two models on the cases of one kind, and whether one is fooled more often than
+    the other.
+    """
 
     counts: dict[str, int]  # by the names of BUCKETS
     tied_first: int  # ties, which are among the fooled
     tied_second: int
     unknown: int  # cases that a model could not answer: in no bucket
     p: float
-    independent: bool  # one case an item, so that McNemar's exact test holds; else items are exchanged, not cases
+    # One case an item, so that McNemar's exact test holds; else items are exchanged, not cases.
+    independent: bool
 
 
 def compare(
@@ -52,26 +57,29 @@ def compare(
     unit: str = "cosine",
     only: tuple[str, ...] = (),
 ) -> pd.DataFrame:
-    """Every metric of each model against the first of them, over the items that both answered alike.
+    """Every metric of each model against the first of them, over the items that both answered
+    alike.
 
-    Both sides rest on the same items: one of which the two models answered different numbers of cases is left out, and
-    so is one that only one of them could answer. Else a model that gives no answer to the harder half would look better
-    than itself. Where both answered as many of an item's cases, they are taken to be the same ones.
+    Both sides rest on the same items: one of which the two models answered different numbers of
+    cases is left out, and so is one that only one of them could answer. Else a model that gives no
+    answer to the harder half would look better than itself. Where both answered as many of an
+    item's cases, they are taken to be the same ones.
 
     Args:
         store: Where results are.
         question_set: The models and their runs.
         models: The baseline, then the models that are compared with it.
         averaging: "macro" or "micro"; metrics that know only one of them are given in that one.
-        unit: "cosine", or "spread": each model's cosines divided by its own spread, which counts as known exactly; in
-            spreads of 0 nothing is known.
+        unit: "cosine", or "spread": each model's cosines divided by its own spread, which counts as
+            known exactly; in spreads of 0 nothing is known.
         only: Metrics that are compared; without any, all.
 
     Returns:
-        The columns of `DifferenceRow`, a row a metric and model: base (the baseline's value on these items), value (the
-        model's), difference (value minus base), low, high (95 %), p (two-sided), p_holm (adjusted for all rows),
-        verdict (of the model: "better", "worse", "differs" where no direction is better, "tied", or "" where nothing is
-        known), n_items (that count for both), left_out (items that one of them answered and that do not take part),
+        The columns of `DifferenceRow`, a row a metric and model: base (the baseline's value on
+        these items), value (the model's), difference (value minus base), low, high (95 %), p
+        (two-sided), p_holm (adjusted for all rows), verdict (of the model: "better", "worse",
+        "differs" where no direction is better, "tied", or "" where nothing is known), n_items (that
+        count for both), left_out (items that one of them answered and that do not take part),
         base_alone and base_items (the baseline's value and items, whatever the model answered).
     """
     if unit not in ("cosine", "spread"):
@@ -96,61 +104,108 @@ def compare(
             answered = np.array([counts[run.key, name], counts[baseline.key, name]])
             answered_alike = (answered[0] == answered[1]) & (answered[0] > 0)
             value, base = (
-                _select_items(measures[side.key, name], answered_alike, scales[side.key]) for side in (run, baseline)
+                _select_items(
+                    measures[side.key, name],
+                    answered_alike,
+                    scales[side.key],
+                )
+                for side in (run, baseline)
             )
             rows.append((name, averagings[name], baseline.model, run.model, _mean(base), _mean(value)))
             pairs.append((value, base))
             left_out = int(answered.any(axis=0).sum() - answered_alike.sum())
             item_counts.append((left_out, base_alone, int(base_items.sum())))
-    differences = estimate.differences(pairs, n_items, [metrics[row[0]].unit == "rate" for row in rows])
+    differences = estimate.differences(
+        pairs,
+        n_items,
+        [metrics[row[0]].unit == "rate" for row in rows],
+    )
     table = pd.DataFrame(rows, columns=pd.Index(COMPARED[:6]))
-    for column, name in (("difference", "value"), ("low", "low"), ("high", "high"), ("p", "p"), ("n_items", "n_items")):
+    for column, name in (
+        ("difference", "value"),
+        ("low", "low"),
+        ("high", "high"),
+        ("p", "p"),
+        ("n_items", "n_items"),
+    ):
         table[column] = [getattr(difference, name) for difference in differences]
     table[COMPARED[-3:]] = pd.DataFrame(item_counts, columns=pd.Index(COMPARED[-3:]))
     table["p_holm"] = estimate.holm(table["p"].tolist())
     table["verdict"] = ""
     table = table.loc[:, COMPARED]
     return table.assign(
-        verdict=[verdict(metrics[row.metric], row.difference, row.p_holm) for row in records(DifferenceRow, table)]
+        verdict=[
+            verdict(
+                metrics[row.metric],
+                row.difference,
+                row.p_holm,
+            )
+            for row in records(DifferenceRow, table)
+        ]
     )
 
 
 def _select_runs(question_set: QuestionSet, models: tuple[str, ...]) -> list[RunRow]:
-    """The runs of these models, in order, each once. Raises NotFound and, for fewer than two, InvalidInput."""
+    """The runs of these models, in order, each once. Raises NotFound and, for fewer than two,
+    InvalidInput.
+    """
     runs = [question_set.run(name) for name in dict.fromkeys(models)]
     if len(runs) < 2:
         raise InvalidInput(f"To compare takes two models. Given: {', '.join(models) or 'none'}.")
     return runs
 
 
-def _measures(store: Store, runs: Sequence[RunRow], averagings: Mapping[str, str]) -> dict[tuple[str, str], Measure]:
+def _measures(
+    store: Store,
+    runs: Sequence[RunRow],
+    averagings: Mapping[str, str],
+) -> dict[tuple[str, str], Measure]:
     """What each run's means rest on, a row an item, by run key and metric."""
     measures = {}
     with store.cursor() as cursor:
         for run in runs:
             files = store.files([run.key], "sums")
-            for metric, averaging in averagings.items():  # one at a time: the names would be read for millions of rows
+            # One at a time: the names would be read for millions of rows.
+            for metric, averaging in averagings.items():
                 columns = cursor.execute(
                     "SELECT total / weight AS mean, weight, item_code FROM read_parquet(?) "
                     "WHERE metric = ? AND averaging = ?",
                     [files, metric, averaging],
                 ).fetchnumpy()
-                arrays = cast(dict[str, np.ndarray], columns)  # only enums are fetched as something else
-                measures[run.key, metric] = Measure(arrays["mean"], arrays["weight"], arrays["item_code"])
+                # Only enums are fetched as something else.
+                arrays = cast(dict[str, np.ndarray], columns)
+                measures[run.key, metric] = Measure(
+                    arrays["mean"],
+                    arrays["weight"],
+                    arrays["item_code"],
+                )
     return measures
 
 
 def _answer_counts(
-    store: Store, runs: Sequence[RunRow], metrics: Mapping[str, Metric], names: tuple[str, ...], n_items: int
+    store: Store,
+    runs: Sequence[RunRow],
+    metrics: Mapping[str, Metric],
+    names: tuple[str, ...],
+    n_items: int,
 ) -> dict[tuple[str, str], np.ndarray]:
-    """How many cases of each item a run answered that a metric judges, shape (n_items,), by run key and metric.
+    """How many cases of each item a run answered that a metric judges, shape (n_items,), by run key
+    and metric.
 
-    A metric that weighs cases does not tell an answer of weight 0 from none, so another metric of its kinds counts.
+    A metric that weighs cases does not tell an answer of weight 0 from none, so another metric of
+    its kinds counts.
     """
     unweighted = {metric.kinds: name for name, metric in reversed(list(metrics.items())) if metric.weight is None}
     counting = {name: name if metrics[name].weight is None else unweighted[metrics[name].kinds] for name in names}
     pooled = _measures(store, runs, dict.fromkeys(counting.values(), "micro"))
-    dense = {key: np.bincount(measure.item, measure.weight, n_items) for key, measure in pooled.items()}
+    dense = {
+        key: np.bincount(
+            measure.item,
+            measure.weight,
+            n_items,
+        )
+        for key, measure in pooled.items()
+    }
     return {(run.key, name): dense[run.key, counting[name]] for run in runs for name in names}
 
 
@@ -169,11 +224,22 @@ def _select_items(measure: Measure, selected: np.ndarray, scale: float) -> Measu
 
 
 def _mean(measure: Measure) -> float:
-    return float(np.average(measure.value, weights=measure.weight)) if measure.weight.any() else np.nan
+    return (
+        float(
+            np.average(
+                measure.value,
+                weights=measure.weight,
+            )
+        )
+        if measure.weight.any()
+        else np.nan
+    )
 
 
 def verdict(metric: Metric, difference: float, p: float) -> str:
-    """What an adjusted p says of a model that is so far from the baseline: one of the words of `compare`."""
+    """What an adjusted p says of a model that is so far from the baseline: one of the words of
+    `compare`.
+    """
     if np.isnan(p):
         return ""
     if p >= SIGNIFICANCE:
@@ -184,7 +250,9 @@ def verdict(metric: Metric, difference: float, p: float) -> str:
 
 
 def bucket(case_filter: Filter, name: str) -> Filter:
-    """The filter of one of BUCKETS, or of "all"; its `model` is the fooled one, where only one of the two is."""
+    """The filter of one of BUCKETS, or of "all"; its `model` is the fooled one, where only one of
+    the two is.
+    """
     if name == "all":
         return replace(case_filter, outcome="all", other_outcome="")
     if name not in BUCKETS:
@@ -203,9 +271,15 @@ def bucket(case_filter: Filter, name: str) -> Filter:
 
 
 def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dict[str, int]:
-    """How many cases that pass a filter fool both of its models, one or none, whatever outcomes it names; and "all"."""
+    """How many cases that pass a filter fool both of its models, one or none, whatever outcomes it
+    names; and "all".
+    """
     counts = {
-        second_outcome: outcomes(store, question_set, replace(case_filter, other_outcome=second_outcome))
+        second_outcome: outcomes(
+            store,
+            question_set,
+            replace(case_filter, other_outcome=second_outcome),
+        )
         for second_outcome in ("fooled", "held", "")
     }
     by_bucket = {name: counts[second_outcome][outcome] for name, (outcome, second_outcome) in BUCKETS.items()}
@@ -217,13 +291,15 @@ def paired_outcomes(
 ) -> PairedOutcomes:
     """Two models' outcomes on the cases of one kind, and whether they differ by more than chance.
 
-    Cases of one picture are not independent. So McNemar's exact test is for sets in which every item has one case of
-    this kind; else the p-value is that of `estimate.differences`, in which items exchange all their answers at once.
+    Cases of one picture are not independent. So McNemar's exact test is for sets in which every
+    item has one case of this kind; else the p-value is that of `estimate.differences`, in which
+    items exchange all their answers at once.
     """
     runs = _select_runs(question_set, (first_model, second_model))
     unit, files = "item", [store.files([run.key], "scores") for run in runs]
     joined = "read_parquet(?) AS one POSITIONAL JOIN (SELECT margin AS other FROM read_parquet(?)) AS two"
-    if runs[0].n_units < runs[0].n_items:  # items that share a picture are one observation, as in the estimates
+    # Items that share a picture are one observation, as in the estimates.
+    if runs[0].n_units < runs[0].n_items:
         expression = views_rows.unit_expression(store, question_set.key)
         unit = "unit"
         joined = f"{joined} POSITIONAL JOIN (SELECT {expression} AS unit FROM read_parquet(?)) AS three"
@@ -247,7 +323,14 @@ def paired_outcomes(
     answered = answered[has_answers]
     independent = bool((answered == 1).all())
     if independent:
-        p = estimate.mcnemar(counts["only_first"], counts["only_second"]) if len(answered) else np.nan
+        p = (
+            estimate.mcnemar(
+                counts["only_first"],
+                counts["only_second"],
+            )
+            if len(answered)
+            else np.nan
+        )
     else:
         held = {name: table[name].to_numpy()[has_answers] for name in ("only_first", "only_second", "both_held")}
         first_held, second_held = (  # what only the other gets wrong, a model holds
@@ -266,12 +349,17 @@ def paired_outcomes(
 
 
 def scatter(
-    store: Store, question_set: QuestionSet, first_model: str, second_model: str, kind: str, limit: int = POINTS
+    store: Store,
+    question_set: QuestionSet,
+    first_model: str,
+    second_model: str,
+    kind: str,
+    limit: int = POINTS,
 ) -> tuple[pd.DataFrame, int]:
     """Margins of two models on the cases of one kind, and how many cases have both.
 
-    With more cases than `limit`, those with the smallest hash of their number: the same ones every time, and none is
-    more likely to be among them than another.
+    With more cases than `limit`, those with the smallest hash of their number: the same ones every
+    time, and none is more likely to be among them than another.
 
     Returns:
         case, margin, other_margin, subtype, source, target, by case; and the number of all.

@@ -6,14 +6,30 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage.store import Store
 from vlprobe.views.runs import QuestionSet
 
-COLUMNS = ["model", "key", "metric", "averaging", "slice", "value", "low", "high", "n_items", "n_cases", "ties"]
+COLUMNS = [
+    "model",
+    "key",
+    "metric",
+    "averaging",
+    "slice",
+    "value",
+    "low",
+    "high",
+    "n_items",
+    "n_cases",
+    "ties",
+]
 FIXED_BREAKDOWNS = ("subtype", "strength_bin", "rule")  # in this order; tags follow
 UNITS = ("cosine", "spread")
 SAME_MEAN = 1e-9  # macro and micro means that differ by less are the same number
 
 
 def estimates(
-    store: Store, question_set: QuestionSet, breakdown: str = "all", averaging: str = "macro", unit: str = "cosine"
+    store: Store,
+    question_set: QuestionSet,
+    breakdown: str = "all",
+    averaging: str = "macro",
+    unit: str = "cosine",
 ) -> pd.DataFrame:
     """Means and intervals of every model over one question set, as a whole or in slices.
 
@@ -21,9 +37,10 @@ def estimates(
         store: Where results are.
         question_set: The models and their runs.
         breakdown: "all", "subtype", "rule", "strength_bin" or "tag:NAME".
-        averaging: "macro" (mean of each caption's mean) or "micro" (all pairs pooled); metrics that know only one of
-            them are given in that one.
-        unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable between models.
+        averaging: "macro" (mean of each caption's mean) or "micro" (all pairs pooled); metrics that
+            know only one of them are given in that one.
+        unit: "cosine", or "spread": cosines divided by the model's similarity spread, comparable
+            between models.
 
     Returns:
         The columns of `EstimateRow`; intervals at 95 %.
@@ -41,7 +58,8 @@ def estimates(
         name: metric.averaging[0] for name, metric in metrics.items() if averaging not in metric.averaging
     }
     table = table.loc[table["averaging"] == [only_averaging.get(name, averaging) for name in table["metric"]]]
-    table = table.loc[table["metric"].isin(list(metrics))]  # a run of an older version may have others
+    # A run of an older version may have others.
+    table = table.loc[table["metric"].isin(list(metrics))]
     runs = pd.DataFrame(
         {name: [getattr(run, name) for run in question_set.runs] for name in ("key", "model", "spread")}
     )
@@ -60,7 +78,15 @@ def estimates(
 def averaging_matters(store: Store, question_set: QuestionSet) -> bool:
     """Whether macro and micro means differ anywhere: they do not where each group is one case."""
     columns = ["model", "metric", "value"]
-    macro, micro = (estimates(store, question_set, "all", averaging)[columns] for averaging in ("macro", "micro"))
+    macro, micro = (
+        estimates(
+            store,
+            question_set,
+            "all",
+            averaging,
+        )[columns]
+        for averaging in ("macro", "micro")
+    )
     both = macro.merge(micro, on=["model", "metric"]).dropna()
     return bool(((both["value_x"] - both["value_y"]).abs() > SAME_MEAN).any())
 
@@ -69,7 +95,10 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
     """What the estimates of a question set can be broken down by."""
     with store.cursor() as cursor:
         files = store.files([question_set.runs[0].key], "estimates")
-        rows = cursor.execute('SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'', [files]).fetchall()
+        rows = cursor.execute(
+            'SELECT DISTINCT "by" FROM read_parquet(?) WHERE "by" <> \'all\'',
+            [files],
+        ).fetchall()
     names = {row[0] for row in rows}
     return [name for name in FIXED_BREAKDOWNS if name in names] + sorted(names - set(FIXED_BREAKDOWNS))
 

@@ -9,7 +9,8 @@ from vlprobe.views.runs import runs
 
 
 def export(store: Store, output: Path) -> int:
-    """Writes cases, scores, estimates and runs as tables of one DuckDB file; returns how many scores.
+    """Writes cases, scores, estimates and runs as tables of one DuckDB file; returns how many
+    scores.
 
     The file is written by a connection of its own: the store's can only read the cache folder.
     """
@@ -29,11 +30,17 @@ def export(store: Store, output: Path) -> int:
             connection.execute("CREATE TABLE runs AS SELECT * FROM stored")
             for name in ("scores", "estimates"):
                 files = store.files(keys, name)
-                connection.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet(?, union_by_name=true)", [files])
+                connection.execute(
+                    f"CREATE TABLE {name} AS SELECT * FROM read_parquet(?, union_by_name=true)",
+                    [files],
+                )
             for position, key in enumerate(stored["case_key"].unique()):
                 verb = "INSERT INTO cases" if position else "CREATE TABLE cases AS"
                 files = store.files([key], "cases")
-                connection.execute(f"{verb} SELECT ? AS case_key, * FROM read_parquet(?)", [key, files])
+                connection.execute(
+                    f"{verb} SELECT ? AS case_key, * FROM read_parquet(?)",
+                    [key, files],
+                )
             count = connection.execute("SELECT count(*) FROM scores").fetchall()[0][0]
         growing.replace(output)
         return count

@@ -1,4 +1,6 @@
-"""What the papers' figures show, of a user's runs: severity curves, edit distances, shared words, overlap by depth."""
+"""What the papers' figures show, of a user's runs: severity curves, edit distances, shared words,
+overlap by depth.
+"""
 
 import itertools
 import math
@@ -17,12 +19,14 @@ from vlprobe.views import rows as views_rows
 from vlprobe.views.papers import histograms
 from vlprobe.views.runs import QuestionSet
 
-EDIT_OPTIONS = ("policies", "pictures")  # options of RoCOCO that choose edits; the others say how edits are made
+# Options of RoCOCO that choose edits; the others say how edits are made.
+EDIT_OPTIONS = ("policies", "pictures")
 WORD_COUNTS = (1, 2, 3, 4, 5)  # words exchanged: table 3 and table 6 of the paper
 PAIRS = ("P1 and P2: the same meaning", "P1 and N: another meaning", "P2 and N: another meaning")
 EDIT_QUANTILE = 0.99  # of edit distances; the last bin has all beyond
 DEPTHS = ("10", "100", "1000")  # of PRSM's overlap
-GROUPS = {"overall": "CLIP, everyone", "female": "CLIP, women", "male": "CLIP, men"}  # of PRSM's rows
+# Of PRSM's rows.
+GROUPS = {"overall": "CLIP, everyone", "female": "CLIP, women", "male": "CLIP, men"}
 _LURE_EDGES = np.linspace(-1, 1, 9)  # of lures: differences of two Jaccard indices
 _ESTIMATE_COLUMNS = ["model", "slice", "value", "low", "high", "n_items", "n_cases"]
 
@@ -43,15 +47,21 @@ def request_fields(store: Store, question_set: QuestionSet) -> dict:
     run = _run_description(store, question_set)
     defaults = registry.load_probe(run["probe"]).defaults
     options = {name: value for name, value in run["options"].items() if name in defaults}
-    return {"dataset": run["dataset"], "options": options, "seed": run["seed"], "limit": run["limit"]}
+    return {
+        "dataset": run["dataset"],
+        "options": options,
+        "seed": run["seed"],
+        "limit": run["limit"],
+    }
 
 
 def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFrame:
-    """A RoCOCO metric by what was altered, from every question set that differs in nothing but what was altered.
+    """A RoCOCO metric by what was altered, from every question set that differs in nothing but what
+    was altered.
 
     Returns:
-        model, slice, value, low, high, n_items, n_cases; the models of the question set, and each slice once: its own
-        first, then those of the newest question set.
+        model, slice, value, low, high, n_items, n_cases; the models of the question set, and each
+        slice once: its own first, then those of the newest question set.
     """
     conditions = _fixed_conditions(_run_description(store, question_set))
     run_keys = {  # of one run of each such question set, the newest first
@@ -63,7 +73,10 @@ def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFra
     for case_key, run_key in reversed(run_keys.items()):
         if case_key != question_set.key:
             alike.append(runs.question_set(store, case_key, version_of=run_key))
-    table = pd.concat([estimates.estimates(store, each, "subtype") for each in alike], ignore_index=True)
+    table = pd.concat(
+        [estimates.estimates(store, each, "subtype") for each in alike],
+        ignore_index=True,
+    )
     table = table.dropna(subset=["value"])
     table = table.loc[(table["metric"] == metric) & table["model"].isin(list(question_set.models))]
     return table.drop_duplicates(["model", "slice"], ignore_index=True)[_ESTIMATE_COLUMNS]
@@ -82,31 +95,49 @@ def _fixed_conditions(run: Mapping) -> tuple:
 
 
 def published_severity(edit: str, metric: str) -> pd.DataFrame:
-    """What RoCOCO prints of an edit at its strengths (tables 3, 4, 6, 7): model, slice, value; a loss is positive."""
+    """What RoCOCO prints of an edit at its strengths (tables 3, 4, 6, 7): model, slice, value; a
+    loss is positive.
+    """
     if edit in ("mix", "patch"):
         numbers, slices = (4, 7), {f"{edit}_{lam}": f"{edit}:{lam}" for lam in LAMBDAS}
     else:
         slices = {edit.replace("-", "_"): edit}
         slices |= {f"substitution_{k}": f"{edit}:{k}" for k in WORD_COUNTS[1:]} if edit == "rand-voca" else {}
         numbers = (3, 6)
-    cells = pd.concat([tradeoff.published_values("rococo", number, metric) for number in numbers], ignore_index=True)
+    cells = pd.concat(
+        [tradeoff.published_values("rococo", number, metric) for number in numbers],
+        ignore_index=True,
+    )
     cells = cells.loc[cells["slice"].isin(list(slices))]
     value = -cells["value"] if metric.endswith("drop_rate") else cells["value"]
     return cells.assign(slice=cells["slice"].map(slices), value=value)[["model", "slice", "value"]]
 
 
 def published_depths(setting: str) -> pd.DataFrame:
-    """What PRSM prints of CLIP in one setting, of all its versions of a query: model, slice (depth), value."""
+    """What PRSM prints of CLIP in one setting, of all its versions of a query: model, slice
+    (depth), value.
+    """
     splits = {"P1": "p1/o-c1-c2", "P2": "p2/p1-p2-p3-np", "P3": "p3/o-a1-a2-a12"}
     names = {f"{group}/{splits[setting]}": words for group, words in GROUPS.items()} if setting in splits else {}
-    tables = [tradeoff.published_values("prsm", 1, f"local_{depth}").assign(depth=depth) for depth in DEPTHS[1:]]
+    tables = [
+        tradeoff.published_values(
+            "prsm",
+            1,
+            f"local_{depth}",
+        ).assign(depth=depth)
+        for depth in DEPTHS[1:]
+    ]
     cells = pd.concat(tables, ignore_index=True)
     cells = cells.loc[cells["slice"].isin(list(names))]
-    return cells.assign(model=cells["slice"].map(names), slice=cells["depth"])[["model", "slice", "value"]]
+    return cells.assign(
+        model=cells["slice"].map(names),
+        slice=cells["depth"],
+    )[["model", "slice", "value"]]
 
 
 def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """PRSM's overlap by how many first pictures are compared: setting, model, slice (depth), value and interval.
+    """PRSM's overlap by how many first pictures are compared: setting, model, slice (depth), value
+    and interval.
 
     A depth that is not smaller than the gallery has no row.
     """
@@ -117,7 +148,12 @@ def depths(store: Store, question_set: QuestionSet) -> pd.DataFrame:
     return table[["setting", *_ESTIMATE_COLUMNS]]
 
 
-def captions(store: Store, question_set: QuestionSet, page: int, size: int) -> tuple[list[str], int]:
+def captions(
+    store: Store,
+    question_set: QuestionSet,
+    page: int,
+    size: int,
+) -> tuple[list[str], int]:
     """One page of the distinct first texts of a question set in its order, and how many there are."""
     with store.cursor() as cursor:
         distinct = cursor.execute(
@@ -138,32 +174,52 @@ def _triplets(store: Store, question_set: QuestionSet) -> pd.DataFrame:
         ).df()
 
 
-def edit_distances(store: Store, question_set: QuestionSet, subset: str = "", bins: int = 30) -> pd.DataFrame:
-    """How many letters must change to turn one caption of a triplet into another, spread over the triplets.
+def edit_distances(
+    store: Store,
+    question_set: QuestionSet,
+    subset: str = "",
+    bins: int = 30,
+) -> pd.DataFrame:
+    """How many letters must change to turn one caption of a triplet into another, spread over the
+    triplets.
 
     Returns:
-        model (which two captions), left, right, share; the last bin has all beyond. Source: VISLA, figure 8.
+        model (which two captions), left, right, share; the last bin has all beyond. Source: VISLA,
+        figure 8.
     """
     table = _triplets(store, question_set)
     texts = table.loc[table["subtype"] == subset, "texts"] if subset else table["texts"]
     if not len(texts):
         return histograms({}, np.empty(0))
     distances = np.array(
-        [[Levenshtein.distance(triplet[i], triplet[j]) for i, j in ((0, 1), (0, 2), (1, 2))] for triplet in texts]
+        [
+            [
+                Levenshtein.distance(
+                    triplet[i],
+                    triplet[j],
+                )
+                for i, j in ((0, 1), (0, 2), (1, 2))
+            ]
+            for triplet in texts
+        ]
     )
     step = max(math.ceil(np.quantile(distances, EDIT_QUANTILE) / bins), 1)
-    return histograms(dict(zip(PAIRS, distances.T, strict=True)), np.arange(0, (bins + 1) * step, step))
+    return histograms(
+        dict(zip(PAIRS, distances.T, strict=True)),
+        np.arange(0, (bins + 1) * step, step),
+    )
 
 
 def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
-    """Text-to-text accuracy by how much the words mislead: the false caption's shared words minus the true one's.
+    """Text-to-text accuracy by how much the words mislead: the false caption's shared words minus
+    the true one's.
 
-    The lure is the larger Jaccard index of N with a true caption minus that of the two true captions, -1 to 1: from 0
-    on, whoever counts shared words is wrong.
+    The lure is the larger Jaccard index of N with a true caption minus that of the two true
+    captions, -1 to 1: from 0 on, whoever counts shared words is wrong.
 
     Returns:
-        model, slice (a bin of `lure_bins`, its lower edge included), value, low, high, n_items, n_cases; no row for an
-        empty bin.
+        model, slice (a bin of `lure_bins`, its lower edge included), value, low, high, n_items,
+        n_cases; no row for an empty bin.
     """
     triplet_cases = _triplets(store, question_set)
     triplet_cases["unit"] = pd.factorize(triplet_cases["unit"])[0]

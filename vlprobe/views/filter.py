@@ -15,7 +15,8 @@ OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "all": lambda margin: np.ones(len(margin), dtype=bool),
 }
 OTHER_OUTCOMES = {"": OUTCOMES["all"], "fooled": OUTCOMES["fooled"], "held": OUTCOMES["held"]}
-# Margins of both models to sort keys, the smallest first and what is unknown last; most need the first model's alone.
+# Margins of both models to sort keys, the smallest first and what is unknown last; most need the
+# first model's alone.
 SORTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "worst": lambda margin, second: margin,
     "closest": lambda margin, second: np.abs(margin),
@@ -40,7 +41,8 @@ class Filter:
     sort: str = "worst"
     other: str = ""  # another model that was asked the same
     other_outcome: str = ""  # fooled (or tied) or held
-    within: tuple[tuple[float, float], ...] = ()  # corners of a polygon: margin of the model, margin of the other
+    # Corners of a polygon: margin of the model, margin of the other.
+    within: tuple[tuple[float, float], ...] = ()
     tagged: str = ""  # what people said of the case
 
     @property
@@ -83,7 +85,11 @@ def condition(case_filter: Filter) -> tuple[str, list[object]]:
     return " AND ".join(terms), values
 
 
-def passing(case_filter: Filter, margins: np.ndarray, second_margins: np.ndarray | None) -> np.ndarray:
+def passing(
+    case_filter: Filter,
+    margins: np.ndarray,
+    second_margins: np.ndarray | None,
+) -> np.ndarray:
     """Whether the answers to each case pass the filter: bool of shape (n,).
 
     Args:
@@ -102,10 +108,19 @@ def passing(case_filter: Filter, margins: np.ndarray, second_margins: np.ndarray
 
 
 def sorted_indices(
-    case_filter: Filter, margins: np.ndarray, second_margins: np.ndarray | None, start: int, stop: int
+    case_filter: Filter,
+    margins: np.ndarray,
+    second_margins: np.ndarray | None,
+    start: int,
+    stop: int,
 ) -> np.ndarray:
-    """Indices of the cases from `start` to before `stop` in the filter's order; ties stay in the order of cases."""
-    sort_keys = SORTS[case_filter.sort](margins, margins if second_margins is None else second_margins)
+    """Indices of the cases from `start` to before `stop` in the filter's order; ties stay in the
+    order of cases.
+    """
+    sort_keys = SORTS[case_filter.sort](
+        margins,
+        margins if second_margins is None else second_margins,
+    )
     stop = min(stop, len(sort_keys))
     if start >= stop:
         return np.empty(0, dtype=np.int64)
@@ -115,7 +130,9 @@ def sorted_indices(
 
 
 def _inside(corners: tuple[tuple[float, float], ...], x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Whether points lie in the polygon: a ray from the point crosses its sides an odd number of times."""
+    """Whether points lie in the polygon: a ray from the point crosses its sides an odd number of
+    times.
+    """
     sides = list(zip(corners, (*corners[1:], corners[0]), strict=True))
     xs, ys = zip(*corners, strict=True)
     boxed = (x >= min(xs)) & (x <= max(xs)) & (y >= min(ys)) & (y <= max(ys))

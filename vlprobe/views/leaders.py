@@ -1,4 +1,6 @@
-"""Which model leads at a metric, if any: nobody is named where the order, or the value itself, may be chance."""
+"""Which model leads at a metric, if any: nobody is named where the order, or the value itself, may
+be chance.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +19,8 @@ from vlprobe.views.records import DifferenceRow, EstimateRow, PointRow, records
 from vlprobe.views.runs import QuestionSet
 
 State = Literal["leads", "tied", "chance", "alone", "unknown"]
-PairedTest = Callable[[str, str], bool | None]  # models to whether the first is better; None: they were not compared
+# Models to whether the first is better; None: they were not compared.
+PairedTest = Callable[[str, str], bool | None]
 
 
 @dataclass(frozen=True)
@@ -28,16 +31,19 @@ class Contender:
     value: float
     low: float
     high: float
-    credible: bool = True  # False: a control, or a model that failed a check of being better than chance
+    # False: a control, or a model that failed a check of being better than chance.
+    credible: bool = True
 
 
 @dataclass(frozen=True)
 class Leader:
     """The best model at one metric, if there is one.
 
-    state: "leads": `models` is one model that is ahead of every other credible one by more than chance; "tied":
-    `models` are the best one and those that may be as good; "chance": no value is above what guessing gets, `models`
-    is the best of them; "alone": one model is credible; "unknown": nothing can be said.
+    state: "leads": `models` is one model that is ahead of every other credible one by more than
+        chance; "tied":
+    `models` are the best one and those that may be as good; "chance": no value is above what
+    guessing gets, `models` is the best of them; "alone": one model is credible; "unknown": nothing
+    can be said.
     """
 
     state: State
@@ -49,16 +55,20 @@ def _not_compared(better: str, worse: str) -> None:
 
 
 def leader(
-    contenders: Sequence[Contender], direction: str, chance: float, paired: PairedTest = _not_compared
+    contenders: Sequence[Contender],
+    direction: str,
+    chance: float,
+    paired: PairedTest = _not_compared,
 ) -> Leader:
     """The leader among these models.
 
     Args:
         contenders: A value a model.
         direction: Which way is better: "up", "down" or "none".
-        chance: What guessing gets; NaN where that is not defined. Only a model above it with the whole interval leads.
-        paired: Whether the first model is better than the second in a comparison on the same items; where none was
-            made, the two intervals must not overlap.
+        chance: What guessing gets; NaN where that is not defined. Only a model above it with the
+            whole interval leads.
+        paired: Whether the first model is better than the second in a comparison on the same items;
+            where none was made, the two intervals must not overlap.
     """
     sign = {"up": 1.0, "down": -1.0}.get(direction)
     credible = [contender for contender in contenders if contender.credible and not math.isnan(contender.value)]
@@ -67,7 +77,14 @@ def leader(
     ranked = sorted(credible, key=lambda contender: (-sign * contender.value, contender.model))
     guessing = Contender("", chance, chance, chance)
     above_chance = [
-        contender for contender in ranked if math.isnan(chance) or clearly_better(contender, guessing, sign)
+        contender
+        for contender in ranked
+        if math.isnan(chance)
+        or clearly_better(
+            contender,
+            guessing,
+            sign,
+        )
     ]
     if not above_chance:
         return Leader("chance", (ranked[0].model,))
@@ -79,7 +96,8 @@ def leader(
 
 
 def clearly_better(contender: Contender, rival: Contender, sign: float) -> bool:
-    """Whether the whole interval of the contender lies on the better side of the rival's; not where one is unknown.
+    """Whether the whole interval of the contender lies on the better side of the rival's; not where
+    one is unknown.
 
     Args:
         contender: Which one.
@@ -96,7 +114,9 @@ def _ahead(contender: Contender, rival: Contender, sign: float, paired: PairedTe
 
 
 def credible_models(store: Store, question_set: QuestionSet) -> set[str]:
-    """Models of a question set that are no controls and failed no check of being better than chance on its dataset."""
+    """Models of a question set that are no controls and failed no check of being better than chance
+    on its dataset.
+    """
     guessing = examine.guessing(store)
     return {
         run.model
@@ -110,8 +130,8 @@ def leaders(
 ) -> dict[str, Leader]:
     """The leader at each metric of a question set, by the metric's name.
 
-    Where the intervals of two models overlap, the paired comparison of the two on the same items decides (Holm's p over
-    all that are compared with the same model).
+    Where the intervals of two models overlap, the paired comparison of the two on the same items
+    decides (Holm's p over all that are compared with the same model).
 
     Args:
         store: Where results are.
@@ -128,7 +148,12 @@ def leaders(
             contender = Contender(row.model, row.value, row.low, row.high, row.model in credible)
             contenders[row.metric].append(contender)
     by_intervals = {
-        name: leader(contenders[name], metric.direction, chance_levels[name]) for name, metric in metrics.items()
+        name: leader(
+            contenders[name],
+            metric.direction,
+            chance_levels[name],
+        )
+        for name, metric in metrics.items()
     }
     is_better = _paired_tests(store, question_set, by_intervals, averaging, unit)
     return {
@@ -143,10 +168,17 @@ def leaders(
 
 
 def _paired_tests(
-    store: Store, question_set: QuestionSet, by_intervals: Mapping[str, Leader], averaging: str, unit: str
+    store: Store,
+    question_set: QuestionSet,
+    by_intervals: Mapping[str, Leader],
+    averaging: str,
+    unit: str,
 ) -> dict[tuple[str, str, str], bool]:
-    """Whether the best model is better than each whose interval overlaps its interval: by metric, best and rival."""
-    undecided: dict[str, tuple[list[str], set[str]]] = {}  # of each best model the metrics and the rivals
+    """Whether the best model is better than each whose interval overlaps its interval: by metric,
+    best and rival.
+    """
+    # Of each best model the metrics and the rivals.
+    undecided: dict[str, tuple[list[str], set[str]]] = {}
     for name, tied in by_intervals.items():
         if tied.state == "tied" and name not in NOT_OF_MODELS:
             names, rivals = undecided.setdefault(tied.models[0], ([], set()))
@@ -162,10 +194,11 @@ def _paired_tests(
 
 
 def pareto_front(points: pd.DataFrame, credible: set[str], chance: float) -> pd.Series:
-    """Which models make a trade-off that nothing else here makes as well, whatever the intervals hide.
+    """Which models make a trade-off that nothing else here makes as well, whatever the intervals
+    hide.
 
-    Such a model is credible, above chance on y, and against every other credible model clearly lower on x or clearly
-    higher on y: no other beats it on both.
+    Such a model is credible, above chance on y, and against every other credible model clearly
+    lower on x or clearly higher on y: no other beats it on both.
 
     Args:
         points: The columns of `PointRow`; lower is better on x, higher on y.
@@ -176,7 +209,10 @@ def pareto_front(points: pd.DataFrame, credible: set[str], chance: float) -> pd.
         bool, by the index of `points`.
     """
     candidates = {
-        index: (Contender(row.model, row.x, row.x_low, row.x_high), Contender(row.model, row.y, row.y_low, row.y_high))
+        index: (
+            Contender(row.model, row.x, row.x_low, row.x_high),
+            Contender(row.model, row.y, row.y_low, row.y_high),
+        )
         for index, row in zip(points.index, records(PointRow, points), strict=True)
         if row.model in credible and not math.isnan(row.x) and not math.isnan(row.y)
     }
@@ -190,4 +226,8 @@ def pareto_front(points: pd.DataFrame, credible: set[str], chance: float) -> pd.
         )
         for index, (x, y) in candidates.items()
     }
-    return pd.Series([on_front.get(index, False) for index in points.index], index=points.index, dtype=bool)
+    return pd.Series(
+        [on_front.get(index, False) for index in points.index],
+        index=points.index,
+        dtype=bool,
+    )

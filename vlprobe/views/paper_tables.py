@@ -1,4 +1,6 @@
-"""The tables of the papers that can be made again: their columns, and what of a run belongs in each."""
+"""The tables of the papers that can be made again: their columns, and what of a run belongs in
+each.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +19,8 @@ class Column:
     datasets: tuple[str, ...] = ()  # printed in several datasets' columns: their mean
     breakdown: str = "all"
     slices: tuple[str, ...] = ()  # names of the slice that belongs here; empty: the whole
-    released: str = ""  # the paper's own file of this column, without its ending: a run over it belongs here, too
+    # The paper's own file of this column, without its ending: a run over it belongs here, too.
+    released: str = ""
     sign: int = 1  # -1: printed the other way round
 
 
@@ -29,14 +32,21 @@ class PaperTable:
     title: str  # in a picker
     about: str  # what its rows were scored on, and how that differs
     columns: tuple[Column, ...]
-    rows: Mapping[str, str] = field(default_factory=dict)  # where rows are not models: start of the split, name
+    # Where rows are not models: start of the split, name.
+    rows: Mapping[str, str] = field(default_factory=dict)
 
 
 def _rococo(kind: str, policies: Mapping[str, tuple[str, str]]) -> tuple[Column, ...]:
-    """RoCOCO's columns: of each policy, by its name in published.csv, the title and the slice of a run."""
+    """RoCOCO's columns: of each policy, by its name in published.csv, the title and the slice of a
+    run.
+    """
     columns = [Column("Clean gallery", "R@1", f"{kind}_r1", ("coco_5k", "clean", f"{kind}_r1"))]
     for split, (title, slice_name) in policies.items():
-        for label, metric, sign in (("R@1", "r1_new", 1), ("Drop", "drop_rate", -1), ("RSMS", "rsms", 1)):
+        for label, metric, sign in (
+            ("R@1", "r1_new", 1),
+            ("Drop", "drop_rate", -1),
+            ("RSMS", "rsms", 1),
+        ):
             columns.append(
                 Column(
                     title,
@@ -54,7 +64,10 @@ def _rococo(kind: str, policies: Mapping[str, tuple[str, str]]) -> tuple[Column,
 
 def _pictures(*lams: float) -> tuple[Column, ...]:
     kinds = [(kind, lam) for kind in ("mix", "patch") for lam in lams]
-    return _rococo("t2i", {f"{kind}_{lam}": (f"{kind.capitalize()} {lam}", f"{kind}:{lam}") for kind, lam in kinds})
+    return _rococo(
+        "t2i",
+        {f"{kind}_{lam}": (f"{kind.capitalize()} {lam}", f"{kind}:{lam}") for kind, lam in kinds},
+    )
 
 
 def _visla(*columns: tuple[str, str, str, str]) -> tuple[Column, ...]:
@@ -128,7 +141,15 @@ TABLES: Mapping[str, tuple[PaperTable, ...]] = {
             f"{_EQBEN} Text, image and group are the means of the five printed columns; the average is printed.",
             (
                 *(
-                    Column("All subsets", title, name, ("", "all", name), tuple(_SUBSETS), "subtype", (ALL_SLICES,))
+                    Column(
+                        "All subsets",
+                        title,
+                        name,
+                        ("", "all", name),
+                        tuple(_SUBSETS),
+                        "subtype",
+                        (ALL_SLICES,),
+                    )
                     for name, title in _SCORES.items()
                 ),
                 _AVERAGE,
@@ -139,7 +160,15 @@ TABLES: Mapping[str, tuple[PaperTable, ...]] = {
             "Kubric by kind",
             "Their pictures: scenes of the engine Kubric.",
             tuple(
-                Column("Group score", title, "group_score", ("eq_kubric", split, "group_score"), (), "subtype", names)
+                Column(
+                    "Group score",
+                    title,
+                    "group_score",
+                    ("eq_kubric", split, "group_score"),
+                    (),
+                    "subtype",
+                    names,
+                )
                 for title, split, names in (
                     ("Location", "location", ("location",)),
                     ("Counting", "counting", ("counting", "number")),

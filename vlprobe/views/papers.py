@@ -1,7 +1,8 @@
-"""The tables of the papers made again: a user's runs in the columns that a paper prints, above the rows that it prints.
+"""The tables of the papers made again: a user's runs in the columns that a paper prints, above the
+rows that it prints.
 
-A cell of a user's run is filled only where it means the same as the published one: the same metric on the same kind of
-question. The pictures are others unless somebody ran the paper's own.
+A cell of a user's run is filled only where it means the same as the published one: the same metric
+on the same kind of question. The pictures are others unless somebody ran the paper's own.
 """
 
 import functools
@@ -36,11 +37,15 @@ def remade(store: Store, question_set: QuestionSet, number: int) -> pd.DataFrame
         number: The table's number in the paper.
 
     Returns:
-        source ("run" or "published"), model, column (index in `columns`), value, low, high, n_items, ties, note; in the
-        order of the rows. A run without the kind of question of a column has no value there: NaN.
+        source ("run" or "published"), model, column (index in `columns`), value, low, high,
+        n_items, ties, note; in the order of the rows. A run without the kind of question of a
+        column has no value there: NaN.
     """
     run_cells = _run_cells(store, question_set, _table(question_set.probe, number))
-    return pd.DataFrame(run_cells + _published_cells(question_set.probe, number), columns=pd.Index(ROW_COLUMNS))
+    return pd.DataFrame(
+        run_cells + _published_cells(question_set.probe, number),
+        columns=pd.Index(ROW_COLUMNS),
+    )
 
 
 def _table(probe: str, number: int) -> PaperTable:
@@ -84,13 +89,20 @@ def _known(table: pd.DataFrame, model: str, metric: str) -> pd.DataFrame:
     return table.loc[(table["model"] == model) & (table["metric"] == metric)].dropna(subset=["value"])
 
 
-def _by_released_file(store: Store, question_set: QuestionSet, by_subtype: pd.DataFrame) -> pd.DataFrame | None:
-    """RoCOCO's numbers by the released file that they are of; None where captions were altered here.
+def _by_released_file(
+    store: Store,
+    question_set: QuestionSet,
+    by_subtype: pd.DataFrame,
+) -> pd.DataFrame | None:
+    """RoCOCO's numbers by the released file that they are of; None where captions were altered
+    here.
 
-    All captions of a released file have the subtype "released"; which file it is, its tag `subset` says.
+    All captions of a released file have the subtype "released"; which file it is, its tag `subset`
+    says.
 
     Returns:
-        What `estimates` returns, and `file`: the name as the paper's column has it, "" of any other file.
+        What `estimates` returns, and `file`: the name as the paper's column has it, "" of any other
+        file.
     """
     policies = set(by_subtype["slice"][by_subtype["metric"] == "i2t_r1_new"])
     if policies != {RELEASED} or "tag:subset" not in estimates.slices(store, question_set):
@@ -101,7 +113,8 @@ def _by_released_file(store: Store, question_set: QuestionSet, by_subtype: pd.Da
 
 
 def _released_file(stem: str, names: Collection[str]) -> str:
-    """Which of the released files a file's name without its ending means; "" where that is none or not certain.
+    """Which of the released files a file's name without its ending means; "" where that is none or
+    not certain.
 
     >>> names = ["rand_voca", "danger"]
     >>> [_released_file(stem, names) for stem in ("danger", "RoCOCO-Rand-Voca", "danger_rand_voca", "endangered")]
@@ -113,7 +126,9 @@ def _released_file(stem: str, names: Collection[str]) -> str:
 
 
 def _belongs(name: str, slices: tuple[str, ...]) -> bool:
-    """Whether a slice has one of the names, or a word of its name is one: a file `eqkubric_counting` is `counting`."""
+    """Whether a slice has one of the names, or a word of its name is one: a file
+    `eqkubric_counting` is `counting`.
+    """
     return not slices or name in slices or bool(set(re.split("[^a-z0-9]+", name.lower())) & set(slices))
 
 
@@ -123,7 +138,8 @@ def rescaled(cells: pd.DataFrame) -> pd.Series:
     return pd.Series(cells["value"].to_numpy() * scales, index=cells.index)
 
 
-@functools.cache  # what is published does not change, and looking for it takes longer than the rest of a table
+# What is published does not change, and looking for it takes longer than the rest of a table.
+@functools.cache
 def _published_cells(probe: str, number: int) -> list[Cell]:
     """The cells that the paper prints."""
     table = _table(probe, number)
@@ -154,10 +170,12 @@ def _published_value(of_model: pd.DataFrame, column: Column, split_start: str) -
 def deviations(
     store: Store, question_set: QuestionSet, unit: str = "cosine", subset: str = "", bins: int = 40
 ) -> pd.DataFrame:
-    """How EqBen's equivariance deviation is spread over the pairs (of a subset), in bins that all models share.
+    """How EqBen's equivariance deviation is spread over the pairs (of a subset), in bins that all
+    models share.
 
     Returns:
-        model, left, right, share (of the model's pairs; the last bin has all beyond); empty without two pictures.
+        model, left, right, share (of the model's pairs; the last bin has all beyond); empty without
+        two pictures.
     """
     by_model = {}
     for run in question_set.runs:

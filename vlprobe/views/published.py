@@ -1,4 +1,5 @@
-"""Every number in the result tables of the five papers, as printed, to draw beside a run of one's own.
+"""Every number in the result tables of the five papers, as printed, to draw beside a run of one's
+own.
 
 `published.csv`: one row a printed cell. Cells printed as a dash, and columns of words, have no row.
 
@@ -7,7 +8,8 @@
                    `eqben` for the mean of the five subsets times three scores
     split          the part of it, or the edit; `all` for the whole
     model          as printed, without citations. Rows printed as "+ FT" or "+ EQSIM" carry the model of their block and
-                   the data of the fine-tuning: "FIBER + EQSIM (F30K)". PRSM never says which CLIP it used.
+                   the data of the fine-tuning: "FIBER + EQSIM (F30K)". PRSM never says which CLIP
+                   it used.
     metric, unit   below
     value          as printed, never rescaled: 400M is 400 with the unit million, a drop rate keeps its minus sign
     note           why a cell differs from another print of it, or how it was read; a note that holds "suspect:" says
@@ -21,7 +23,8 @@ Metrics (units: percent where none is named):
     eqben    text_score, image_score, group_score, avg; min_pc_pf and acc (VALSE); i2t_r1 to t2i_r10 (retrieval);
              boundary_accuracy (splits are thresholds in seconds)
     visla    t2t_accuracy, i2t_accuracy, p1_n, p2_n (split: what is compared with the captions, text or image);
-             parameters, embedding_dimension, pretraining_samples, finetuning_samples (units in the row)
+             parameters, embedding_dimension, pretraining_samples, finetuning_samples (units in the
+             row)
     prsm     global (rank correlation); local_100, local_1000 (share); n (count).
              split: group / kind of paraphrase / versions compared
 """
@@ -48,7 +51,10 @@ class Source:
 
 SOURCES = {
     "lgip": Source(
-        "Language-Guided Invariance Probing of Vision–Language Models", "Jae Joong Lee", 2025, "arXiv:2511.13494v2"
+        "Language-Guided Invariance Probing of Vision–Language Models",
+        "Jae Joong Lee",
+        2025,
+        "arXiv:2511.13494v2",
     ),
     "rococo": Source(
         "RoCOCO: Robustness Benchmark of MS-COCO to Stress-test Image-Text Matching Models",
@@ -78,7 +84,9 @@ SOURCES = {
 
 
 def load() -> "pd.DataFrame":
-    """The published numbers, one row a cell: `table` is int64, `value` float64, the rest text; an empty note is ''."""
+    """The published numbers, one row a cell: `table` is int64, `value` float64, the rest text; an
+    empty note is ''.
+    """
     import pandas as pd
 
     return pd.read_csv(

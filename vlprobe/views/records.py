@@ -1,6 +1,7 @@
 """Typed rows of the tables that views return: `records(EstimateRow, table)`.
 
-A table is a DataFrame where it is filtered, joined or printed, and a list of these where each row is read by name.
+A table is a DataFrame where it is filtered, joined or printed, and a list of these where each row
+is read by name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,7 +71,8 @@ class AnswerRow:
     model: str
     margin: float  # NaN: unknown
     scores: Sequence[float]
-    columns: Mapping[str, object] = field(default_factory=dict)  # all columns of the row, the probe's own included
+    # All columns of the row, the probe's own included.
+    columns: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,13 @@ def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
         table: Has at least these columns.
     """
     names = [column.name for column in fields(row_type) if column.name != "columns"]  # pyright: ignore[reportArgumentType]  # Record is a dataclass, which a TypeVar cannot say
-    return [row_type(*values) for values in zip(*(table[name].tolist() for name in names), strict=True)]
+    return [
+        row_type(*values)
+        for values in zip(
+            *(table[name].tolist() for name in names),
+            strict=True,
+        )
+    ]
 
 
 def answer_records(answers: pd.DataFrame) -> dict[int, dict[str, AnswerRow]]:

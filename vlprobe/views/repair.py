@@ -1,6 +1,8 @@
-"""What a fine-tuning changed on all probes: before, a control that was only trained on, and after; and its losses.
+"""What a fine-tuning changed on all probes: before, a control that was only trained on, and after;
+and its losses.
 
-Training longer changes a model too, whatever the loss. So what a loss did is how far its model is from the control.
+Training longer changes a model too, whatever the loss. So what a loss did is how far its model is
+from the control.
 """
 
 import json
@@ -20,7 +22,8 @@ from vlprobe.views.estimates import estimates
 from vlprobe.views.records import DifferenceRow, records
 from vlprobe.views.runs import metrics, question_set, question_sets
 
-Numbers = tuple[tuple[str, tuple[str, ...]], ...]  # probes in order, each with the metrics that are shown
+# Probes in order, each with the metrics that are shown.
+Numbers = tuple[tuple[str, tuple[str, ...]], ...]
 SHARED_SETTINGS = {  # what a control shares with what it controls
     "steps": "steps",
     "datasets": "data",
@@ -38,24 +41,36 @@ MOVES = [
 
 
 def repair_sets(store: Store, models: tuple[str, ...]) -> dict[str, str]:
-    """By probe, the key of the newest question set that all these models answered; probes without one are absent."""
+    """By probe, the key of the newest question set that all these models answered; probes without
+    one are absent.
+    """
     keys: dict[str, str] = {}
     table = question_sets(store)
-    for probe, key, answered_by in zip(table["probe"], table["case_key"], table["models"], strict=True):
+    for probe, key, answered_by in zip(
+        table["probe"],
+        table["case_key"],
+        table["models"],
+        strict=True,
+    ):
         if set(models) <= set(answered_by):
             keys.setdefault(probe, key)
     return keys
 
 
-def repair_levels(store: Store, models: tuple[str, ...], numbers: Numbers, unit: str = "spread") -> pd.DataFrame:
+def repair_levels(
+    store: Store,
+    models: tuple[str, ...],
+    numbers: Numbers,
+    unit: str = "spread",
+) -> pd.DataFrame:
     """Where each model stands: the macro means of these metrics with their 95 % intervals.
 
     Args:
         store: Where results are.
         models: Which ones; only questions that all of them answered count.
         numbers: Which probes and metrics, in order.
-        unit: "cosine" or "spread": fine-tuning changes the range of a model's cosines, so they are best given in
-            multiples of its own spread.
+        unit: "cosine" or "spread": fine-tuning changes the range of a model's cosines, so they are
+            best given in multiples of its own spread.
 
     Returns:
         A row a metric and model: probe, metric, model, value, low, high, n_items.
@@ -64,7 +79,13 @@ def repair_levels(store: Store, models: tuple[str, ...], numbers: Numbers, unit:
     tables = []
     for probe, names in numbers:
         if probe in keys:
-            table = estimates(store, question_set(store, keys[probe]), "all", "macro", unit).assign(probe=probe)
+            table = estimates(
+                store,
+                question_set(store, keys[probe]),
+                "all",
+                "macro",
+                unit,
+            ).assign(probe=probe)
             is_level = table["model"].isin(list(models)) & table["metric"].isin(list(names))
             tables.append(table.loc[is_level, LEVELS])
     return _in_order(tables, LEVELS, numbers, "model", models)
@@ -73,7 +94,8 @@ def repair_levels(store: Store, models: tuple[str, ...], numbers: Numbers, unit:
 def repair_moves(
     store: Store, before: str, control: str, after: str, numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """How far apart the three models are, item by item: what the loss did, and what training alone did.
+    """How far apart the three models are, item by item: what the loss did, and what training alone
+    did.
 
     Args:
         store: Where results are.
@@ -84,9 +106,10 @@ def repair_moves(
         unit: As of `repair_levels`.
 
     Returns:
-        A row a metric and step: probe, metric, step ("loss": after minus control; "training": control minus before),
-        base, value, difference (value minus base), low, high (95 %), p (two-sided), p_holm (adjusted for all rows),
-        verdict, n_items and left_out (as of `compare`).
+        A row a metric and step: probe, metric, step ("loss": after minus control; "training":
+        control minus before), base, value, difference (value minus base), low, high (95 %), p
+        (two-sided), p_holm (adjusted for all rows), verdict, n_items and left_out (as of
+        `compare`).
 
     Raises:
         InvalidInput: the three are not three.
@@ -97,7 +120,13 @@ def repair_moves(
     tables = []
     for probe, names in numbers:
         if probe in keys:
-            compared = compare(store, question_set(store, keys[probe]), (control, after, before), "macro", unit)
+            compared = compare(
+                store,
+                question_set(store, keys[probe]),
+                (control, after, before),
+                "macro",
+                unit,
+            )
             compared = compared.loc[compared["metric"].isin(list(names))].assign(probe=probe)
             tables.append(compared.loc[compared["model"] == after].assign(step="loss"))
             tables.append(_swapped(compared.loc[compared["model"] == before]).assign(step="training"))
@@ -119,7 +148,11 @@ def _swapped(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _in_order(
-    tables: Sequence[pd.DataFrame], columns: list[str], numbers: Numbers, minor: str, minor_order: tuple[str, ...]
+    tables: Sequence[pd.DataFrame],
+    columns: list[str],
+    numbers: Numbers,
+    minor: str,
+    minor_order: tuple[str, ...],
 ) -> pd.DataFrame:
     """The tables as one, by probe and metric as `numbers` has them, then by the column `minor`."""
     if not tables:
@@ -133,10 +166,12 @@ def _in_order(
 
 
 def training_differences(before: str, control: str, after: str) -> list[str]:
-    """In what the trainings of the control and of the model after differ but for the loss, by the cards beside them.
+    """In what the trainings of the control and of the model after differ but for the loss, by the
+    cards beside them.
 
     Returns:
-        Such as "steps: 240 in the control, 200 after"; nothing where all is alike, or a card is missing.
+        Such as "steps: 240 in the control, 200 after"; nothing where all is alike, or a card is
+        missing.
     """
     control_card, after_card = _training_card(control), _training_card(after)
     differences = [
@@ -168,10 +203,12 @@ def _training_card(model: str) -> dict:
 
 
 def loss_curves(path: Path) -> pd.DataFrame:
-    """The terms of the loss that a training has logged so far, each before its weight; empty before the first line.
+    """The terms of the loss that a training has logged so far, each before its weight; empty before
+    the first line.
 
     Returns:
-        step, side ("training": of the batch that the step learned from; "held out": after the step), part, value.
+        step, side ("training": of the batch that the step learned from; "held out": after the
+        step), part, value.
     """
     rows = []
     for line in trainer.log(path):
@@ -195,22 +232,28 @@ def seconds_per_step(path: Path) -> float:
 def repair_seeds(
     store: Store, pairs: tuple[tuple[str, str], ...], numbers: Numbers, unit: str = "spread"
 ) -> pd.DataFrame:
-    """What the loss did in trainings that differ by their seed alone, and how much the seeds disagree.
+    """What the loss did in trainings that differ by their seed alone, and how much the seeds
+    disagree.
 
     Args:
         store: Where results are.
-        pairs: Of each seed the control and the model after; only questions that all of them answered count.
+        pairs: Of each seed the control and the model after; only questions that all of them
+            answered count.
         numbers: Which probes and metrics, in order.
         unit: As of `repair_levels`.
 
     Returns:
-        A row a metric: probe, metric, differences (a tuple, after minus control, in the order of the pairs), mean, sd
-        (of one training, over the seeds; NaN with fewer than two).
+        A row a metric: probe, metric, differences (a tuple, after minus control, in the order of
+        the pairs), mean, sd (of one training, over the seeds; NaN with fewer than two).
     """
     models = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     levels = repair_levels(store, models, numbers, unit)
     values = dict(
-        zip(zip(levels["probe"], levels["metric"], levels["model"], strict=True), levels["value"], strict=True)
+        zip(
+            zip(levels["probe"], levels["metric"], levels["model"], strict=True),
+            levels["value"],
+            strict=True,
+        )
     )
     rows = []
     for probe, metric in dict.fromkeys((probe, metric) for probe, metric, _ in values):

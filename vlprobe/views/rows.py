@@ -1,7 +1,8 @@
-"""A few rows, or one column, of tables with millions of rows: read once, then kept decoded as long as there is room.
+"""A few rows, or one column, of tables with millions of rows: read once, then kept decoded as long
+as there is room.
 
-A case's number is its row in every table of its question set, so only the row groups are read that hold the rows of a
-page.
+A case's number is its row in every table of its question set, so only the row groups are read that
+hold the rows of a page.
 """
 
 import contextlib
@@ -30,7 +31,8 @@ def _bytes(value: np.ndarray | pa.Table) -> int:
 
 _cache = SingleFlightCache(KEPT_BYTES, _bytes)
 _readers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))  # decode row groups in parallel
-FileVersion = tuple[str, int, int]  # path, bytes and time of the last change: a repaired file is read anew
+# Path, bytes and time of the last change: a repaired file is read anew.
+FileVersion = tuple[str, int, int]
 
 
 @contextlib.contextmanager
@@ -67,8 +69,15 @@ def margins(store: Store, run_key: str) -> np.ndarray:
 
 
 @_readable()
-def case_numbers(store: Store, case_key: str, condition: str, values: Sequence[object]) -> np.ndarray:
-    """The cases of a question set that meet an SQL condition on its `cases` table: int32 of shape (n,), rising."""
+def case_numbers(
+    store: Store,
+    case_key: str,
+    condition: str,
+    values: Sequence[object],
+) -> np.ndarray:
+    """The cases of a question set that meet an SQL condition on its `cases` table: int32 of shape
+    (n,), rising.
+    """
     files = store.files([case_key], "cases")
 
     def query() -> np.ndarray:
@@ -83,14 +92,20 @@ def case_numbers(store: Store, case_key: str, condition: str, values: Sequence[o
 def unit_expression(store: Store, case_key: str) -> str:
     """The unit of resampling of a question set's cases, as an SQL expression on its `cases` table.
 
-    Question sets of before the column `cluster` have units of several items in triplets only: the tag `picture`.
+    Question sets of before the column `cluster` have units of several items in triplets only: the
+    tag `picture`.
     """
     has_clusters = "cluster" in store.cases(case_key).columns("cases")
     return "cluster" if has_clusters else "coalesce(tags['picture'], item)"
 
 
 @_readable()
-def read_rows(store: Store, path: str, numbers: Sequence[int], excluded: tuple[str, ...]) -> pd.DataFrame:
+def read_rows(
+    store: Store,
+    path: str,
+    numbers: Sequence[int],
+    excluded: tuple[str, ...],
+) -> pd.DataFrame:
     """Rows of a stored table in the order of `numbers`; numbers that it does not have are left out.
 
     Args:
@@ -112,7 +127,12 @@ def read_rows(store: Store, path: str, numbers: Sequence[int], excluded: tuple[s
                 'WHERE "case" IN (SELECT unnest(?::BIGINT[])) ORDER BY "case"',
                 [[path], row_numbers.tolist()],
             ).df()
-        return table.iloc[np.searchsorted(table["case"].to_numpy(), row_numbers)].reset_index(drop=True)
+        return table.iloc[
+            np.searchsorted(
+                table["case"].to_numpy(),
+                row_numbers,
+            )
+        ].reset_index(drop=True)
     schema = pa.schema([field for field in stored_schema if field.name not in excluded])
 
     def read_group(group: int) -> pa.Table:
@@ -136,7 +156,9 @@ def read_rows(store: Store, path: str, numbers: Sequence[int], excluded: tuple[s
 
 @functools.lru_cache(maxsize=64)
 def _footer(version: FileVersion) -> tuple[pq.FileMetaData, np.ndarray, list[str]]:
-    """A file's footer, the first row of each row group, and the text columns, which are read as dictionary codes."""
+    """A file's footer, the first row of each row group, and the text columns, which are read as
+    dictionary codes.
+    """
     footer = pq.read_metadata(version[0])
     sizes = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
     columns = [footer.schema.column(index) for index in range(len(footer.schema))]

@@ -25,12 +25,14 @@ DEFAULT_SEED = 42
 class QuestionSet:
     """The models that answered the same questions, all by one version of probe and metrics.
 
-    Made once by `question_set` and handed down, so that everything beside each other rests on the same runs.
+    Made once by `question_set` and handed down, so that everything beside each other rests on the
+    same runs.
     """
 
     key: str
     probe: str
-    runs: tuple[RunRow, ...] = field(hash=False)  # newest first, one a model; hashing the key is enough
+    # Newest first, one a model; hashing the key is enough.
+    runs: tuple[RunRow, ...] = field(hash=False)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -74,7 +76,10 @@ def run_rows(store: Store) -> list[RunRow]:
 def runs(store: Store) -> pd.DataFrame:
     """Stored runs, newest first, as a table with the RUN_COLUMNS of `RunRow`."""
     rows = run_rows(store)
-    return pd.DataFrame([[getattr(row, name) for name in RUN_COLUMNS] for row in rows], columns=pd.Index(RUN_COLUMNS))
+    return pd.DataFrame(
+        [[getattr(row, name) for name in RUN_COLUMNS] for row in rows],
+        columns=pd.Index(RUN_COLUMNS),
+    )
 
 
 def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
@@ -105,7 +110,9 @@ def unread(store: Store) -> list[str]:
 
 
 def models(store: Store) -> dict[str, str]:
-    """Names of all models that ever answered, the first stored first, with the digest that each had then."""
+    """Names of all models that ever answered, the first stored first, with the digest that each had
+    then.
+    """
     digests: dict[str, str] = {}
     for manifest in store.runs():
         digests.setdefault(manifest["run"]["model"], manifest["run"]["model_digest"])
@@ -115,13 +122,16 @@ def models(store: Store) -> dict[str, str]:
 def question_sets(store: Store) -> pd.DataFrame:
     """What models were asked, newest first: case key, a label, dataset, probe, models and sizes.
 
-    The models are those of `question_set`: the label says so where their answers are of an older version.
+    The models are those of `question_set`: the label says so where their answers are of an older
+    version.
     """
     manifests_by_key: dict[str, list[dict]] = {}
     for manifest in store.runs():
         manifests_by_key.setdefault(manifest["case_key"], []).append(manifest)
     newest_first = sorted(
-        manifests_by_key.items(), key=lambda pair: (pair[1][-1]["finished"], pair[1][-1]["key"]), reverse=True
+        manifests_by_key.items(),
+        key=lambda pair: (pair[1][-1]["finished"], pair[1][-1]["key"]),
+        reverse=True,
     )
     rows = []
     for key, manifests in newest_first:
@@ -165,13 +175,15 @@ def _describe_options(run: dict) -> str:
 
 
 def question_set(store: Store, key: str, version_of: str = "", model: str = "") -> QuestionSet:
-    """The newest run of each model over one question set, all of one version: see `versions.same_version`.
+    """The newest run of each model over one question set, all of one version: see
+    `versions.same_version`.
 
     Args:
         store: Where results are.
         key: The case key of its runs.
         version_of: The key of a run, for runs of its version.
-        model: A model that has to be among them: where the version lacks it, the newest version that has it.
+        model: A model that has to be among them: where the version lacks it, the newest version
+            that has it.
 
     Raises:
         NotFound: no run has this key.
@@ -181,32 +193,59 @@ def question_set(store: Store, key: str, version_of: str = "", model: str = "") 
     selected = versions.same_version(manifests, version_of)
     if model and model not in {manifest["run"]["model"] for manifest in selected}:
         keys_of_model = [manifest["key"] for manifest in manifests if manifest["run"]["model"] == model]
-        selected = versions.same_version(manifests, keys_of_model[-1]) if keys_of_model else selected
+        selected = (
+            versions.same_version(
+                manifests,
+                keys_of_model[-1],
+            )
+            if keys_of_model
+            else selected
+        )
     rows = _run_rows(store, selected)
     newest = {row.model: row for row in reversed(rows)}
     return QuestionSet(key, rows[0].probe, tuple(row for row in rows if newest[row.model] is row))
 
 
 def _manifests(store: Store, key: str) -> list[dict]:
-    """The manifests of all runs over one question set, oldest first. Raises NotFound where there is none."""
+    """The manifests of all runs over one question set, oldest first. Raises NotFound where there is
+    none.
+    """
     store.cases(key)  # refuses what is no key
     manifests = [manifest for manifest in store.runs() if manifest["case_key"] == key]
     if not manifests:
         for line in store.read_runs()[1].values():  # its runs may be among these
             raise InvalidInput(line)
-        raise NotFound("question set", key, question_sets(store)["case_key"], "Run the probe first.")
+        raise NotFound(
+            "question set",
+            key,
+            question_sets(store)["case_key"],
+            "Run the probe first.",
+        )
     return manifests
 
 
 def older_runs(store: Store, question_set: QuestionSet) -> list[RunRow]:
-    """Runs over the same questions that are of another version than the question set's, newest first."""
+    """Runs over the same questions that are of another version than the question set's, newest
+    first.
+    """
     manifests = _manifests(store, question_set.key)
-    same_version = {manifest["key"] for manifest in versions.same_version(manifests, question_set.runs[0].key)}
-    return _run_rows(store, [manifest for manifest in manifests if manifest["key"] not in same_version])
+    same_version = {
+        manifest["key"]
+        for manifest in versions.same_version(
+            manifests,
+            question_set.runs[0].key,
+        )
+    }
+    return _run_rows(
+        store,
+        [manifest for manifest in manifests if manifest["key"] not in same_version],
+    )
 
 
 def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
-    """Sentences on versions: that these runs are of an older one, and which runs do not stand beside them."""
+    """Sentences on versions: that these runs are of an older one, and which runs do not stand
+    beside them.
+    """
     notes = [
         f"{run.model} was asked by an {run.older}. Ask it again for the numbers of today."
         for run in question_set.runs
@@ -224,7 +263,9 @@ def version_notes(store: Store, question_set: QuestionSet) -> list[str]:
 
 
 def examinations(store: Store) -> list[examine.Examination]:
-    """What the doctor found, latest first: passport, checks and erased edits of each model on each dataset."""
+    """What the doctor found, latest first: passport, checks and erased edits of each model on each
+    dataset.
+    """
     return examine.load(store)
 
 

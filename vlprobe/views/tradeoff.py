@@ -1,4 +1,6 @@
-"""LGIP's pictures as tables: steady against alert, as a whole, by type of edit and by how strong a flip is."""
+"""LGIP's pictures as tables: steady against alert, as a whole, by type of edit and by how strong a
+flip is.
+"""
 
 import math
 
@@ -33,7 +35,8 @@ def trade_off(
         unit: "cosine" or "spread".
 
     Returns:
-        model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (as `leaders.pareto_front`), by model.
+        model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (as `leaders.pareto_front`), by
+        model.
     """
     sides = _trade_off(question_set.probe)
     if up not in sides.ups:
@@ -54,7 +57,9 @@ def _trade_off(probe: str) -> TradeOff:
 
 
 def published_trade_off(up: str) -> pd.DataFrame:
-    """What LGIP's table 2 prints of its models: model, x (invariance error), y, note; cosines and shares."""
+    """What LGIP's table 2 prints of its models: model, x (invariance error), y, note; cosines and
+    shares.
+    """
     cells = runs.published("lgip")
     cells = cells.loc[cells["table"] == 2]
     values = cells.pivot(index="model", columns="metric", values="value")
@@ -67,14 +72,22 @@ def published_trade_off(up: str) -> pd.DataFrame:
 def trade_off_by_type(
     store: Store, question_set: QuestionSet, up: str, averaging: str = "macro", unit: str = "cosine"
 ) -> pd.DataFrame:
-    """The trade-off once for each type of flip, and for flips of reworded captions; how steady is the same in all.
+    """The trade-off once for each type of flip, and for flips of reworded captions; how steady is
+    the same in all.
 
     Returns:
-        type, model, x, x_low, x_high, x_n, y, y_low, y_high, y_n; types that nobody was asked are left out.
+        type, model, x, x_low, x_high, x_n, y, y_low, y_high, y_n; types that nobody was asked are
+        left out.
     """
     down = _trade_off("lgip").down
     whole = estimates.estimates(store, question_set, "all", averaging, unit)
-    by_subtype = estimates.estimates(store, question_set, "subtype", averaging, unit).dropna(subset=["value"])
+    by_subtype = estimates.estimates(
+        store,
+        question_set,
+        "subtype",
+        averaging,
+        unit,
+    ).dropna(subset=["value"])
     steady = whole.loc[whole["metric"] == down]
     alert = {name: by_subtype.loc[(by_subtype["metric"] == up) & (by_subtype["slice"] == name)] for name in TYPES}
     alert[COMBINED] = whole.loc[whole["metric"] == OF_COMBINED[up]].dropna(subset=["value"])
@@ -83,7 +96,9 @@ def trade_off_by_type(
 
 
 def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
-    """What one table of a paper prints of one metric: model, slice (its split), value, note; shares and cosines."""
+    """What one table of a paper prints of one metric: model, slice (its split), value, note; shares
+    and cosines.
+    """
     cells = runs.published(probe)
     cells = cells.loc[(cells["table"] == number) & (cells["metric"] == metric)]
     table = cells.assign(slice=cells["split"], value=rescaled(cells))
@@ -91,7 +106,9 @@ def published_values(probe: str, number: int, metric: str) -> pd.DataFrame:
 
 
 def published_by_type(up: str) -> pd.DataFrame:
-    """What LGIP prints by type of flip (tables 6, 7) and of flips of reworded captions (3): type, model, x, y, note."""
+    """What LGIP prints by type of flip (tables 6, 7) and of flips of reworded captions (3): type,
+    model, x, y, note.
+    """
     trade_offs = published_trade_off(up)
     invariance_errors = dict(zip(trade_offs["model"], trade_offs["x"], strict=True))
     tables = [
@@ -104,10 +121,17 @@ def published_by_type(up: str) -> pd.DataFrame:
 
 
 def _points(down: pd.DataFrame, up: pd.DataFrame) -> pd.DataFrame:
-    """Two metrics' estimates as x and y of each model: model, x, x_low, x_high, x_n, y, y_low, y_high, y_n."""
+    """Two metrics' estimates as x and y of each model: model, x, x_low, x_high, x_n, y, y_low,
+    y_high, y_n.
+    """
     suffixes = {"value": "", "low": "_low", "high": "_high", "n_items": "_n"}
     x, y = (
-        table.set_index("model").loc[:, list(suffixes)].set_axis([axis + end for end in suffixes.values()], axis=1)
+        table.set_index("model")
+        .loc[:, list(suffixes)]
+        .set_axis(
+            [axis + end for end in suffixes.values()],
+            axis=1,
+        )
         for axis, table in (("x", down), ("y", up))
     )
     return x.join(y, how="outer").reset_index()

@@ -1,7 +1,9 @@
-"""Which stored runs may stand beside each other: those whose probe and metrics have the same versions.
+"""Which stored runs may stand beside each other: those whose probe and metrics have the same
+versions.
 
-Versions rise when numbers move. A run of an older version stays in the store and is listed, marked as such; no table
-has it beside a run of another version. `same_version` is that rule, and nothing else decides it.
+Versions rise when numbers move. A run of an older version stays in the store and is listed, marked
+as such; no table has it beside a run of another version. `same_version` is that rule, and nothing
+else decides it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,8 +47,8 @@ def same_version(manifests: Sequence[dict], version_of: str = "") -> list[dict]:
 
     Args:
         manifests: Oldest first.
-        version_of: The key of a run that has the version; without one it is today's, and where no run has that, the
-            version of the newest run.
+        version_of: The key of a run that has the version; without one it is today's, and where no
+            run has that, the version of the newest run.
     """
     if not manifests:
         return []

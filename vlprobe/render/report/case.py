@@ -19,8 +19,15 @@ from vlprobe.views.runs import QuestionSet
 LARGE, SMALL = 1000, 280  # pixels a side
 
 
-def case_page(store: Store, question_set: QuestionSet, model: str, number: int, other: str = "") -> str:
-    """The case with its pictures, texts, every model's scores, tags and note, and how to find it again.
+def case_page(
+    store: Store,
+    question_set: QuestionSet,
+    model: str,
+    number: int,
+    other: str = "",
+) -> str:
+    """The case with its pictures, texts, every model's scores, tags and note, and how to find it
+    again.
 
     Args:
         store: Where results are.
@@ -39,7 +46,16 @@ def case_page(store: Store, question_set: QuestionSet, model: str, number: int, 
     annotation = next((annotation for annotation in annotated if annotation.case == number), None)
     thumbnail = functools.partial(cards.source, side=SMALL)
     model_styles = styles(views.runs.models(store))
-    card = cards.card(case, presentation, columns, models, model_styles, thumbnail, everything=True, beside=bool(other))
+    card = cards.card(
+        case,
+        presentation,
+        columns,
+        models,
+        model_styles,
+        thumbnail,
+        everything=True,
+        beside=bool(other),
+    )
     origin = {"Dataset": question_set.runs[0].dataset, "Question set": question_set.key}
     return page(
         f"One case of {probe}",

@@ -1,4 +1,6 @@
-"""HTML that `render.html` has escaped already, as part of a page; nothing else in a report is taken unescaped."""
+"""HTML that `render.html` has escaped already, as part of a page; nothing else in a report is taken
+unescaped.
+"""
 
 from markupsafe import Markup
 
@@ -7,6 +9,7 @@ def embed(escaped: str) -> Markup:
     """HTML of this program as a node of a page.
 
     Args:
-        escaped: What a function of `render.html` returns, or a style sheet: all data in it is escaped.
+        escaped: What a function of `render.html` returns, or a style sheet: all data in it is
+            escaped.
     """
     return Markup(escaped)

@@ -1,6 +1,8 @@
-"""Figures as drawn SVG: a few hundred bytes a mark, no script, sharp on paper, and in the colours of the page.
+"""Figures as drawn SVG: a few hundred bytes a mark, no script, sharp on paper, and in the colours
+of the page.
 
-Plotly's would need its 4.6 MB of script in each file, and a page that runs nothing cannot have them.
+Plotly's would need its 4.6 MB of script in each file, and a page that runs nothing cannot have
+them.
 """
 
 import math
@@ -16,11 +18,13 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.types import Metric
 from vlprobe.views.records import IntervalRow, PointRow, records
 
-WIDTH, NAMES, VALUES = 700, 190, 90  # pixels: of the whole, of the models' names, of the numbers at the right
+# Pixels: of the whole, of the models' names, of the numbers at the right.
+WIDTH, NAMES, VALUES = 700, 190, 90
 LINE, HEAD = 22, 30  # heights of a model's line and of the heading above
 LONGEST = 26  # letters of a name
 SCATTER_HEIGHT, SCATTER_LEFT, SCATTER_BOTTOM, SCATTER_TOP, LEGEND = 420, 70, 360, 16, 170
-POLYGONS = {  # of symbols: corners, and by how much of the angle between two corners they are turned
+# Of symbols: corners, and by how much of the angle between two corners they are turned.
+POLYGONS = {
     "diamond": (4, 0.0),
     "square": (4, 0.5),
     "triangle-up": (3, 0.0),
@@ -37,9 +41,14 @@ ModelRow = TypeVar("ModelRow", IntervalRow, PointRow)
 
 
 def rows(
-    groups: Mapping[str, pd.DataFrame], metric: Metric, unit: str, styles: Looks, chances: Mapping[str, float]
+    groups: Mapping[str, pd.DataFrame],
+    metric: Metric,
+    unit: str,
+    styles: Looks,
+    chances: Mapping[str, float],
 ) -> htpy.Element:
-    """One metric: for each group a line a model, its value as a mark on one axis, with its 95 % interval.
+    """One metric: for each group a line a model, its value as a mark on one axis, with its 95 %
+    interval.
 
     Args:
         groups: By the group's name in words, top to bottom: model, value, low, high.
@@ -49,7 +58,13 @@ def rows(
         chances: What guessing gets in each group; NaN or none where that is not defined.
     """
     value_unit = render_numbers.unit_of(metric, unit)
-    known = {name: records(IntervalRow, table.dropna(subset=["value"])) for name, table in groups.items()}
+    known = {
+        name: records(
+            IntervalRow,
+            table.dropna(subset=["value"]),
+        )
+        for name, table in groups.items()
+    }
     known = {name: intervals for name, intervals in known.items() if intervals}
     numbers = [number for intervals in known.values() for row in intervals for number in (row.value, row.low, row.high)]
     numbers += [chances.get(name, math.nan) for name in known]
@@ -69,10 +84,23 @@ def rows(
             shapes += _interval(row, x, top + HEAD + LINE * (index + 0.5), value_unit, styles)
         top += HEAD + height + 6
     grid = [_line(x(tick), 8, x(tick), top, "rule") for tick in ticks]
-    labels = [_text(x(tick), top + 12, _tick(tick, value_unit), anchor="middle", css="quiet") for tick in ticks]
+    labels = [
+        _text(
+            x(tick),
+            top + 12,
+            _tick(tick, value_unit),
+            anchor="middle",
+            css="quiet",
+        )
+        for tick in ticks
+    ]
     title = charts.theme.axis(metric, unit)
     labels.append(_text((left + right) / 2, top + 34, title, anchor="middle"))
-    return _figure([*grid, *shapes, *labels], top + 46, f"{title}, a mark a model; the table has the numbers.")
+    return _figure(
+        [*grid, *shapes, *labels],
+        top + 46,
+        f"{title}, a mark a model; the table has the numbers.",
+    )
 
 
 def _by_style(model_rows: Sequence[ModelRow], styles: Looks) -> list[ModelRow]:
@@ -80,19 +108,38 @@ def _by_style(model_rows: Sequence[ModelRow], styles: Looks) -> list[ModelRow]:
     return sorted(model_rows, key=lambda row: list(styles).index(row.model))
 
 
-def _interval(row: IntervalRow, x: Callable[[float], float], y: float, unit: str, styles: Looks) -> list[htpy.Element]:
+def _interval(
+    row: IntervalRow,
+    x: Callable[[float], float],
+    y: float,
+    unit: str,
+    styles: Looks,
+) -> list[htpy.Element]:
     """A model's line: name, interval, mark and value."""
     color, symbol = styles[row.model]
     shapes = [_text(8, y, _short(row.model))]
     if not math.isnan(row.low) and not math.isnan(row.high):
-        shapes.append(htpy.path(d=f"M{x(row.low):.1f} {y}H{x(row.high):.1f}", stroke=color, stroke_width="2"))
+        shapes.append(
+            htpy.path(
+                d=f"M{x(row.low):.1f} {y}H{x(row.high):.1f}",
+                stroke=color,
+                stroke_width="2",
+            )
+        )
     shapes.append(_mark(symbol, x(row.value), y, color))
     shapes.append(_text(WIDTH, y, render_numbers.number(row.value, unit), anchor="end"))
     return shapes
 
 
-def scatter(points: pd.DataFrame, across: Metric, up: Metric, unit: str, styles: Looks) -> htpy.Element | None:
-    """Two metrics against each other, a mark a model, its arms the 95 % intervals; None where nothing is known.
+def scatter(
+    points: pd.DataFrame,
+    across: Metric,
+    up: Metric,
+    unit: str,
+    styles: Looks,
+) -> htpy.Element | None:
+    """Two metrics against each other, a mark a model, its arms the 95 % intervals; None where
+    nothing is known.
 
     Args:
         points: What `views.tradeoff.trade_off` returns.
@@ -111,8 +158,26 @@ def scatter(points: pd.DataFrame, across: Metric, up: Metric, unit: str, styles:
     x, y = _scale(x_ticks, left, right), _scale(y_ticks, bottom, SCATTER_TOP)
     shapes = [_line(x(tick), SCATTER_TOP, x(tick), bottom, "rule") for tick in x_ticks]
     shapes += [_line(left, y(tick), right, y(tick), "rule") for tick in y_ticks]
-    shapes += [_text(x(tick), bottom + 16, _tick(tick, x_unit), anchor="middle", css="quiet") for tick in x_ticks]
-    shapes += [_text(left - 8, y(tick), _tick(tick, y_unit), anchor="end", css="quiet") for tick in y_ticks]
+    shapes += [
+        _text(
+            x(tick),
+            bottom + 16,
+            _tick(tick, x_unit),
+            anchor="middle",
+            css="quiet",
+        )
+        for tick in x_ticks
+    ]
+    shapes += [
+        _text(
+            left - 8,
+            y(tick),
+            _tick(tick, y_unit),
+            anchor="end",
+            css="quiet",
+        )
+        for tick in y_ticks
+    ]
     for index, row in enumerate(_by_style(known, styles)):
         color, symbol = styles[row.model]
         arms = f"M{x(_or(row.x_low, row.x)):.1f} {y(row.y):.1f}H{x(_or(row.x_high, row.x)):.1f}"
@@ -121,9 +186,24 @@ def scatter(points: pd.DataFrame, across: Metric, up: Metric, unit: str, styles:
         shapes.append(_mark(symbol, x(row.x), y(row.y), color))
         shapes.append(_mark(symbol, right + 20, 26 + LINE * index, color))
         shapes.append(_text(right + 32, 26 + LINE * index, _short(row.model, 20)))
-    shapes.append(_text((left + right) / 2, bottom + 40, charts.theme.axis(across, unit), anchor="middle"))
+    shapes.append(
+        _text(
+            (left + right) / 2,
+            bottom + 40,
+            charts.theme.axis(across, unit),
+            anchor="middle",
+        )
+    )
     upwards = f"rotate(-90 14 {bottom / 2:.0f})"
-    shapes.append(_text(14, bottom / 2, charts.theme.axis(up, unit), anchor="middle", transform=upwards))
+    shapes.append(
+        _text(
+            14,
+            bottom / 2,
+            charts.theme.axis(up, unit),
+            anchor="middle",
+            transform=upwards,
+        )
+    )
     summary = f"{across.label} against {up.label}, a mark a model; the table has the numbers."
     return _figure(shapes, SCATTER_HEIGHT, summary)
 
@@ -168,9 +248,19 @@ def _line(x: float, y: float, to_x: float, to_y: float, css: str) -> htpy.Elemen
 
 
 def _text(
-    x: float, y: float, text: str, anchor: str = "start", css: str = "", transform: str | None = None
+    x: float,
+    y: float,
+    text: str,
+    anchor: str = "start",
+    css: str = "",
+    transform: str | None = None,
 ) -> htpy.Element:
-    position = {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor, "dominant-baseline": "central"}
+    position = {
+        "x": f"{x:.1f}",
+        "y": f"{y:.1f}",
+        "text-anchor": anchor,
+        "dominant-baseline": "central",
+    }
     return htpy.text(position, class_=css, transform=transform)[text]
 
 

@@ -1,4 +1,6 @@
-"""A whole comparison as one web page: what was asked, of whom, the numbers, the failures, and how to get them again."""
+"""A whole comparison as one web page: what was asked, of whom, the numbers, the failures, and how
+to get them again.
+"""
 
 import functools
 import math
@@ -178,7 +180,13 @@ def _differences(subject: Subject) -> list[htpy.Node]:
     if not any(compared["verdict"]):
         return []
     main_metrics = subject.presentation.main_metrics
-    differences, _ = html_compare.differences(compared, subject.metrics, UNIT, subject.styles, subject.chances)
+    differences, _ = html_compare.differences(
+        compared,
+        subject.metrics,
+        UNIT,
+        subject.styles,
+        subject.chances,
+    )
     return [
         htpy.h2[f"Against {subject.models[0]}, picture by picture"],
         embed(html_compare.in_words(compared, subject.metrics, UNIT, subject.styles, main_metrics)),
@@ -195,11 +203,24 @@ def _worst_failures(subject: Subject) -> list[htpy.Node]:
         if kind in stored_kinds:
             nodes += [htpy.h3[presentation.label], remark(presentation.question)]
             nodes.append(presentation.legend and remark(presentation.legend))
-            nodes += [_worst_of_model(subject, model, kind, presentation) for model in subject.models]
+            nodes += [
+                _worst_of_model(
+                    subject,
+                    model,
+                    kind,
+                    presentation,
+                )
+                for model in subject.models
+            ]
     return nodes
 
 
-def _worst_of_model(subject: Subject, model: str, kind: str, presentation: KindPresentation) -> list[htpy.Node]:
+def _worst_of_model(
+    subject: Subject,
+    model: str,
+    kind: str,
+    presentation: KindPresentation,
+) -> list[htpy.Node]:
     store, question_set = subject.store, subject.question_set
     case_filter = Filter(model, kind, outcome="all" if presentation.is_movement else "fooled")
     counts = views.cases.outcomes(store, question_set, case_filter)
@@ -210,12 +231,20 @@ def _worst_of_model(subject: Subject, model: str, kind: str, presentation: KindP
         share = f" ({100 * counts['fooled'] / counts['all']:.1f} %)" if counts["all"] else ""
         summary = f"fooled {counts['fooled']:,} times of {counts['all']:,}{share}."
     model_first = [model, *(name for name in subject.models if name != model)]
-    heading = htpy.p[embed(mark(subject.styles[model])), " ", htpy.strong[embed(breakable(model))], f": {summary}"]
+    heading = htpy.p[
+        embed(mark(subject.styles[model])),
+        " ",
+        htpy.strong[embed(breakable(model))],
+        f": {summary}",
+    ]
     return [heading, _cards(subject, cases, model_first, {})]
 
 
 def _cards(
-    subject: Subject, cases: pd.DataFrame, models: Sequence[str], annotated: Mapping[int, Annotation]
+    subject: Subject,
+    cases: pd.DataFrame,
+    models: Sequence[str],
+    annotated: Mapping[int, Annotation],
 ) -> htpy.Element | None:
     """A grid of cases.
 
@@ -285,7 +314,10 @@ def _reproduction(subject: Subject) -> list[htpy.Node]:
     words = [word for model in subject.models for word in ("--model", model)]
     words += ["--dataset", run["dataset"], "--probe", run["probe"]]
     for name, option in run["options"].items():
-        words += ["--option", f"{name}={','.join(map(str, option)) if isinstance(option, list) else option}"]
+        words += [
+            "--option",
+            f"{name}={','.join(map(str, option)) if isinstance(option, list) else option}",
+        ]
     words += ["--seed", str(run["seed"])] if run["seed"] != DEFAULT_SEED else []
     words += ["--limit", str(run["limit"])] if run["limit"] else []
     calls = [

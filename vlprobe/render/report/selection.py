@@ -20,15 +20,23 @@ from vlprobe.views.records import AnswerRow, FailureRow, answer_records, records
 from vlprobe.views.runs import QuestionSet
 
 MOST = 10_000  # cases in one file
-# What makes a spreadsheet run a cell, wide letters too: at its beginning, and where semicolons and lines divide cells.
+# What makes a spreadsheet run a cell, wide letters too: at its beginning, and where semicolons and
+# lines divide cells.
 FORMULA = re.compile("(?:^|(?<=[;\t\r\n]))(?=[ ]*[=+@\uff1d\uff0b\uff0d\uff20-])|^(?=[\t\r\n])")
 PLAIN = ("id", "item", "kind", "subtype", "rule", "source", "target")
 
 
 def as_json(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
-    """The filter, how many cases pass, and the first MOST of them in the filter's order; unknown is null."""
+    """The filter, how many cases pass, and the first MOST of them in the filter's order; unknown is
+    null.
+    """
     cases, total = _cases(store, question_set, case_filter)
-    content = {"question_set": question_set.key, "filter": asdict(case_filter), "total": total, "cases": cases}
+    content = {
+        "question_set": question_set.key,
+        "filter": asdict(case_filter),
+        "total": total,
+        "cases": cases,
+    }
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
 
 
@@ -50,7 +58,8 @@ def as_csv(store: Store, question_set: QuestionSet, case_filter: Filter) -> str:
 
 
 def defused(value: object) -> object:
-    """A cell that no spreadsheet runs: what begins like a formula gets an apostrophe; numbers stay numbers.
+    """A cell that no spreadsheet runs: what begins like a formula gets an apostrophe; numbers stay
+    numbers.
 
     >>> defused("=1+1"), defused("-"), defused(-0.5), defused("a dog; =1+1")
     ("'=1+1", "'-", -0.5, "a dog;' =1+1")
@@ -66,12 +75,28 @@ def _pictures(names: Sequence[str]) -> list[str]:
 def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[list[dict], int]:
     table, total = views.cases.failures(store, question_set, case_filter, 1, MOST)
     cases = records(FailureRow, table)
-    annotated = {annotation.case: annotation for annotation in annotations.read(store, question_set.key).current}
-    answers = answer_records(views.cases.answers(store, question_set, [case.case for case in cases]))
+    annotated = {
+        annotation.case: annotation
+        for annotation in annotations.read(
+            store,
+            question_set.key,
+        ).current
+    }
+    answers = answer_records(
+        views.cases.answers(
+            store,
+            question_set,
+            [case.case for case in cases],
+        )
+    )
     return [_case(case, answers[case.case], annotated.get(case.case)) for case in cases], total
 
 
-def _case(case: FailureRow, answers: dict[str, AnswerRow], annotation: Annotation | None) -> dict[str, object]:
+def _case(
+    case: FailureRow,
+    answers: dict[str, AnswerRow],
+    annotation: Annotation | None,
+) -> dict[str, object]:
     """One case as JSON holds it."""
     return {
         **{name: getattr(case, name) for name in PLAIN},
