@@ -62,10 +62,10 @@ def test_a_probe_that_nobody_has_heard_of_is_shown_by_what_it_says(monkeypatch):
     monkeypatch.setattr(words, "presentations", lambda: {"sounds": presentation})
     words._value_labels.cache_clear()
     try:
-        assert words.named("dog-bark") == "A bark"
+        assert words.value_label("dog-bark") == "A bark"
     finally:
         words._value_labels.cache_clear()
-    assert words.by_words("sounds", "subtype") == "Kind of sound"
+    assert words.breakdown_label("sounds", "subtype") == "Kind of sound"
     assert "Fooled" in cards.verdict(presentation.kind("sound"), -0.25)
     assert presentation.kind("unheard").label == "unheard"
 

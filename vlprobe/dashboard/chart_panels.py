@@ -7,7 +7,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.state import Questions, plain, quiet, view
 from vlprobe.render import charts, numbers
-from vlprobe.render.words import named, order, presentations
+from vlprobe.render.words import presentations, slice_order, value_label
 from vlprobe.types import Metric
 
 ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
@@ -74,7 +74,7 @@ def by_subtype(asked: Questions, metric: Metric) -> None:
     if table.empty:
         quiet(f"{metric.label}: not asked here.")
         return
-    names = {name: named(name) for name in sorted(table["slice"].unique(), key=order)}
+    names = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
     known = view(views.papers.chances, asked.question_set)[metric.name]
     figure = charts.dots.dots(table, metric, "cosine", names, asked.looks, dict.fromkeys(names, known))
     figure.update_xaxes(title=numbers.WAYS[metric.direction], title_standoff=8)
@@ -93,7 +93,9 @@ def triplets(asked: Questions) -> None:
     for name in measured:
         for part in sorted(table.loc[table["metric"] == name, "slice"].unique()):
             key = f"{name} {part}"
-            rows[key] = f"{asked.metrics[name].label}, {named(part).lower()}" if part else asked.metrics[name].label
+            rows[key] = (
+                f"{asked.metrics[name].label}, {value_label(part).lower()}" if part else asked.metrics[name].label
+            )
             known[key] = asked.metrics[name].chance
     if not rows:
         return

@@ -15,7 +15,7 @@ from vlprobe.dashboard.filters import buckets, ordered
 from vlprobe.dashboard.state import Questions, choose, not_here, picked, plain, quiet, view
 from vlprobe.render import charts
 from vlprobe.render.html import compare
-from vlprobe.render.words import movement_kinds, named
+from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.views.compare import SIGNIFICANCE, PairedOutcomes, bucket
 from vlprobe.views.filter import Filter
 
@@ -124,7 +124,7 @@ def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
             st.html(f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the marked area.</p>')
             st.button("Take the area away", key="unmark", icon=":material/ink_eraser:", on_click=_unmark)
     with left:
-        words = {name: named(name) for name in points["subtype"].unique()}
+        words = {name: value_label(name) for name in points["subtype"].unique()}
         figure = charts.compare.margins(points, base, other, asked.looks, words, area, tool, moved)
         # A new key for each area: what is drawn is the area of the URL, and no other is left over from the mouse.
         key = BETWEEN.join([base, other, kind, tool, st.query_params.get("area", "")])

@@ -11,7 +11,7 @@ from vlprobe.dashboard.jobs import begin
 from vlprobe.dashboard.state import Questions, attempt, choose, plain, quiet, view
 from vlprobe.dashboard.tradeoff import mentioned
 from vlprobe.render import charts, numbers
-from vlprobe.render.words import named, order
+from vlprobe.render.words import slice_order, value_label
 from vlprobe.runs.request import Request
 from vlprobe.types import Metric
 from vlprobe.views.figures import DEPTHS, lure_bins, published_depths, published_severity, severity_steps
@@ -98,8 +98,8 @@ def deviations(asked: Questions, unit: str) -> None:
 
 def _subsets(asked: Questions, metric: Metric) -> dict[str, str]:
     table = view(views.estimates.estimates, asked.question_set, "subtype").dropna(subset=["value"])
-    names = sorted(table.loc[table["metric"] == metric.name, "slice"].unique(), key=order)
-    return {"": "All", **{name: named(name) for name in names if name}}
+    names = sorted(table.loc[table["metric"] == metric.name, "slice"].unique(), key=slice_order)
+    return {"": "All", **{name: value_label(name) for name in names if name}}
 
 
 def subsets(asked: Questions) -> None:
@@ -112,7 +112,7 @@ def subsets(asked: Questions) -> None:
     if table.empty:
         quiet("No case here has two pictures.")
         return
-    rows = {name: named(name) for name in sorted(table["slice"].unique(), key=order)}
+    rows = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
     figure = charts.dots.dots(table, metric, "cosine", rows, asked.looks, dict.fromkeys(rows, metric.chance))
     paper = published_values("eqben", 4, metric.name)
     paper = paper.assign(slice=paper["slice"].map(KUBRIC))
@@ -127,7 +127,7 @@ def subsets(asked: Questions) -> None:
 def lexical(asked: Questions) -> None:
     """VISLA's edit distances, and how accuracy follows shared words."""
     known = view(views.estimates.choices, asked.question_set)
-    parts = {name: named(name) for name in known.loc[known["kind"] == "t2t", "subtype"].unique() if name}
+    parts = {name: value_label(name) for name in known.loc[known["kind"] == "t2t", "subtype"].unique() if name}
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How alike the captions look**")
@@ -167,7 +167,7 @@ def lexical(asked: Questions) -> None:
 def depths(asked: Questions) -> None:
     """PRSM's overlap by how many first pictures are compared, a panel each kind of rewording."""
     table = view(views.figures.depths, asked.question_set)
-    settings = sorted(table["setting"].unique(), key=order)
+    settings = sorted(table["setting"].unique(), key=slice_order)
     if not settings:
         quiet("This gallery is too small for an overlap: fewer than eleven pictures.")
         return
@@ -180,11 +180,11 @@ def depths(asked: Questions) -> None:
         steps = {depth: f"{int(depth):,}" for depth in DEPTHS if depth in {*own["slice"], *paper["slice"]}}
         metric = asked.metrics["prsm_local_100"]
         with place:
-            st.markdown(f"**{plain(named(setting))}**")
+            st.markdown(f"**{plain(value_label(setting))}**")
             figure = charts.tradeoff.curves(own, metric, "cosine", asked.looks, steps, "First pictures compared", paper)
             figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
             figure.update_layout(showlegend=False, height=280, margin_t=5)
-            chart(figure, f"depth_{setting}", f"Overlap by depth, {named(setting)}, a line a model.")
+            chart(figure, f"depth_{setting}", f"Overlap by depth, {value_label(setting)}, a line a model.")
     size = view(views.papers.gallery_size, asked.question_set)
     quiet(
         "How to read it: the paper has no figure; these are its table's numbers as curves. Up is steadier. The "

@@ -7,7 +7,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.state import Questions, choose, counts, plain, search, store, view
-from vlprobe.render.words import movement_kinds, named
+from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
 from vlprobe.views.compare import bucket
 from vlprobe.views.filter import Filter
@@ -83,7 +83,7 @@ def _orders(chosen: Filter) -> dict[str, str]:
 
 def _any(label: str, name: str, counts: dict[str, int]) -> str:
     """A picker with "any" first; each choice says how many cases it has."""
-    options = {value: f"{named(value)} ({count:,})" for value, count in counts.items() if value}
+    options = {value: f"{value_label(value)} ({count:,})" for value, count in counts.items() if value}
     return choose(label, name, {"": "Any", **options})
 
 

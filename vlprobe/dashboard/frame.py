@@ -44,7 +44,7 @@ from vlprobe.errors import VlprobeError
 from vlprobe.render.html.style import style
 from vlprobe.render.html.tables import BOLD
 from vlprobe.render.report import selection
-from vlprobe.render.words import AGREED, by_words, named, order, presentations
+from vlprobe.render.words import AGREED, breakdown_label, presentations, slice_order, value_label
 from vlprobe.types import Metric
 
 __all__ = [
@@ -237,7 +237,7 @@ def metric(asked: Questions) -> Metric:
 
 def by(asked: Questions) -> str:
     """What to take the numbers apart by."""
-    options = {name: by_words(asked.probe, name) for name in view(views.estimates.slices, asked.question_set)}
+    options = {name: breakdown_label(asked.probe, name) for name in view(views.estimates.slices, asked.question_set)}
     return choose("Taken apart by", "by", options, next(iter(options)))
 
 
@@ -253,7 +253,7 @@ def sliced(asked: Questions, metric: Metric, by: str, averaging: str, unit: str)
 
 def slice_names(table: pd.DataFrame) -> dict[str, str]:
     """The slices of a table in words and in order."""
-    return {name: named(name) for name in sorted(table["slice"].unique(), key=order)}
+    return {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
 
 
 def watched_job() -> None:

@@ -10,7 +10,7 @@ from vlprobe.dashboard.tables import reading
 from vlprobe.registry import is_control
 from vlprobe.render import charts, numbers
 from vlprobe.render.html.elements import breakable, mark
-from vlprobe.render.words import named, presentations
+from vlprobe.render.words import presentations, value_label
 from vlprobe.views.tradeoff import COMBINED, TYPES, published_by_type, published_trade_off, published_values
 
 HOW_TO_READ = (
@@ -21,7 +21,7 @@ HOW_TO_READ = (
 )
 PRINTED = {"hidden": "Hidden", "shown": "Shown"}
 FAR = 3.0  # printed values so many times larger would squeeze one's own into a corner
-KINDS = {name: f"{named(name)} flips" for name in TYPES} | {COMBINED: "Flips of a reworded caption"}
+KINDS = {name: f"{value_label(name)} flips" for name in TYPES} | {COMBINED: "Flips of a reworded caption"}
 STRENGTHS = ("weak", "medium", "strong")
 WORDINGS = ("simple", "advanced")
 
@@ -143,7 +143,7 @@ def strength(asked: Questions, up: str, averaging: str, unit: str, hollow: bool)
     table = view(views.estimates.estimates, asked.question_set, "strength_bin", averaging, unit)
     table = table[table["metric"] == up]
     paper = published_values("lgip", 5, up) if hollow else None
-    steps = {name: named(name) for name in STRENGTHS}
+    steps = {name: value_label(name) for name in STRENGTHS}
     figure = charts.tradeoff.curves(table, metric, unit, asked.looks, steps, "How strong the flip is", paper)
     chart(figure, "strength", f"{metric.label} for weak, medium and strong flips, a line a model.")
     quiet(
@@ -158,7 +158,7 @@ def wordings(asked: Questions, averaging: str, unit: str, hollow: bool) -> None:
     down = asked.metrics[presentations()[asked.probe].trade_off.down]
     table = view(views.estimates.estimates, asked.question_set, "subtype", averaging, unit)
     table = table[(table["metric"] == down.name)].dropna(subset=["value"])
-    names = {name: f"{named(name)} rewordings" for name in WORDINGS if name in set(table["slice"])}
+    names = {name: f"{value_label(name)} rewordings" for name in WORDINGS if name in set(table["slice"])}
     if not names:
         quiet("No rewording was asked.")
         return

@@ -39,41 +39,36 @@ def _value_order() -> tuple[str, ...]:
     return tuple(name for probe in presentations().values() for name in probe.value_order)
 
 
-def named(name: str) -> str:
+def value_label(name: str) -> str:
     """A stored name in words; one that is not known stays.
 
-    >>> named("color"), named("mix:0.9"), named("danger:3"), named("flip:color")
+    >>> value_label("color"), value_label("mix:0.9"), value_label("danger:3"), value_label("flip:color")
     ('Colour', 'Mixed, 90 % stays', 'A danger word, 3 words', 'flip:color')
     """
     labels = _value_labels()
     if name in labels:
         return labels[name]
-    first, _, second = name.partition(":")
-    if first in ("mix", "patch") and re.fullmatch(r"0?\.\d+(:seed\d+)?", second):
-        lam, _, seed = second.partition(":seed")
-        word = "Mixed" if first == "mix" else "Patched"
+    edit, _, strength = name.partition(":")
+    if edit in ("mix", "patch") and re.fullmatch(r"0?\.\d+(:seed\d+)?", strength):
+        lam, _, seed = strength.partition(":seed")
+        word = "Mixed" if edit == "mix" else "Patched"
         return f"{word}, {100 * float(lam):.0f} % stays{', draw ' + seed if seed else ''}"
-    if first == "delete" and second in DELETED:
-        return DELETED[second]
-    return f"{labels[first]}, {second} words" if first in labels and second.isdigit() else name
+    if edit == "delete" and strength in DELETED:
+        return DELETED[strength]
+    return f"{labels[edit]}, {strength} words" if edit in labels and strength.isdigit() else name
 
 
-def order(name: str) -> tuple[int, str, float]:
-    """Sorts slices: what has an order comes in it, edits of pictures from weak to strong, the rest
-    by name.
-    """
-    known = _value_order()
-    first, _, strength = name.partition(":")
-    share = float(strength) if strength.replace(".", "", 1).isdigit() else 0.0
-    return (
-        known.index(first) if first in known else len(known),
-        first,
-        -share if first in ("mix", "patch") else share,
-    )
+def slice_order(name: str) -> tuple[int, str, float]:
+    """A sort key of slices: by their own order, then by name; edits of pictures from weak to strong."""
+    ordered_names = _value_order()
+    edit, _, strength = name.partition(":")
+    number = float(strength) if strength.replace(".", "", 1).isdigit() else 0.0
+    rank = ordered_names.index(edit) if edit in ordered_names else len(ordered_names)
+    return rank, edit, -number if edit in ("mix", "patch") else number
 
 
-def by_words(probe: str, name: str) -> str:
-    """What numbers can be taken apart by, in words."""
+def breakdown_label(probe: str, name: str) -> str:
+    """What estimates are broken down by, in words."""
     if name == "subtype":
         return presentations()[probe].subtype_label
     return SLICED_BY.get(name) or f"Tag: {name.removeprefix('tag:')}"

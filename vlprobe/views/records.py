@@ -5,12 +5,19 @@ is read by name.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import TypeVar
+from dataclasses import Field, dataclass, field, fields
+from typing import ClassVar, Protocol, TypeVar
 
 import pandas as pd
 
-Record = TypeVar("Record")
+
+class DataclassRow(Protocol):
+    """Any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field]]
+
+
+Record = TypeVar("Record", bound=DataclassRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,7 @@ def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
         row_type: One of the dataclasses of this module.
         table: Has at least these columns.
     """
-    names = [column.name for column in fields(row_type) if column.name != "columns"]  # pyright: ignore[reportArgumentType]  # Record is a dataclass, which a TypeVar cannot say
+    names = [column.name for column in fields(row_type) if column.name != "columns"]
     return [
         row_type(*values)
         for values in zip(

@@ -15,7 +15,7 @@ from vlprobe.errors import VlprobeError
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import cases
 from vlprobe.render.html.elements import breakable, facts, mark, tag
-from vlprobe.render.words import named
+from vlprobe.render.words import value_label
 from vlprobe.scoring import pictures
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation, Presentation
@@ -114,7 +114,7 @@ def _scores(
 def about(row: object, probe: str, more: Mapping[str, str] = MappingProxyType({})) -> str:
     """What is known of a case beside its texts: the question, the rule, the words, the pictures, the tags."""
     question = views.runs.kinds(probe).get(row.kind, row.kind)
-    known = {"Question": f"{question} · {named(row.subtype)}" if row.subtype else question, "Rule": row.rule}
+    known = {"Question": f"{question} · {value_label(row.subtype)}" if row.subtype else question, "Rule": row.rule}
     if row.source or row.target:
         known["Words"] = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
     known |= {"Case": row.id} | (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlprobe.render.html.elements import in_step, marked, tag
-from vlprobe.render.words import named
+from vlprobe.render.words import value_label
 from vlprobe.types.presentation import KindPresentation, Presentation
 
 BEFORE = "Reworded, before it was made wrong"
@@ -199,7 +199,7 @@ def _captions(row: object, presentation: Presentation, scores: Sequence[float], 
     for place, (text, role) in enumerate(zip(row.texts[:shown], row.roles[:shown], strict=True)):
         label = presentation.role_labels[role]
         if place and edited:
-            label = f"{kind.edit_label}: {named(row.subtype).lower()}" if place == 1 else BEFORE
+            label = f"{kind.edit_label}: {value_label(row.subtype).lower()}" if place == 1 else BEFORE
         elif not edited and place < len(scored):
             label = f"{label} · {scored[place]:.3f}"
         chip = ""

@@ -9,7 +9,7 @@ import numpy as np
 from vlprobe.render import numbers
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, in_step, mark, marked, tag
-from vlprobe.render.words import DELETED, named
+from vlprobe.render.words import DELETED, value_label
 from vlprobe.runs import playground
 from vlprobe.runs.playground import Answer, Edited
 
@@ -153,7 +153,7 @@ def _head(answer: Answer, looks: Looks) -> str:
 
 def _row(caption: str, edited: Edited, place: int, answers: Sequence[Answer], widest: Sequence[float]) -> str:
     subtype = edited.edit.subtype
-    told = "" if edited.group in ("simple", "advanced") else RULES.get(subtype, named(subtype))
+    told = "" if edited.group in ("simple", "advanced") else RULES.get(subtype, value_label(subtype))
     words = f'<span class="vp-caption">{changed(caption, edited.text)}</span>'
     words += f"<br>{tag('small', told)}" if told else ""
     cells = [_cell(edited, answer, place, most) for answer, most in zip(answers, widest, strict=True)]

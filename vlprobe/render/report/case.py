@@ -24,7 +24,7 @@ def case_page(
     question_set: QuestionSet,
     model: str,
     number: int,
-    other: str = "",
+    second_model: str = "",
 ) -> str:
     """The case with its pictures, texts, every model's scores, tags and note, and how to find it
     again.
@@ -34,14 +34,14 @@ def case_page(
         question_set: The models and their runs.
         model: The one whose verdict comes first.
         number: The case.
-        other: The model that it is compared with, if any.
+        second_model: The model that it is compared with, if any.
     """
     probe, presentation = question_set.probe, presentations()[question_set.probe]
     (case,) = records(CaseRow, views.cases.questions(store, question_set, [number]))
     kind = presentation.kind(case.kind)
     answers = answer_records(views.cases.answers(store, question_set, [number]))[number]
     columns = {name: answer.columns for name, answer in answers.items()}
-    models = list(dict.fromkeys([model, *filter(None, [other]), *ordered(question_set.models)]))
+    models = list(dict.fromkeys([model, *filter(None, [second_model]), *ordered(question_set.models)]))
     annotated = annotations.read(store, question_set.key).current
     annotation = next((annotation for annotation in annotated if annotation.case == number), None)
     thumbnail = functools.partial(cards.source, side=SMALL)
@@ -54,7 +54,7 @@ def case_page(
         model_styles,
         thumbnail,
         everything=True,
-        beside=bool(other),
+        beside=bool(second_model),
     )
     origin = {"Dataset": question_set.runs[0].dataset, "Question set": question_set.key}
     return page(

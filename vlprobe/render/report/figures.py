@@ -58,23 +58,25 @@ def rows(
         chances: What guessing gets in each group; NaN or none where that is not defined.
     """
     value_unit = render_numbers.unit_of(metric, unit)
-    known = {
+    intervals_of = {
         name: records(
             IntervalRow,
             table.dropna(subset=["value"]),
         )
         for name, table in groups.items()
     }
-    known = {name: intervals for name, intervals in known.items() if intervals}
-    numbers = [number for intervals in known.values() for row in intervals for number in (row.value, row.low, row.high)]
-    numbers += [chances.get(name, math.nan) for name in known]
+    intervals_of = {name: intervals for name, intervals in intervals_of.items() if intervals}
+    numbers = [
+        number for intervals in intervals_of.values() for row in intervals for number in (row.value, row.low, row.high)
+    ]
+    numbers += [chances.get(name, math.nan) for name in intervals_of]
     numbers = [number for number in numbers if not math.isnan(number)]
     ticks = [0, 0.25, 0.5, 0.75, 1] if value_unit == "rate" else _ticks(min(numbers), max(numbers))
     left, right = NAMES, WIDTH - VALUES
     x = _scale(ticks, left, right)
     shapes: list[htpy.Node] = []
     top = 6.0
-    for name, intervals in known.items():
+    for name, intervals in intervals_of.items():
         shapes.append(_text(0, top + HEAD / 2, name, css="strong"))
         height = LINE * len(intervals)
         chance = chances.get(name, math.nan)
@@ -148,12 +150,12 @@ def scatter(
         unit: "cosine" or "spread".
         styles: Of the models.
     """
-    known = records(PointRow, points.dropna(subset=["x", "y"]))
-    if not known:
+    model_points = records(PointRow, points.dropna(subset=["x", "y"]))
+    if not model_points:
         return None
     x_unit, y_unit = render_numbers.unit_of(across, unit), render_numbers.unit_of(up, unit)
-    x_ticks = _ticks_of([number for row in known for number in (row.x, row.x_low, row.x_high)])
-    y_ticks = _ticks_of([number for row in known for number in (row.y, row.y_low, row.y_high)])
+    x_ticks = _ticks_of([number for row in model_points for number in (row.x, row.x_low, row.x_high)])
+    y_ticks = _ticks_of([number for row in model_points for number in (row.y, row.y_low, row.y_high)])
     left, right, bottom = SCATTER_LEFT, WIDTH - LEGEND, SCATTER_BOTTOM
     x, y = _scale(x_ticks, left, right), _scale(y_ticks, bottom, SCATTER_TOP)
     shapes = [_line(x(tick), SCATTER_TOP, x(tick), bottom, "rule") for tick in x_ticks]
@@ -178,7 +180,7 @@ def scatter(
         )
         for tick in y_ticks
     ]
-    for index, row in enumerate(_by_style(known, styles)):
+    for index, row in enumerate(_by_style(model_points, styles)):
         color, symbol = styles[row.model]
         arms = f"M{x(_or(row.x_low, row.x)):.1f} {y(row.y):.1f}H{x(_or(row.x_high, row.x)):.1f}"
         arms += f"M{x(row.x):.1f} {y(_or(row.y_low, row.y)):.1f}V{y(_or(row.y_high, row.y)):.1f}"
@@ -214,8 +216,8 @@ def _or(value: float, default: float) -> float:
 
 def _ticks_of(numbers: Sequence[float]) -> list[float]:
     """Ticks around all numbers that are not NaN."""
-    known = [number for number in numbers if not math.isnan(number)]
-    return _ticks(min(known), max(known))
+    finite = [number for number in numbers if not math.isnan(number)]
+    return _ticks(min(finite), max(finite))
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -20,7 +20,7 @@ from vlprobe.render.html.elements import breakable, mark, ordered
 from vlprobe.render.report import figures
 from vlprobe.render.report.embed import embed
 from vlprobe.render.report.page import commands, page, remark, table
-from vlprobe.render.words import AGREED, named, order, presentations
+from vlprobe.render.words import AGREED, presentations, slice_order, value_label
 from vlprobe.storage import annotations
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
@@ -146,8 +146,8 @@ def _figures(subject: Subject) -> list[htpy.Node]:
         metric = subject.metrics[name]
         groups = {"All": whole.loc[whole["metric"] == name]}
         sliced = by_subtype.loc[by_subtype["metric"] == name]
-        for subtype in sorted({subtype for subtype in sliced["slice"] if subtype}, key=order):
-            groups[named(subtype)] = sliced.loc[sliced["slice"] == subtype]
+        for subtype in sorted({subtype for subtype in sliced["slice"] if subtype}, key=slice_order):
+            groups[value_label(subtype)] = sliced.loc[sliced["slice"] == subtype]
         if groups["All"]["value"].count():
             chance_levels = dict.fromkeys(groups, subject.chances.get(name, math.nan))
             figure = figures.rows(groups, metric, UNIT, subject.styles, chance_levels)

@@ -1,0 +1,68 @@
+"""Rows with types, and the question set that is handed down."""
+
+import dataclasses
+import math
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from vlprobe import views
+from vlprobe.errors import NotFound
+from vlprobe.storage.store import Store
+from vlprobe.views.records import CaseRow, FailureRow, PointRow, answer_records, records
+from vlprobe.views.runs import question_set
+
+
+@pytest.fixture(scope="module")
+def key(compared: Store) -> str:
+    return views.runs.question_sets(compared)["case_key"].iloc[0]
+
+
+def test_records_are_the_rows_of_a_table_by_the_names_of_its_columns():
+    columns = ["y", "model", "extra", "x", "x_low", "x_high", "y_low", "y_high"]
+    table = pd.DataFrame([(1.5, "a", None, 0.5, 0.25, 0.75, math.nan, 2.0)], columns=columns)
+    (row,) = records(PointRow, table)
+    assert (row.model, row.x, row.y, row.y_high) == ("a", 0.5, 1.5, 2.0)
+    assert math.isnan(row.y_low)
+    assert records(PointRow, table[:0]) == []
+    with pytest.raises(KeyError, match="y_high"):
+        records(PointRow, table.drop(columns="y_high"))
+
+
+def test_cases_and_answers_by_name_are_those_of_the_files(compared: Store, key: str):
+    asked = question_set(compared, key)
+    stored = pd.read_parquet(compared.root / "cases" / key / "cases.parquet").set_index("case")
+    cases = records(CaseRow, views.cases.questions(compared, asked, [5, 2]))
+    assert [case.case for case in cases] == [5, 2]
+    assert [(case.id, list(case.texts)) for case in cases] == [
+        (stored["id"][number], list(stored["texts"][number])) for number in (5, 2)
+    ]
+    answers = answer_records(views.cases.answers(compared, asked, [5, 2]))
+    for run in asked.runs:
+        scores = pd.read_parquet(compared.root / "runs" / run.key / "scores.parquet").set_index("case")
+        for number in (5, 2):
+            assert answers[number][run.model].margin == scores["margin"][number]
+            assert answers[number][run.model].columns["margin"] == scores["margin"][number]
+    failing, _ = views.cases.failures(compared, asked, views.filter.Filter(asked.models[0], outcome="all"))
+    assert [row.margin for row in records(FailureRow, failing)] == failing["margin"].tolist()
+
+
+def test_a_question_set_names_its_models_and_refuses_others(compared: Store, key: str):
+    asked = question_set(compared, key)
+    assert {run.key for run in asked.runs} == {path.name for path in (compared.root / "runs").iterdir()}
+    assert asked.label == views.runs.question_sets(compared)["label"].iloc[0]
+    assert asked.run(asked.models[1]).model == asked.models[1]
+    with pytest.raises(NotFound, match=asked.models[0]):
+        asked.run("no such model")
+
+
+def test_a_question_set_can_be_a_key_of_a_cache(compared: Store, key: str, tmp_path: Path):
+    asked = question_set(compared, key)
+    assert {asked: 1}[question_set(compared, key)] == 1
+    fewer = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    shutil.rmtree(fewer.root / "runs" / asked.runs[0].key)
+    assert question_set(fewer, key) != asked
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        asked.key = "other"  # type: ignore[misc]
