@@ -55,7 +55,7 @@ class GroupGallery:
         with ThreadPoolExecutor(self.encoder.workers) as threads:
             for block in query_blocks(queries, gallery.block):
                 texts = [text for versions in block for text in versions]
-                match = scoring_cases.pair_matcher(self.encoder, self.pictures, texts, asked="texts")
+                match = scoring_cases.pair_matcher(self.encoder, self.pictures, texts, query_side="texts")
                 similarities = gallery.similarities(self.encoder.texts(texts), match)
                 scores = np.concatenate([scores for _, scores in similarities])
                 scores_of_query = np.split(scores, _ends(block))

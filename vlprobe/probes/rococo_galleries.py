@@ -75,7 +75,7 @@ class TextGalleries:
                 texts = [normalised(text) for text in texts]
             self._galleries[policy] = self._gallery(texts, is_altered), texts
         gallery, texts = self._galleries[policy]
-        match = scoring_cases.pair_matcher(self.encoder, queries, texts, asked="images")
+        match = scoring_cases.pair_matcher(self.encoder, queries, texts, query_side="images")
         vectors = self.encoder.images(queries)
         ranks = _retrieved(vectors, query_items, gallery, np.array(candidates.item_numbers), is_altered, match)
         return GallerySearch(ranks, candidates.texts.__getitem__, gallery, vectors, is_altered)
@@ -120,7 +120,7 @@ class PictureGalleries:
         gallery, candidates = self._galleries[rule]
         candidate_items = np.concatenate([np.arange(n_originals), self.changed[rule]])
         is_altered = np.arange(len(candidates)) >= n_originals
-        match = scoring_cases.pair_matcher(encoder, candidates, queries, asked="texts")
+        match = scoring_cases.pair_matcher(encoder, candidates, queries, query_side="texts")
         vectors = encoder.texts(queries, keep=True)
         ranks = _retrieved(vectors, query_items, gallery, candidate_items, is_altered, match)
         return GallerySearch(ranks, lambda number: candidates[number].name, gallery, vectors, is_altered)

@@ -13,21 +13,21 @@ Scorer = Callable[[pa.Table], pa.Table]
 
 
 def pair_matcher(
-    encoder: Encoder, images: Sequence[Picture], texts: Sequence[str], asked: str
+    encoder: Encoder, images: Sequence[Picture], texts: Sequence[str], query_side: str
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
-    """The logit of a query and a candidate, of a model that looks at pairs; None of any other.
+    """A function to the logit of a query and a candidate, for a PairScorer; None for other models.
 
     Args:
         encoder: The model.
         images: Queries, or candidates.
         texts: The other side.
-        asked: Which side the queries are: "images" or "texts".
+        query_side: Which side the queries are: "images" or "texts".
     """
     if not encoder.scores_pairs:
         return None
 
     def match(query: np.ndarray, candidate: np.ndarray) -> np.ndarray:
-        left, right = (query, candidate) if asked == "images" else (candidate, query)
+        left, right = (query, candidate) if query_side == "images" else (candidate, query)
         return encoder.pairs(images, texts, left, right, logits=True)
 
     return match
@@ -36,13 +36,13 @@ def pair_matcher(
 def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray]) -> Scorer:
     """Scores cases whose pictures and texts are compared among themselves.
 
-    What a model cannot say is NaN: the scores of a picture where it sees none, the cosines of texts where it embeds
-    none, and margins that need them.
+    What a model cannot score is NaN: pictures where it takes none, cosines of texts where it embeds none, and margins
+    that need them.
 
     Args:
         encoder: The model.
-        margins: Rows with `kind`, `subtype`, `rule` and what `columns` names (scores image by image, texts within an
-            image) to what should win minus what should lose.
+        margins: Rows with `kind`, `subtype`, `rule` and the columns of `score_columns` (image by image, texts within
+            an image) to what should win minus what should lose.
 
     Returns:
         A function from cases to a table with `scores` (float32 of length n_images * n_texts), `text_scores` (cosines of
@@ -79,8 +79,8 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
         erased = np.zeros(len(n_texts), dtype=bool)
         if encoder.embeds_texts:
             two = np.flatnonzero(n_texts > 1)
-            first = first_text[two]
-            erased[two] = (text_vectors[text_of[first]] == text_vectors[text_of[first + 1]]).all(axis=1)
+            original = first_text[two]
+            erased[two] = (text_vectors[text_of[original]] == text_vectors[text_of[original + 1]]).all(axis=1)
         table = pa.table(
             {
                 "scores": _lists(scores, n_pairs),
@@ -100,22 +100,22 @@ def score_columns(table: pa.Table) -> dict[str, np.ndarray]:
     Columns of a case with fewer texts than the widest are NaN. Cosines of texts are named by their texts where a table
     holds cases of at most three texts, or of equally many.
     """
-    found = {}
+    columns = {}
     for name in table.column_names:
         if not pa.types.is_list(table[name].type):
-            found[name] = table[name].to_numpy()
+            columns[name] = table[name].to_numpy()
             continue
         lists = table[name].combine_chunks()
         lengths = lists.value_lengths().to_numpy()
         row = np.repeat(np.arange(len(lengths)), lengths)
         values = _columns(row, np.arange(len(row)) - _starts(lengths)[row], lists.flatten().to_numpy(), len(lengths))
         if name == "scores":
-            found |= {f"score_{column}": values[:, column] for column in range(values.shape[1])}
+            columns |= {f"score_{column}": values[:, column] for column in range(values.shape[1])}
         else:
             n_texts = round((1 + np.sqrt(1 + 8 * values.shape[1])) / 2)
             pairs = combinations(range(n_texts), 2)
-            found |= {f"text_{i}{j}": values[:, column] for column, (i, j) in enumerate(pairs)}
-    return found
+            columns |= {f"text_{i}{j}": values[:, column] for column, (i, j) in enumerate(pairs)}
+    return columns
 
 
 def distinct_strings(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -127,21 +127,21 @@ def distinct_strings(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np
 
 def cosines(left: np.ndarray, left_row: np.ndarray, right: np.ndarray, right_row: np.ndarray) -> np.ndarray:
     """Row-wise products, summed in one order whatever the neighbours: equal vectors give equal scores to the bit."""
-    found = np.empty(len(left_row), dtype=np.float32)
+    products = np.empty(len(left_row), dtype=np.float32)
     for start in range(0, len(left_row), 8192):
         chunk = slice(start, start + 8192)
-        found[chunk] = np.einsum("nd,nd->n", left[left_row[chunk]], right[right_row[chunk]])
-    return found
+        products[chunk] = np.einsum("nd,nd->n", left[left_row[chunk]], right[right_row[chunk]])
+    return products
 
 
-def _text_scores(vectors: np.ndarray, text_of: np.ndarray, first: np.ndarray, n_texts: np.ndarray) -> np.ndarray:
+def _text_scores(vectors: np.ndarray, text_of: np.ndarray, starts: np.ndarray, n_texts: np.ndarray) -> np.ndarray:
     widest = int(n_texts.max())
-    found = np.full((len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32)
+    scores = np.full((len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32)
     for size in np.unique(n_texts).tolist():
         rows = np.flatnonzero(n_texts == size)
         for column, (i, j) in enumerate(combinations(range(size), 2)):
-            found[rows, column] = cosines(vectors, text_of[first[rows] + i], vectors, text_of[first[rows] + j])
-    return found
+            scores[rows, column] = cosines(vectors, text_of[starts[rows] + i], vectors, text_of[starts[rows] + j])
+    return scores
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:
@@ -149,9 +149,9 @@ def _starts(lengths: np.ndarray) -> np.ndarray:
 
 
 def _columns(row: np.ndarray, within: np.ndarray, values: np.ndarray, n_rows: int) -> np.ndarray:
-    found = np.full((n_rows, int(within.max(initial=-1)) + 1), np.nan, dtype=np.float32)
-    found[row, within] = values
-    return found
+    columns = np.full((n_rows, int(within.max(initial=-1)) + 1), np.nan, dtype=np.float32)
+    columns[row, within] = values
+    return columns
 
 
 def _lists(columns: np.ndarray, lengths: np.ndarray) -> pa.ListArray:

@@ -3,7 +3,7 @@
 Candidates with equal embeddings share one column of the product, so that what the model cannot tell apart ties to the
 bit, wherever in the gallery it stands. A model that also looks at pairs ranks the short-list of each query again; where
 altered candidates hide in the gallery, the originals alone are a gallery with a short-list of its own.
-A gallery that is too large for its share of the memory is read from a file, block by block.
+A gallery larger than its share of the memory is read from a file, block by block.
 """
 
 import hashlib
@@ -53,22 +53,24 @@ class Gallery:
             return cls(encode(slice(0, n)))
         rows = VectorFile(width)
         row_of: dict[bytes, int] = {}
-        first, which = [], np.empty(n, dtype=np.int64)
+        representatives: list[int] = []
+        column_of = np.empty(n, dtype=np.int64)
         for start in range(0, n, ENCODE_CHUNK):
             vectors = np.ascontiguousarray(encode(slice(start, min(start + ENCODE_CHUNK, n))))
-            known = len(first)
+            n_written = len(representatives)
             for number, row in enumerate(vectors, start):
                 key = hashlib.blake2b(row.tobytes(), digest_size=16).digest()
                 if key not in row_of:
-                    row_of[key] = len(first)
-                    first.append(number)
-                which[number] = row_of[key]
-            rows.write(known, vectors[np.array(first[known:], dtype=np.int64) - start])
-        made = cls.__new__(cls)
-        made.n = n
-        made.representatives, made.column_of = np.array(first), which if len(first) < n else slice(None)
-        made._rows, made._room = rows, max(1, memory // MEMORY_SHARES // (4 * width))
-        return made
+                    row_of[key] = len(representatives)
+                    representatives.append(number)
+                column_of[number] = row_of[key]
+            rows.write(n_written, vectors[np.array(representatives[n_written:], dtype=np.int64) - start])
+        gallery = cls.__new__(cls)
+        gallery.n = n
+        gallery.representatives = np.array(representatives)
+        gallery.column_of = column_of if len(representatives) < n else slice(None)
+        gallery._rows, gallery._room = rows, max(1, memory // MEMORY_SHARES // (4 * width))
+        return gallery
 
     @property
     def block(self) -> int:
@@ -132,10 +134,10 @@ class Gallery:
         """Blocks of queries and their cosines with every distinct candidate."""
         for start in range(0, len(queries), self.block):
             block = slice(start, min(start + self.block, len(queries)))
-            first, which = distinct_rows(queries[block])
-            asked = queries[block][first]
-            parts = [similarity_matrix(asked, vectors) for _, vectors in self.blocks()]
-            yield block, (parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))[which]
+            representatives, row_of = distinct_rows(queries[block])
+            distinct = queries[block][representatives]
+            pieces = [similarity_matrix(distinct, vectors) for _, vectors in self.blocks()]
+            yield block, (pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1))[row_of]
 
     @staticmethod
     def _numbered(match: Match, block: slice, candidate_of: np.ndarray) -> Match:
@@ -154,24 +156,26 @@ class VectorFile:
     def __len__(self) -> int:
         return self._n
 
-    def __getitem__(self, part: slice) -> np.ndarray:
-        start, stop, _ = part.indices(self._n)
-        data = os.pread(self._file.fileno(), self._bytes * (stop - start), self._bytes * start)
-        return np.frombuffer(data, dtype=np.float32).reshape(stop - start, self._bytes // 4)
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        start, stop, _ = rows.indices(self._n)
+        content = os.pread(self._file.fileno(), self._bytes * (stop - start), self._bytes * start)
+        return np.frombuffer(content, dtype=np.float32).reshape(stop - start, self._bytes // 4)
 
-    def write(self, first: int, vectors: np.ndarray) -> None:
-        """Puts vectors, float32 of shape (n, width), in the places from the first on."""
-        self._file.seek(self._bytes * first)
+    def write(self, start: int, vectors: np.ndarray) -> None:
+        """Writes vectors, float32 of shape (n, width), as the rows from `start` on."""
+        self._file.seek(self._bytes * start)
         self._file.write(np.ascontiguousarray(vectors).data)
         self._file.flush()
-        self._n = max(self._n, first + len(vectors))
+        self._n = max(self._n, start + len(vectors))
 
 
 def distinct_rows(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
     """Where each distinct row stands first, and which of these each row is; no two equal: every row, as it stands."""
     rows = np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.shape[1] * 4))).ravel()
-    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
-    return (first, which.ravel()) if len(first) < len(vectors) else (np.arange(len(vectors)), slice(None))
+    _, representatives, row_of = np.unique(rows, return_index=True, return_inverse=True)
+    if len(representatives) == len(vectors):
+        return np.arange(len(vectors)), slice(None)
+    return representatives, row_of.ravel()
 
 
 def similarity_matrix(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -186,8 +190,8 @@ def similarity_matrix(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return left @ right.T
     if right.shape[1] > dim:
         return similarity_matrix(right, left).T
-    found = left.reshape(-1, dim) @ right.T
-    return found.reshape(len(left), -1, len(right)).max(axis=1)
+    similarities = left.reshape(-1, dim) @ right.T
+    return similarities.reshape(len(left), -1, len(right)).max(axis=1)
 
 
 def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
@@ -266,9 +270,9 @@ def retrieve(
     if not len(changed):
         raise InvalidInput("Nothing in the gallery was altered, so nothing can be asked. Choose another policy.")
     for block, scores, clean in gallery.similarities_within(queries, ~altered, match):
-        own = (owner == query_item[block, None]) & ~altered
-        best_own = np.where(own, scores, -np.inf).max(axis=1)
-        best_clean = np.where(own, clean, -np.inf).max(axis=1)
+        is_own = (owner == query_item[block, None]) & ~altered
+        best_own = np.where(is_own, scores, -np.inf).max(axis=1)
+        best_clean = np.where(is_own, clean, -np.inf).max(axis=1)
         which = changed[scores[:, changed].argmax(axis=1)]
         best_altered = scores[np.arange(len(scores)), which]
         best_original = np.where(altered, -np.inf, scores).max(axis=1)
@@ -276,9 +280,9 @@ def retrieve(
         columns["best_altered"].append(best_altered)
         columns["top_altered"].append(best_altered >= best_original)
         columns["which_altered"].append(which)
-        columns["rank_clean"].append(1 + ((clean >= best_clean[:, None]) & ~own & ~altered).sum(axis=1))
-        columns["rank"].append(1 + ((scores >= best_own[:, None]) & ~own).sum(axis=1))
+        columns["rank_clean"].append(1 + ((clean >= best_clean[:, None]) & ~is_own & ~altered).sum(axis=1))
+        columns["rank"].append(1 + ((scores >= best_own[:, None]) & ~is_own).sum(axis=1))
         columns["least_rank_clean"].append(1 + ((clean > best_clean[:, None]) & ~altered).sum(axis=1))
         columns["least_rank"].append(1 + (scores > best_own[:, None]).sum(axis=1))
         columns["top_tied"].append(best_altered == best_original)
-    return RetrievalRanks(**{name: np.concatenate(parts) for name, parts in columns.items()})
+    return RetrievalRanks(**{name: np.concatenate(blocks) for name, blocks in columns.items()})

@@ -1,4 +1,4 @@
-"""Opening a picture: every image file that vlprobe reads goes through here, with the same checks."""
+"""Opens pictures; every image file that vlprobe reads is checked here."""
 
 import contextlib
 import hashlib
@@ -28,7 +28,7 @@ def read_bytes(path: Path) -> bytes:
     """The file's bytes. Raises InvalidInput where there is no such file, nothing in it, or it may not be read."""
     refuse_outside(path)
     try:
-        data = files.read(path)
+        content = files.read(path)
     except FileNotFoundError:
         raise InvalidInput(
             f"Image '{path}' does not exist. Expected the file that the dataset names; put it there or drop its row."
@@ -37,25 +37,25 @@ def read_bytes(path: Path) -> bytes:
         raise InvalidInput(
             f"Image '{path}' cannot be read ({error.strerror}). Check the file and its permissions."
         ) from None
-    if not data:
+    if not content:
         raise InvalidInput(f"Image '{path}' is empty (0 bytes). Fetch it again or drop its row.")
-    return data
+    return content
 
 
-def decode(data: bytes, name: str) -> Image.Image:
+def decode(content: bytes, name: str) -> Image.Image:
     """Bytes to an upright RGB image, first frame only; transparency is laid on white, 16 bits are scaled to 8.
 
     Always at full size: a JPEG decoded at a reduced scale has other pixels, and its scores would be other scores.
 
     Args:
-        data: The file's bytes.
+        content: The file's bytes.
         name: What to call the file in an error.
 
     Raises:
         InvalidInput: not an image, damaged, or more than MAX_PIXELS pixels.
     """
     try:
-        image = Image.open(io.BytesIO(data), formats=FORMATS)
+        image = Image.open(io.BytesIO(content), formats=FORMATS)
         if image.width * image.height > MAX_PIXELS:
             raise Image.DecompressionBombError(f"{image.width:,} x {image.height:,} pixels")
         image.load()
@@ -97,19 +97,19 @@ def read(picture: Picture) -> tuple[bytes, ...]:
     return read_bytes(picture.path), read_bytes(picture.edit.partner)
 
 
-def compose(picture: Picture, parts: tuple[bytes, ...]) -> Image.Image:
+def compose(picture: Picture, contents: tuple[bytes, ...]) -> Image.Image:
     """The picture from what `read` gave, edited as it says. Raises InvalidInput."""
-    image = decode(parts[0], str(picture.path))
+    image = decode(contents[0], str(picture.path))
     if picture.edit is None:
         return image
-    return mix.apply(image, decode(parts[1], str(picture.edit.partner)), picture.edit)
+    return mix.apply(image, decode(contents[1], str(picture.edit.partner)), picture.edit)
 
 
-def content_key(picture: Picture, parts: tuple[bytes, ...]) -> bytes:
-    """16 bytes that name what is seen: the files' bytes and the edit, not where the files are."""
+def content_key(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
+    """16 bytes that identify the picture: the files' bytes and the edit, not their paths."""
     hasher = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        hasher.update(hashlib.blake2b(part).digest())
+    for content in contents:
+        hasher.update(hashlib.blake2b(content).digest())
     if picture.edit:
         hasher.update(f"{picture.edit.kind} {picture.edit.lam!r} {picture.edit.seed}".encode())
     return hasher.digest()
@@ -120,9 +120,9 @@ def open_picture(picture: Picture) -> Image.Image:
     return compose(picture, read(picture))
 
 
-def digest(data: bytes) -> str:
+def digest(content: bytes) -> str:
     """32 hex digits that name these bytes."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
@@ -142,10 +142,10 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
     unknown = {key: row for row, key in enumerate(keys) if memo.get(key, [])[:2] != stamps[row]}
     with ThreadPoolExecutor() as pool:
         fresh = pool.map(lambda row: digest(read_bytes(paths[row])), unknown.values())
-        for (key, row), found in zip(unknown.items(), fresh, strict=True):
-            memo[key] = [*stamps[row], found]
+        for (key, row), file_digest in zip(unknown.items(), fresh, strict=True):
+            memo[key] = [*stamps[row], file_digest]
     if unknown:
-        with contextlib.suppress(InvalidInput):  # it only saves time: who looks at data need not be able to write
+        with contextlib.suppress(InvalidInput):  # it only saves time, and the cache may be read-only
             files.write_bytes(file, json.dumps(memo).encode(), durable=False)
     return [memo[key][2] for key in keys]
 

@@ -1,8 +1,8 @@
-"""Embeddings that will be asked for again: a little in memory, the rest in files written once and never changed.
+"""Stored embeddings: a bounded number in memory, the rest in files that are written once and never changed.
 
-A file's name is the digest of its bytes. Small files are merged when an encoder is closed: the merged one is there
-before they go, and a process that has them open goes on reading them. In the mirror of an object store every file is
-sent there as it is written, all that are there are fetched when the folder is opened, and none are merged.
+A file's name is the digest of its bytes. Small files are merged when an encoder is closed: the merged one is written
+before they are deleted, and a process that has them open can go on reading. In the mirror of an object store every
+file is uploaded as it is written, all are fetched when the folder is opened, and none are merged.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from vlprobe.storage.objects import Remote
 FILE_BYTES = 32 << 20  # of embeddings that wait in memory to be written, and of a file that is not small
 FLUSH_SECONDS = 20.0  # what is lost at most when a process is killed
 SMALL_FILES = 16  # more than these are merged
-FETCH_THREADS = 8  # files at once
+FETCH_THREADS = 8
 
 _digest = functools.partial(hashlib.blake2b, digest_size=16)
 
@@ -68,15 +68,15 @@ class VectorStore:
         self.dim, self.folder = dim, folder
         self._row = np.dtype([("key", "V16"), ("vector", "<f4", (dim,))])
         self._number: dict[bytes, int] = {}
-        self._firsts: list[int] = []  # of each source of rows, the number of its first
+        self._offsets: list[int] = []  # of each source, the number of its row 0
         self._sources: list[np.ndarray | _Rows] = []
         self._written, self._next = 0, 0  # sources that are on disk; the number of the next row
         self._flushed = time.monotonic()
         self._handles = contextlib.ExitStack()
         weakref.finalize(self, self._handles.close)
-        self._there = objects.remote_of(folder) if folder else None
-        if self._there:
-            _exchange(self._there, folder)
+        self._remote = objects.remote_of(folder) if folder else None
+        if self._remote and folder:
+            _exchange(self._remote, folder)
         for file in sorted(folder.glob(f"{'?' * 32}.npy")) if folder and folder.is_dir() else []:
             with contextlib.suppress(FileNotFoundError):  # merged by another process since the folder was listed
                 self._open(file)
@@ -94,13 +94,13 @@ class VectorStore:
     def _opened(self, file: Path) -> tuple[_Rows, int]:
         handle = self._handles.enter_context(file.open("rb"))
         np.lib.format.read_magic(handle)
-        (count,), _, found = np.lib.format.read_array_header_1_0(handle)
-        if found != self._row:
+        (count,), _, dtype = np.lib.format.read_array_header_1_0(handle)
+        if dtype != self._row:
             raise InvalidInput(f"Embedding file '{file}' is not of dimension {self.dim}. Delete it.")
         return _Rows(handle, handle.tell()), count
 
     def _add(self, source: np.ndarray | _Rows, count: int) -> None:
-        self._firsts.append(self._next)
+        self._offsets.append(self._next)
         self._sources.append(source)
         self._next += count
 
@@ -113,15 +113,15 @@ class VectorStore:
         numbers = np.fromiter(map(self._number.__getitem__, keys), np.int64, len(keys))
         order = np.argsort(numbers, kind="stable")
         numbers = numbers[order]
-        ends = np.searchsorted(numbers, [*self._firsts, self._next])[1:]
+        ends = np.searchsorted(numbers, [*self._offsets, self._next])[1:]
         start = 0
-        for first, source, end in zip(self._firsts, self._sources, ends, strict=True):
-            own = numbers[start:end] - first
+        for offset, source, end in zip(self._offsets, self._sources, ends, strict=True):
+            rows = numbers[start:end] - offset
             if isinstance(source, np.ndarray):
-                out[order[start:end]] = source["vector"][own]
+                out[order[start:end]] = source["vector"][rows]
             else:
-                for place, rows in self._read(source, own):
-                    out[order[start + place.start : start + place.stop]] = rows
+                for block, vectors in self._read(source, rows):
+                    out[order[start + block.start : start + block.stop]] = vectors
             start = end
         return out
 
@@ -131,11 +131,11 @@ class VectorStore:
         breaks = np.flatnonzero(np.diff(rows) > 1) + 1
         for run_start, run_stop in zip([0, *breaks], [*breaks, len(rows)], strict=True):
             for start in range(run_start, run_stop, size):
-                own = slice(start, min(start + size, run_stop))
-                first, last = int(rows[own.start]), int(rows[own.stop - 1])
-                source.handle.seek(source.offset + first * self._row.itemsize)
-                block = np.fromfile(source.handle, self._row, last - first + 1)
-                yield own, block["vector"][rows[own] - first]
+                block = slice(start, min(start + size, run_stop))
+                lowest, highest = int(rows[block.start]), int(rows[block.stop - 1])
+                source.handle.seek(source.offset + lowest * self._row.itemsize)
+                content = np.fromfile(source.handle, self._row, highest - lowest + 1)
+                yield block, content["vector"][rows[block] - lowest]
 
     def put(self, keys: Sequence[bytes], vectors: np.ndarray) -> None:
         """Adds embeddings; they are on disk after FLUSH_SECONDS or FILE_BYTES, or when `flush` is called."""
@@ -145,17 +145,17 @@ class VectorStore:
         block["key"], block["vector"] = np.array(keys, dtype="V16"), vectors
         self._number |= zip(keys, range(self._next, self._next + len(keys)), strict=True)
         self._add(block, len(block))
-        waiting = (self._next - self._firsts[self._written]) * self._row.itemsize
+        waiting = (self._next - self._offsets[self._written]) * self._row.itemsize
         if waiting >= FILE_BYTES or time.monotonic() - self._flushed >= FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
         """Writes what waits in memory; it appears on disk whole or not at all."""
-        blocks = self._sources[self._written :]
+        blocks = [source for source in self._sources[self._written :] if isinstance(source, np.ndarray)]
         if blocks:
             source = self._write(np.concatenate(blocks))
             self._sources[self._written :] = [source]
-            del self._firsts[self._written + 1 :]
+            del self._offsets[self._written + 1 :]
             self._written += 1
         self._flushed = time.monotonic()
 
@@ -167,8 +167,8 @@ class VectorStore:
             handle.flush()
             return _Rows(handle, offset)
         file = self.folder / _save(self.folder, block)
-        if self._there:
-            self._there.put(self._there.name(file), file)
+        if self._remote:
+            self._remote.put(self._remote.name(file), file)
         return self._opened(file)[0]
 
     @functools.cached_property
@@ -179,28 +179,28 @@ class VectorStore:
         """Writes what waits in memory, lets go of the files, and merges small ones where there are many."""
         self.flush()
         self._handles.close()
-        if self.folder and self.folder.is_dir() and not self._there:
+        if self.folder and self.folder.is_dir() and not self._remote:
             with contextlib.suppress(FileNotFoundError):  # another process merges at the same time
                 _merge(self.folder)
 
 
-def _exchange(there: Remote, folder: Path) -> None:
-    """Fetches the files that are not here, and sends those that are not there, such as after a failure."""
-    named = ((Path(name).name, name) for name in there.names(there.name(folder)))
-    known = {file: name for file, name in named if re.fullmatch(r"[0-9a-f]{32}\.npy", file)}
-    own = {file.name: file for file in folder.glob(f"{'?' * 32}.npy")}
+def _exchange(remote: Remote, folder: Path) -> None:
+    """Fetches the files that are missing here, and uploads those that are missing there, such as after a failure."""
+    object_names = remote.names(remote.name(folder))
+    uploaded = {Path(name).name: name for name in object_names if re.fullmatch(r"[0-9a-f]{32}\.npy", Path(name).name)}
+    local = {file.name: file for file in folder.glob(f"{'?' * 32}.npy")}
 
     def fetch(name: str) -> None:
-        there.fetch(known[name], folder / name, lambda file: has_digest(file, Path(name).stem))
+        remote.fetch(uploaded[name], folder / name, lambda file: has_digest(file, Path(name).stem))
 
     def send(name: str) -> None:
-        _refuse_damaged(own[name])
-        there.put(there.name(own[name]), own[name])
+        _refuse_damaged(local[name])
+        remote.put(remote.name(local[name]), local[name])
 
     with ThreadPoolExecutor(FETCH_THREADS) as pool:
-        list(pool.map(fetch, sorted(set(known) - set(own))))
+        list(pool.map(fetch, sorted(set(uploaded) - set(local))))
         if not access.read_only():
-            list(pool.map(send, sorted(set(own) - set(known))))
+            list(pool.map(send, sorted(set(local) - set(uploaded))))
 
 
 def _save(folder: Path, block: np.ndarray) -> str:
@@ -218,12 +218,12 @@ def _merge(folder: Path) -> None:
     if len(small) <= SMALL_FILES:
         return
     group: list[Path] = []
-    for place, file in enumerate(small):
+    for number, file in enumerate(small, 1):
         group.append(file)
-        if place + 1 == len(small) or sum(one.stat().st_size for one in group) >= FILE_BYTES:
-            merged = _save(folder, np.concatenate([np.load(one, allow_pickle=False) for one in group]))
-            for one in group:
-                if one.name != merged:
-                    with contextlib.suppress(PermissionError):  # open elsewhere, where that keeps a file from going
-                        one.unlink()
+        if number == len(small) or sum(member.stat().st_size for member in group) >= FILE_BYTES:
+            merged = _save(folder, np.concatenate([np.load(member, allow_pickle=False) for member in group]))
+            for member in group:
+                if member.name != merged:
+                    with contextlib.suppress(PermissionError):  # open in another process, on Windows
+                        member.unlink()
             group = []
