@@ -13,12 +13,12 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page, words
-from tests.views.test_compare import (
+from tests.views.conftest import (
     MODELS,
     filled,  # noqa: F401 (fixtures)
     key,  # noqa: F401 (fixtures)
-    partial_answers,  # noqa: F401 (fixtures)
 )
+from tests.views.test_compare import partial_answers  # noqa: F401 (fixture)
 from vlprobe import views
 from vlprobe.dashboard import cards
 from vlprobe.dashboard import compare as dashboard_compare

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import open_page, words
-from tests.views.test_compare import (
+from tests.views.conftest import (
     MODELS,
     filled,  # noqa: F401 (fixture)
 )

@@ -13,11 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dashboard.test_pages import bodies, open_page, words
-from tests.views.test_compare import (
-    MODELS,
-    filled,  # noqa: F401 (fixtures)
-    key,  # noqa: F401 (fixtures)
-)
+from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.models.doctor import examine as doctor_examine
 from vlprobe.render.html import tables
@@ -117,7 +113,7 @@ def test_the_front_holds_who_is_ahead_of_every_credible_other_on_one_side():
     assert list(views.leaders.pareto_front(points[:0], trusted, 0.5)) == []
 
 
-def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(tmp_path: Path, filled: Store, key: str):  # noqa: F811
+def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(tmp_path: Path, filled: Store, key: str):
     assert views.leaders.credible_models(filled, views.runs.question_set(filled, key)) == set(MODELS[:2])
     store = Store(shutil.copytree(filled.root, tmp_path / "cache"))
     run = next(one["run"] for one in store.runs() if one["run"]["model"] == MODELS[0])
@@ -138,7 +134,7 @@ def examine(store: Store, model: str, dataset: str, failed: str) -> None:
     doctor_examine.write_json(store.root / "models" / f"{model}-{dataset}.json", doctor_examine._plain(found))
 
 
-def test_leaders_of_a_store_are_those_of_its_intervals_and_paired_comparisons(filled: Store, key: str):  # noqa: F811
+def test_leaders_of_a_store_are_those_of_its_intervals_and_paired_comparisons(filled: Store, key: str):
     found = views.leaders.leaders(filled, views.runs.question_set(filled, key))
     metrics = views.runs.metrics("lgip")
     assert set(found) == set(metrics)
@@ -160,7 +156,7 @@ def test_leaders_of_a_store_are_those_of_its_intervals_and_paired_comparisons(fi
     assert found["positive_rate"].state in ("chance", "tied")  # both draw their embeddings by lot
 
 
-def test_only_the_metrics_that_are_asked_for_are_compared(filled: Store, key: str):  # noqa: F811
+def test_only_the_metrics_that_are_asked_for_are_compared(filled: Store, key: str):
     whole = views.compare.compare(filled, views.runs.question_set(filled, key), MODELS[:2]).set_index("metric")
     only = views.compare.compare(
         filled, views.runs.question_set(filled, key), MODELS[:2], only=("positive_rate",)
@@ -191,7 +187,7 @@ def test_what_is_said_of_who_is_best(found: Leader, told: str):
     assert html.unescape(re.sub(r"</?(p|strong|small)>", "", body.replace("<br>", "|"))) == told
 
 
-def test_an_untrained_model_and_controls_are_crowned_nowhere(monkeypatch, filled: Store, key: str):  # noqa: F811
+def test_an_untrained_model_and_controls_are_crowned_nowhere(monkeypatch, filled: Store, key: str):
     at = open_page(monkeypatch, filled, "overview")
     body = bodies(at)
     assert "Steadiest" in body and "Most alert" in body

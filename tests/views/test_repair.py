@@ -9,11 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.views.test_compare import (
-    MODELS,
-    filled,  # noqa: F401 (fixtures)
-    key,  # noqa: F401 (fixtures)
-)
+from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import estimate
@@ -37,8 +33,8 @@ CONTROLS = ("control:random", "control:constant")
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 @pytest.mark.parametrize(("step", "base", "model"), [("loss", CONTROL, AFTER), ("training", BEFORE, CONTROL)])
 def test_each_step_is_what_the_two_models_alone_would_give(
-    filled: Store,  # noqa: F811
-    key: str,  # noqa: F811
+    filled: Store,
+    key: str,
     unit: str,
     step: str,
     base: str,
@@ -55,7 +51,7 @@ def test_each_step_is_what_the_two_models_alone_would_give(
             assert row[column] == pytest.approx(alone.loc[name, column]), (name, column)
 
 
-def test_p_is_raised_for_the_whole_table_and_decides_the_word(filled: Store):  # noqa: F811
+def test_p_is_raised_for_the_whole_table_and_decides_the_word(filled: Store):
     table = repair_moves(filled, BEFORE, CONTROL, AFTER, NUMBERS)
     assert len(table) == 6  # three numbers, two steps; nobody was asked for pairs
     assert table["p_holm"].to_numpy() == pytest.approx(estimate.holm(table["p"]))
@@ -66,7 +62,7 @@ def test_p_is_raised_for_the_whole_table_and_decides_the_word(filled: Store):  #
         assert row.verdict == word
 
 
-def test_levels_are_the_estimates_in_the_order_that_was_asked(filled: Store, key: str):  # noqa: F811
+def test_levels_are_the_estimates_in_the_order_that_was_asked(filled: Store, key: str):
     table = repair_levels(filled, MODELS, NUMBERS, "spread")
     asked = [(name, model) for name in NUMBERS[0][1] for model in MODELS]
     assert list(zip(table["metric"], table["model"], strict=True)) == asked
@@ -97,7 +93,7 @@ def test_of_several_question_sets_it_is_the_newest_that_all_answered(store: Stor
     assert repair_sets(store, ("a",)) == {"lgip": "4", "prsm": "1"}
 
 
-def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(filled: Store, key: str):  # noqa: F811
+def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(filled: Store, key: str):
     pairs = ((BEFORE, CONTROL), (AFTER, CONTROL), (BEFORE, AFTER))
     table = repair_seeds(filled, pairs, NUMBERS).set_index("metric")
     known = views.estimates.estimates(filled, views.runs.question_set(filled, key), "all", "macro", "spread").set_index(
@@ -113,7 +109,7 @@ def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(
     assert repair_seeds(filled, (*pairs, ("nobody", AFTER)), NUMBERS).empty
 
 
-def test_three_models_are_needed(filled: Store):  # noqa: F811
+def test_three_models_are_needed(filled: Store):
     with pytest.raises(InvalidInput, match="three models"):
         repair_moves(filled, BEFORE, BEFORE, AFTER, NUMBERS)
 

@@ -1,0 +1,52 @@
+"""A store in which three models, two of them dealt, have answered lgip; and their margins joined without SQL."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.conftest import make_tiny
+from vlprobe import views
+from vlprobe.models.controls import ControlEncoder
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+MODELS = ("dealt:1", "dealt:2", "control:random")  # in the order of the pages
+
+
+class Dealt(ControlEncoder):
+    """Another model that knows nothing: its embeddings are drawn anew."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("random")
+        self.name, self.digest, self._salt = name, name, int(name[-1])
+
+    def _vectors(self, named: np.ndarray) -> np.ndarray:
+        return super()._vectors(named ^ np.uint8(self._salt))
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("views_compare")
+    store = Store(folder / "cache")
+    with pytest.MonkeyPatch.context() as patch:
+        known = {MODELS[2]: ControlEncoder("random")} | {name: Dealt(name) for name in MODELS[:2]}
+        patch.setattr("vlprobe.registry.load_model", lambda name, *given: known[name])
+        execute(Request(MODELS, make_tiny(folder / "tiny"), "lgip", examine=False), store)
+    return store
+
+
+@pytest.fixture(scope="session")
+def key(filled: Store) -> str:
+    return views.runs.question_sets(filled)["case_key"].iloc[0]
+
+
+@pytest.fixture(scope="session")
+def rows(filled: Store, key: str) -> pd.DataFrame:
+    """Every model's margins by case, joined without SQL."""
+    runs = pd.DataFrame(views.runs.question_set(filled, key).runs).set_index("model")["key"]
+    table = pd.read_parquet(filled.root / "cases" / key / "cases.parquet").set_index("case")[["item", "kind"]]
+    for model in MODELS:
+        scores = pd.read_parquet(filled.root / "runs" / runs[model] / "scores.parquet").set_index("case")
+        table[model] = scores["margin"]
+    return table.reset_index()
