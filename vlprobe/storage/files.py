@@ -10,13 +10,15 @@ import stat
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import filelock
+import msgspec
 
 from vlprobe.errors import InvalidInput
 from vlprobe.storage.access import refuse_typed, refuse_writing
 
+Content = TypeVar("Content")
 SURROGATE = re.compile("[\ud800-\udfff]")  # in a path: a byte that is not UTF-8
 REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
 
@@ -105,6 +107,14 @@ def parse_json_object(text: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError("no JSON object")
     return content
+
+
+def convert(content: object, kind: type[Content]) -> Content:
+    """Parsed JSON as an instance of a type. Raises ValueError where a value is of another type; nothing is coerced."""
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
 
 
 def _unique_object(pairs: list[tuple[str, object]]) -> dict[str, object]:

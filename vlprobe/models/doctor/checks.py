@@ -45,8 +45,8 @@ class Check:
     name: str
     meaning: str  # one plain sentence
     passed: bool | None  # None: does not apply, or could not be judged; the detail says why
-    value: float = math.nan
-    limit: float = math.nan
+    value: float | int = math.nan  # a count stays one when it is read back
+    limit: float | int = math.nan
     detail: str = ""
 
 

@@ -21,7 +21,7 @@ from vlprobe.models.doctor import passport as doctor_passport
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.doctor.erased import Erased, erased
 from vlprobe.storage import objects
-from vlprobe.storage.files import parse_json, present, unreadable_message, write_json
+from vlprobe.storage.files import convert, parse_json_object, present, unreadable_message, write_json
 from vlprobe.storage.files import read as read_regular
 from vlprobe.storage.store import REPAIR, Store
 from vlprobe.types import Dataset, Item, Model, Picture
@@ -213,42 +213,15 @@ def _stored(store: Store, digest: str) -> tuple[list[Examination], list[str]]:
 def read(path: Path) -> Examination | None:
     """The examination in a file; None where it was stored in another form. Raises InvalidInput."""
     try:
-        content = parse_json(read_regular(path).decode())
-        if not isinstance(content, dict):
-            raise TypeError
+        content = parse_json_object(read_regular(path).decode())
         if content.pop("schema") != SCHEMA:
             return None
         content["passport"] = dict(content["passport"])
-        content["checks"] = tuple(Check(**check) for check in content["checks"])
-        content["erased"] = tuple(Erased(**row) for row in content["erased"])
-        examination = Examination(**content)
-        _refuse_types(examination)
-        return examination
+        return convert(content, Examination)
     except OSError as error:
         raise InvalidInput(unreadable_message(path, error)) from None
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError):
         raise InvalidInput(f"'{path}' is damaged. {REPAIR}") from None
-
-
-def _refuse_types(examination: Examination) -> None:
-    """Raises TypeError where what was read is of another sort than what was written: anybody may
-    have put it there.
-    """
-    texts = [
-        examination.model,
-        examination.model_digest,
-        examination.dataset,
-        examination.dataset_digest,
-    ]
-    texts += [examination.finished, *examination.passport, *examination.passport.values()]
-    texts += [text for check in examination.checks for text in (check.name, check.meaning, check.detail)]
-    texts += [text for sort in examination.erased for text in (sort.what, sort.kind, sort.rule, sort.role, sort.reason)]
-    numbers = [number for check in examination.checks for number in (check.value, check.limit)]
-    numbers += [number for sort in examination.erased for number in (sort.count, sort.of)]
-    verdicts = [check.passed for check in examination.checks]
-    for kind, values in ((str, texts), (int | float, numbers), (bool | None, verdicts)):
-        if not all(isinstance(value, kind) for value in values):
-            raise TypeError
 
 
 def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
