@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
@@ -26,14 +26,14 @@ MAX_NUMBER = 10**11  # also of seconds since 1970: datetime has no later year
 
 Number = Annotated[float, msgspec.Meta(gt=-MAX_NUMBER, lt=MAX_NUMBER)]
 Whole = Annotated[int, msgspec.Meta(gt=-MAX_NUMBER, lt=MAX_NUMBER)]
-TYPES = {
+TYPES: dict[str, Any] = {
     "text": str,
     "texts": list[str],
     "number": Number,
     "whole": Whole,
     "truth": bool,
     "options": dict[str, Any],
-    "state": Literal[STATES],
+    "state": Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join(STATES)})\Z")],
     "pid": Annotated[int, msgspec.Meta(gt=0, lt=2**31)],
 }
 
