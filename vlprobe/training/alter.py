@@ -44,10 +44,10 @@ def corrupt_caption(caption: str, words: Sequence[str], number: int) -> str:
     """
     rng = random.Random(number)
     spans = word_spans(caption)
-    chosen = [place for place in range(len(spans)) if rng.random() < ALTERED_WORDS] or [int(rng.random() * len(spans))]
+    altered = [index for index in range(len(spans)) if rng.random() < ALTERED_WORDS] or [int(rng.random() * len(spans))]
     left = len(spans)
-    for place in reversed(chosen):  # from the end, so that the spans before keep their places
-        start, end = spans[place]
+    for index in reversed(altered):  # from the end, so that the spans before keep their places
+        start, end = spans[index]
         if left > 1 and rng.random() >= PUT_IN:
             caption = without(caption, start, end)
             left -= 1
@@ -105,7 +105,7 @@ def vary_picture(pixels: np.ndarray, mean: np.ndarray, std: np.ndarray, number: 
     rng = random.Random(number)
     height, width = pixels.shape[1:]
     reach = [round(_SHIFT * side) for side in (height, width)]
-    down, right = (int(rng.random() * (2 * most + 1)) for most in reach)
+    down, right = (int(rng.random() * (2 * extent + 1)) for extent in reach)
     padded = np.pad(pixels, ((0, 0), (reach[0],) * 2, (reach[1],) * 2), mode="edge")
     moved = padded[:, down : down + height, right : right + width]
     light = np.float32(1 + _LIGHT * (2 * rng.random() - 1))

@@ -75,10 +75,10 @@ def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
 
 def rows(item: Item) -> list[Row]:
     """The item's picture with its captions and, of a minimal pair, the other picture with the foils, which fit it."""
-    found = [Row(item.id, item.image, item.captions)]
+    of_item = [Row(item.id, item.image, item.captions)] if item.image else []
     if item.foil_image and item.foils:
-        found.append(Row(f"{item.id}/other", item.foil_image, item.foils))
-    return found
+        of_item.append(Row(f"{item.id}/other", item.foil_image, item.foils))
+    return of_item
 
 
 class Batches:
@@ -127,19 +127,19 @@ class Batches:
 
     def batch(self, number: int) -> Batch:
         """The batch of that number, 0 and up: no row twice in an epoch, which leaves out the last few of its order."""
-        epoch, place = divmod(number, len(self))
-        rows = self._order(epoch)[place * self._size : (place + 1) * self._size]
-        chosen = [self._draw(row, epoch, "caption") % len(row.captions) for row in rows]
-        pixels = self._seen(rows, epoch)
+        epoch, index = divmod(number, len(self))
+        rows = self._order(epoch)[index * self._size : (index + 1) * self._size]
+        caption_numbers = [self._draw(row, epoch, "caption") % len(row.captions) for row in rows]
+        pixels = self._pixels_of(rows, epoch)
         n, mixed = len(rows), np.empty(0, np.int64)
         if "vc" in self._makes and n > 1:
             altered, mixed = alter.mixed_pictures(pixels, draw(self._seed, "", number, "mixed"))
             pixels = np.concatenate([pixels, altered])
-        texts = [row.captions[index] for row, index in zip(rows, chosen, strict=True)]
+        texts = [row.captions[index] for row, index in zip(rows, caption_numbers, strict=True)]
         corrupted: list[tuple[int, str]] = []
         reworded: list[tuple[int, str]] = []
         flipped: list[tuple[int, str, str]] = []
-        for at, (row, text, index) in enumerate(zip(rows, texts, chosen, strict=True)):
+        for at, (row, text, index) in enumerate(zip(rows, texts, caption_numbers, strict=True)):
             if "sc" in self._makes and word_spans(text):
                 corrupted.append((at, alter.corrupt_caption(text, self._words, self._draw(row, epoch, "corrupted"))))
             if self._makes & {"consistency", "flip"}:
@@ -149,9 +149,18 @@ class Batches:
                 if different and "flip" in self._makes:
                     flipped.append((at, *different[self._draw(row, epoch, "flipped") % len(different)]))
         texts += [text for _, text, *_ in (*corrupted, *reworded, *flipped)]
-        own = [np.array([at for at, *_ in made], np.int64) for made in (corrupted, reworded, flipped)]
+        rows_of = [np.array([at for at, *_ in edited], np.int64) for edited in (corrupted, reworded, flipped)]
         kinds = np.array([kind for *_, kind in flipped], dtype=object)
-        return Batch(n, pixels, self._model.ids(texts), mixed, *own, kinds)
+        return Batch(
+            n=n,
+            pixels=pixels,
+            tokens=self._model.ids(texts),
+            mixed=mixed,
+            corrupted=rows_of[0],
+            reworded=rows_of[1],
+            flipped=rows_of[2],
+            kinds=kinds,
+        )
 
     def epoch(self) -> Iterator[Batch]:
         """All batches of the first epoch."""
@@ -166,30 +175,30 @@ class Batches:
 
     def _edited(self, row: Row) -> list[tuple[list[str], list[tuple[str, str]]]]:
         """For each caption its paraphrases, and its flips with their kind."""
-        made = lgip.edits(row.captions, row.key, seed=self._seed, kinds=("paraphrase", "flip"))
+        caption_edits = lgip.edits(row.captions, row.key, seed=self._seed, kinds=("paraphrase", "flip"))
         return [
             (
                 [text for text, edit in edits if edit.kind == "paraphrase"],
                 [(text, edit.subtype) for text, edit in edits if edit.kind == "flip"],
             )
-            for edits in made.edits
+            for edits in caption_edits.edits
         ]
 
-    def _seen(self, rows: Sequence[Row], epoch: int) -> np.ndarray:
+    def _pixels_of(self, rows: Sequence[Row], epoch: int) -> np.ndarray:
         with ThreadPoolExecutor(self._workers) as pool:
             pixels = list(pool.map(self._preprocessed, [row.picture for row in rows]))
         if self._normal:
             mean, std = self._normal
             pixels = [
-                alter.vary_picture(one, mean, std, self._draw(row, epoch, "varied"))
-                for row, one in zip(rows, pixels, strict=True)
+                alter.vary_picture(image, mean, std, self._draw(row, epoch, "varied"))
+                for row, image in zip(rows, pixels, strict=True)
             ]
         return np.stack(pixels)
 
     def _preprocessed(self, picture: Picture) -> np.ndarray:
-        found = self._pixels.get(picture)
-        if found is None:
-            found = self._model.preprocess(pictures.open_picture(picture))
-            if len(self._pixels) * found.nbytes < _MEMORY:
-                self._pixels[picture] = found
-        return found
+        pixels = self._pixels.get(picture)
+        if pixels is None:
+            pixels = self._model.preprocess(pictures.open_picture(picture))
+            if len(self._pixels) * pixels.nbytes < _MEMORY:
+                self._pixels[picture] = pixels
+        return pixels

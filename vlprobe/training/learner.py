@@ -1,13 +1,14 @@
 """One step of learning: a batch through both towers, the parts of its loss, and the weights moved a little."""
 
 import math
-from collections.abc import Mapping, Set
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence, Set
+from typing import TYPE_CHECKING, cast
 
 from vlprobe.errors import InvalidInput
 from vlprobe.training import objective
 from vlprobe.training.batches import Batch
 from vlprobe.training.objective import Settings
+from vlprobe.training.towers import TwoTowers
 
 if TYPE_CHECKING:
     import torch
@@ -79,18 +80,19 @@ class Learner:
 
         if "sigmoid" in weights and getattr(model, "logit_bias", None) is None:
             raise InvalidInput("This model has no logit bias, which the loss 'sigmoid' needs. Train it with 'clip'.")
+        self.towers = cast(TwoTowers, model)
         self.model = model.eval().requires_grad_(True)
         for name, value in model.named_parameters():
             tower = "image" if name.startswith("visual.") else "" if name.startswith("logit_") else "text"
             if freeze and tower == freeze:
                 value.requires_grad_(False)
         self.optimizer = optimizer(model, rate, decay)
-        self._device = model.logit_scale.device
+        self._device = self.towers.logit_scale.device
         self._dtype = {"fp32": None, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
         self.scaler = torch.amp.GradScaler(self._device.type, enabled=precision == "fp16")
         self._weights, self._settings, self._piece = weights, settings, piece
         self._rate, self._warm_up, self._steps = rate, warm_up, steps
-        self._highest = max(HIGHEST_SCALE, float(model.logit_scale.detach().exp()))
+        self._highest = max(HIGHEST_SCALE, float(self.towers.logit_scale.detach().exp()))
 
     def learn(self, batch: Batch, step: int) -> dict[str, float]:
         """Moves the weights by one step, 0 and up.
@@ -117,30 +119,33 @@ class Learner:
         with torch.set_grad_enabled(whole):
             embedded = [self._embed(side, piece) for side in inputs]
         if not whole:
-            embedded = [one.requires_grad_() for one in embedded]
-        parts = self._parts(batch, self._weights.keys(), embedded, step / self._steps)
-        total = sum(self._weights[name] * value for name, value in parts.items())
+            embedded = [embeddings.requires_grad_() for embeddings in embedded]
+        loss_parts = self._loss_parts(batch, self._weights.keys(), embedded, step / self._steps)
+        total = torch.zeros((), device=self._device)
+        for name, value in loss_parts.items():
+            total = total + self._weights[name] * value
         if not math.isfinite(total.item()):
             raise InvalidInput(
                 f"The training loss is {total.item()} at step {step}. Expected a number; try a lower --rate, or fp32."
             )
         self.scaler.scale(total).backward()
         if not whole:
-            for side, known in zip(inputs, embedded, strict=True):
-                self._hand_down(side, known.grad, piece)
+            for side, embeddings in zip(inputs, embedded, strict=True):
+                if embeddings.grad is not None:
+                    self._hand_down(side, embeddings.grad, piece)
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        keep_scale(self.model.logit_scale, self._highest)
-        return {"loss": total.item(), **{name: value.item() for name, value in parts.items()}, "rate": rate}
+        keep_scale(self.towers.logit_scale, self._highest)
+        return {"loss": total.item(), **{name: value.item() for name, value in loss_parts.items()}, "rate": rate}
 
-    def judge(self, batch: Batch, parts: Set[str]) -> dict[str, float]:
+    def judge(self, batch: Batch, names: Set[str]) -> dict[str, float]:
         """Parts of the loss on a batch that is not learned from; all flips count."""
         import torch
 
         with torch.no_grad():
             inputs = self._inputs(batch)
             embedded = [self._embed(side, self._piece or len(side)) for side in inputs]
-            return {name: value.item() for name, value in self._parts(batch, parts, embedded, 1.0).items()}
+            return {name: value.item() for name, value in self._loss_parts(batch, names, embedded, 1.0).items()}
 
     def _inputs(self, batch: Batch) -> list["torch.Tensor"]:
         import torch
@@ -152,20 +157,23 @@ class Learner:
     def _embed(self, side: "torch.Tensor", piece: int) -> "torch.Tensor":
         import torch
 
-        encode = self.model.encode_image if side.ndim > 2 else self.model.encode_text
-        found = []
+        encode = self.towers.encode_image if side.ndim > 2 else self.towers.encode_text
+        embedded = []
         for rows in side.split(piece):
             with torch.autocast(self._device.type, dtype=self._dtype, enabled=self._dtype is not None):
                 embeddings = encode(rows)
-            found.append(torch.nn.functional.normalize(embeddings.float(), dim=-1))
-        return torch.cat(found)
+            embedded.append(torch.nn.functional.normalize(embeddings.float(), dim=-1))
+        return torch.cat(embedded)
 
     def _hand_down(self, side: "torch.Tensor", gradient: "torch.Tensor", piece: int) -> None:
-        for rows, own in zip(side.split(piece), gradient.split(piece), strict=True):
+        for rows, rows_gradient in zip(side.split(piece), gradient.split(piece), strict=True):
             embeddings = self._embed(rows, piece)
             if embeddings.requires_grad:  # not where the tower is frozen
-                embeddings.backward(own)
+                embeddings.backward(rows_gradient)
 
-    def _parts(self, batch: Batch, wanted: Set[str], embedded: list["torch.Tensor"], done: float) -> Mapping:
-        scale, bias = self.model.logit_scale.exp(), getattr(self.model, "logit_bias", None)
-        return objective.parts(batch, wanted, *embedded, scale, bias, self._settings, done)
+    def _loss_parts(
+        self, batch: Batch, names: Set[str], embedded: Sequence["torch.Tensor"], done: float
+    ) -> "Mapping[str, torch.Tensor]":
+        scale, bias = self.towers.logit_scale.exp(), getattr(self.model, "logit_bias", None)
+        images, texts = embedded
+        return objective.loss_parts(batch, names, images, texts, scale, bias, self._settings, done)

@@ -51,7 +51,7 @@ def _varied(caption: str, chance: float, template: str) -> str:
     return caption.removesuffix(".") if chance < 0.5 else caption
 
 
-def batches(data: Lessons, size: int, steps: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def batches(lessons: Lessons, size: int, steps: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Pictures, float32 (size, 64, 64, 3) from 0 to 1, each moved and relit a little, with one caption's token rows.
 
     Every scene is seen once before any is seen again. Pictures are never mirrored and never change hue: left, right and
@@ -61,12 +61,12 @@ def batches(data: Lessons, size: int, steps: int, seed: int) -> Iterator[tuple[n
     order = np.empty(0, np.int64)
     for _ in range(steps):
         while len(order) < size:
-            order = np.concatenate([order, rng.permutation(len(data.pixels))])
-        chosen, order = order[:size], order[size:]
-        captions_chosen = rng.integers(CAPTIONS, size=size)
+            order = np.concatenate([order, rng.permutation(len(lessons.pixels))])
+        scenes, order = order[:size], order[size:]
+        caption_numbers = rng.integers(CAPTIONS, size=size)
         moves = rng.integers(2 * _SHIFT + 1, size=(size, 2))
         light = 1 + _BRIGHTNESS * rng.uniform(-1, 1, (size, 1, 1, 1)).astype(np.float32)
-        padded = np.pad(data.pixels[chosen], ((0, 0), (_SHIFT, _SHIFT), (_SHIFT, _SHIFT), (0, 0)), mode="edge")
+        padded = np.pad(lessons.pixels[scenes], ((0, 0), (_SHIFT, _SHIFT), (_SHIFT, _SHIFT), (0, 0)), mode="edge")
         moved = [image[y : y + IMAGE_SIZE, x : x + IMAGE_SIZE] for image, (y, x) in zip(padded, moves, strict=True)]
         pixels = np.stack(moved).astype(np.float32) / 255 * light
-        yield np.minimum(pixels, 1), data.tokens[chosen, captions_chosen]
+        yield np.minimum(pixels, 1), lessons.tokens[scenes, caption_numbers]

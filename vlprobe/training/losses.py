@@ -30,8 +30,8 @@ def contrastive(logits: "torch.Tensor") -> "torch.Tensor":
     import torch
     from torch.nn.functional import cross_entropy
 
-    own = torch.arange(len(logits), device=logits.device)
-    return (cross_entropy(logits, own) + cross_entropy(logits.T, own)) / 2
+    matches = torch.arange(len(logits), device=logits.device)
+    return (cross_entropy(logits, matches) + cross_entropy(logits.T, matches)) / 2
 
 
 def sigmoid(logits: "torch.Tensor") -> "torch.Tensor":
@@ -102,9 +102,9 @@ def eqsim_v2(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
 
     Source: EqBen, equation 6.
     """
-    own, turned = scores.diagonal(), scores.T
-    text = (own[:, None] - scores) - (own[None, :] - turned)
-    image = (own[:, None] - turned) - (own[None, :] - scores)
+    matching, turned = scores.diagonal(), scores.T
+    text = (matching[:, None] - scores) - (matching[None, :] - turned)
+    image = (matching[:, None] - turned) - (matching[None, :] - scores)
     return (text**2 - margin).clamp(min=0) + (image**2 - margin).clamp(min=0)
 
 
@@ -128,12 +128,11 @@ def eqsim(scores: "torch.Tensor", k: int, margin: float = 0.0) -> "torch.Tensor"
 
     close = close_pairs(scores, k)
     far = ~close & ~torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-    parts = [
-        pairs[chosen].mean()
-        for pairs, chosen in ((eqsim_v2(scores, margin), close), (eqsim_v1(scores, margin), far))
-        if chosen.any()
-    ]
-    return sum(parts)
+    total = torch.zeros((), dtype=scores.dtype, device=scores.device)
+    for pairs, counted in ((eqsim_v2(scores, margin), close), (eqsim_v1(scores, margin), far)):
+        if counted.any():
+            total = total + pairs[counted].mean()
+    return total
 
 
 def corrupted(altered: "torch.Tensor", images: "torch.Tensor", texts: "torch.Tensor") -> "torch.Tensor":

@@ -7,6 +7,7 @@ formatting, and counted in a loop, so that a mistake in one place cannot hide in
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from vlprobe.datasets.world.captions import TEMPLATES, captions
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import COLORS, OBJECTS, distinct, pick, stream
 from vlprobe.models.demo_weights import load_checkpoint
+from vlprobe.training.towers import TwoTowers
 
 _WORDS = {"color": COLORS, "object": OBJECTS, "number": ("one", "two", "three", "four", "five")}
 _BATCH = 250
@@ -29,19 +31,20 @@ def measure(path: Path, split: str, n: int) -> dict[str, float]:
         e_inv: mean absolute change of the cosine when a scene's first caption goes, as it is, into each of the eight
             templates that change it.
     """
-    model, transform, tokenize = load_checkpoint(path)
+    module, transform, tokenize = load_checkpoint(path)
+    model = cast(TwoTowers, module)
     scenes = distinct(split, n)
     images = _encode(model.encode_image, [transform(render(scene)) for scene in scenes])
-    own = [(index, text) for index, scene in enumerate(scenes) for text in captions(scene)]
-    owner = np.array([index for index, _ in own])
-    texts = [text for _, text in own]
+    scene_captions = [(index, text) for index, scene in enumerate(scenes) for text in captions(scene)]
+    owner = np.array([index for index, _ in scene_captions])
+    texts = [text for _, text in scene_captions]
 
     def cosines(edited: Sequence[str], owners: np.ndarray) -> np.ndarray:
         return (images[owners] * _encode(model.encode_text, list(tokenize(list(edited))))).sum(axis=1)
 
     plain = cosines(texts, owner)
     similarity = images @ _encode(model.encode_text, list(tokenize(texts))).T
-    found = {
+    scores = {
         "i2t_r1": float((owner[similarity.argmax(axis=1)] == np.arange(n)).mean()),
         "t2i_r1": float((similarity.argmax(axis=0) == owner).mean()),
     }
@@ -49,16 +52,17 @@ def measure(path: Path, split: str, n: int) -> dict[str, float]:
         edits = [flip(text, kind) for text in texts]
         hit = np.array([index for index, edit in enumerate(edits) if edit])
         flipped = cosines([edits[index] for index in hit], owner[hit])
-        found[f"pr_{kind}"] = float((plain[hit] > flipped).mean())
-        found[f"n_{kind}"] = len(hit)
-    first = np.unique(owner, return_index=True)[1]  # one caption a scene: eight templates of each are many texts
+        scores[f"pr_{kind}"] = float((plain[hit] > flipped).mean())
+        scores[f"n_{kind}"] = len(hit)
+    # One caption a scene: eight templates of each are many texts.
+    first_captions = np.unique(owner, return_index=True)[1]
     wrapped = [
-        cosines([template.format(c=texts[index]) for index in first], owner[first])
+        cosines([template.format(c=texts[index]) for index in first_captions], owner[first_captions])
         for template in TEMPLATES
         if template != "{c}"
     ]
-    found["e_inv"] = float(np.mean([np.abs(plain[first] - other).mean() for other in wrapped]))
-    return found
+    scores["e_inv"] = float(np.mean([np.abs(plain[first_captions] - cosine).mean() for cosine in wrapped]))
+    return scores
 
 
 def flip(text: str, kind: str) -> str:
@@ -75,5 +79,6 @@ def _encode(encode: Callable, inputs: list) -> np.ndarray:
     import torch
 
     with torch.inference_mode():
-        parts = [encode(torch.stack(inputs[at : at + _BATCH]), normalize=True) for at in range(0, len(inputs), _BATCH)]
-    return torch.cat(parts).numpy()
+        starts = range(0, len(inputs), _BATCH)
+        blocks = [encode(torch.stack(inputs[start : start + _BATCH]), normalize=True) for start in starts]
+    return torch.cat(blocks).numpy()

@@ -46,21 +46,21 @@ def weights(formula: str) -> dict[str, float]:
     >>> weights("clip + 0.5*eqsim")
     {'clip': 1.0, 'eqsim': 0.5}
     """
-    found: dict[str, float] = {}
+    weight_of: dict[str, float] = {}
     for term in formula.split("+"):
         match = _TERM.fullmatch(term.strip())
-        if not match or match[2] not in PARTS or match[2] in found or not float(match[1] or 1):
+        if not match or match[2] not in PARTS or match[2] in weight_of or not float(match[1] or 1):
             raise InvalidInput(
                 f"'{term.strip()}' in the loss '{formula}' is not understood. Expected parts, each once, joined by +, "
                 f"a weight before them: clip+0.5*eqsim. Known: {', '.join(PARTS)}."
             )
-        found[match[2]] = float(match[1] or 1)
-    if sum(name in found for name in RETRIEVAL) != 1:
+        weight_of[match[2]] = float(match[1] or 1)
+    if sum(name in weight_of for name in RETRIEVAL) != 1:
         raise InvalidInput(
             f"The loss '{formula}' needs clip or sigmoid, and not both: the others alone would forget what fits what. "
             "Write it as clip+0.5*eqsim."
         )
-    return found
+    return weight_of
 
 
 def check(settings: Settings) -> None:
@@ -73,9 +73,9 @@ def check(settings: Settings) -> None:
         )
 
 
-def parts(
+def loss_parts(
     batch: Batch,
-    wanted: Set[str],
+    names: Set[str],
     images: "torch.Tensor",
     texts: "torch.Tensor",
     scale: "torch.Tensor",
@@ -87,7 +87,7 @@ def parts(
 
     Args:
         batch: What was embedded.
-        wanted: Of PARTS.
+        names: Of PARTS.
         images: Of `batch.pixels`, float32, unit length.
         texts: Of `batch.tokens`, float32, unit length.
         scale: The model's logit scale, shape ().
@@ -102,25 +102,25 @@ def parts(
     lengths = [n, len(batch.corrupted), len(batch.reworded), len(batch.flipped)]
     own_texts, corrupted, reworded, flipped = torch.split(texts, lengths)
     cosines = own_images @ own_texts.T
-    found = {}
-    if "clip" in wanted:
-        found["clip"] = losses.contrastive(scale * cosines)
-    if "sigmoid" in wanted and bias is not None:
-        found["sigmoid"] = losses.sigmoid(scale * cosines + bias)
-    if "eqsim" in wanted and n > 1:
+    terms = {}
+    if "clip" in names:
+        terms["clip"] = losses.contrastive(scale * cosines)
+    if "sigmoid" in names and bias is not None:
+        terms["sigmoid"] = losses.sigmoid(scale * cosines + bias)
+    if "eqsim" in names and n > 1:
         scores = cosines if settings.scores == "cosine" else (scale * cosines).softmax(dim=1)
-        found["eqsim"] = losses.eqsim(scores, settings.close, settings.margin)
-    if "sc" in wanted and len(corrupted):
-        found["sc"] = losses.corrupted(corrupted, own_images[batch.corrupted], own_texts[batch.corrupted])
-    if "vc" in wanted and len(mixed):
-        found["vc"] = losses.corrupted(mixed, own_images[batch.mixed], own_texts[batch.mixed])
-    if "consistency" in wanted and len(reworded):
-        found["consistency"] = losses.consistency(own_images[batch.reworded], own_texts[batch.reworded], reworded)
-    if "flip" in wanted and len(flipped):
+        terms["eqsim"] = losses.eqsim(scores, settings.close, settings.margin)
+    if "sc" in names and len(corrupted):
+        terms["sc"] = losses.corrupted(corrupted, own_images[batch.corrupted], own_texts[batch.corrupted])
+    if "vc" in names and len(mixed):
+        terms["vc"] = losses.corrupted(mixed, own_images[batch.mixed], own_texts[batch.mixed])
+    if "consistency" in names and len(reworded):
+        terms["consistency"] = losses.consistency(own_images[batch.reworded], own_texts[batch.reworded], reworded)
+    if "flip" in names and len(flipped):
         theirs = own_images[batch.flipped], own_texts[batch.flipped], flipped
         counts = torch.ones(len(flipped), device=texts.device)
         if settings.curriculum:
             strength = losses.strengths(batch.kinds, theirs[1], flipped)
             counts = torch.from_numpy(losses.curriculum(strength, done)).to(texts.device)
-        found["flip"] = losses.discrimination(*theirs, scale, counts)
-    return found
+        terms["flip"] = losses.discrimination(*theirs, scale, counts)
+    return terms

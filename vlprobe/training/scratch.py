@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models.demo_weights import LOSSES, build, config, save, token_ids
 from vlprobe.training.learner import HIGHEST_SCALE, keep_scale, optimizer, schedule
 from vlprobe.training.lessons import Lessons, batches, draw_lessons
+from vlprobe.training.towers import TwoTowers
 
 if TYPE_CHECKING:
     import torch
@@ -74,7 +75,9 @@ def train(loss: str, steps: int, seed: int, threads: int, out: Path, progress: P
     return summary
 
 
-def _fit(data: Lessons, loss: str, steps: int, seed: int, progress: Progress) -> "tuple[torch.nn.Module, list[float]]":
+def _fit(
+    lessons: Lessons, loss: str, steps: int, seed: int, progress: Progress
+) -> "tuple[torch.nn.Module, list[float]]":
     import torch
     from open_clip.loss import ClipLoss, SigLipLoss
 
@@ -83,22 +86,23 @@ def _fit(data: Lessons, loss: str, steps: int, seed: int, progress: Progress) ->
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         model = build(small).train()
+    towers = cast(TwoTowers, model)
     criterion = ClipLoss() if loss == "softmax" else SigLipLoss()
     steering = optimizer(model, _RATE, _DECAY)
-    mean, std = (torch.tensor(model.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std"))
+    mean, std = (torch.tensor(towers.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std"))
     losses = []
-    for step, (pixels, tokens) in enumerate(batches(data, BATCH, steps, seed)):
+    for step, (pixels, tokens) in enumerate(batches(lessons, BATCH, steps, seed)):
         for group in steering.param_groups:
             group["lr"] = _RATE * schedule(step, max(steps, STEPS), _WARM_UP)
         images = (torch.from_numpy(pixels).permute(0, 3, 1, 2) - mean) / std
-        images = model.encode_image(images.contiguous(memory_format=torch.channels_last), normalize=True)
-        texts = model.encode_text(torch.from_numpy(tokens).long(), normalize=True)
-        bias = () if model.logit_bias is None else (model.logit_bias,)
-        value = criterion(images, texts, model.logit_scale.exp(), *bias)
+        images = towers.encode_image(images.contiguous(memory_format=torch.channels_last), normalize=True)
+        texts = towers.encode_text(torch.from_numpy(tokens).long(), normalize=True)
+        bias = () if towers.logit_bias is None else (towers.logit_bias,)
+        value = criterion(images, texts, towers.logit_scale.exp(), *bias)
         steering.zero_grad()
         value.backward()
         steering.step()
-        keep_scale(model.logit_scale, HIGHEST_SCALE)
+        keep_scale(towers.logit_scale, HIGHEST_SCALE)
         losses.append(value.item())
         if not math.isfinite(losses[-1]):
             raise InvalidInput(

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from vlprobe.training.batches import Batches, rows, split
 from vlprobe.training.learner import Learner
 from vlprobe.training.objective import PARTS, Settings
 from vlprobe.training.request import TrainRequest
+from vlprobe.training.towers import TwoTowers
 from vlprobe.types import Item
 
 Progress = Callable[[str, float, float], None]  # what is being done, done, of how many; may raise to stop
@@ -73,15 +75,17 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
             raise InvalidInput(f"'{request.model}' cannot be trained. Expected a demo: or an openclip: model.")
         progress("Reading the data", 0, 1)
         datasets = [registry.load_dataset(name, cache) for name in request.datasets]
-        data = [{"name": one.name, "digest": one.digest, "items": len(one.items)} for one in datasets]
-        pinned = _pinned(request, encoder, data)
+        sources = [
+            {"name": dataset.name, "digest": dataset.digest, "items": len(dataset.items)} for dataset in datasets
+        ]
+        pinned = _pinned(request, encoder, sources)
         card = _finished(request.path, pinned)
         if card is None:
             _refuse_overwriting(request.path, pinned)
-            items = [item for one in datasets for item in one.items]
+            items = [item for dataset in datasets for item in dataset.items]
             with _threads(request.threads):
                 card = _Training(request, encoder, items, pinned, progress).run()
-            card = {**asdict(request), "start_digest": encoder.digest, "data": data, "pinned": pinned, **card}
+            card = {**asdict(request), "start_digest": encoder.digest, "data": sources, "pinned": pinned, **card}
             card["tuned"] = request.tuned
             _FAMILIES[request.model.partition(":")[0]].save_tuned(request.model, encoder.module, request.path, card)
             progress("Reading the weights again", 1, 1)
@@ -107,7 +111,8 @@ class _Training:
         weights = objective.weights(request.loss)
         learned, held_out = split(items)
         words = alter.vocabulary(caption for item in learned for row in rows(item) for caption in row.captions)
-        normal = encoder.module.visual.preprocess_cfg
+        channels = cast(TwoTowers, encoder.module).visual.preprocess_cfg
+        mean, std = (np.array(channels[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std"))
         self._batches = Batches(
             learned,
             encoder,
@@ -115,7 +120,7 @@ class _Training:
             request.seed,
             weights.keys(),
             words,
-            tuple(np.array(normal[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std")),
+            (mean, std),
             request.workers,
         )
         n = sum(len(rows(item)) for item in held_out)
@@ -138,10 +143,10 @@ class _Training:
                 batch = coming.result()
                 if done + 1 < request.steps:
                     coming = ahead.submit(self._batches.batch, done + 1)
-                found = self._learner.learn(batch, done)
+                losses = self._learner.learn(batch, done)
                 done += 1
                 seconds = round(spent + time.monotonic() - started, 2)
-                self._note({"step": done, **found, "seconds": seconds})
+                self._note({"step": done, **losses, "seconds": seconds})
                 if done % request.validate_every == 0 or done == request.steps:
                     self._validate(done)
                 stop = done == request.steps
@@ -162,9 +167,9 @@ class _Training:
 
     def _validate(self, step: int) -> None:
         """Notes the mean of every part of the loss over the held-out items, whichever parts are trained."""
-        found = [self._learner.judge(batch, PARTS.keys()) for batch in self._held_out]
-        known = {name: [one[name] for one in found if name in one] for name in PARTS}
-        line = {"step": step, "held_out": {name: float(np.mean(of)) for name, of in known.items() if of}}
+        losses = [self._learner.judge(batch, PARTS.keys()) for batch in self._held_out]
+        by_part = {name: [loss[name] for loss in losses if name in loss] for name in PARTS}
+        line = {"step": step, "held_out": {name: float(np.mean(values)) for name, values in by_part.items() if values}}
         self._note(line if step else line | {"pinned": self._pinned})  # the first line says whose log it is
 
     def _note(self, line: dict) -> None:
@@ -184,7 +189,7 @@ class _Training:
             "scaler": learner.scaler.state_dict(),
         }
         torch.save(state, buffer)
-        write_bytes(self._state, buffer.getbuffer())
+        write_bytes(self._state, buffer.getvalue())
 
     def _resume(self) -> tuple[int, float]:
         """Where the same request was stopped, in steps and seconds, everything put back as it was then; or a start."""
@@ -208,8 +213,8 @@ class _Training:
         self._learner.model.load_state_dict(state["model"])
         self._learner.optimizer.load_state_dict(state["optimizer"])
         self._learner.scaler.load_state_dict(state["scaler"])
-        kept = [line for line in log(self._request.path) if line["step"] <= state["done"]]
-        write_bytes(self._log, "".join(json.dumps(line) + "\n" for line in kept).encode())
+        lines = [line for line in log(self._request.path) if line["step"] <= state["done"]]
+        write_bytes(self._log, "".join(json.dumps(line) + "\n" for line in lines).encode())
         return state["done"], state["seconds"]
 
 
@@ -219,22 +224,22 @@ def log(path: Path) -> list[dict]:
         lines = path.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
-    found = []
+    notes = []
     for line in lines:
         try:
-            found.append(json.loads(line))
+            notes.append(json.loads(line))
         except ValueError:  # being written just now, or cut off when the process was killed
             break
-    return found
+    return notes
 
 
-def _pinned(request: TrainRequest, encoder: OpenClipEncoder, data: list[dict]) -> str:
+def _pinned(request: TrainRequest, encoder: OpenClipEncoder, sources: list[dict]) -> str:
     """Names everything that can change the weights."""
-    asked = asdict(request)
+    request_fields = asdict(request)
     for name in ("model", "datasets", "output", "device", "workers", "validate_every"):
-        del asked[name]
-    named = [asked, encoder.digest, [one["digest"] for one in data]]
-    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32]
+        del request_fields[name]
+    identity = [request_fields, encoder.digest, [source["digest"] for source in sources]]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _finished(path: Path, pinned: str) -> dict | None:
