@@ -1,0 +1,166 @@
+"""Every option and field of a request, every job file and every parameter of a link, on a dashboard that is confined to
+a folder and on one that is read-only: nothing outside of the folder is opened.
+
+An option, a field of a request or a page that comes later fails here until its row is written.
+"""
+
+import json
+import os
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import pytest
+
+from tests.dashboard.test_pages import open_page
+from tests.hostile.conftest import AUDIT, PATHS, limit, written
+from tests.hostile.test_hostile_links import ALL_PAGES, PAGES
+from vlprobe import registry
+from vlprobe.dashboard.state import RESULTS
+from vlprobe.errors import InvalidInput
+from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import access
+from vlprobe.storage.store import Store
+from vlprobe.training.request import TrainRequest
+from vlprobe.training.trainer import train
+
+# What each option of a probe names: a file, a dataset, models; nothing that is opened
+OPTIONS = {
+    ("lgip", "edits"): "file",
+    ("prsm", "gallery"): "dataset",
+    ("rococo", "influence"): "models",
+    **dict.fromkeys([("lgip", name) for name in ("rules", "kinds", "k_same", "k_diff", "tag")], ""),
+    **dict.fromkeys([("prsm", name) for name in ("group", "approximate")], ""),
+    **dict.fromkeys(
+        [("rococo", name) for name in ("policies", "pictures", "picture_seeds", "normalise", "approximate")], ""
+    ),
+}
+# Likewise of each field of what a form or a job file asks for
+REQUEST = {"models": "models", "dataset": "dataset", "probe": "probe", "options": "options"} | dict.fromkeys(
+    (
+        *("seed", "limit", "device", "precision", "batch_size", "workers", "memory", "keep_embeddings", "examine"),
+        *("executor", "ray_address"),
+    ),
+    "",
+)
+TRAINING = {"model": "models", "datasets": "dataset", "output": "file"} | dict.fromkeys(
+    (
+        *("loss", "steps", "batch_size", "piece", "rate", "warm_up", "decay", "freeze", "close", "margin", "scores"),
+        *("curriculum", "seed", "validate_every", "device", "precision", "workers", "threads"),
+    ),
+    "",
+)
+
+
+def test_every_option_of_every_probe_and_every_field_of_a_request_has_its_row():
+    probes = {name: registry.load_probe(name).defaults for name in registry.names("probes")}
+    assert {(name, option) for name, options in probes.items() for option in options} == set(OPTIONS)
+    assert {field.name for field in fields(Request)} == set(REQUEST)
+    assert {field.name for field in fields(TrainRequest)} == set(TRAINING)
+
+
+def named(kind: str, path: str) -> object:
+    """A value of an option or a field that names this path."""
+    return {"file": path, "dataset": f"csv:{path}", "models": (f"demo:weak@{path}",)}[kind]
+
+
+def asked(dataset: str, path: str) -> list[Request]:
+    """A request for each field and each option that can name a path."""
+    plain = {"examine": False, "device": "cpu", "limit": 1}
+    found = [
+        Request(
+            **{"models": ("control:random",), "dataset": dataset, "probe": "lgip", **plain, field: named(kind, path)}
+        )
+        for field, kind in REQUEST.items()
+        if kind in ("models", "dataset")
+    ]
+    for (probe, option), kind in OPTIONS.items():
+        if kind:
+            value = named(kind, path)
+            options = {option: list(value) if isinstance(value, tuple) else value}
+            found.append(Request(("control:random",), dataset, probe, options, **plain))
+    return found
+
+
+@pytest.mark.parametrize("what", ["a file", "a file of that sibling", "a file behind a link", "a link to a file"])
+def test_no_field_and_no_option_of_a_request_opens_a_file_elsewhere(
+    what: str, root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    limit(monkeypatch, root, read_only=False)
+    store = Store(root / "cache")
+    for request in asked(f"csv:{root}/open/captions.csv", written("PATH", PATHS[what], root)):
+        with pytest.raises(InvalidInput, match="outside of the folders"):
+            execute(request, store)
+    assert not store.runs()
+
+
+@pytest.mark.parametrize("what", ["weights", "a file of that sibling", "a file behind a link", "a link to a file"])
+def test_no_field_of_a_training_opens_or_writes_a_file_elsewhere(
+    what: str, root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    limit(monkeypatch, root, read_only=False)
+    path = str(Path(written("PATH", PATHS[what], root)).with_suffix(".safetensors"))
+    before = sorted((root / "closed").iterdir()), sorted((root / "open@closed").iterdir())
+    AUDIT["opened"] = []  # the listing above
+    plain = {"model": "demo:weak", "datasets": (f"csv:{root}/open/captions.csv",), "device": "cpu", "steps": 1}
+    for field, kind in TRAINING.items():
+        if kind:
+            value = named(kind, path)
+            given = value[0] if field == "model" else (value,) if field == "datasets" else value
+            request = TrainRequest(**{"output": str(root / "open" / "tuned.safetensors"), **plain, field: given})
+            with pytest.raises(InvalidInput, match="outside of the folders"):
+                train(request, root / "cache")
+    AUDIT["folders"], watched = (), AUDIT["folders"]
+    assert (sorted((root / "closed").iterdir()), sorted((root / "open@closed").iterdir())) == before
+    AUDIT["folders"] = watched
+
+
+def test_no_job_file_opens_a_file_elsewhere(root: Path, monkeypatch: pytest.MonkeyPatch):
+    """A request that was put into the cache folder is read by the job's own process, which inherits the limits."""
+    limit(monkeypatch, root, read_only=False)
+    store = Store(root / "cache")
+    path = f"{root}/open@closed/captions.csv"
+    requests = [*asked(f"csv:{root}/open/captions.csv", path)]
+    requests.append(TrainRequest(f"demo:weak@{path}", ("demo-train",), f"{root}/open/tuned.safetensors", device="cpu"))
+    for number, request in enumerate(requests):
+        folder = store.root / "jobs" / f"{number:08x}"
+        folder.mkdir(parents=True)
+        (folder / "request.json").write_text(json.dumps(asdict(request) | {"created": 0}))
+        (folder / "status.json").write_text(json.dumps({"state": "queued", "queued": 0}))
+        assert jobs.work(str(store.root), folder.name) == 1
+        assert "outside of the folders" in json.loads((folder / "status.json").read_text())["error"]
+
+
+def test_where_it_is_read_only_no_request_is_begun(root: Path, monkeypatch: pytest.MonkeyPatch):
+    limit(monkeypatch, root, read_only=True)
+    store = Store(root / "cache")
+    requests = asked(f"csv:{root}/open/captions.csv", f"{root}/closed/captions.csv")
+    requests.append(TrainRequest("demo:weak", ("demo-train",), f"{root}/closed/tuned.safetensors", device="cpu"))
+    for request in requests:
+        with pytest.raises(InvalidInput, match="read-only"):
+            jobs.start(request, store)
+    assert not store.root.exists()
+
+
+PAGE_NAMES = sorted(file.stem for file in (Path(__file__).parent.parent.parent / "pages").glob("*.py"))
+PARAMETERS = sorted({*ALL_PAGES, *RESULTS, "case", *(name for names in PAGES.values() for name in names)})
+
+
+@pytest.mark.parametrize("read_only", [False, True], ids=["confined", "read-only"])
+@pytest.mark.parametrize("page", PAGE_NAMES)
+def test_no_parameter_of_a_link_opens_a_file_elsewhere(
+    page: str, read_only: bool, root: Path, every_probe: Store, monkeypatch: pytest.MonkeyPatch
+):
+    """Every parameter that any page reads, each naming a file, as a dataset and as a model by turns."""
+    limit(monkeypatch, root, read_only)
+    if not read_only:
+        monkeypatch.setenv(access.ROOTS, os.environ[access.ROOTS] + os.pathsep + str(every_probe.root.parent))
+    names = [f"csv:{root}/closed/captions.csv", f"demo:weak@{root}/open@closed/weights.safetensors"]
+    query = {parameter: names[number % 2] for number, parameter in enumerate(PARAMETERS)} | {"models": names[1]}
+    at = open_page(monkeypatch, every_probe, page, **query | {"from": names[0]})
+    for button in at.button:
+        if button.key and button.key.startswith("load_"):
+            button.click().run()
+            assert any("outside of the folders" in error.value.replace("\\", "") for error in at.error)
+    assert not at.exception
