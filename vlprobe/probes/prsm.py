@@ -18,7 +18,7 @@ from vlprobe.perturb import lgip
 from vlprobe.probes.fit import check_fit
 from vlprobe.probes.prsm_ranking import GroupGallery, RankingScorer
 from vlprobe.probes.recall import RecallSampling
-from vlprobe.scoring import nearest
+from vlprobe.scoring import nearest, recall_note
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Presentation
@@ -131,7 +131,7 @@ class Prsm(Probe):
         sampling = None
         if n_looked_up:
             columns = nearest.recall_columns(
-                n_looked_up, apart=False, depths=options.get("recall_depths", nearest.RECALL_DEPTHS)
+                n_looked_up, separate=False, depths=options.get("recall_depths", nearest.RECALL_DEPTHS)
             )
             sampling = RecallSampling.of_run(run, cases, columns)
         return RankingScorer(
@@ -152,7 +152,7 @@ class Prsm(Probe):
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """How much of what should be found an approximate search found."""
-        return nearest.survey(blocks)
+        return recall_note.survey(blocks)
 
 
 def grouped_pictures(items: Sequence[Item], group_tag: str, dataset: str) -> dict[str, list[Picture]]:

@@ -35,7 +35,7 @@ from vlprobe.probes.rococo_galleries import (
     mixed_pictures,
     normalised,
 )
-from vlprobe.scoring import nearest, pictures
+from vlprobe.scoring import nearest, pictures, recall_note
 from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run, TextEncoder, embeds_texts
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
@@ -246,7 +246,7 @@ class Rococo(Probe):
         images = PictureGalleries(encoder, pictures_by_id, changed, n_looked_up=n_looked_up)
         sampling = None
         if n_looked_up:
-            sampling = RecallSampling.of_run(run, cases, nearest.recall_columns(n_looked_up, apart=True))
+            sampling = RecallSampling.of_run(run, cases, nearest.recall_columns(n_looked_up, separate=True))
         return RetrievalScorer(pictures_by_id, texts, images, sampling)
 
     def candidates(
@@ -263,7 +263,7 @@ class Rococo(Probe):
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """How much of what should be found an approximate search found."""
-        return nearest.survey(blocks)
+        return recall_note.survey(blocks)
 
 
 def _pictures(items: Sequence[Item]) -> dict[str, Picture]:

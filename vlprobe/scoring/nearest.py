@@ -9,13 +9,12 @@ for what it finds would else depend on their number.
 import functools
 import importlib.util
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.scoring.gallery import MEMORY_SHARES, Gallery, RetrievalRanks, VectorFile, distinct_rows, similarity_matrix
@@ -53,7 +52,7 @@ def pin_options(options: Mapping[str, object]) -> dict[str, object]:
         InvalidInput: Fewer candidates are to be looked up than the measures need.
         MissingDependency: faiss is not there.
     """
-    k = int(options["approximate"])
+    k = int(str(options["approximate"]))
     if not k:
         return {name: value for name, value in options.items() if name != "approximate"}
     if k < MIN_LOOKED_UP:
@@ -63,15 +62,15 @@ def pin_options(options: Mapping[str, object]) -> dict[str, object]:
     return dict(options)
 
 
-def recall_columns(k: int, apart: bool, depths: Sequence[int] = RECALL_DEPTHS) -> tuple[str, ...]:
-    """Names of what `recall_table` returns where k candidates are looked up, altered ones `apart`: no depth beyond k.
+def recall_columns(k: int, separate: bool, depths: Sequence[int] = RECALL_DEPTHS) -> tuple[str, ...]:
+    """Columns of `recall_table` where k candidates are looked up, altered ones `separate`: no depth beyond k.
 
     >>> recall_columns(500, False, (1, 10, 100, 1000))
     ('looked_up', 'found_1', 'found_10', 'found_100')
     >>> recall_columns(10, True)
     ('looked_up', 'found_1', 'found_10', 'altered_1', 'altered_10')
     """
-    sides = ("found", "altered") if apart else ("found",)
+    sides = ("found", "altered") if separate else ("found",)
     return ("looked_up", *(f"{side}_{depth}" for side in sides for depth in depths if depth <= k))
 
 
@@ -108,16 +107,16 @@ class ApproximateGallery:
         self._probed = min(n_lists, max(MIN_PROBED_LISTS, n_lists // LISTS_PER_PROBE))
         with self._threads(1) as thread:
             self._lists = thread.submit(_lists, gallery, rows, n_lists, memory // 8 // (4 * width)).result()
-            own = [thread.submit(self._lists.search, part, 1).result()[1].ravel() for _, part in gallery.blocks()]
-        list_of = np.concatenate(own)
+            searches = [thread.submit(self._lists.search, block, 1).result() for _, block in gallery.blocks()]
+        list_of = np.concatenate([lists.ravel() for _, lists in searches])
         order = np.argsort(list_of, kind="stable")
         self._starts = np.searchsorted(list_of[order], np.arange(n_lists + 1))
-        place = np.empty(rows, dtype=np.int64)
-        place[order] = np.arange(rows)
+        position = np.empty(rows, dtype=np.int64)
+        position[order] = np.arange(rows)
         self._rows = VectorFile(width)
         for start, vectors in gallery.blocks():
-            _scatter(self._rows, place[start : start + len(vectors)], vectors)
-        self.row_of = place[np.arange(rows)[gallery.column_of]]  # the row of each candidate
+            _scatter(self._rows, position[start : start + len(vectors)], vectors)
+        self.row_of = position[np.arange(rows)[gallery.column_of]]  # the row of each candidate
         self._candidates = np.argsort(self.row_of, kind="stable")  # row by row
         self._first = np.searchsorted(self.row_of[self._candidates], np.arange(rows + 1))
 
@@ -132,12 +131,12 @@ class ApproximateGallery:
         Returns:
             Their rows and their similarities, best first, of shape (q, k); -1 and -inf where there are no more.
         """
-        first, which = distinct_rows(queries)
-        asked = queries[first]
-        chunks = [asked[start : start + QUERY_CHUNK] for start in range(0, len(asked), QUERY_CHUNK)]
+        representatives, query_of = distinct_rows(queries)
+        distinct = queries[representatives]
+        chunks = [distinct[start : start + QUERY_CHUNK] for start in range(0, len(distinct), QUERY_CHUNK)]
         with self._threads(self.workers) as threads:
-            found = list(threads.map(functools.partial(self._searched, k=k, among=among), chunks))
-        rows, values = (np.concatenate(parts)[which] for parts in zip(*found, strict=True))
+            searches = list(threads.map(functools.partial(self._searched, k=k, among=among), chunks))
+        rows, values = (np.concatenate(blocks)[query_of] for blocks in zip(*searches, strict=True))
         return rows, values
 
     def similarities(self, query: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -183,51 +182,55 @@ class ApproximateGallery:
             depths: How many, rising and at most `k`; of all candidates where there are fewer.
         """
         counts = np.ones(len(self._rows), dtype=bool) if among is None else among
-        first = min(depths[-1], int(counts.sum()))
-        found, _ = self.search(queries, self.k, among)
-        best, rows = (np.full((len(queries), first), fill) for fill in (-np.inf, -1))
+        depth = min(depths[-1], int(counts.sum()))
+        approximate, _ = self.search(queries, self.k, among)
+        best, rows = (np.full((len(queries), depth), fill) for fill in (-np.inf, -1))
         for start in range(0, len(self._rows), self._room):
-            own = np.flatnonzero(counts[start : start + self._room])
-            values = similarity_matrix(queries, self._rows[start : start + self._room][own])
-            numbers = np.broadcast_to(start + own, values.shape)
+            offsets = np.flatnonzero(counts[start : start + self._room])
+            values = similarity_matrix(queries, self._rows[start : start + self._room][offsets])
+            numbers = np.broadcast_to(start + offsets, values.shape)
             values, rows = np.concatenate([best, values], axis=1), np.concatenate([rows, numbers], axis=1)
-            order = np.argpartition(-values, first - 1, axis=1)[:, :first]
+            order = np.argpartition(-values, depth - 1, axis=1)[:, :depth]
             best, rows = np.take_along_axis(values, order, 1), np.take_along_axis(rows, order, 1)
         rows = np.take_along_axis(rows, np.argsort(-best, axis=1, kind="stable"), axis=1)
-        hit = np.stack([np.isin(true, ours) for true, ours in zip(rows, found, strict=True)])
+        hit = np.stack([np.isin(exact, listed) for exact, listed in zip(rows, approximate, strict=True)])
         return np.stack([hit[:, :depth].mean(axis=1) for depth in depths], axis=1).astype(np.float32)
 
     def _searched(self, queries: np.ndarray, k: int, among: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        there = len(self._rows) if among is None else int(among.sum())
-        rows = self._found(queries, self._probed, min(k, there), among)
-        few = np.flatnonzero((rows < 0).any(axis=1))
-        if len(few):
-            rows[few] = self._found(queries[few], len(self._starts) - 1, min(k, there), among)
-        values = np.stack([self.similarities(query, own) for query, own in zip(queries, rows, strict=True)])
+        k_found = min(k, len(self._rows) if among is None else int(among.sum()))
+        rows = self._search_lists(queries, self._probed, k_found, among)
+        incomplete = np.flatnonzero((rows < 0).any(axis=1))
+        if len(incomplete):
+            rows[incomplete] = self._search_lists(queries[incomplete], len(self._starts) - 1, k_found, among)
+        values = np.stack(
+            [self.similarities(query, query_rows) for query, query_rows in zip(queries, rows, strict=True)]
+        )
         order = np.lexsort((rows, -values))
         rows, values = np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1)
         none = ((0, 0), (0, k - rows.shape[1]))
         return np.pad(rows, none, constant_values=-1), np.pad(values, none, constant_values=-np.inf)
 
-    def _found(self, queries: np.ndarray, probed: int, k: int, among: np.ndarray | None) -> np.ndarray:
+    def _search_lists(self, queries: np.ndarray, probed: int, k: int, among: np.ndarray | None) -> np.ndarray:
         """VectorFile of the best candidates in the nearest lists, in any order; -1 where these hold fewer."""
         import faiss
 
         near = self._lists.search(queries, probed)[1].ravel()
         order = np.argsort(near, kind="stable")
         heap = faiss.ResultHeap(len(queries), k, keep_max=True)
-        for own in np.split(order, 1 + np.flatnonzero(np.diff(near[order]))):
-            asking = own // probed
-            first, last = self._starts[near[own[0]] : near[own[0]] + 2]
-            for start in range(first, last, self._room):
-                stop = min(start + self._room, last)
+        for group in np.split(order, 1 + np.flatnonzero(np.diff(near[order]))):
+            group_queries = group // probed
+            list_start, list_stop = self._starts[near[group[0]] : near[group[0]] + 2]
+            for start in range(list_start, list_stop, self._room):
+                stop = min(start + self._room, list_stop)
                 numbers, vectors = np.arange(start, stop), self._rows[start:stop]
                 if among is not None:
                     numbers, vectors = numbers[among[start:stop]], vectors[among[start:stop]]
                 if len(numbers):
                     best = min(k, len(numbers))
-                    values, found = faiss.knn(queries[asking], vectors, best, metric=faiss.METRIC_INNER_PRODUCT)
-                    heap.add_result_subset(asking, values, numbers[found])
+                    values, indices = faiss.knn(
+                        queries[group_queries], vectors, best, metric=faiss.METRIC_INNER_PRODUCT
+                    )
+                    heap.add_result_subset(group_queries, values, numbers[indices])
         return heap.I
 
     @staticmethod
@@ -250,39 +253,40 @@ def retrieve(
     if not altered.any():
         raise InvalidInput("Nothing in the gallery was altered, so nothing can be asked. Choose another policy.")
     n_rows = nearest.row_of.max() + 1
-    n_original, n_altered = (np.bincount(nearest.row_of[own], minlength=n_rows) for own in (~altered, altered))
+    n_original, n_altered = (np.bincount(nearest.row_of[mask], minlength=n_rows) for mask in (~altered, altered))
     number = np.full(n_rows, len(altered))
     np.minimum.at(number, nearest.row_of[altered], np.flatnonzero(altered))  # the first altered candidate of a row
     originals = np.flatnonzero(~altered)
     originals = originals[np.argsort(owner[originals], kind="stable")]
     starts = np.searchsorted(owner[originals], np.arange(owner.max() + 2))
-    most = int(np.diff(starts).max())  # own candidates, which do not count for a rank
-    found: list[tuple] = []
+    max_own = int(np.diff(starts).max())  # own candidates, which do not count for a rank
+    results: list[tuple] = []
     for start in range(0, len(queries), QUERY_BLOCK):
-        asked = queries[start : start + QUERY_BLOCK]
-        best = zip(
-            asked,
+        block = queries[start : start + QUERY_BLOCK]
+        searches = zip(
+            block,
             query_item[start : start + QUERY_BLOCK],
-            *nearest.search(asked, nearest.k + most, nearest.rows_holding(~altered)),
-            *nearest.search(asked, nearest.k, nearest.rows_holding(altered)),
+            *nearest.search(block, nearest.k + max_own, nearest.rows_holding(~altered)),
+            *nearest.search(block, nearest.k, nearest.rows_holding(altered)),
             strict=True,
         )
-        for query, item, rows, values, changed, changed_values in best:
-            mine = nearest.row_of[originals[starts[item] : starts[item + 1]]]
-            own_values = nearest.similarities(query, mine)
-            own = own_values.max()
-            level = mine[own_values == own]
-            before = np.union1d(rows[values >= own], level)
-            rank_clean = 1.0 + n_original[before].sum() - len(level) if values[-1] < own else math.nan
-            before = np.union1d(changed[changed_values >= own], level)
-            rank = rank_clean + n_altered[before].sum() if changed_values[-1] < own else math.nan
-            above = n_original[rows[values > own]].sum(), n_altered[changed[changed_values > own]].sum()
-            changed, at = np.append(changed, mine), np.append(changed_values, own_values)
+        for query, item, rows, values, changed, changed_values in searches:
+            own_rows = nearest.row_of[originals[starts[item] : starts[item + 1]]]
+            own_values = nearest.similarities(query, own_rows)
+            best_own = own_values.max()
+            level = own_rows[own_values == best_own]
+            before = np.union1d(rows[values >= best_own], level)
+            rank_clean = 1.0 + n_original[before].sum() - len(level) if values[-1] < best_own else math.nan
+            before = np.union1d(changed[changed_values >= best_own], level)
+            rank = rank_clean + n_altered[before].sum() if changed_values[-1] < best_own else math.nan
+            above = n_original[rows[values > best_own]].sum(), n_altered[changed[changed_values > best_own]].sum()
+            changed, at = np.append(changed, own_rows), np.append(changed_values, own_values)
             at[n_altered[changed] == 0] = -np.inf
             top = at.max()
-            first, best = number[changed[at == top]].min(), max(own, values[0])
-            found.append((own, top, top >= best, first, rank_clean, rank, 1 + above[0], 1 + sum(above), top == best))
-    return RetrievalRanks(*map(np.array, zip(*found, strict=True)))
+            top_candidate, best = number[changed[at == top]].min(), max(best_own, values[0])
+            least_ranks = 1 + above[0], 1 + sum(above)
+            results.append((best_own, top, top >= best, top_candidate, rank_clean, rank, *least_ranks, top == best))
+    return RetrievalRanks(*map(np.array, zip(*results, strict=True)))
 
 
 def measures_recall(cases: Sequence[str], seed: int, of: int) -> np.ndarray:
@@ -317,59 +321,18 @@ def recall_table(
         values[:, 0] = gallery.k
         if measured.any():
             searches = [None] if altered is None else [gallery.rows_holding(~altered), gallery.rows_holding(altered)]
-            depths = [_depth(name) for name in names if name.startswith("found_")]
+            depths = [recall_depth(name) for name in names if name.startswith("found_")]
             recalls = [gallery.recall(queries, among, depths) for among in searches]
             values[measured, 1:] = np.concatenate(recalls, axis=1)
     return dict(zip(names, values.T, strict=True))
 
 
-def survey(blocks: Iterable[pd.DataFrame]) -> dict[str, str]:
-    """A `note` on how many of the candidates that should be found were; nothing of a run that is exact."""
-    parts = []
-    for rows in blocks:
-        if "looked_up" not in rows:
-            return {}
-        recalls = [name for name in rows if name.startswith(("found_", "altered_"))]
-        parts.append(rows[["kind", "looked_up", *recalls]])
-    if not parts:
-        return {}
-    rows = pd.concat(parts).astype({"kind": str})
-    near = rows[rows["looked_up"].notna()]
-    if near.empty:
-        return {"note": "not approximate: all galleries are so small that they are searched exactly"}
-    apart = "altered_1" in rows
-    recalls = []
-    for kind, own in near.groupby("kind"):
-        label = f"{kind}: " if near["kind"].nunique() > 1 else ""
-        originals = _listing(
-            [f"{share} of the true first{f' {depth:,}' * (depth > 1)}" for depth, share in _recalls(own, "found")]
-        )
-        changed = f"; of the altered {_listing([share for _, share in _recalls(own, 'altered')])}" if apart else ""
-        n = int(own["found_1"].notna().sum())
-        recalls.append(f"{label}{originals} were found{changed} ({n:,} {'query' if n == 1 else 'queries'} measured)")
-    note = f"approximate, {near['looked_up'].iloc[0]:.0f} candidates looked up: {'; '.join(recalls)}"
-    note += "; what was missed can only improve ranks, so the true R@K is this or lower" if apart else ""
-    return {"note": note + ("; small galleries were searched exactly" if len(near) < len(rows) else "")}
-
-
-def _recalls(rows: pd.DataFrame, side: str) -> list[tuple[int, str]]:
-    """Every depth of one side, the deepest first, and the mean recall there in words."""
-    means = {_depth(name): rows[name].mean() for name in rows if name.startswith(f"{side}_")}
-    words = {depth: "an unknown share" if math.isnan(mean) else f"{100 * mean:.1f} %" for depth, mean in means.items()}
-    return sorted(words.items(), reverse=True)
-
-
-def _listing(words: Sequence[str]) -> str:
-    """Words with commas, and "and" before the last."""
-    return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _depth(name: str) -> int:
+def recall_depth(name: str) -> int:
     """Of a column of recalls: 10 of `found_10`."""
     return int(name.rpartition("_")[2])
 
 
-def _lists(gallery: Gallery, rows: int, n_lists: int, room: int) -> "faiss.IndexFlatIP":
+def _lists(gallery: Gallery, rows: int, n_lists: int, room: int) -> "faiss.Index":
     """An index of the lists' centres."""
     import faiss
 
@@ -393,8 +356,8 @@ def _lists(gallery: Gallery, rows: int, n_lists: int, room: int) -> "faiss.Index
     return means.index
 
 
-def _scatter(rows: VectorFile, place: np.ndarray, vectors: np.ndarray) -> None:
-    """Writes each vector in its place; neighbours together."""
-    order = np.argsort(place)
-    for own in np.split(order, 1 + np.flatnonzero(np.diff(place[order]) > 1)):
-        rows.write(int(place[own[0]]), vectors[own])
+def _scatter(rows: VectorFile, position: np.ndarray, vectors: np.ndarray) -> None:
+    """Writes each vector at its position; neighbours together."""
+    order = np.argsort(position)
+    for run in np.split(order, 1 + np.flatnonzero(np.diff(position[order]) > 1)):
+        rows.write(int(position[run[0]]), vectors[run])
