@@ -69,8 +69,7 @@ IMPLEMENTATIONS = {
     "_experts_implementation_internal": EXPERTS,
 }
 # transformers looks such a name up in all of its modules: AutoModel, RagRetriever (which unpickles)
-# or a processor that
-# fetches would do as well
+# or a processor that fetches would do as well
 CLASS_NAMES = {
     "tokenizer_class": r"(?!Auto|Rag)\w+Tokenizer(Fast)?|(Tokenizers|Python|SentencePiece|MistralCommon)Backend",
     "processor_class": r"(?!Auto|Mgpstr)\w+Processor",

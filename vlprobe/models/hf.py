@@ -133,8 +133,7 @@ class HfEncoder(DualEncoder):
         self.digest = frozen.digest(description, model)
         self._model = model.to(device)
         # Whether columns can be cut is a property of the tower, so it is judged in fp32: half
-        # precision rounds by more
-        # than the tolerance whenever a shape changes.
+        # precision rounds by more than the tolerance whenever a shape changes.
         self.precision = "fp32"
         tokens = self.tokenize(LENGTHS_TEXTS)
         whole = self.encode_texts(tokens, cut=False)

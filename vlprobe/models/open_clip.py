@@ -281,8 +281,7 @@ def _tokenizer(name: str, source: str, config: dict) -> Callable:
     import open_clip
 
     # The same conditions as OpenCLIP's; its own tokenizer comes with the package. A folder's is
-    # read from the folder,
-    # whatever place `hf_tokenizer_name` says.
+    # read from the folder, whatever place `hf_tokenizer_name` says.
     folder = source.startswith("local-dir:") and Path(source.removeprefix("local-dir:"))
     names_tokenizer = isinstance(
         config["text_cfg"],

@@ -63,8 +63,7 @@ class OpenClipEncoder(DualEncoder):
         self._canonical = self._unlearned()
         self._small = device == "cpu" and sum(weight.numel() for weight in model.parameters()) < 5_000_000
         # Whether columns can be cut is a property of the tower, so it is judged in fp32: half
-        # precision rounds by more
-        # than the tolerance whenever a shape changes.
+        # precision rounds by more than the tolerance whenever a shape changes.
         self.precision = "fp32"
         tokens = self.tokenize(frozen.LENGTHS_TEXTS)
         whole = self.encode_texts(tokens, cut=False)

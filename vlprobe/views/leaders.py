@@ -117,7 +117,7 @@ def credible_models(store: Store, question_set: QuestionSet) -> set[str]:
     """Models of a question set that are no controls and failed no check of being better than chance
     on its dataset.
     """
-    guessing = examine.guessing(store)
+    guessing = examine.models_at_chance(store)
     return {
         run.model
         for run in question_set.runs

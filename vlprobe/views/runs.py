@@ -106,7 +106,7 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
 
 def unread(store: Store) -> list[str]:
     """One line for each stored run or examination that cannot be read: what other views leave out."""
-    return [*store.read_runs()[1].values(), *examine.unread(store)]
+    return [*store.read_runs()[1].values(), *examine.read_errors(store)]
 
 
 def models(store: Store) -> dict[str, str]:

@@ -183,7 +183,7 @@ def load(store: Store, digest: str = "*") -> list[Examination]:
     return _stored(store, digest)[0]
 
 
-def unread(store: Store) -> list[str]:
+def read_errors(store: Store) -> list[str]:
     """One line for each stored examination that cannot be read, or is not what was written."""
     try:
         os.listdir(store.root / "models")
@@ -239,7 +239,7 @@ def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
     return lines
 
 
-def guessing(store: Store) -> set[tuple[str, str]]:
+def models_at_chance(store: Store) -> set[tuple[str, str]]:
     """Digests of models and datasets on which they failed a check of being better than chance."""
     return {
         (examination.model_digest, examination.dataset_digest)
