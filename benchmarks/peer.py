@@ -9,8 +9,9 @@ seconds, the ratio of the medians, and the largest difference of the 11 numbers 
 nothing but that they agree. Where other work shares the cores, threads that wait for each other are counted as work:
 one thread then tells more.
 
-vlprobe's side is its public functions: an Encoder with a Gallery for retrieval, `runner.ask` and `runner.answer` with
-the probe eqben for the rest, which also store every case and resample every number a thousand times; the peer does
+vlprobe's side is its public functions: an Encoder with a Gallery for retrieval, `runs.questions` and
+`runs.answers` with the probe eqben for the rest, which also store every case and resample every number a thousand
+times; the peer does
 neither. The line "vlprobe run" is what a user gets from three `vlprobe run`, the doctor's checks and RoCOCO's altered
 captions and mixed pictures included, for which there is no peer. It is left out with `--short`.
 
