@@ -133,7 +133,7 @@ class Encoder:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Rows and their tokens, filled up; tokenized again where there are too many to be held."""
         for batch_rows in equal_length_batches(rows, lengths, 4 * self.batch_size):
-            filled = fill_up(batch_rows.tolist(), BATCH_MULTIPLES["texts"], self.batch_size)
+            filled: list[int] = fill_up(batch_rows.tolist(), BATCH_MULTIPLES["texts"], self.batch_size)
             yield (
                 batch_rows,
                 tokens[filled] if tokens is not None else self.model.tokenize([texts[row] for row in filled]),
@@ -240,7 +240,8 @@ class Encoder:
         image_rows, left = np.unique(left, return_inverse=True)
         text_rows, right = np.unique(right, return_inverse=True)
         pair_images = [images[row] for row in image_rows.tolist()]
-        tokens = model.tokenize([texts[row] for row in text_rows.tolist()])
+        token_rows: list[int] = text_rows.tolist()
+        tokens = model.tokenize([texts[row] for row in token_rows])
         image_keys, token_keys = self._keys_of(pair_images), text_keys(tokens, token_counts(tokens))
         index_pairs = list(zip(left.tolist(), right.tolist(), strict=True))
         pair_keys = [(image_keys[image], token_keys[text]) for image, text in index_pairs]
