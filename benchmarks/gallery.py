@@ -80,7 +80,9 @@ def resident() -> float:
 def measure(n: int) -> None:
     """Prints what both searches of so many candidates take."""
     near = candidates(slice(0, 5000))[:ASKED]
-    noise = np.random.default_rng(2).standard_normal(near.shape, dtype=np.float32) * np.float32(0.6 / np.sqrt(DIM))
+    noise = np.random.default_rng(2).standard_normal(near.shape, dtype=np.float32) * np.float32(
+        0.6 / np.sqrt(DIM)
+    )
     queries = unit(near + noise)
     with Watch() as filed:
         gallery = Gallery.encode(candidates, n, DIM, MEMORY)
@@ -97,15 +99,21 @@ def measure(n: int) -> None:
         f"{n:,} candidates of {DIM} numbers ({4 * n * DIM / 2**30:.2f} GiB in a file, written in {filed.seconds:.1f} s)"
     )
     print(f"  exact        {ms[0]:8.2f} ms a query  {exact.grown:6.0f} MiB")
-    print(f"  approximate  {ms[1]:8.2f} ms a query  {asked.grown:6.0f} MiB   {ms[0] / ms[1]:.1f} times as fast")
+    print(
+        f"  approximate  {ms[1]:8.2f} ms a query  {asked.grown:6.0f} MiB   {ms[0] / ms[1]:.1f} times as fast"
+    )
     print(f"  lists        built in {built.seconds:.1f} s with {built.grown:.0f} MiB")
-    print(f"  recall       first {100 * first:.1f} %, first 10 {100 * ten:.1f} % ({MEASURED} queries)")
+    print(
+        f"  recall       first {100 * first:.1f} %, first 10 {100 * ten:.1f} % ({MEASURED} queries)"
+    )
 
 
 def main() -> None:
     """Measures the sizes that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--full", action="store_true", help="1,000,000 candidates too: 4 GiB of disk")
+    parser.add_argument(
+        "--full", action="store_true", help="1,000,000 candidates too: 4 GiB of disk"
+    )
     for n in (200_000, 1_000_000)[: 1 + parser.parse_args().full]:
         measure(n)
 

@@ -42,11 +42,19 @@ def make(folder: Path, n: int) -> str:
     (folder / "annotations").mkdir()
     for number in range(n):
         name = f"{number:06d}.png"
-        (folder / "images" / name).write_bytes(shown[number % len(shown)] + number.to_bytes(8))  # after the last chunk
+        (folder / "images" / name).write_bytes(
+            shown[number % len(shown)] + number.to_bytes(8)
+        )  # after the last chunk
         content["images"].append({"id": number, "file_name": name, "width": 64, "height": 64})
         for place, caption in enumerate(written[number % len(written)]):
-            text = f"{caption.rstrip('.')} on day {number // len(written)}." if number >= len(written) else caption
-            content["annotations"].append({"id": 5 * number + place, "image_id": number, "caption": text})
+            text = (
+                f"{caption.rstrip('.')} on day {number // len(written)}."
+                if number >= len(written)
+                else caption
+            )
+            content["annotations"].append(
+                {"id": 5 * number + place, "image_id": number, "caption": text}
+            )
     (folder / "annotations" / "captions_made.json").write_text(json.dumps(content))
     return f"coco:{folder}"
 
@@ -65,13 +73,19 @@ def child(arguments: argparse.Namespace) -> None:
         request = Request((arguments.model,), dataset, arguments.probe, examine=False)
         started, busy, alone = time.perf_counter(), _busy(), time.process_time()
         manifest = execute(request, Store(Path(folder) / "cache"))[0]
-        took = {"seconds": time.perf_counter() - started, "cpu": _busy() - busy, "own": time.process_time() - alone}
+        took = {
+            "seconds": time.perf_counter() - started,
+            "cpu": _busy() - busy,
+            "own": time.process_time() - alone,
+        }
     print(json.dumps(took | {"cases": manifest["n_cases"], "before": before, "peak": _peak()}))
 
 
 def _busy() -> float:
     """Seconds of the processor until now, of this process and of those that it started and that are gone."""
-    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(
+        sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
 
 
 def _peak() -> float:
@@ -86,7 +100,9 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", help="items, in rising order")
     parser.add_argument("--model", default="control:random")
     parser.add_argument("--probe", default="lgip")
-    parser.add_argument("--folder", default=tempfile.gettempdir(), help="where data is made for the time of the run")
+    parser.add_argument(
+        "--folder", default=tempfile.gettempdir(), help="where data is made for the time of the run"
+    )
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -95,21 +111,37 @@ def main() -> None:
     sizes = arguments.sizes or (FULL if arguments.full else SIZES)
     print(f"probe {arguments.probe}, model {arguments.model}")
     titles = ("CPU s", "main s", "cases/s", "peak MiB", "own MiB")
-    print(f"{'items':>8} {'cases':>10} {'seconds':>9} {' '.join(f'{title:>9}' for title in titles)}")
+    print(
+        f"{'items':>8} {'cases':>10} {'seconds':>9} {' '.join(f'{title:>9}' for title in titles)}"
+    )
     found = []
     for size in sizes:
-        options = ["--model", arguments.model, "--probe", arguments.probe, "--folder", arguments.folder]
+        options = [
+            "--model",
+            arguments.model,
+            "--probe",
+            arguments.probe,
+            "--folder",
+            arguments.folder,
+        ]
         told = subprocess.run(
-            [sys.executable, __file__, "--child", str(size), *options], check=True, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__, "--child", str(size), *options],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
         ).stdout
         one = json.loads(told.splitlines()[-1])
         found.append((one["cpu"], one["peak"] - one["before"]))
         times = f"{one['seconds']:9.1f} {one['cpu']:9.1f} {one['own']:9.1f} {one['cases'] / one['seconds']:9,.0f}"
-        print(f"{size:8,} {one['cases']:10,} {times} {one['peak']:9,.0f} {found[-1][1]:9,.0f}", flush=True)
+        print(
+            f"{size:8,} {one['cases']:10,} {times} {one['peak']:9,.0f} {found[-1][1]:9,.0f}",
+            flush=True,
+        )
     if len(found) > 1:
         spread = math.log(sizes[-1] / sizes[0])
         time_grows, memory_grows = (
-            math.log(last / max(first, 1)) / spread for first, last in zip(found[0], found[-1], strict=True)
+            math.log(last / max(first, 1)) / spread
+            for first, last in zip(found[0], found[-1], strict=True)
         )
         print(f"CPU time grows as items^{time_grows:.2f}, own memory as items^{memory_grows:.2f}")
 

@@ -43,7 +43,9 @@ SORTS = ("worst", "closest", "best", "dataset")
 PATIENCE = 60  # seconds
 WRONG = 10  # answers after which a session gives up
 WATCHED = 0.5  # seconds between two looks at the server's memory
-Counts = dict[str, dict[str, int]]  # of each type of edit, and of all of them under "": cases by outcome
+Counts = dict[
+    str, dict[str, int]
+]  # of each type of edit, and of all of them under "": cases by outcome
 
 
 class Session:
@@ -51,7 +53,9 @@ class Session:
 
     opened = 0  # sessions that were answered, or gave up waiting for their first page
 
-    def __init__(self, address: str, number: int, sets: list[tuple[str, str, Counts]], of: int = 1) -> None:
+    def __init__(
+        self, address: str, number: int, sets: list[tuple[str, str, Counts]], of: int = 1
+    ) -> None:
         self.address, self.sets, self.of, self.page = address, sets, of, ""
         self.random = random.Random(number)
         self.first = True
@@ -106,7 +110,9 @@ class Session:
                 self.wrong.append(answer.delta.new_element.exception.message)
             elif kind == "script_finished":
                 break
-        if not self.first and Session.opened > self.of:  # one more than there are: the one that warms the server
+        if (
+            not self.first and Session.opened > self.of
+        ):  # one more than there are: the one that warms the server
             self.seconds.append(time.monotonic() - started)
         self.answered()
         if expected not in said:
@@ -137,7 +143,9 @@ def questions(store: Store) -> list[tuple[str, str, Counts]]:
             ).to_pandas()
             table = table[table["kind"] == first]
             counts = {"": counted(table["margin"])}
-            counts |= {name: counted(margin) for name, margin in table.groupby("subtype")["margin"] if name}
+            counts |= {
+                name: counted(margin) for name, margin in table.groupby("subtype")["margin"] if name
+            }
             if len(table):
                 found.append((asked.case_key, run.model, counts))
     return found
@@ -160,7 +168,9 @@ async def run(
     async def watch() -> None:
         while True:
             if Session.opened > given.sessions:
-                seen.append((time.monotonic(), process.memory_info().rss / 2**20, os.getloadavg()[0]))
+                seen.append(
+                    (time.monotonic(), process.memory_info().rss / 2**20, os.getloadavg()[0])
+                )
             await asyncio.sleep(WATCHED)
 
     watching = asyncio.create_task(watch())
@@ -179,7 +189,12 @@ def main() -> None:
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=2)
-    parser.add_argument("--think", type=float, default=15, help="seconds between two changes of a session, on average")
+    parser.add_argument(
+        "--think",
+        type=float,
+        default=15,
+        help="seconds between two changes of a session, on average",
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if not given.cache:
@@ -217,18 +232,37 @@ def measure(given: argparse.Namespace) -> None:
     seconds = np.array([one for session in sessions for one in session.seconds])
     wrong = [line for session in [warm, *sessions] for line in session.wrong]
     if not len(seconds):
-        sys.exit("No filter was changed after all sessions had a page. Give more --minutes.\n" + "\n".join(wrong[:5]))
+        sys.exit(
+            "No filter was changed after all sessions had a page. Give more --minutes.\n"
+            + "\n".join(wrong[:5])
+        )
     told = np.quantile(seconds, [0.5, 0.95, 0.99, 1])
     when, memory, load = np.array(seen).T
     answers = sum(session.answers for session in sessions)
-    print(f"rows            {sum(run['n_cases'] for run in store.runs()):,} scores, {len(sets)} models x question sets")
-    print(f"sessions        {given.sessions}, {given.minutes:g} minutes, a change every {given.think:g} s each")
+    print(
+        f"rows            {sum(run['n_cases'] for run in store.runs()):,} scores, {len(sets)} models x question sets"
+    )
+    print(
+        f"sessions        {given.sessions}, {given.minutes:g} minutes, a change every {given.think:g} s each"
+    )
     print(f"changes         {len(seconds):,}, {len(seconds) / (when[-1] - when[0]):.1f} a second")
-    print("filter change   p50 {:.2f} s   p95 {:.2f} s   p99 {:.2f} s   slowest {:.2f} s".format(*told))
-    print(f"CPU a change    server {spent / answers:.3f} s, sessions {own / answers:.3f} s, first pages included")
+    print(
+        "filter change   p50 {:.2f} s   p95 {:.2f} s   p99 {:.2f} s   slowest {:.2f} s".format(
+            *told
+        )
+    )
+    print(
+        f"CPU a change    server {spent / answers:.3f} s, sessions {own / answers:.3f} s, first pages included"
+    )
     parts = np.array_split(memory, 3)
-    print("server memory   " + "   ".join(f"{part.mean():,.0f} MiB" for part in parts) + "   (mean of each third)")
-    print(f"load average    {load.mean():.1f} on average, {load.max():.1f} at most, on {os.cpu_count()} cores")
+    print(
+        "server memory   "
+        + "   ".join(f"{part.mean():,.0f} MiB" for part in parts)
+        + "   (mean of each third)"
+    )
+    print(
+        f"load average    {load.mean():.1f} on average, {load.max():.1f} at most, on {os.cpu_count()} cores"
+    )
     print(f"wrong answers   {len(wrong)}" + "".join(f"\n  {line}" for line in wrong[:5]))
 
 

@@ -39,7 +39,11 @@ N = 200
 SHARDS = 2
 KS = (1, 5, 10)
 MODEL = "ViT-B-32"
-PEER = ("clip-benchmark==1.6.2", "requests", "datasets")  # the last two it imports and does not declare
+PEER = (
+    "clip-benchmark==1.6.2",
+    "requests",
+    "datasets",
+)  # the last two it imports and does not declare
 
 
 def install(venv: Path) -> Path:
@@ -47,7 +51,10 @@ def install(venv: Path) -> Path:
     command = venv / "bin" / "clip_benchmark"
     if not command.exists():
         print(f"Installing {PEER[0]} into {venv}")
-        same = [f"{name}=={importlib.metadata.version(name)}" for name in ("torch", "numpy", "open_clip_torch")]
+        same = [
+            f"{name}=={importlib.metadata.version(name)}"
+            for name in ("torch", "numpy", "open_clip_torch")
+        ]
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
         subprocess.run([str(venv / "bin" / "pip"), "install", "-q", *PEER, *same], check=True)
     return command
@@ -63,9 +70,15 @@ def pictures(folder: Path) -> list[tuple[str, list[str]]]:
         content = json.loads((COCO / "annotations" / "captions_val2017.json").read_bytes())
         written: dict[int, list[str]] = {}
         for annotation in content["annotations"]:
-            written.setdefault(annotation["image_id"], []).append(" ".join(annotation["caption"].split()))
-        shown = [(image["file_name"], written.get(image["id"], [])[:5]) for image in content["images"]]
-        shown = [row for row in shown if len(row[1]) == 5 and (COCO / "val2017" / row[0]).is_file()][:N]
+            written.setdefault(annotation["image_id"], []).append(
+                " ".join(annotation["caption"].split())
+            )
+        shown = [
+            (image["file_name"], written.get(image["id"], [])[:5]) for image in content["images"]
+        ]
+        shown = [
+            row for row in shown if len(row[1]) == 5 and (COCO / "val2017" / row[0]).is_file()
+        ][:N]
         for name, _ in shown:
             shutil.copy(COCO / "val2017" / name, folder / name)
         return shown
@@ -93,7 +106,8 @@ def material(work: Path) -> None:
     for number, (name, captions) in enumerate(shown):
         coco["images"].append({"id": number, "file_name": name, "width": 640, "height": 480})
         coco["annotations"] += [
-            {"id": 5 * number + place, "image_id": number, "caption": text} for place, text in enumerate(captions)
+            {"id": 5 * number + place, "image_id": number, "caption": text}
+            for place, text in enumerate(captions)
         ]
     (crepe / "annotations").mkdir()
     (crepe / "annotations" / "captions_val2017.json").write_text(json.dumps(coco))
@@ -121,29 +135,42 @@ def material(work: Path) -> None:
         for one, two in zip(shown[::2], shown[1::2], strict=True)
     ]
     (images / "winoground.json").write_text(json.dumps(pairs))
-    data = work / "facebook" / "winoground" / "data"  # Hugging Face's layout, which `datasets` reads as if downloaded
+    data = (
+        work / "facebook" / "winoground" / "data"
+    )  # Hugging Face's layout, which `datasets` reads as if downloaded
     data.mkdir(parents=True)
     kept = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     columns = {
-        name: pa.array([{"bytes": (images / pair[name]).read_bytes(), "path": pair[name]} for pair in pairs], kept)
+        name: pa.array(
+            [{"bytes": (images / pair[name]).read_bytes(), "path": pair[name]} for pair in pairs],
+            kept,
+        )
         if name.startswith("image")
         else pa.array([pair[name] for pair in pairs])
         for name in pairs[0]
     }
     features = {
-        name: {"_type": "Image"} if name.startswith("image") else {"dtype": "string", "_type": "Value"}
+        name: {"_type": "Image"}
+        if name.startswith("image")
+        else {"dtype": "string", "_type": "Value"}
         for name in columns
     }
     said = {"huggingface": json.dumps({"info": {"features": features}})}
-    pq.write_table(pa.table(columns).replace_schema_metadata(said), data / "test-00000-of-00001.parquet")
+    pq.write_table(
+        pa.table(columns).replace_schema_metadata(said), data / "test-00000-of-00001.parquet"
+    )
 
 
 def timed(command: Sequence[str], work: Path, threads: int) -> tuple[float, float]:
     """Runs a command on so many threads; its seconds and CPU seconds, those of its children included."""
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_CACHE": str(work / "hf"), "TQDM_DISABLE": "1"}
-    limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
+    limits = dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)
+    )
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, cwd=work, env=os.environ | offline | limits, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=work, env=os.environ | offline | limits, capture_output=True, text=True
+    )
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{seconds:.1f} s: {' '.join(command)[:110]}", file=sys.stderr)
     if done.returncode:
@@ -153,9 +180,31 @@ def timed(command: Sequence[str], work: Path, threads: int) -> tuple[float, floa
 
 def ask_peer(command: Path, work: Path, threads: int) -> tuple[float, float]:
     """All three questions in one command."""
-    given = [str(command), "eval", "--dataset", "wds/mscoco_captions", "sugar_crepe/add_obj", "winoground"]
-    given += ["--dataset_root", f"{work}/{{dataset_cleaned}}", "--model", MODEL, "--pretrained", f"{work}/weights.pt"]
-    given += ["--no_amp", "--num_workers", str(min(threads, SHARDS)), "--batch_size", "64", "--recall_k", *map(str, KS)]
+    given = [
+        str(command),
+        "eval",
+        "--dataset",
+        "wds/mscoco_captions",
+        "sugar_crepe/add_obj",
+        "winoground",
+    ]
+    given += [
+        "--dataset_root",
+        f"{work}/{{dataset_cleaned}}",
+        "--model",
+        MODEL,
+        "--pretrained",
+        f"{work}/weights.pt",
+    ]
+    given += [
+        "--no_amp",
+        "--num_workers",
+        str(min(threads, SHARDS)),
+        "--batch_size",
+        "64",
+        "--recall_k",
+        *map(str, KS),
+    ]
     return timed([*given, "--output", f"{work}/peer_{{dataset}}.json"], work, threads)
 
 
@@ -167,10 +216,17 @@ def numbers_of_peer(work: Path) -> dict[str, float]:
     }
     numbers = {f"t2i R@{k}": found["mscoco_captions"][f"image_retrieval_recall@{k}"] for k in KS}
     numbers |= {f"i2t R@{k}": found["mscoco_captions"][f"text_retrieval_recall@{k}"] for k in KS}
-    numbers |= {"foil text": found["sugar_crepe_add_obj"]["text_acc"], "foil": found["sugar_crepe_add_obj"]["acc"]}
+    numbers |= {
+        "foil text": found["sugar_crepe_add_obj"]["text_acc"],
+        "foil": found["sugar_crepe_add_obj"]["acc"],
+    }
     wino = found["winoground"]
     # In the peer's words the image is right where each caption finds its picture, as in Winoground.
-    return numbers | {"pair text": wino["text_acc"], "pair image": wino["image_acc"], "pair group": wino["acc"]}
+    return numbers | {
+        "pair text": wino["text_acc"],
+        "pair image": wino["image_acc"],
+        "pair group": wino["acc"],
+    }
 
 
 def datasets(work: Path) -> dict[str, str]:
@@ -207,7 +263,10 @@ def ours(work: Path) -> None:
     encoder.close()  # what it kept is on disk for the runs below
     laps["texts"] = time.perf_counter()
     owner = np.repeat(np.arange(len(items)), [len(item.captions) for item in items])
-    sides = {"t2i": (read, owner, seen, np.arange(len(items))), "i2t": (seen, np.arange(len(items)), read, owner)}
+    sides = {
+        "t2i": (read, owner, seen, np.arange(len(items))),
+        "i2t": (seen, np.arange(len(items)), read, owner),
+    }
     numbers = {}
     for side, (queries, asked, candidates, owned) in sides.items():
         ranks = []
@@ -223,15 +282,21 @@ def ours(work: Path) -> None:
         run = runs_run.plan(model, data, probe, probe.defaults, request)
         run_context = context.RunContext(run, data.items, probe, request, store)
         progress = runs_request.Progress()
-        questions.write_cases(run_context, (), questions.check_data(run_context, progress), progress)
+        questions.write_cases(
+            run_context, (), questions.check_data(run_context, progress), progress
+        )
         with runs_run.open_executor(run_context, model, progress) as executor:
             answers.answer(run_context, model, executor)
         found = store.run(run.key).table("estimates").to_pandas()
-        found = found[(found["by"] == "all") & (found["averaging"] == "macro")].set_index("metric")["value"]
+        found = found[(found["by"] == "all") & (found["averaging"] == "macro")].set_index("metric")[
+            "value"
+        ]
         if kind == "foils":
             numbers |= dict.fromkeys(("foil text", "foil"), float(found["foil_accuracy"]))
         else:
-            numbers |= {f"pair {name}": float(found[f"{name}_score"]) for name in ("text", "image", "group")}
+            numbers |= {
+                f"pair {name}": float(found[f"{name}_score"]) for name in ("text", "image", "group")
+            }
     laps["eqben"] = time.perf_counter()
     marks = list(laps.items())
     spent = {name: round(at - before, 2) for (_, before), (name, at) in itertools.pairwise(marks)}
@@ -254,34 +319,64 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="vlprobe-peer-") as folder:
         work = Path(folder)
         material(work)
-        spent: dict[str, list[tuple[float, float]]] = {"vlprobe": [], "clip-benchmark 1.6.2": [], "vlprobe run": []}
+        spent: dict[str, list[tuple[float, float]]] = {
+            "vlprobe": [],
+            "clip-benchmark 1.6.2": [],
+            "vlprobe run": [],
+        }
         for _ in range(given.repeat):
             shutil.rmtree(work / "cache", ignore_errors=True)
-            spent["vlprobe"].append(timed([sys.executable, __file__, "--ours", str(work)], work, given.threads))
+            spent["vlprobe"].append(
+                timed([sys.executable, __file__, "--ours", str(work)], work, given.threads)
+            )
             spent["clip-benchmark 1.6.2"].append(ask_peer(command, work, given.threads))
             if not given.short:
                 spent["vlprobe run"].append(whole(work, given.threads))
         mine, theirs = json.loads((work / "ours.json").read_text()), numbers_of_peer(work)
     print(f"{'':22}{'wall s':>9}{'CPU s':>9}   median of {given.repeat}, {given.threads} threads")
     medians = {
-        name: [statistics.median(column) for column in zip(*rows, strict=True)] for name, rows in spent.items() if rows
+        name: [statistics.median(column) for column in zip(*rows, strict=True)]
+        for name, rows in spent.items()
+        if rows
     }
     for name, (wall, cpu) in medians.items():
         print(f"{name:22}{wall:9.1f}{cpu:9.1f}")
-    ratios = [one / two for one, two in zip(medians["clip-benchmark 1.6.2"], medians["vlprobe"], strict=True)]
+    ratios = [
+        one / two
+        for one, two in zip(medians["clip-benchmark 1.6.2"], medians["vlprobe"], strict=True)
+    ]
     print(f"ratio: {ratios[0]:.2f} in seconds, {ratios[1]:.2f} in CPU seconds (goal 6)")
     difference = max(abs(mine["numbers"][name] - theirs[name]) for name in theirs)
     print(f"largest difference of {len(theirs)} numbers: {difference:.1e} (goal below 1e-4)")
     print("  ".join(f"{name} {value:.4f}" for name, value in mine["numbers"].items()))
-    print("vlprobe's seconds after its imports: " + ", ".join(f"{name} {s}" for name, s in mine["spent"].items()))
+    print(
+        "vlprobe's seconds after its imports: "
+        + ", ".join(f"{name} {s}" for name, s in mine["spent"].items())
+    )
 
 
 def whole(work: Path, threads: int) -> tuple[float, float]:
     """Three `vlprobe run` of a user, into an empty cache: RoCOCO with one policy and one mix, and eqben twice."""
     shutil.rmtree(work / "whole", ignore_errors=True)
-    vlprobe = [sys.executable, "-m", "vlprobe", "--cache", str(work / "whole"), "run", "--device", "cpu"]
+    vlprobe = [
+        sys.executable,
+        "-m",
+        "vlprobe",
+        "--cache",
+        str(work / "whole"),
+        "run",
+        "--device",
+        "cpu",
+    ]
     vlprobe += ["--model", f"openclip:{MODEL}@{work}/weights.pt"]
-    options = ["--option", "policies=rand-voca", "--option", "pictures=mix:0.9", "--option", "picture_seeds=42"]
+    options = [
+        "--option",
+        "policies=rand-voca",
+        "--option",
+        "pictures=mix:0.9",
+        "--option",
+        "picture_seeds=42",
+    ]
     total = (0.0, 0.0)
     for kind, name in datasets(work).items():
         probe = ["--probe", "rococo", *options] if kind == "retrieval" else ["--probe", "eqben"]

@@ -77,7 +77,10 @@ def main() -> None:
     """Prints one line per task."""
     file = Path(sys.argv[1]) if len(sys.argv) > 1 else FILE
     if file.exists():
-        images = [(image["image"], image["caption"]) for image in json.loads(file.read_text(encoding="utf-8"))[:2000]]
+        images = [
+            (image["image"], image["caption"])
+            for image in json.loads(file.read_text(encoding="utf-8"))[:2000]
+        ]
     else:
         images = [(str(number), MADE_UP) for number in range(2000)]
     captions = sum(len(of_image) for _, of_image in images)

@@ -27,7 +27,9 @@ def captions(count: int) -> Iterator[str]:
     things = ("dogs", "cats", "boats", "buses", "birds", "cars", "trains", "horses")
     places = ("on the beach", "in a field", "along the road", "in the city", "on a table")
     every = itertools.product(("Two", "Three", "Four"), colors, things, colors, places)
-    for number, color, thing, other, place in itertools.islice(every, 0, 6000, max(6000 // count, 1)):
+    for number, color, thing, other, place in itertools.islice(
+        every, 0, 6000, max(6000 // count, 1)
+    ):
         yield f"{number} {color} {thing} are standing next to a {other} bus {place}."
 
 
@@ -78,10 +80,14 @@ def main() -> None:
         for name, spent in (("core", core(count)), ("rerun", rerun(count))):
             middle, slow = np.percentile(spent, [50, 95])
             late |= slow > GOAL
-            print(f"{name:6} p50 {middle:6.1f} ms   p95 {slow:6.1f} ms   over {len(spent)} new captions")
+            print(
+                f"{name:6} p50 {middle:6.1f} ms   p95 {slow:6.1f} ms   over {len(spent)} new captions"
+            )
         left = [path for path in Path(cache).rglob("*") if path.is_file()]
         print(f"files written to the cache: {len(left)}")
-    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; goal: p95 under {GOAL} ms")
+    print(
+        f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; goal: p95 under {GOAL} ms"
+    )
     sys.exit(int(late or bool(left)))
 
 

@@ -24,7 +24,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 
-os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads are those of the pool
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = (
+    "1"  # threads are those of the pool
+)
 
 import numpy as np
 from scipy import stats
@@ -55,7 +57,9 @@ def measures(queries: Sequence[np.ndarray]) -> list[dict[str, float]]:
     return [ranking.measures(ranker(values)) for values in queries]
 
 
-def shared(pool: ThreadPoolExecutor, task: Callable[[Sequence], list], queries: np.ndarray, threads: int) -> list:
+def shared(
+    pool: ThreadPoolExecutor, task: Callable[[Sequence], list], queries: np.ndarray, threads: int
+) -> list:
     """The same with the queries shared out among threads, as the probe does."""
     return list(itertools.chain.from_iterable(pool.map(task, np.array_split(queries, threads))))
 
@@ -68,7 +72,12 @@ def by_columns(values: np.ndarray) -> float:
 def by_pairs(values: np.ndarray) -> float:
     """Scipy, a call for each pair."""
     return float(
-        np.mean([stats.spearmanr(values[i], values[j]).statistic for i, j in combinations(range(VERSIONS), 2)])
+        np.mean(
+            [
+                stats.spearmanr(values[i], values[j]).statistic
+                for i, j in combinations(range(VERSIONS), 2)
+            ]
+        )
     )
 
 
@@ -103,7 +112,9 @@ def main() -> None:
         for _ in range(max(1, given.queries // ROUND)):
             meant = rng.standard_normal((ROUND, 1, DIM), dtype=np.float32)
             queries = meant + 0.5 * rng.standard_normal((ROUND, VERSIONS, DIM), dtype=np.float32)
-            made, blocks = timed(lambda queries=queries: list(gallery.similarities(unit(queries.reshape(-1, DIM)))))
+            made, blocks = timed(
+                lambda queries=queries: list(gallery.similarities(unit(queries.reshape(-1, DIM))))
+            )
             values = np.concatenate([block for _, block in blocks]).reshape(ROUND, VERSIONS, -1)
             ways: dict[str, Callable[[], list]] = {
                 f"vlprobe, {given.threads} threads": lambda values=values: shared(
@@ -128,8 +139,12 @@ def main() -> None:
         most = memory(gallery, np.tile(queries.reshape(-1, DIM), (10, 1)), pool, given.threads)
     medians = {name: np.median(times, axis=0) for name, times in spent.items()}
     rounds = len(spent["similarities"])
-    print(f"{given.candidates:,} candidates, {VERSIONS} versions, {rounds} rounds of {ROUND} queries")
-    print(f"{'':26}{'ms a query':>11}{'CPU ms':>8}{'scipy, 3 columns =':>20}{'in CPU':>9}{'scipy, 3 pairs =':>18}")
+    print(
+        f"{given.candidates:,} candidates, {VERSIONS} versions, {rounds} rounds of {ROUND} queries"
+    )
+    print(
+        f"{'':26}{'ms a query':>11}{'CPU ms':>8}{'scipy, 3 columns =':>20}{'in CPU':>9}{'scipy, 3 pairs =':>18}"
+    )
     for name, took in medians.items():
         wall, cpu = medians["scipy, 3 columns"] / took
         pairs = medians["scipy, 3 pairs"][0] / took[0]

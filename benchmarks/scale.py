@@ -47,7 +47,12 @@ def measured(request: Request, store: Store) -> tuple[float, float, float, dict[
     manifest = execute(request, store, clock)[0]
     whole = time.perf_counter() - started
     (first, done), (last, total) = clock.seen[1], clock.seen[-1]
-    return first - started, (total - done) / (last - first), whole, {f["name"]: f["sha256"] for f in manifest["files"]}
+    return (
+        first - started,
+        (total - done) / (last - first),
+        whole,
+        {f["name"]: f["sha256"] for f in manifest["files"]},
+    )
 
 
 def main() -> None:
@@ -62,11 +67,19 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     answers.PART_CASES = asked.part
-    own = {"dataset": "demo", "probe": asked.probe, "limit": asked.items, "examine": False, "workers": 1}
+    own = {
+        "dataset": "demo",
+        "probe": asked.probe,
+        "limit": asked.items,
+        "examine": False,
+        "workers": 1,
+    }
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
         questions = execute(Request(("control:random",), **own), store)[0]
-        print(f"{asked.model}, {asked.probe}: {questions['n_items']:,} items, {questions['n_cases']:,} cases")
+        print(
+            f"{asked.model}, {asked.probe}: {questions['n_items']:,} items, {questions['n_cases']:,} cases"
+        )
         print(f"{'':>12} {'start, s':>9} {'cases/s':>9} {'ratio':>6} {'all, s':>7}")
         alone = 0.0
         expected: dict[str, str] = {}
@@ -75,7 +88,12 @@ def main() -> None:
             found = []
             for _ in range(asked.repeats):
                 if workers:
-                    ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+                    ray.init(
+                        num_cpus=workers,
+                        include_dashboard=False,
+                        log_to_driver=False,
+                        logging_level="ERROR",
+                    )
                 try:
                     found.append(measured(request, store))
                 finally:
@@ -83,7 +101,9 @@ def main() -> None:
             expected = expected or found[0][3]
             if any(one[3] != expected for one in found):
                 raise SystemExit(f"{workers} workers wrote other bytes than this process")
-            start, rate, whole = (statistics.median(one[place] for one in found) for place in range(3))
+            start, rate, whole = (
+                statistics.median(one[place] for one in found) for place in range(3)
+            )
             alone = alone or rate
             name = f"{workers} worker{'s' if workers > 1 else ''}" if workers else "this process"
             print(f"{name:>12} {start:>9.1f} {rate:>9,.0f} {rate / alone:>6.2f} {whole:>7.1f}")

@@ -69,7 +69,9 @@ def main() -> None:
         torch.set_num_threads(asked.threads)
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
-        registry.load_dataset(asked.dataset, store.root)  # draws or indexes pictures, which no second run does again
+        registry.load_dataset(
+            asked.dataset, store.root
+        )  # draws or indexes pictures, which no second run does again
         model = registry.load_model(asked.model, asked.device, asked.precision)
         probe = registry.load_probe(asked.probe)
         registry.load_model = lambda *_: model
@@ -123,14 +125,18 @@ def main() -> None:
         started = time.perf_counter()
         manifest = runs_run.execute(request, store)[0]
         whole = time.perf_counter() - started
-    print(f"{asked.model}, {asked.probe}: {manifest['n_items']:,} items, {manifest['n_cases']:,} cases")
+    print(
+        f"{asked.model}, {asked.probe}: {manifest['n_items']:,} items, {manifest['n_cases']:,} cases"
+    )
     print(f"whole run {whole:.1f} s, {manifest['n_cases'] / whole:,.0f} cases/s")
     for stage, seconds in SPENT.most_common():
         shown = f"{seconds / whole:6.1%}" if stage not in THREADED else "meanwhile"
         print(f"{stage:24} {seconds:8.2f} s  {shown}")
     rest = whole - sum(seconds for stage, seconds in SPENT.items() if stage not in THREADED)
     print(f"{'the rest':24} {rest:8.2f} s  {rest / whole:6.1%}")
-    busy, embedding = (sum(SPENT[stage] for stage in stages) for stages in (MODEL, ("texts", "pictures")))
+    busy, embedding = (
+        sum(SPENT[stage] for stage in stages) for stages in (MODEL, ("texts", "pictures"))
+    )
     print(f"the model was at work for {busy / embedding:.0%} of texts and pictures")
 
 

@@ -40,8 +40,12 @@ def command(*given: str) -> float:
 
 def imported(module: str, *given: str) -> bool:
     """Whether a command imports the module."""
-    said = subprocess.run([sys.executable, "-X", "importtime", *VLPROBE[1:], *given], cwd=ROOT, capture_output=True)
-    return any(line.rpartition("|")[2].strip() == module for line in said.stderr.decode().splitlines())
+    said = subprocess.run(
+        [sys.executable, "-X", "importtime", *VLPROBE[1:], *given], cwd=ROOT, capture_output=True
+    )
+    return any(
+        line.rpartition("|")[2].strip() == module for line in said.stderr.decode().splitlines()
+    )
 
 
 def in_browser(chromium: object, cache: str) -> tuple[float, float]:
@@ -120,7 +124,9 @@ def main() -> None:
                 from playwright.sync_api import sync_playwright
 
                 with sync_playwright() as playwright:
-                    chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+                    chromium = playwright.chromium.launch(
+                        executable_path=CHROMIUM, args=["--no-sandbox"]
+                    )
                     took["first page"], took["second page"] = in_browser(chromium, cache)
                     chromium.close()
             else:
@@ -129,7 +135,9 @@ def main() -> None:
                 spent.setdefault(name, []).extend([seconds] if turn else [])
     print(f"{'':14}{'fastest s':>10}{'median s':>10}{'goal':>6}")
     for name, seconds in spent.items():
-        print(f"{name:14}{min(seconds):10.2f}{statistics.median(seconds):10.2f}{GOALS.get(name, ''):>6}")
+        print(
+            f"{name:14}{min(seconds):10.2f}{statistics.median(seconds):10.2f}{GOALS.get(name, ''):>6}"
+        )
     print(f"help imports torch: {'yes' if imported('torch', '--help') else 'no'}")
     if not CHROMIUM:
         print("first page: without chromium, Streamlit's own test run in place of a browser")

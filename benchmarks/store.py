@@ -58,7 +58,13 @@ def fill(root: Path, cases: int) -> str:
         render(scene).save(data / f"{number}.png")
         lines += [f'{data}/{number}.png,"{text}"' for text in captions(scene, 5)]
     (data / "captions.csv").write_text("\n".join(lines) + "\n")
-    asked = Request(("control:random",), f"csv:{data}/captions.csv", "lgip", examine=False, keep_embeddings=False)
+    asked = Request(
+        ("control:random",),
+        f"csv:{data}/captions.csv",
+        "lgip",
+        examine=False,
+        keep_embeddings=False,
+    )
     small = Store(root / "small")
     manifest = execute(asked, small)[0]
     real = small.run(manifest["key"])
@@ -73,13 +79,22 @@ def fill(root: Path, cases: int) -> str:
         taken = {}
         for name in table.column_names:
             column = table[name].combine_chunks()
-            if name in ("id", "item", "cluster", "group"):  # names of their own for every repetition
+            if name in (
+                "id",
+                "item",
+                "cluster",
+                "group",
+            ):  # names of their own for every repetition
                 words = column.dictionary_encode()
                 numbered = [
-                    f"{word}#{time_}" for time_ in range(again[-1] + 1) for word in words.dictionary.to_pylist()
+                    f"{word}#{time_}"
+                    for time_ in range(again[-1] + 1)
+                    for word in words.dictionary.to_pylist()
                 ]
                 codes = words.indices.to_numpy()[which] + again * len(words.dictionary)
-                taken[name] = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(numbered)).cast(pa.string())
+                taken[name] = pa.DictionaryArray.from_arrays(
+                    pa.array(codes), pa.array(numbered)
+                ).cast(pa.string())
             else:
                 taken[name] = column.take(pa.array(which))
         return taken | {"case": pa.array(np.arange(cases))}
@@ -87,16 +102,25 @@ def fill(root: Path, cases: int) -> str:
     facts = questions.manifest() | {"n_cases": cases, "n_items": cases // few * 20}
     table = questions.table("cases")
     columns = repeated(table)
-    columns["item_code"] = pa.array((table["item_code"].to_numpy()[which] + 20 * again).astype(np.int32))
-    store.cases(manifest["case_key"]).finish({"cases": pa.table(columns, schema=table.schema)}, _own(facts))
+    columns["item_code"] = pa.array(
+        (table["item_code"].to_numpy()[which] + 20 * again).astype(np.int32)
+    )
+    store.cases(manifest["case_key"]).finish(
+        {"cases": pa.table(columns, schema=table.schema)}, _own(facts)
+    )
     table = real.table("scores")
     answered = repeated(table)
     for number in range(MODELS):
-        run = replace(Run(**manifest["run"]), model=f"made-up:{number}", model_digest=f"{number:032d}")
+        run = replace(
+            Run(**manifest["run"]), model=f"made-up:{number}", model_digest=f"{number:032d}"
+        )
         scores = rng.normal(0.25, 0.05, (cases, 2)).astype(np.float32)
         margin = scores[:, 0] - scores[:, 1] + np.float32(0.02 * number)
         offsets = pa.array(np.arange(0, 2 * cases + 1, 2, dtype=np.int32))
-        own = answered | {"margin": pa.array(margin), "run": pa.array([run.key]).take(pa.array(np.zeros(cases, "i4")))}
+        own = answered | {
+            "margin": pa.array(margin),
+            "run": pa.array([run.key]).take(pa.array(np.zeros(cases, "i4"))),
+        }
         own["scores"] = pa.ListArray.from_arrays(offsets, pa.array(scores.ravel()))
         tables = {"scores": pa.table(own, schema=table.schema)}
         for name in ("estimates", "sums"):
@@ -152,8 +176,12 @@ def tables(root: Path, key: str) -> None:
     tasks = {
         "a new page": lambda: views.cases.failures(store, question_set, color, next(pages), 24),
         "page again": lambda: views.cases.failures(store, question_set, color, 1, 24),
-        "page, any flip": lambda: views.cases.failures(store, question_set, Filter("made-up:4"), 1, 24),
-        "page, words": lambda: views.cases.failures(store, question_set, replace(color, contains="dog"), 1, 24),
+        "page, any flip": lambda: views.cases.failures(
+            store, question_set, Filter("made-up:4"), 1, 24
+        ),
+        "page, words": lambda: views.cases.failures(
+            store, question_set, replace(color, contains="dog"), 1, 24
+        ),
         "outcomes": lambda: views.cases.outcomes(store, question_set, color),
         "aggregate": aggregate,
         "estimates": lambda: views.estimates.estimates(store, question_set),
@@ -182,7 +210,13 @@ def page(key: str) -> None:
     if app.exception:
         sys.exit(f"The page failed: {app.exception[0].value}")
     changed = []
-    for name, value in (("outcome", "held"), ("outcome", "all"), ("type", "color"), ("outcome", "tied"), ("page", "7")):
+    for name, value in (
+        ("outcome", "held"),
+        ("outcome", "all"),
+        ("type", "color"),
+        ("outcome", "tied"),
+        ("page", "7"),
+    ):
         app.query_params[name] = value
         changed.append(clock(app.run))
     told("failures page", first)
@@ -194,7 +228,9 @@ def told(name: str, took: float | list[float]) -> None:
     if isinstance(took, float):
         print(f"{name:22}{took:10.1f}{'':11}{1000:>7}")
     else:
-        print(f"{name:22}{max(took):10.1f}{statistics.median(took):11.1f}{300:>7}   (slowest, median)")
+        print(
+            f"{name:22}{max(took):10.1f}{statistics.median(took):11.1f}{300:>7}   (slowest, median)"
+        )
 
 
 def browser(root: Path, key: str) -> None:
@@ -211,19 +247,28 @@ def browser(root: Path, key: str) -> None:
     )
     try:
         with sync_playwright() as playwright:
-            chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+            chromium = playwright.chromium.launch(
+                executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+            )
             tab = chromium.new_page()
             wait_for(f"http://127.0.0.1:{PORT}/_stcore/health")
             tab.goto(f"http://127.0.0.1:{PORT}/")  # the server's first page loads its libraries
             tab.locator("h1").first.wait_for(timeout=60_000)
             address = f"http://127.0.0.1:{PORT}/failures?set={key}&model=made-up:6"
-            first = clock(lambda: (tab.goto(address), tab.locator(".vp-verdict").first.wait_for(timeout=60_000)))
+            first = clock(
+                lambda: (
+                    tab.goto(address),
+                    tab.locator(".vp-verdict").first.wait_for(timeout=60_000),
+                )
+            )
             changed = []
             for name in ("Held", "Fooled", "Held", "Fooled"):
                 card = tab.locator(".vp-verdict").first
                 before = card.inner_text()
                 button = tab.get_by_role("radio", name=name).first
-                changed.append(clock(lambda button=button, before=before: press(tab, button, before)))
+                changed.append(
+                    clock(lambda button=button, before=before: press(tab, button, before))
+                )
             chromium.close()
         told("page in chromium", first)
         told("filter in chromium", changed)
@@ -262,7 +307,9 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--cases", type=int, default=CASES, help="of each of the eight models")
     asked.add_argument("--browser", action="store_true")
-    asked.add_argument("--kept", type=Path, help="a folder to fill once and keep, in place of a temporary one")
+    asked.add_argument(
+        "--kept", type=Path, help="a folder to fill once and keep, in place of a temporary one"
+    )
     given = asked.parse_args()
     with tempfile.TemporaryDirectory(prefix="vlprobe-store-") as folder:
         root = given.kept or Path(folder)

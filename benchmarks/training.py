@@ -40,14 +40,20 @@ PIECE = 32
 def items(folder: Path) -> list[Item]:
     """As many drawn scenes as the largest batch takes."""
     scenes = [draw("train", index) for index in range(SIZES[-1])]
-    return [Item(f"{index}", demo_pairs.picture(scene, folder), captions(scene)) for index, scene in enumerate(scenes)]
+    return [
+        Item(f"{index}", demo_pairs.picture(scene, folder), captions(scene))
+        for index, scene in enumerate(scenes)
+    ]
 
 
 def stepper(model, data: list[Item], loss: str, size: int, piece: int = 0):
     """A function that makes a batch and learns from it, and says what each took."""
     weights = objective.weights(loss)
     words = alter.vocabulary(caption for item in data for caption in item.captions)
-    normal = [np.array(model.module.visual.preprocess_cfg[name], np.float32)[:, None, None] for name in ("mean", "std")]
+    normal = [
+        np.array(model.module.visual.preprocess_cfg[name], np.float32)[:, None, None]
+        for name in ("mean", "std")
+    ]
     batches = Batches(data, model, size, 0, weights.keys(), words, tuple(normal), workers=1)
     options = {"rate": 1e-5, "decay": 0.1, "warm_up": 0, "steps": 10_000, "piece": piece}
     learner = Learner(copy.deepcopy(model.module), weights, objective.Settings(), **options)
@@ -66,10 +72,15 @@ def measured(steppers: dict, rounds: int) -> dict[str, tuple[float, float, float
     """For each the median seconds of batch and step, and the median ratio of both to the first of its round."""
     for step in steppers.values():
         step(0)  # pictures are decoded, memory is taken
-    taken = np.array([[step(number) for step in steppers.values()] for number in range(1, rounds + 1)])
+    taken = np.array(
+        [[step(number) for step in steppers.values()] for number in range(1, rounds + 1)]
+    )
     both = taken.sum(axis=2)
     ratios = np.median(both / both[:, :1], axis=0)
-    return {name: (*np.median(taken[:, place], axis=0), ratios[place]) for place, name in enumerate(steppers)}
+    return {
+        name: (*np.median(taken[:, place], axis=0), ratios[place])
+        for place, name in enumerate(steppers)
+    }
 
 
 def table(title: str, found: dict[str, tuple[float, float, float]]) -> None:
@@ -86,11 +97,20 @@ def main() -> None:
     model = registry.load_model("demo:softmax", "cpu")
     with tempfile.TemporaryDirectory() as folder:
         data = items(Path(folder))
-        table(f"{SIZES[-1]} rows", measured({loss: stepper(model, data, loss, SIZES[-1]) for loss in LOSSES}, rounds))
-        by_size = {f"{loss}, {size} rows": stepper(model, data, loss, size) for size in SIZES for loss in LOSSES[:2]}
+        table(
+            f"{SIZES[-1]} rows",
+            measured({loss: stepper(model, data, loss, SIZES[-1]) for loss in LOSSES}, rounds),
+        )
+        by_size = {
+            f"{loss}, {size} rows": stepper(model, data, loss, size)
+            for size in SIZES
+            for loss in LOSSES[:2]
+        }
         table("batch size", measured(by_size, rounds))
         by_piece = {
-            f"clip+eqsim, {piece or 'all'} at once": stepper(model, data, "clip+eqsim", SIZES[-1], piece)
+            f"clip+eqsim, {piece or 'all'} at once": stepper(
+                model, data, "clip+eqsim", SIZES[-1], piece
+            )
             for piece in (0, PIECE)
         }
         table("pieces", measured(by_piece, rounds))

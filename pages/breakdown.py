@@ -23,7 +23,9 @@ with st.container(horizontal=True):
 table = frame.sliced(asked, metric, by, averaging, unit)
 names = frame.slice_names(table)
 figure = charts.dots.dots(table, metric, unit, names, asked.looks)
-chart_panels.chart(figure, "dots", f"{metric.label} of each slice, a mark a model; the table has the numbers.")
+chart_panels.chart(
+    figure, "dots", f"{metric.label} of each slice, a mark a model; the table has the numbers."
+)
 state.quiet(
     "Marks are means, arms are 95 % intervals from resampling pictures: long arms mean few pictures, and where arms "
     f"overlap the order may be chance. {words.AGREED}"

@@ -7,7 +7,9 @@ from vlprobe.dashboard import cards, export, filters, frame, state, tables
 
 frame.enter()
 st.title("Failures")
-st.markdown("Every case in which a model was asked to choose: the picture, the captions, and what each model said.")
+st.markdown(
+    "Every case in which a model was asked to choose: the picture, the captions, and what each model said."
+)
 asked = state.pick_question_set()
 export.shelf(asked)
 chosen = filters.filters(asked)

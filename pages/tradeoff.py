@@ -25,4 +25,7 @@ with right:
     tradeoff.wordings(asked, averaging, unit, printed)
 frame.notes(asked)
 tables.about(state.view(views.runs.facts, asked.question_set))
-frame.download(state.view(views.tradeoff.trade_off_by_type, asked.question_set, up, averaging, unit), "tradeoff")
+frame.download(
+    state.view(views.tradeoff.trade_off_by_type, asked.question_set, up, averaging, unit),
+    "tradeoff",
+)

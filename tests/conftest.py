@@ -7,7 +7,9 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # read at the first import of torch: two processes share two cores
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # read at the first import of torch: two processes share two cores
 
 import pytest
 from PIL import Image, ImageDraw
@@ -60,7 +62,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def components() -> Iterator[None]:
     """AppTest looks through all installed packages for components at each page that it opens; once is enough."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        patch.setattr(
+            manifest_scanner,
+            "scan_component_manifests",
+            cache(manifest_scanner.scan_component_manifests),
+        )
         yield
 
 
@@ -80,7 +86,9 @@ def make_tiny(folder: Path) -> str:
         image = Image.new("RGB", (64, 48), "lightgray")
         ImageDraw.Draw(image).ellipse((8 + number, 8, 40 + number, 40), fill=color)
         image.save(folder / f"{number}.png")
-        rows += [{"image": f"{number}.png", "caption": caption, "thing": thing} for caption in captions]
+        rows += [
+            {"image": f"{number}.png", "caption": caption, "thing": thing} for caption in captions
+        ]
     with (folder / "captions.csv").open("w", newline="", encoding="utf-8") as handle:
         writer = csv.DictWriter(handle, ["image", "caption", "thing"])
         writer.writeheader()
@@ -88,7 +96,10 @@ def make_tiny(folder: Path) -> str:
     return f"csv:{folder / 'captions.csv'}"
 
 
-MADE_UP = {run.key: run for run in (Run("m", "d", "tiny", "e", "lgip", 1, ("margin@1",), seed=n) for n in range(2))}
+MADE_UP = {
+    run.key: run
+    for run in (Run("m", "d", "tiny", "e", "lgip", 1, ("margin@1",), seed=n) for n in range(2))
+}
 
 
 def facts(key: str, when: str = "2026-01-01", note: str = "") -> dict:
@@ -110,7 +121,10 @@ def every_probe(tmp_path_factory: pytest.TempPathFactory) -> Store:
     options = {"rococo": {"pictures": ["mix:0.9"], "picture_seeds": [1]}}
     for probe in PROBES:
         dataset = make(probe, folder / probe, 14)
-        execute(Request(("control:random", "control:constant"), dataset, probe, options.get(probe, {})), store)
+        execute(
+            Request(("control:random", "control:constant"), dataset, probe, options.get(probe, {})),
+            store,
+        )
     return store
 
 
@@ -134,10 +148,19 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
     for kind in set(kinds):  # within a kind, so that no flip has two captions more than it should
         places[kinds == kind] = np.random.default_rng(1).permutation(places[kinds == kind])
     for name in ("scores", "text_scores", "margin"):
-        table = table.set_column(table.column_names.index(name), name, table[name].take(pa.array(places)))
+        table = table.set_column(
+            table.column_names.index(name), name, table[name].take(pa.array(places))
+        )
     tables["scores"] = table
-    tables = {name: own.drop("run").append_column("run", pa.array([key] * len(own))) for name, own in tables.items()}
-    facts = {name: value for name, value in manifest.items() if name not in ("schema", "files", "key", "run")}
+    tables = {
+        name: own.drop("run").append_column("run", pa.array([key] * len(own)))
+        for name, own in tables.items()
+    }
+    facts = {
+        name: value
+        for name, value in manifest.items()
+        if name not in ("schema", "files", "key", "run")
+    }
     store.run(key).finish(tables, facts | {"key": key, "run": manifest["run"] | {"model": "guess"}})
     return store
 

@@ -31,10 +31,14 @@ FLOORS = [  # a file imports from its own package and from floors above this lin
 ]
 FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
 # What is built anew with the next dashboard; the type checker reads the same list.
-UNPOLISHED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pyright"]["ignore"]
-POLISHED = [path for path in PACKAGE if not any(path.is_relative_to(ROOT / name) for name in UNPOLISHED)]
-GENERIC_SHARE = 0.15  # may only fall
-LONG_LINES_SHARE = 0.12  # may only fall
+UNPOLISHED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+    "pyright"
+]["ignore"]
+POLISHED = [
+    path for path in PACKAGE if not any(path.is_relative_to(ROOT / name) for name in UNPOLISHED)
+]
+GENERIC_SHARE = 0.005  # may only fall
+LONG_LINES_SHARE = 0.03  # may only fall
 GENERIC = frozenset(
     [
         "own",
@@ -86,7 +90,9 @@ def imports(path: Path) -> list[tuple[str, bool]]:
     """Absolute names that a file imports at run time, and whether it does so at the top of the module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     tree.body = [
-        node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        node
+        for node in tree.body
+        if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
     ]
     top = set(map(id, tree.body))
     names = []
@@ -109,13 +115,18 @@ def test_packages_import_downwards_only(path: Path):
     for name, _ in imports(path):
         if name.startswith("vlprobe.") and not name.startswith("vlprobe.__version__"):
             imported = package_of(name)
-            assert imported == package or FLOOR[imported] < FLOOR[package], f"{package} may not import {name}"
+            assert imported == package or FLOOR[imported] < FLOOR[package], (
+                f"{package} may not import {name}"
+            )
 
 
 def modules() -> dict[str, Path]:
     """Dotted names of all files of the package."""
     parts = {path: list(path.relative_to(ROOT).with_suffix("").parts) for path in PACKAGE}
-    return {".".join(names[:-1] if names[-1] == "__init__" else names): path for path, names in parts.items()}
+    return {
+        ".".join(names[:-1] if names[-1] == "__init__" else names): path
+        for path, names in parts.items()
+    }
 
 
 def imported_files(path: Path, known: dict[str, Path]) -> set[str]:
@@ -133,7 +144,9 @@ def imported_files(path: Path, known: dict[str, Path]) -> set[str]:
 
 def test_no_circle_of_files():
     known = modules()
-    pending = {name: imported_files(path, known) - {name, "vlprobe"} for name, path in known.items()}
+    pending = {
+        name: imported_files(path, known) - {name, "vlprobe"} for name, path in known.items()
+    }
     while free := {name for name, targets in pending.items() if not targets & pending.keys()}:
         pending = {name: targets for name, targets in pending.items() if name not in free}
     assert not pending, "files that import each other in a circle, and what imports them"
@@ -159,7 +172,16 @@ def test_only_the_dashboard_imports_streamlit(path: Path):
 
 
 @pytest.mark.parametrize(
-    "part", ["cli/main", "registry", "types/nouns", "types/protocols", "types/options", "errors", "storage/store"]
+    "part",
+    [
+        "cli/main",
+        "registry",
+        "types/nouns",
+        "types/protocols",
+        "types/options",
+        "errors",
+        "storage/store",
+    ],
 )
 def test_the_command_line_starts_without_heavy_libraries(part: str):
     names = {name.split(".")[0] for name, top in imports(ROOT / "vlprobe" / f"{part}.py") if top}
@@ -168,7 +190,12 @@ def test_the_command_line_starts_without_heavy_libraries(part: str):
 
 @pytest.mark.parametrize(
     "path",
-    [*PACKAGE, *PAGES, *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "vlprobe").rglob("*.[jc]s*"))],
+    [
+        *PACKAGE,
+        *PAGES,
+        *sorted((ROOT / "tests").rglob("*.py")),
+        *sorted((ROOT / "vlprobe").rglob("*.[jc]s*")),
+    ],
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_no_file_is_longer_than_400_lines(path: Path):
@@ -182,8 +209,19 @@ def test_no_module_is_a_drawer_for_odds_and_ends(path: Path):
 
 
 def test_no_function_branches_more_than_fifteen_times():
-    ruff = [sys.executable, "-m", "ruff", "check", "--select", "C901", "--config", "lint.mccabe.max-complexity=15"]
-    checked = subprocess.run([*ruff, "--output-format=concise", *map(str, POLISHED)], capture_output=True, text=True)
+    ruff = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        "--select",
+        "C901",
+        "--config",
+        "lint.mccabe.max-complexity=15",
+    ]
+    checked = subprocess.run(
+        [*ruff, "--output-format=concise", *map(str, POLISHED)], capture_output=True, text=True
+    )
     assert checked.returncode == 0, checked.stdout
 
 
@@ -215,7 +253,9 @@ def test_a_page_is_thin(path: Path):
     assert len(text.splitlines()) <= 60
     ours = [name for name, _ in imports(path) if name.startswith("vlprobe")]
     assert {name.split(".")[0] for name, _ in imports(path)} <= {"streamlit", "vlprobe"}
-    assert all(name.startswith(("vlprobe.dashboard.", "vlprobe.render.", "vlprobe.views")) for name in ours)
+    assert all(
+        name.startswith(("vlprobe.dashboard.", "vlprobe.render.", "vlprobe.views")) for name in ours
+    )
     assert not re.search(r"\bselect\b.+\bfrom\b", text, re.IGNORECASE)
 
 
@@ -225,7 +265,9 @@ def test_there_is_a_page():
 
 def test_the_top_level_is_what_the_user_fixed():
     entries = {
-        path.name for path in ROOT.iterdir() if not path.name.startswith(".") and not path.name.endswith(".egg-info")
+        path.name
+        for path in ROOT.iterdir()
+        if not path.name.startswith(".") and not path.name.endswith(".egg-info")
     }
     fixed = {"app.py", "README.md", "pages", "vlprobe", "tests", "requirements.txt", "cache"}
     beside = {"pyproject.toml", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "benchmarks"}
@@ -238,10 +280,20 @@ def test_the_longest_files_of_tests_are_there():
 
 
 def test_every_file_of_the_package_is_in_its_wheel():
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    carried = {path for glob in settings["package-data"]["vlprobe"] for path in (ROOT / "vlprobe").glob(glob)}
-    listed = subprocess.run(["git", "ls-files", "vlprobe"], cwd=ROOT, capture_output=True, text=True)
-    tracked = {ROOT / name for name in listed.stdout.splitlines()} or set((ROOT / "vlprobe").rglob("*.*"))
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "setuptools"
+    ]
+    carried = {
+        path
+        for glob in settings["package-data"]["vlprobe"]
+        for path in (ROOT / "vlprobe").glob(glob)
+    }
+    listed = subprocess.run(
+        ["git", "ls-files", "vlprobe"], cwd=ROOT, capture_output=True, text=True
+    )
+    tracked = {ROOT / name for name in listed.stdout.splitlines()} or set(
+        (ROOT / "vlprobe").rglob("*.*")
+    )
     beside = {path for path in tracked if path.suffix not in (".py", ".pyc") and path.is_file()}
     assert ROOT / "vlprobe" / "py.typed" in beside
     assert beside <= carried

@@ -58,7 +58,9 @@ def same(value: object, stored: object) -> bool:
     return value == stored
 
 
-def differing(rows: Sequence[Mapping], stored: Sequence[Mapping], names: Sequence[str]) -> list[str]:
+def differing(
+    rows: Sequence[Mapping], stored: Sequence[Mapping], names: Sequence[str]
+) -> list[str]:
     """What of the stored rows is not among the rows, by the columns that name a row; other columns may be new."""
     found = {tuple(row[name] for name in names): row for row in rows}
     wrong = []
@@ -85,7 +87,13 @@ def entries(store: Store) -> dict[str, bytes]:
 def answers(store: Store, manifest: Mapping) -> dict[str, float]:
     """The margin of each case of a run by the case's id."""
     ids = store.cases(manifest["case_key"]).table("cases", ["id"])["id"].to_pylist()
-    return dict(zip(ids, store.run(manifest["key"]).table("scores", ["margin"])["margin"].to_pylist(), strict=True))
+    return dict(
+        zip(
+            ids,
+            store.run(manifest["key"]).table("scores", ["margin"])["margin"].to_pylist(),
+            strict=True,
+        )
+    )
 
 
 class Scorers:
@@ -123,7 +131,11 @@ def test_a_key_names_the_same_run_as_it_did(old):
 def test_the_numbers_of_a_run_are_those_that_were_shown_when_it_was_made(old, words):
     stored = EXPECTED["numbers"][words]
     assert (
-        stored and differing(printed("show", *words.split(" ")), stored, ["key", "metric", "averaging", "slice"]) == []
+        stored
+        and differing(
+            printed("show", *words.split(" ")), stored, ["key", "metric", "averaging", "slice"]
+        )
+        == []
     )
 
 
@@ -155,7 +167,9 @@ def test_saved_views_are_there_and_name_question_sets_and_models_that_are_there(
             table, total = views.cases.failures(
                 old,
                 views.runs.question_set(old, query["set"][0]),
-                views.filter.Filter(query["model"][0], query["kind"][0], outcome="all", sort="best"),
+                views.filter.Filter(
+                    query["model"][0], query["kind"][0], outcome="all", sort="best"
+                ),
             )
             assert total and table["margin"].is_monotonic_decreasing
 
@@ -168,9 +182,9 @@ def test_tags_and_notes_are_on_the_cases_that_they_were_written_on(old):
         assert [(one.case, one.id, list(one.tags), one.note) for one in found.current] == [
             (one["case"], one["id"], one["tags"], one["note"]) for one in stored
         ]
-        assert views.cases.questions(old, views.runs.question_set(old, case_key), [one.case for one in found.current])[
-            "id"
-        ].tolist() == [one["id"] for one in stored]
+        assert views.cases.questions(
+            old, views.runs.question_set(old, case_key), [one.case for one in found.current]
+        )["id"].tolist() == [one["id"] for one in stored]
         model = views.runs.question_set(old, case_key).models[0]
         tagged = views.filter.Filter(model, kind="", outcome="all", tagged="größe")
         assert (
@@ -185,9 +199,15 @@ def test_a_later_run_takes_the_kept_embeddings_and_encodes_no_picture_again(old,
         raise AssertionError("a picture was encoded")
 
     monkeypatch.setattr(OpenClipEncoder, "encode_images", refuse)
-    request = Request(("demo:softmax",), "pairs:pairs.json", "eqben", seed=7, workers=1, examine=False)
+    request = Request(
+        ("demo:softmax",), "pairs:pairs.json", "eqben", seed=7, workers=1, examine=False
+    )
     margins = answers(old, execute(request, old)[0])
-    stored = next(run for run in old.runs() if (run["run"]["model"], run["run"]["probe"]) == ("demo:softmax", "eqben"))
+    stored = next(
+        run
+        for run in old.runs()
+        if (run["run"]["model"], run["run"]["probe"]) == ("demo:softmax", "eqben")
+    )
     assert margins == answers(old, stored) and len(margins) == 5
 
 
@@ -208,7 +228,9 @@ def test_jobs_are_told_as_they_were_left(old):
     assert old.run(done.keys[0]).complete
     not_begun = jobs.read(old, JOBS["not_begun"])
     assert not_begun.ended and "never started" in not_begun.error
-    assert not_begun.request == Request(**STOPPED["request"] | {"models": tuple(STOPPED["request"]["models"])})
+    assert not_begun.request == Request(
+        **STOPPED["request"] | {"models": tuple(STOPPED["request"]["models"])}
+    )
     assert [job.id for job in jobs.jobs(old)] == [JOBS["not_begun"], JOBS["done"]]
 
 
@@ -225,14 +247,18 @@ def test_a_stopped_run_goes_on_without_asking_its_finished_parts_again(old, monk
     assert scored.cases == list(range(finished, STOPPED["n_cases"])) != []
     uninterrupted = {row["id"]: row["margin"] for row in STOPPED["answers"]}
     assert answers(old, manifest) == pytest.approx(uninterrupted, abs=1e-9)
-    shown = {row["metric"]: row["value"] for row in printed("show", run.key) if row["key"] == run.key}
+    shown = {
+        row["metric"]: row["value"] for row in printed("show", run.key) if row["key"] == run.key
+    }
     current = {metric.name: metric.version for metric in registry.load_probe(run.probe).metrics}
     for row in STOPPED["whole"]:
         if f"{row['metric']}@{current.get(row['metric'])}" in run.metrics:
             assert same(shown[row["metric"]], row["value"]), row["metric"]
 
 
-def test_a_job_that_was_not_begun_ends_with_the_run_of_today_and_changes_no_older_one(old, monkeypatch):
+def test_a_job_that_was_not_begun_ends_with_the_run_of_today_and_changes_no_older_one(
+    old, monkeypatch
+):
     monkeypatch.setattr(runs_answers, "PART_CASES", STOPPED["part_cases"])
     before = {path: content for path, content in entries(old).items() if STOPPED["key"] not in path}
     scored = Scorers(STOPPED["run"]["probe"], monkeypatch)
@@ -240,12 +266,16 @@ def test_a_job_that_was_not_begun_ends_with_the_run_of_today_and_changes_no_olde
     job = jobs.read(old, JOBS["not_begun"])
     assert job.state == "done" and len(job.keys) == 1
     if job.keys[0] == STOPPED["key"]:
-        assert len(scored.cases) == STOPPED["n_cases"] - len(STOPPED["parts"]) * STOPPED["part_cases"]
+        assert (
+            len(scored.cases) == STOPPED["n_cases"] - len(STOPPED["parts"]) * STOPPED["part_cases"]
+        )
     else:  # a version has risen since: all is asked anew, and what was finished of the older run is left as it is
         assert scored.cases == list(range(old.find(job.keys[0])["n_cases"]))
         assert sorted(old.run(STOPPED["key"]).parts()) == STOPPED["parts"]
     assert before.items() <= entries(old).items()
-    assert {job.keys[0], *(row["key"] for row in EXPECTED["runs"])} == {row["key"] for row in printed("show")}
+    assert {job.keys[0], *(row["key"] for row in EXPECTED["runs"])} == {
+        row["key"] for row in printed("show")
+    }
 
 
 @pytest.mark.parametrize("page", ["overview", "failures"])

@@ -13,7 +13,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_every_path_of_the_tree_exists():
-    named = re.findall(r"^    ((?:vlprobe|tests|pages|benchmarks|app)[\w/.*]*)  ", README, re.MULTILINE)
+    named = re.findall(
+        r"^    ((?:vlprobe|tests|pages|benchmarks|app)[\w/.*]*)  ", README, re.MULTILINE
+    )
     assert len(named) > 20
     for path in named:
         assert list(ROOT.glob(path.rstrip("/"))), path
@@ -33,7 +35,12 @@ def test_every_command_it_shows_exists():
     assert used
     assert used <= set(main.main.commands)
     for option in set(re.findall(r" (--[\w-]+)", block)):
-        known = {name for command in main.main.commands.values() for p in command.params for name in p.opts}
+        known = {
+            name
+            for command in main.main.commands.values()
+            for p in command.params
+            for name in p.opts
+        }
         assert option in known | {"--cache"}, option
 
 

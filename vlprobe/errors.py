@@ -6,8 +6,8 @@
     |- MissingDependency    an optional package that is not installed
     `- JobFailed            a run that stopped before its end
 
-The command line and `app.py` catch VlprobeError alone and show its one line: what was wrong, what was expected, what to
-do. Every other exception is a bug and keeps its traceback.
+The command line and `app.py` catch VlprobeError alone and show its one line: what was wrong, what
+was expected, what to do. Every other exception is a bug and keeps its traceback.
 """
 
 import difflib
@@ -22,14 +22,18 @@ def printable(text: str) -> str:
     >>> printable("a red\\ndog\\x1b[31m")
     'a red\\\\ndog\\\\x1b[31m'
     """
-    return text if text.isprintable() else "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    )
 
 
 class VlprobeError(Exception):
     """One line for a person; never a traceback.
 
-    What a file or a link puts into it is data: what does not print is written as Python writes it, so that it neither
-    breaks the line nor steers a terminal, and what is too long loses its middle.
+    What a file or a link puts into it is data: what does not print is written as Python writes it,
+    so that it neither breaks the line nor steers a terminal, and what is too long loses its middle.
     """
 
     def __init__(self, message: str = "") -> None:
@@ -39,14 +43,18 @@ class VlprobeError(Exception):
 
 
 class NotFound(VlprobeError):
-    """A name that nothing has; the message suggests the closest of the names that exist, and lists up to 12."""
+    """A name that nothing has; the message suggests the closest of the names that exist, and
+    lists up to 12.
+    """
 
     def __init__(self, kind: str, name: str, names: Iterable[str], hint: str = "") -> None:
         names = list(names)
         close = difflib.get_close_matches(name[:100], names, n=1, cutoff=0.5)
         guess = f" Did you mean '{close[0]}'?" if close else ""
         listed = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-        super().__init__(f"No {kind} named '{name}'.{guess} Known: {listed or 'none'}.{' ' + hint if hint else ''}")
+        super().__init__(
+            f"No {kind} named '{name}'.{guess} Known: {listed or 'none'}.{' ' + hint if hint else ''}"
+        )
 
 
 class InvalidInput(VlprobeError):

@@ -1,10 +1,12 @@
-"""Finds what the folders `datasets`, `models` and `probes` define: one module a family, no list to edit.
+"""Finds what the folders `datasets`, `models` and `probes` define: one module a family, no list to
+edit.
 
-A module of `datasets` or `models` defines PREFIX, `names()` (what can be typed without looking anything up) and
-`load(name, ...)`, and may define `check_name(name)`, which raises what is wrong with a name before anything is loaded;
-or it defines FAMILIES, a sequence of objects that have these. A name is its prefix, or its prefix, a colon and whatever
-that family understands after it. A module of `probes` defines PROBE.
-Modules are cheap to import: heavy libraries are imported where they are used.
+A module of `datasets` or `models` defines PREFIX, `names()` (what can be typed without looking
+anything up) and `load(name, ...)`, and may define `check_name(name)`, which raises what is wrong
+with a name before anything is loaded; or it defines FAMILIES, a sequence of objects that have
+these. A name is its prefix, or its prefix, a colon and whatever that family understands after it. A
+module of `probes` defines PROBE. Modules are cheap to import: heavy libraries are imported where
+they are used.
 """
 
 import functools
@@ -22,7 +24,9 @@ from vlprobe.types import Dataset, Model, Probe
 
 
 class Family(Protocol):
-    """Datasets or models whose names begin with one prefix: a module, or one of a module's FAMILIES."""
+    """Datasets or models whose names begin with one prefix: a module, or one of a module's
+    FAMILIES.
+    """
 
     @property
     def PREFIX(self) -> str:
@@ -42,7 +46,9 @@ class Family(Protocol):
 @functools.cache
 def _modules(folder: str) -> tuple[ModuleType, ...]:
     package = importlib.import_module(f"vlprobe.{folder}")
-    stems = sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg)
+    stems = sorted(
+        module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg
+    )
     return tuple(importlib.import_module(f"vlprobe.{folder}.{stem}") for stem in stems)
 
 
@@ -58,7 +64,9 @@ def families(folder: str) -> dict[str, Family]:
 
 
 def names(folder: str) -> list[str]:
-    """What a user can type for a `models`, `datasets` or `probes` choice, in the order of files or prefixes."""
+    """What a user can type for a `models`, `datasets` or `probes` choice, in the order of files
+    or prefixes.
+    """
     if folder == "probes":
         return [module.PROBE.name for module in _modules(folder) if hasattr(module, "PROBE")]
     return [name for family in families(folder).values() for name in family.names()]
@@ -72,10 +80,11 @@ def _family(folder: str, name: str) -> Family:
 
 
 def check_name(folder: str, name: str) -> None:
-    """Tells at once what is wrong with the name of one of `models` or `datasets`, before it is loaded.
+    """Tells at once what is wrong with the name of one of `models` or `datasets`, before it is
+    loaded.
 
-    Nothing is fetched and no library imported: the family, the paths in the name and the head of a file are looked at.
-    What is wrong inside of it, loading tells.
+    Nothing is fetched and no library imported: the family, the paths in the name and the head of a
+    file are looked at. What is wrong inside of it, loading tells.
 
     Raises:
         NotFound: no such family, or nothing of that name in it.
@@ -88,13 +97,19 @@ def check_name(folder: str, name: str) -> None:
         if check := getattr(family, "check_name", None):
             check(name)
     except OSError as error:
-        raise InvalidInput(f"'{name}' cannot be read ({error.strerror}). Check the path and who may read it.") from None
+        raise InvalidInput(
+            f"'{name}' cannot be read ({error.strerror}). Check the path and who may read it."
+        ) from None
 
 
 def _refuse_bytes(name: str) -> None:
-    """Raises InvalidInput where the name has bytes that are not UTF-8: results are kept under it, as text."""
+    """Raises InvalidInput where the name has bytes that are not UTF-8: results are kept under
+    it, as text.
+    """
     if files.SURROGATE.search(name):
-        raise InvalidInput(f"'{name}' is not UTF-8, and results are kept under that name. Rename the file or folder.")
+        raise InvalidInput(
+            f"'{name}' is not UTF-8, and results are kept under that name. Rename the file or folder."
+        )
 
 
 def load_dataset(name: str, cache: Path) -> Dataset:

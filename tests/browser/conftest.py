@@ -92,7 +92,9 @@ def serving(folder: Path) -> Iterator[str]:
         deadline = time.monotonic() + 60
         while not _healthy(address):
             if server.poll() is not None or time.monotonic() > deadline:
-                pytest.fail("The server did not start: " + (folder / "server.log").read_text()[-2000:])
+                pytest.fail(
+                    "The server did not start: " + (folder / "server.log").read_text()[-2000:]
+                )
             time.sleep(0.2)
         yield address
     finally:
@@ -125,7 +127,9 @@ def driver() -> Iterator:
 def page(url: str, driver):
     """A browser page on the server of all tests."""
     with browsing(url, driver) as page:
-        page.first_links = visit(page, url + "/failures?model=x").locator("[data-testid=stSidebarNavLink]")
+        page.first_links = visit(page, url + "/failures?model=x").locator(
+            "[data-testid=stSidebarNavLink]"
+        )
         page.first_links = [text.split()[-1] for text in page.first_links.all_inner_texts()]
         page.first_title = page.title()
         yield page
@@ -138,7 +142,11 @@ def browsing(url: str, playwright) -> Iterator:
         context = playwright.chromium.launch_persistent_context(
             profile,
             executable_path=chromium(),
-            args=[*FLAGS, NOWHERE, f"--proxy-bypass-list=<-loopback>;{url.removeprefix('http://')}"],
+            args=[
+                *FLAGS,
+                NOWHERE,
+                f"--proxy-bypass-list=<-loopback>;{url.removeprefix('http://')}",
+            ],
             viewport={"width": 1280, "height": 900},
         )
         page = context.pages[0]
@@ -146,7 +154,10 @@ def browsing(url: str, playwright) -> Iterator:
         page.outside = []
 
         def note(request) -> None:
-            if not request.url.startswith((url, "file:", "data:", "blob:")) and request.failure != "csp":
+            if (
+                not request.url.startswith((url, "file:", "data:", "blob:"))
+                and request.failure != "csp"
+            ):
                 page.outside.append(request.url)
 
         context.on("requestfinished", note)
@@ -182,7 +193,11 @@ def results(page, url: str, folder: Path) -> None:
     """Begins the demo by its one button, cancels it, and has the first scenes of the same run answered at once."""
     begin_demo(page, url)
     page.locator(".st-key-job").get_by_role("button", name="Cancel").click()
-    page.locator(".st-key-job").get_by_text("Cancelled", exact=False).first.wait_for(timeout=120_000)
+    page.locator(".st-key-job").get_by_text("Cancelled", exact=False).first.wait_for(
+        timeout=120_000
+    )
     execute(replace(DEMO, limit=SCENES), Store(folder / "cache"))
     visit(page, url)
-    assert page.get_by_role("heading", name="The numbers").is_visible(), page.locator("main").inner_text()
+    assert page.get_by_role("heading", name="The numbers").is_visible(), page.locator(
+        "main"
+    ).inner_text()

@@ -96,7 +96,9 @@ def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str, result
     page.wait_for_url("**job=*")
     page.reload()
     page.locator(".st-key-job").get_by_role("button", name="Cancel").click()
-    page.locator(".st-key-job").get_by_text("Cancelled", exact=False).first.wait_for(timeout=120_000)
+    page.locator(".st-key-job").get_by_text("Cancelled", exact=False).first.wait_for(
+        timeout=120_000
+    )
     page.reload()
     page.locator(".st-key-job").get_by_role("button", name="Resume").wait_for()
 
@@ -106,8 +108,10 @@ def drag(page, box: tuple[float, float, float, float]) -> None:
     plot = page.locator(".st-key-margins .js-plotly-plot")
     plot.scroll_into_view_if_needed()
     page.wait_for_timeout(300)
-    x, y, width, height = plot.evaluate("""g => { const r = g.getBoundingClientRect(), s = g._fullLayout._size;
+    x, y, width, height = (
+        plot.evaluate("""g => { const r = g.getBoundingClientRect(), s = g._fullLayout._size;
       return [r.left + s.l, r.top + s.t, s.w, s.h]; }""")
+    )
     page.mouse.move(x + box[0] * width, y + box[1] * height)
     page.mouse.down()
     page.mouse.move(x + box[2] * width, y + box[3] * height, steps=8)
@@ -124,13 +128,22 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, folder: Path, 
     corners = tuple(tuple(map(float, pair.split(","))) for pair in area.split(";"))
     store = Store(folder / "cache")
     asked = views.runs.question_sets(store).iloc[0]
-    both = views.filter.Filter("demo:sigmoid", "flip", outcome="all", other="demo:softmax", within=corners)
-    assert inside == views.cases.outcomes(store, views.runs.question_set(store, asked["case_key"]), both)["all"]
+    both = views.filter.Filter(
+        "demo:sigmoid", "flip", outcome="all", other="demo:softmax", within=corners
+    )
+    assert (
+        inside
+        == views.cases.outcomes(store, views.runs.question_set(store, asked["case_key"]), both)[
+            "all"
+        ]
+    )
     assert (
         0
         < inside
         < views.cases.outcomes(
-            store, views.runs.question_set(store, asked["case_key"]), views.filter.Filter("demo:sigmoid", "flip")
+            store,
+            views.runs.question_set(store, asked["case_key"]),
+            views.filter.Filter("demo:sigmoid", "flip"),
         )["all"]
     )
     assert page.locator(".st-key-cards .vp-card").count() > 0
@@ -138,7 +151,9 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, folder: Path, 
 
 def test_a_mark_of_the_trade_off_opens_what_fools_that_model(page, url: str, results):
     visit(page, url + "/tradeoff")
-    page.locator(".js-plotly-plot").first.locator(".scatterlayer .points path").first.scroll_into_view_if_needed()
+    page.locator(".js-plotly-plot").first.locator(
+        ".scatterlayer .points path"
+    ).first.scroll_into_view_if_needed()
     mark = page.locator(".js-plotly-plot").first.locator(".scatterlayer .points path").nth(1)
     mark.hover(force=True)
     mark.click(force=True)
@@ -159,13 +174,17 @@ def test_the_cases_that_are_shown_are_downloaded(page, url: str, folder: Path, r
     chosen = views.filter.Filter("demo:weak", "flip", subtype="number")
     assert (
         len(rows)
-        == views.cases.outcomes(store, views.runs.question_set(store, asked["case_key"]), chosen)["fooled"]
+        == views.cases.outcomes(store, views.runs.question_set(store, asked["case_key"]), chosen)[
+            "fooled"
+        ]
         > 0
     )
     assert {row["subtype"] for row in rows} == {"number"}
 
 
-def test_a_picture_of_one_s_own_is_uploaded_asked_about_and_not_kept(page, url: str, folder: Path, results):
+def test_a_picture_of_one_s_own_is_uploaded_asked_about_and_not_kept(
+    page, url: str, folder: Path, results
+):
     from PIL import Image
 
     mine = folder / "mine.png"
@@ -187,7 +206,8 @@ FULL_LOOKS = [(name, "dark" if scheme == "light" else "light") for name, scheme 
 
 
 @pytest.mark.parametrize(
-    ("name", "scheme"), [*LOOKS, *(pytest.param(*look, marks=pytest.mark.full) for look in FULL_LOOKS)]
+    ("name", "scheme"),
+    [*LOOKS, *(pytest.param(*look, marks=pytest.mark.full) for look in FULL_LOOKS)],
 )
 def test_a_page_is_accessible_and_fits_a_telephone(page, url: str, results, name: str, scheme: str):
     from axe_playwright_python.sync_playwright import Axe
@@ -197,7 +217,11 @@ def test_a_page_is_accessible_and_fits_a_telephone(page, url: str, results, name
     visit(page, url + PAGES[name])
     page.wait_for_timeout(300)
     violations = Axe().run(page).response["violations"]
-    bad = [(v["id"], v["nodes"][0]["html"][:160]) for v in violations if v["impact"] in ("serious", "critical")]
+    bad = [
+        (v["id"], v["nodes"][0]["html"][:160])
+        for v in violations
+        if v["impact"] in ("serious", "critical")
+    ]
     screenshot(page, f"{name}-{scheme}")
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_timeout(400)
@@ -220,13 +244,22 @@ def screenshot(page, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["retrieval", "rankings", *(pytest.param(name, marks=pytest.mark.full) for name in ("pairs", "triplets"))]
+    "name",
+    [
+        "retrieval",
+        "rankings",
+        *(pytest.param(name, marks=pytest.mark.full) for name in ("pairs", "triplets")),
+    ],
 )
-def test_a_probe_s_page_and_its_cards_open_from_a_link(page, url: str, folder: Path, results, name: str):
+def test_a_probe_s_page_and_its_cards_open_from_a_link(
+    page, url: str, folder: Path, results, name: str
+):
     from axe_playwright_python.sync_playwright import Axe
 
     dataset = make(PROBES[name], folder / name, 14)
-    key = execute(Request(("control:random",), dataset, PROBES[name]), Store(folder / "cache"))[0]["case_key"]
+    key = execute(Request(("control:random",), dataset, PROBES[name]), Store(folder / "cache"))[0][
+        "case_key"
+    ]
     visit(page, f"{url}/{name}?set={key}")
     assert page.get_by_role("heading", name=name.capitalize(), exact=True).is_visible()
     assert "control:random" in page.locator(".vp-paper").inner_text()
@@ -238,7 +271,11 @@ def test_a_probe_s_page_and_its_cards_open_from_a_link(page, url: str, folder: P
     page.get_by_role("button", name="Details").first.click()
     page.get_by_role("dialog").locator(".vp-card").wait_for()
     violations += Axe().run(page).response["violations"]
-    assert [(v["id"], v["nodes"][0]["html"][:160]) for v in violations if v["impact"] in ("serious", "critical")] == []
+    assert [
+        (v["id"], v["nodes"][0]["html"][:160])
+        for v in violations
+        if v["impact"] in ("serious", "critical")
+    ] == []
 
 
 @pytest.fixture(scope="module")
@@ -251,10 +288,16 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         writer = csv.DictWriter(handle, ["image", "caption", "thing"])
         writer.writeheader()
         writer.writerows({**row, "caption": NASTY} for row in rows[:3])
-    execute(Request(("control:constant", "control:random"), f"csv:{path}", "lgip"), there := Store(folder / "cache"))
+    execute(
+        Request(("control:constant", "control:random"), f"csv:{path}", "lgip"),
+        there := Store(folder / "cache"),
+    )
     key = views.runs.question_sets(there)["case_key"].iloc[0]
     asked = views.runs.question_set(there, key)
-    made = {"report": report.report(there, asked), "case": case.case_page(there, asked, "control:random", 0)}
+    made = {
+        "report": report.report(there, asked),
+        "case": case.case_page(there, asked, "control:random", 0),
+    }
     # What a mistake of ours would let through, the page itself forbids.
     made["spoilt"] = made["case"].replace("</main>", f"{NASTY}</main>")
     for name, text in made.items():
@@ -267,14 +310,20 @@ def test_pages_that_stand_alone_show_all_and_do_nothing(page, alone: dict[str, P
         shown = page.context.new_page()
         sent, asked = [], []
         shown.on("requestfinished", lambda request, sent=sent: sent.append(request.url))
-        shown.on("dialog", lambda dialog, asked=asked: (asked.append(dialog.message), dialog.dismiss()))
+        shown.on(
+            "dialog", lambda dialog, asked=asked: (asked.append(dialog.message), dialog.dismiss())
+        )
         shown.goto(path.as_uri(), wait_until="load")
-        assert [address for address in sent if not address.startswith("data:")] == [path.as_uri()], name
+        assert [address for address in sent if not address.startswith("data:")] == [
+            path.as_uri()
+        ], name
         assert asked == []
         assert shown.title() != "ran"
         pictures = shown.locator("img[src^='data:']")
         assert pictures.count() > 0
-        assert pictures.evaluate_all("all => all.every(one => one.complete && one.naturalWidth > 0)")
+        assert pictures.evaluate_all(
+            "all => all.every(one => one.complete && one.naturalWidth > 0)"
+        )
         assert "<script>document.title='ran'</script>" in shown.locator("main").inner_text()
         if name == "report":
             assert shown.locator("svg.vp-figure").count() >= 3
@@ -286,6 +335,14 @@ def test_pages_that_stand_alone_show_all_and_do_nothing(page, alone: dict[str, P
 
 def test_nothing_outside_this_machine_was_asked_for(page, results):
     assert page.outside == []
-    for address in ("http://192.0.2.1/x", "http://127.0.0.1:9/x"):  # it would have been noted, and gets no answer
-        assert page.evaluate("address => fetch(address, { mode: 'no-cors' }).catch(() => null)", address) is None
+    for address in (
+        "http://192.0.2.1/x",
+        "http://127.0.0.1:9/x",
+    ):  # it would have been noted, and gets no answer
+        assert (
+            page.evaluate(
+                "address => fetch(address, { mode: 'no-cors' }).catch(() => null)", address
+            )
+            is None
+        )
         assert page.outside.pop() == address

@@ -14,8 +14,14 @@ def test_one_button_takes_an_empty_cache_to_results(tmp_path: Path, driver):
         begin_demo(page, url)
         page.get_by_role("button", name="Cancel").wait_for(state="detached", timeout=600_000)
         idle(page)
-        assert page.get_by_role("heading", name="The numbers").is_visible(), page.locator(".st-key-job").inner_text()
+        assert page.get_by_role("heading", name="The numbers").is_visible(), page.locator(
+            ".st-key-job"
+        ).inner_text()
         header = page.locator(".vp-table").first.locator("thead th").all_inner_texts()
-        assert [text.split()[-1] for text in header[1:]] == ["demo:sigmoid", "demo:softmax", "demo:weak"]
+        assert [text.split()[-1] for text in header[1:]] == [
+            "demo:sigmoid",
+            "demo:softmax",
+            "demo:weak",
+        ]
         assert page.locator(".js-plotly-plot .scatterlayer .points path").count() >= 3
         assert page.outside == []

@@ -21,14 +21,26 @@ def call(cache, *words: str, code: int = 0):
 def ran(tiny, tmp_path):
     """A cache with one run of each control, and the table that the command printed."""
     cache = tmp_path / "cache"
-    words = ["run", "--model", "control:random", "--model", "control:constant", "--dataset", tiny, "--format", "csv"]
+    words = [
+        "run",
+        "--model",
+        "control:random",
+        "--model",
+        "control:constant",
+        "--dataset",
+        tiny,
+        "--format",
+        "csv",
+    ]
     return cache, pd.read_csv(io.StringIO(call(cache, *words).stdout)), words
 
 
 def test_a_run_prints_the_numbers_of_each_model(ran):
     _, table, _ = ran
     assert set(table["model"]) == {"control:random", "control:constant"}
-    constant = table[(table["model"] == "control:constant") & (table["metric"] == "positive_rate")].iloc[0]
+    constant = table[
+        (table["model"] == "control:constant") & (table["metric"] == "positive_rate")
+    ].iloc[0]
     assert (constant["value"], constant["ties"]) == (0, constant["n_cases"])
 
 
@@ -38,7 +50,9 @@ def test_the_same_command_again_prints_the_same(ran):
 
 
 def test_progress_goes_to_stderr_and_data_to_stdout(tiny, tmp_path):
-    result = call(tmp_path, "run", "--model", "control:random", "--dataset", tiny, "--format", "json")
+    result = call(
+        tmp_path, "run", "--model", "control:random", "--dataset", tiny, "--format", "json"
+    )
     assert json.loads(result.stdout)[0]["metric"] == "invariance_error"
     assert "control:random on" in result.stderr
 
@@ -47,13 +61,20 @@ def test_show_lists_runs_and_breaks_one_down(ran):
     cache, table, _ = ran
     runs = json.loads(call(cache, "show", "--format", "json").stdout)
     assert {run["key"] for run in runs} == set(table["key"])
-    by = pd.read_csv(io.StringIO(call(cache, "show", runs[0]["key"][:6], "--by", "subtype", "--format", "csv").stdout))
+    by = pd.read_csv(
+        io.StringIO(
+            call(cache, "show", runs[0]["key"][:6], "--by", "subtype", "--format", "csv").stdout
+        )
+    )
     assert set(by["slice"]) >= {"color", "number", "object", "simple"}
 
 
 def test_long_notes_are_folded_to_a_line_that_says_where_all_of_them_is(ran):
     cache, _, _ = ran
-    whole = {run["model"]: run["note"] for run in json.loads(call(cache, "show", "--format", "json").stdout)}
+    whole = {
+        run["model"]: run["note"]
+        for run in json.loads(call(cache, "show", "--format", "json").stdout)
+    }
     note = whole["control:constant"]
     assert note.count("Check '") >= 3 and len(note) > 500
     table = call(cache, "show")
@@ -61,10 +82,16 @@ def test_long_notes_are_folded_to_a_line_that_says_where_all_of_them_is(ran):
     assert "…" in table.stdout
     assert table.stderr.splitlines()[-1].endswith("vlprobe show --format json")
     run = table.stdout.splitlines()[1].split()[0]
-    for command in (("show", run), ("run", "--model", "control:constant", "--dataset", _dataset(cache))):
+    for command in (
+        ("show", run),
+        ("run", "--model", "control:constant", "--dataset", _dataset(cache)),
+    ):
         lines = call(cache, *command).stderr.splitlines()
         told = next(line for line in lines if line.startswith("Note on control:constant: "))
-        assert told.removeprefix("Note on control:constant: ").removesuffix("…") == note[: len(told) - 27]
+        assert (
+            told.removeprefix("Note on control:constant: ").removesuffix("…")
+            == note[: len(told) - 27]
+        )
         assert len(told) < 240
         assert "To read these notes whole: vlprobe show --format json" in lines
 
@@ -76,8 +103,13 @@ def _dataset(cache) -> str:
 def test_spread_units_divide_cosines_and_leave_rates_alone(ran):
     cache, table, _ = ran
     key = table[table["model"] == "control:random"]["key"].iloc[0]
-    spread = {run["key"]: run["spread"] for run in json.loads(call(cache, "show", "--format", "json").stdout)}[key]
-    in_spread = pd.read_csv(io.StringIO(call(cache, "show", key, "--unit", "spread", "--format", "csv").stdout))
+    spread = {
+        run["key"]: run["spread"]
+        for run in json.loads(call(cache, "show", "--format", "json").stdout)
+    }[key]
+    in_spread = pd.read_csv(
+        io.StringIO(call(cache, "show", key, "--unit", "spread", "--format", "csv").stdout)
+    )
     one, other = (t[t["key"] == key].set_index("metric")["value"] for t in (table, in_spread))
     assert other["sensitivity_gap"] == pytest.approx(one["sensitivity_gap"] / spread, rel=1e-6)
     assert other["positive_rate"] == pytest.approx(one["positive_rate"])
@@ -88,7 +120,11 @@ def test_failures_are_listed_worst_first_and_page_by_page(ran):
     key = table[table["model"] == "control:random"]["key"].iloc[0]
     pages = [
         pd.read_csv(
-            io.StringIO(call(cache, "failures", key, "--size", "3", "--page", str(n), "--format", "csv").stdout)
+            io.StringIO(
+                call(
+                    cache, "failures", key, "--size", "3", "--page", str(n), "--format", "csv"
+                ).stdout
+            )
         )
         for n in (1, 2)
     ]
@@ -125,7 +161,12 @@ def test_export_writes_one_file_that_duckdb_opens(ran, tmp_path):
 def test_list_names_what_there_is(tmp_path, what):
     listed = json.loads(call(tmp_path, "list", what, "--format", "json").stdout)
     assert listed
-    expected = {"models": "demo:softmax", "datasets": "demo", "probes": "lgip", "metrics": "positive_rate"}[what]
+    expected = {
+        "models": "demo:softmax",
+        "datasets": "demo",
+        "probes": "lgip",
+        "metrics": "positive_rate",
+    }[what]
     assert expected in [next(iter(row.values())) for row in listed]
 
 
@@ -133,8 +174,14 @@ def test_list_names_what_there_is(tmp_path, what):
     ("words", "said"),
     [
         (("run", "--model", "demo:softmaxx", "--dataset", "TINY"), "Did you mean 'demo:softmax'"),
-        (("run", "--model", "control:random", "--dataset", "csv:/no/such/file.csv"), "does not exist"),
-        (("run", "--model", "control:random", "--dataset", "TINY", "--option", "rules=papre"), "'papre'"),
+        (
+            ("run", "--model", "control:random", "--dataset", "csv:/no/such/file.csv"),
+            "does not exist",
+        ),
+        (
+            ("run", "--model", "control:random", "--dataset", "TINY", "--option", "rules=papre"),
+            "'papre'",
+        ),
         (("show", "ffff"), "No stored run named 'ffff'"),
         (("failures", "ffff"), "No stored run named 'ffff'"),
         (("jobs", "--cancel", "nope"), "No job named 'nope'"),
@@ -155,10 +202,22 @@ def test_every_command_says_what_it_does():
         assert CliRunner().invoke(main.main, [name, "--help"]).exit_code == 0
 
 
-def test_results_of_several_probes_go_into_one_file_and_have_their_own_failures(ran, tiny, tmp_path):
+def test_results_of_several_probes_go_into_one_file_and_have_their_own_failures(
+    ran, tiny, tmp_path
+):
     cache, _, _ = ran
     words = ["--model", "control:random", "--dataset", tiny, "--no-doctor"]
-    call(cache, "run", "--probe", "rococo", *words, "--option", "pictures=mix:0.9", "--option", "picture_seeds=1")
+    call(
+        cache,
+        "run",
+        "--probe",
+        "rococo",
+        *words,
+        "--option",
+        "pictures=mix:0.9",
+        "--option",
+        "picture_seeds=1",
+    )
     call(cache, "run", "--probe", "prsm", *words)
     out = tmp_path / "several.duckdb"
     call(cache, "export", str(out))
@@ -179,5 +238,19 @@ def test_a_slice_a_tag_and_a_short_key_that_mean_nothing_are_said_so(ran):
 
 def test_an_option_named_twice_is_refused_and_not_taken_by_its_last_value(tiny, tmp_path):
     twice = ("--option", "policies=danger", "--option", "policies=rand-voca")
-    found = call(tmp_path, "run", "--model", "control:random", "--dataset", tiny, "--probe", "rococo", *twice, code=2)
-    assert "'policies' is named more than once. Name it once; a comma separates the values of a list" in found.stderr
+    found = call(
+        tmp_path,
+        "run",
+        "--model",
+        "control:random",
+        "--dataset",
+        tiny,
+        "--probe",
+        "rococo",
+        *twice,
+        code=2,
+    )
+    assert (
+        "'policies' is named more than once. Name it once; a comma separates the values of a list"
+        in found.stderr
+    )

@@ -19,7 +19,10 @@ from pathlib import Path
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.web.server.starlette.starlette_app_utils import create_signed_value, generate_xsrf_token_string
+from streamlit.web.server.starlette.starlette_app_utils import (
+    create_signed_value,
+    generate_xsrf_token_string,
+)
 from websockets.sync.client import ClientConnection, connect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +53,10 @@ class Served:
         deadline = time.monotonic() + 60
         while True:
             assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=5):
+            with (
+                contextlib.suppress(OSError),
+                urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=5),
+            ):
                 return self
             time.sleep(0.05)
 
@@ -65,11 +71,29 @@ def free_port() -> int:
 def serving(folder: Path, *options: str) -> Iterator[Served]:
     """A dashboard of its own, with a new home and an empty cache; only what was started here is ended."""
     port, log = free_port(), folder / "log.txt"
-    command = [sys.executable, "-m", "vlprobe", "--cache", str(folder / "cache"), "dashboard", "--port", str(port)]
-    environment = os.environ | {"HOME": str(folder), "STREAMLIT_SERVER_HEADLESS": "true", "OMP_NUM_THREADS": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "vlprobe",
+        "--cache",
+        str(folder / "cache"),
+        "dashboard",
+        "--port",
+        str(port),
+    ]
+    environment = os.environ | {
+        "HOME": str(folder),
+        "STREAMLIT_SERVER_HEADLESS": "true",
+        "OMP_NUM_THREADS": "1",
+    }
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*command, *options], cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True
+            [*command, *options],
+            cwd=ROOT,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
     try:
         yield Served(process, port, log)
@@ -103,7 +127,12 @@ def visiting(served: Served, email: str = "") -> Iterator[Visitor]:
     token = generate_xsrf_token_string()
     cookies = [f"_streamlit_xsrf={token}"]
     if email:
-        claims = {"email": email, "email_verified": True, "is_logged_in": True, "origin": served.url}
+        claims = {
+            "email": email,
+            "email_verified": True,
+            "is_logged_in": True,
+            "origin": served.url,
+        }
         value = create_signed_value(COOKIE_SECRET, "_streamlit_user", json.dumps(claims)).decode()
         cookies.append(f"_streamlit_user={value}")
     headers = {"Cookie": "; ".join(cookies), "X-Xsrftoken": token}
@@ -134,9 +163,8 @@ def drawn(connection: ClientConnection) -> str:
 def upload(served: Served, visitor: Visitor, session: str = "") -> int:
     """The status with which the server answers a small file."""
     boundary = uuid.uuid4().hex
-    body = (
-        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.png"\r\n\r\nx\r\n--{boundary}--\r\n'
-    )
+    head = 'Content-Disposition: form-data; name="file"; filename="a.png"'
+    body = f"--{boundary}\r\n{head}\r\n\r\nx\r\n--{boundary}--\r\n"
     request = urllib.request.Request(
         f"{served.url}/_stcore/upload_file/{session or visitor.session}/{uuid.uuid4()}",
         body.encode(),
@@ -150,7 +178,9 @@ def upload(served: Served, visitor: Visitor, session: str = "") -> int:
         return error.code
 
 
-@pytest.mark.parametrize(("email", "status"), [("", 403), ("eve@example.net", 403), ("ada@example.org", 204)])
+@pytest.mark.parametrize(
+    ("email", "status"), [("", 403), ("eve@example.net", 403), ("ada@example.org", 204)]
+)
 def test_who_was_not_let_in_uploads_nothing(guarded, email, status):
     with visiting(guarded, email) as visitor:
         assert upload(guarded, visitor) == status
@@ -162,7 +192,9 @@ def test_a_session_that_nobody_has_is_no_way_to_upload(guarded):
         assert upload(guarded, visitor, "a/../b") == 403
 
 
-def test_without_a_sign_in_everybody_who_reaches_the_dashboard_uploads_and_a_signal_ends_it(tmp_path):
+def test_without_a_sign_in_everybody_who_reaches_the_dashboard_uploads_and_a_signal_ends_it(
+    tmp_path,
+):
     with serving(tmp_path) as served:
         served.wait()
         with visiting(served) as visitor:

@@ -33,7 +33,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
-def open_page(monkeypatch: pytest.MonkeyPatch, store: Store, name: str = "overview", **query: str) -> AppTest:
+def open_page(
+    monkeypatch: pytest.MonkeyPatch, store: Store, name: str = "overview", **query: str
+) -> AppTest:
     """Opens a page on a store, with these parameters in the URL."""
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", store.root)
     monkeypatch.chdir(ROOT)
@@ -52,7 +54,9 @@ def shown(monkeypatch: pytest.MonkeyPatch):
 
 def bodies(at: AppTest) -> str:
     """The page's HTML, without its style."""
-    return " ".join(element.proto.body for element in at.get("html") if "<style>" not in element.proto.body)
+    return " ".join(
+        element.proto.body for element in at.get("html") if "<style>" not in element.proto.body
+    )
 
 
 def words(at: AppTest) -> str:
@@ -96,14 +100,18 @@ def test_a_link_to_a_page_on_a_fresh_server_gets_the_frame(monkeypatch, filled: 
     assert not at.title
 
 
-def test_the_overview_answers_under_its_own_name_too_with_what_the_link_says(monkeypatch, filled: Store):
+def test_the_overview_answers_under_its_own_name_too_with_what_the_link_says(
+    monkeypatch, filled: Store
+):
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", filled.root)
     monkeypatch.chdir(ROOT)
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     pages: list[str] = []
     navigation = st.navigation
     monkeypatch.setattr(
-        st, "navigation", lambda every, **how: pages.extend(p.url_path for p in every) or navigation(every, **how)
+        st,
+        "navigation",
+        lambda every, **how: pages.extend(p.url_path for p in every) or navigation(every, **how),
     )
     at._page_hash = calc_hash("overview")  # Streamlit's name for the page at /overview
     at.query_params["average"] = "micro"
@@ -124,7 +132,12 @@ def test_the_overview_shows_the_numbers_of_the_views(shown, filled: Store, avera
         filled, views.runs.question_set(filled, key), "all", average, unit
     ).itertuples():
         own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
-        assert numbers.number(row.value, own) + numbers.interval(row.low, row.high, own) + f"n = {row.n_items}" in text
+        assert (
+            numbers.number(row.value, own)
+            + numbers.interval(row.low, row.high, own)
+            + f"n = {row.n_items}"
+            in text
+        )
 
 
 def test_notes_of_untrained_models_are_shown(shown, filled: Store):
@@ -142,7 +155,14 @@ def test_a_changed_picker_goes_into_the_url_and_paging_begins_again(shown, fille
 
 
 def test_a_link_reopens_exactly_that_view(shown, filled: Store):
-    query = {"model": RANDOM, "kind": "combined", "type": "color", "outcome": "all", "sort": "best", "page": "2"}
+    query = {
+        "model": RANDOM,
+        "kind": "combined",
+        "type": "color",
+        "outcome": "all",
+        "sort": "best",
+        "page": "2",
+    }
     at = shown(filled, "failures", **query)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     chosen = views.filter.Filter(RANDOM, "combined", "color", outcome="all", sort="best")
@@ -150,7 +170,9 @@ def test_a_link_reopens_exactly_that_view(shown, filled: Store):
         filled, views.runs.question_set(filled, key), chosen, 2, dashboard_cards.SIZE
     )
     assert total > dashboard_cards.SIZE
-    assert [button.key for button in at.button if button.label == "Details"] == [f"open_{n}" for n in expected["case"]]
+    assert [button.key for button in at.button if button.label == "Details"] == [
+        f"open_{n}" for n in expected["case"]
+    ]
     text = words(at)
     for texts in expected["texts"]:
         assert texts[0] in text
@@ -158,7 +180,17 @@ def test_a_link_reopens_exactly_that_view(shown, filled: Store):
 
 
 def test_nonsense_in_the_url_falls_back_to_what_there_is(shown, filled: Store):
-    at = shown(filled, "failures", model="no", kind="<b>", page="-3", outcome="x", sort="y", set="../..", case="z")
+    at = shown(
+        filled,
+        "failures",
+        model="no",
+        kind="<b>",
+        page="-3",
+        outcome="x",
+        sort="y",
+        set="../..",
+        case="z",
+    )
     assert not at.error
     assert at.selectbox(key="model").value == CONSTANT  # the first by name
     assert any(button.label == "Details" for button in at.button)
@@ -195,7 +227,9 @@ def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(shown, fill
 def test_the_outcome_counts_are_those_of_the_view(shown, filled: Store):
     at = shown(filled, "failures", model=RANDOM)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    counts = views.cases.outcomes(filled, views.runs.question_set(filled, key), views.filter.Filter(RANDOM))
+    counts = views.cases.outcomes(
+        filled, views.runs.question_set(filled, key), views.filter.Filter(RANDOM)
+    )
     options = at.get_by_key("outcome").options if hasattr(at, "get_by_key") else []
     assert [f"{name.capitalize()} {count:,}" for name, count in counts.items()] == list(options)
     assert f"**{counts['fooled']}** times of **{counts['all']}**" in at.markdown[-1].value
@@ -203,7 +237,9 @@ def test_the_outcome_counts_are_those_of_the_view(shown, filled: Store):
 
 def test_details_open_from_the_url_and_name_the_command(shown, filled: Store):
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    first = views.cases.failures(filled, views.runs.question_set(filled, key), views.filter.Filter(RANDOM))[0].iloc[1]
+    first = views.cases.failures(
+        filled, views.runs.question_set(filled, key), views.filter.Filter(RANDOM)
+    )[0].iloc[1]
     at = shown(filled, "failures", model=RANDOM, case=first["id"])
     assert first["rule"] in words(at)
     commands = [code.value for code in at.code if code.value.startswith("vlprobe failures")]
@@ -229,16 +265,20 @@ def test_a_missing_picture_is_a_line_and_not_an_error(shown, tmp_path: Path):
 
 @pytest.mark.parametrize("averaging", ["macro", "micro"])
 @pytest.mark.parametrize("by", ["subtype", "rule", "strength_bin", "tag:thing"])
-def test_the_breakdown_shows_the_numbers_of_the_views(shown, filled: Store, by: str, averaging: str):
+def test_the_breakdown_shows_the_numbers_of_the_views(
+    shown, filled: Store, by: str, averaging: str
+):
     at = shown(filled, "breakdown", metric="positive_rate", by=by, average=averaging)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
-    table = views.estimates.estimates(filled, views.runs.question_set(filled, key), by, averaging).query(
-        "metric == 'positive_rate'"
-    )
+    table = views.estimates.estimates(
+        filled, views.runs.question_set(filled, key), by, averaging
+    ).query("metric == 'positive_rate'")
     assert len(table)
     text = words(at)
     for row in table.itertuples():
-        cells = numbers.number(row.value, "rate") + (numbers.interval(row.low, row.high, "rate") or "-")
+        cells = numbers.number(row.value, "rate") + (
+            numbers.interval(row.low, row.high, "rate") or "-"
+        )
         assert row.model + cells + f"{row.n_items}{row.n_cases}{row.ties}" in text
 
 
@@ -260,20 +300,35 @@ def _one_slice_missing():
         columns=["model", "slice", "value", "low", "high", "n_items", "n_cases", "ties"],
     )
     metric = views.runs.metrics("lgip")["positive_rate"]
-    tables.slices(table, metric, "cosine", {"color": "Colour"}, ["a", "b"], charts.styles.styles(["a", "b"]), "Type")
+    tables.slices(
+        table,
+        metric,
+        "cosine",
+        {"color": "Colour"},
+        ["a", "b"],
+        charts.styles.styles(["a", "b"]),
+        "Type",
+    )
 
 
 @pytest.mark.parametrize(
     ("before", "after", "shown_before", "shown_after"),
     [
         ("A red dog.", "A blue dog.", "A <del>red</del> dog.", "A <ins>blue</ins> dog."),
-        ("A dog runs.", "In this image, a dog runs.", "A dog runs.", "<ins>In this image,</ins> a dog runs."),
+        (
+            "A dog runs.",
+            "In this image, a dog runs.",
+            "A dog runs.",
+            "<ins>In this image,</ins> a dog runs.",
+        ),
         ("<b> & $5", "<i> & $5", "&lt;<del>b</del>&gt; &amp; $5", "&lt;<ins>i</ins>&gt; &amp; $5"),
         ("same", "same", "same", "same"),
         ("two dogs run", "a dog runs", "<del>two dogs run</del>", "<ins>a dog runs</ins>"),
     ],
 )
-def test_changed_words_are_marked_and_everything_is_escaped(before, after, shown_before, shown_after):
+def test_changed_words_are_marked_and_everything_is_escaped(
+    before, after, shown_before, shown_after
+):
     found = cases.diff(before, after)
     plain = [re.sub(r"</?(del|ins)>", "", side) for side in found]
     assert plain == [html.escape(before), html.escape(after)]
@@ -283,7 +338,12 @@ def test_changed_words_are_marked_and_everything_is_escaped(before, after, shown
 
 @pytest.mark.parametrize(
     ("kind", "margin", "word"),
-    [("flip", -0.1, "Fooled"), ("flip", 0.0, "Tied"), ("flip", 0.1, "Held"), ("paraphrase", -0.2, "Moved")],
+    [
+        ("flip", -0.1, "Fooled"),
+        ("flip", 0.0, "Tied"),
+        ("flip", 0.1, "Held"),
+        ("paraphrase", -0.2, "Moved"),
+    ],
 )
 def test_a_verdict_is_a_word_and_not_a_colour_alone(kind: str, margin: float, word: str):
     assert word in cards.verdict(registry.load_probe("lgip").presentation.kind(kind), margin)

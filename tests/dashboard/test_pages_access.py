@@ -11,7 +11,9 @@ from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
 
-def test_nobody_is_asked_to_sign_in_unless_the_server_says_so(every_probe: Store, monkeypatch: pytest.MonkeyPatch):
+def test_nobody_is_asked_to_sign_in_unless_the_server_says_so(
+    every_probe: Store, monkeypatch: pytest.MonkeyPatch
+):
     at = open_page(monkeypatch, every_probe, "overview")
     assert at.title[0].value == "Overview"
     assert not [button for button in at.button if button.key in ("sign_in", "sign_out")]
@@ -63,7 +65,9 @@ def test_only_the_people_who_are_named_get_in(
     assert (at.title[0].value == "Overview") is seen
 
 
-def test_a_read_only_dashboard_shows_results_and_no_way_to_run(every_probe: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_read_only_dashboard_shows_results_and_no_way_to_run(
+    every_probe: Store, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv(access.READ_ONLY, "1")
     at = open_page(monkeypatch, every_probe, "run")
     assert not at.button
@@ -74,7 +78,9 @@ def test_a_read_only_dashboard_shows_results_and_no_way_to_run(every_probe: Stor
     assert not at.error
 
 
-def test_a_read_only_dashboard_without_results_offers_no_demo(store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_read_only_dashboard_without_results_offers_no_demo(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv(access.READ_ONLY, "1")
     for page in ("overview", "pairs"):
         at = open_page(monkeypatch, store, page)
@@ -88,16 +94,24 @@ def test_a_read_only_dashboard_shows_the_details_of_a_case_and_only_the_names_of
     monkeypatch.setenv(access.READ_ONLY, "1")
     key = views.runs.question_sets(every_probe).query("probe == 'lgip'")["case_key"].iloc[0]
     chosen = views.filter.Filter("control:random", "flip")
-    row = views.cases.failures(every_probe, views.runs.question_set(every_probe, key), chosen)[0].iloc[0]
-    at = open_page(monkeypatch, every_probe, "failures", set=key, model="control:random", case=row["id"])
+    row = views.cases.failures(every_probe, views.runs.question_set(every_probe, key), chosen)[
+        0
+    ].iloc[0]
+    at = open_page(
+        monkeypatch, every_probe, "failures", set=key, model="control:random", case=row["id"]
+    )
     assert "Tags and notes cannot be changed here" in words(at)
     assert any("vlprobe failures" in code.value for code in at.code)
     folder = str(Path(row["images"][0]).parent)
     assert folder not in words(at)
-    assert folder not in selection.as_json(every_probe, views.runs.question_set(every_probe, key), chosen)
+    assert folder not in selection.as_json(
+        every_probe, views.runs.question_set(every_probe, key), chosen
+    )
 
 
-def test_a_damaged_list_of_saved_views_takes_no_card_away(every_probe: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_damaged_list_of_saved_views_takes_no_card_away(
+    every_probe: Store, monkeypatch: pytest.MonkeyPatch
+):
     file = every_probe.root / "bookmarks.json"
     file.write_text("[" * 100_000)
     try:
@@ -108,7 +122,9 @@ def test_a_damaged_list_of_saved_views_takes_no_card_away(every_probe: Store, mo
     assert "Fooled" in words(at) or "Tied" in words(at)
 
 
-def test_a_link_names_every_model_that_was_chosen(every_probe: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_link_names_every_model_that_was_chosen(
+    every_probe: Store, monkeypatch: pytest.MonkeyPatch
+):
     from streamlit.testing.v1 import AppTest
 
     def page() -> None:

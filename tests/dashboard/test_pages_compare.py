@@ -46,7 +46,9 @@ def shown_cases(at: AppTest) -> list[str]:
 
 
 def expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[str]:  # noqa: F811
-    table, _ = views.cases.failures(store, views.runs.question_set(store, key), chosen, 1, cards.SIZE)
+    table, _ = views.cases.failures(
+        store, views.runs.question_set(store, key), chosen, 1, cards.SIZE
+    )
     return [f"open_{case}" for case in table["case"]]
 
 
@@ -63,7 +65,12 @@ def mark(at: AppTest, box: list | None = None, lasso: list | None = None) -> App
 
 def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
     store = Store(tmp_path / "cache")
-    execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1, examine=False), store)
+    execute(
+        Request(
+            ("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1, examine=False
+        ),
+        store,
+    )
     at = open_page(monkeypatch, store, "compare")
     assert "takes two" in at.info[0].value
     assert [link.proto.label for link in at.get("page_link")] == ["Ask another model"]
@@ -75,7 +82,9 @@ def test_the_table_has_the_numbers_of_the_view(shown, filled: Store, key: str): 
     at = shown(average=average, unit=unit)
     assert not at.error
     text = words(at)
-    for row in views.compare.compare(filled, views.runs.question_set(filled, key), MODELS, average, unit).itertuples():
+    for row in views.compare.compare(
+        filled, views.runs.question_set(filled, key), MODELS, average, unit
+    ).itertuples():
         own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
         size = f"{charts.compare.signed(row.difference, own)} ({charts.compare.between(row.low, row.high, own)})"
         told = f"{numbers.number(row.value, own)} {compare.WORDS[row.verdict]}{size}"
@@ -93,13 +102,20 @@ def open_overview(shown: partial, store: Store) -> AppTest:
     return shown.func(*shown.args[:1], store, "overview")
 
 
-def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(monkeypatch, partial_answers: Store):  # noqa: F811
-    text = words(open_page(monkeypatch, partial_answers, "compare", base="partial", **{"with": MODELS[0]}))
+def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(
+    monkeypatch,
+    partial_answers: Store,  # noqa: F811
+):
+    text = words(
+        open_page(monkeypatch, partial_answers, "compare", base="partial", **{"with": MODELS[0]})
+    )
     assert f"Left out against {MODELS[0]} up to 3." in text
     assert "n = 3, 3 left out; baseline there" in text
     assert "n = 4" in text  # of the baseline, which answered half of a picture too
     assert "may leave out 0 where these are tied" in text
-    whole = words(open_page(monkeypatch, partial_answers, "compare", base=MODELS[0], **{"with": "partial"}))
+    whole = words(
+        open_page(monkeypatch, partial_answers, "compare", base=MODELS[0], **{"with": "partial"})
+    )
     assert "n = 6" in whole
 
 
@@ -120,7 +136,16 @@ def test_the_url_says_who_is_compared_with_whom(shown, filled: Store, key: str):
 
 
 def test_nonsense_in_the_url_falls_back_to_what_there_is(shown):
-    at = shown(base="x", **{"with": "y|z"}, area="nan,1;2,3;4,5", bucket="?", kind="!", tool=":", other="-", sort="up")
+    at = shown(
+        base="x",
+        **{"with": "y|z"},
+        area="nan,1;2,3;4,5",
+        bucket="?",
+        kind="!",
+        tool=":",
+        other="-",
+        sort="up",
+    )
     assert not at.error
     assert at.selectbox(key="base").value == MODELS[0]
     assert at.multiselect(key="with").value == list(MODELS[1:])
@@ -179,10 +204,19 @@ def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(sh
 
 def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
     at = shown()
-    counts = views.compare.paired_outcomes(filled, views.runs.question_set(filled, key), *MODELS[:2], "flip").counts
+    counts = views.compare.paired_outcomes(
+        filled, views.runs.question_set(filled, key), *MODELS[:2], "flip"
+    ).counts
     traces = {trace["name"]: trace["x"] for trace in figure(at)["data"]}
-    points, total = views.compare.scatter(filled, views.runs.question_set(filled, key), *MODELS[:2], "flip")
-    assert list(traces) == ["both held", "both fooled", f"only {MODELS[0]} fooled", f"only {MODELS[1]} fooled"]
+    points, total = views.compare.scatter(
+        filled, views.runs.question_set(filled, key), *MODELS[:2], "flip"
+    )
+    assert list(traces) == [
+        "both held",
+        "both fooled",
+        f"only {MODELS[0]} fooled",
+        f"only {MODELS[1]} fooled",
+    ]
     sentence = next(text.value for text in at.markdown if "cases fool only" in text.value)
     assert f"**{counts['only_first']}** cases fool only" in sentence
     assert f"**{counts['only_second']}** only" in sentence
@@ -201,10 +235,16 @@ def test_only_a_share_of_many_cases_is_drawn_and_it_says_so(shown, monkeypatch):
 def test_a_marked_box_fills_the_gallery_with_every_case_inside(shown, filled: Store, key: str):  # noqa: F811
     at = mark(shown(), box=[{"xref": "x", "yref": "y", "x": [-0.1, 0.3], "y": [-0.1, 0.05]}])
     assert at.query_params["area"] == IN_URL
-    chosen = views.filter.Filter(MODELS[0], "flip", outcome="all", sort="difference", other=MODELS[1], within=AREA)
+    chosen = views.filter.Filter(
+        MODELS[0], "flip", outcome="all", sort="difference", other=MODELS[1], within=AREA
+    )
     counts = views.compare.buckets(filled, views.runs.question_set(filled, key), chosen)
     assert (
-        0 < counts["all"] < views.compare.scatter(filled, views.runs.question_set(filled, key), *MODELS[:2], "flip")[1]
+        0
+        < counts["all"]
+        < views.compare.scatter(filled, views.runs.question_set(filled, key), *MODELS[:2], "flip")[
+            1
+        ]
     )
     assert f"{counts['all']} of" in words(at)
     assert shown_cases(at) == expected_cases(filled, key, chosen)
@@ -216,7 +256,10 @@ def test_a_marked_box_fills_the_gallery_with_every_case_inside(shown, filled: St
 
 def test_a_lasso_is_thinned_until_a_link_can_bear_it(shown):
     turns = [2 * math.pi * step / 300 for step in range(300)]
-    lasso = {"x": [0.3 * math.cos(turn) for turn in turns], "y": [0.3 * math.sin(turn) for turn in turns]}
+    lasso = {
+        "x": [0.3 * math.cos(turn) for turn in turns],
+        "y": [0.3 * math.sin(turn) for turn in turns],
+    }
     at = mark(shown(tool="lasso", page="2", bucket="both_fooled"), lasso=[lasso])
     corners = dashboard_compare.corners(at.query_params["area"])
     assert 30 <= len(corners) <= dashboard_compare.CORNERS
@@ -229,7 +272,13 @@ def test_a_link_to_a_bucket_shows_the_cases_of_who_is_fooled(shown, filled: Stor
     at = shown(bucket="only_second", area=IN_URL)
     turned = tuple((y, x) for x, y in AREA)
     chosen = views.filter.Filter(
-        MODELS[1], "flip", sort="difference", other=MODELS[0], other_outcome="held", within=turned, outcome="fooled"
+        MODELS[1],
+        "flip",
+        sort="difference",
+        other=MODELS[0],
+        other_outcome="held",
+        within=turned,
+        outcome="fooled",
     )
     assert expected_cases(filled, key, chosen)
     assert shown_cases(at) == expected_cases(filled, key, chosen)

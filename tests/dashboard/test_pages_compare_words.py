@@ -20,7 +20,14 @@ from vlprobe.render.html import compare
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        *[(IN_URL, 4), ("", 0), ("1,2;3,4", 0), ("1,2;3,4;5,inf", 0), ("1,2;3,4;5", 0), ("a,b;c,d;e,f", 0)],
+        *[
+            (IN_URL, 4),
+            ("", 0),
+            ("1,2;3,4", 0),
+            ("1,2;3,4;5,inf", 0),
+            ("1,2;3,4;5", 0),
+            ("a,b;c,d;e,f", 0),
+        ],
         *[(";".join(["1,2"] * 42), 0), (";".join(["1,2"] * 41), 41)],
     ],
 )
@@ -28,8 +35,17 @@ def test_corners_are_read_from_a_url_or_not_at_all(text: str, count: int):
     assert len(dashboard_compare.corners(text)) == count
 
 
-def row(metric: str, base: float, value: float, low: float, high: float, p: float, verdict: str) -> dict:
-    given = {"metric": metric, "averaging": "macro", "baseline": "<b>a", "model": "m&n", "base": base, "value": value}
+def row(
+    metric: str, base: float, value: float, low: float, high: float, p: float, verdict: str
+) -> dict:
+    given = {
+        "metric": metric,
+        "averaging": "macro",
+        "baseline": "<b>a",
+        "model": "m&n",
+        "base": base,
+        "value": value,
+    }
     return given | {
         **{"difference": value - base, "low": low, "high": high},
         **{"p": p, "p_holm": p, "verdict": verdict, "n_items": 9},
@@ -93,9 +109,18 @@ def test_a_printed_p_is_never_on_the_other_side_of_the_level_of_significance(p: 
         (5, 5, 1.0, "**These are tied: a split as uneven may be chance**"),
     ],
 )
-def test_who_is_fooled_more_often_is_told_against_the_other_model(only_first: int, only_second: int, p: float, told):
-    counts = {"both_fooled": 1, "only_first": only_first, "only_second": only_second, "both_held": 80}
-    sentence = dashboard_compare._fooled(views.compare.PairedOutcomes(counts, 0, 0, 0, p, True), "m_one", "two")
+def test_who_is_fooled_more_often_is_told_against_the_other_model(
+    only_first: int, only_second: int, p: float, told
+):
+    counts = {
+        "both_fooled": 1,
+        "only_first": only_first,
+        "only_second": only_second,
+        "both_held": 80,
+    }
+    sentence = dashboard_compare._fooled(
+        views.compare.PairedOutcomes(counts, 0, 0, 0, p, True), "m_one", "two"
+    )
     assert told in sentence
     assert "than by chance" not in sentence
 
@@ -111,11 +136,15 @@ def test_ties_lie_with_the_fooled():
         {"case": range(4), "margin": [0.0, 0.1, 0.0, 0.1], "other_margin": [0.1, 0.0, 0.0, 0.1]}
         | {"subtype": "color", "source": ["<red>", "", "", ""], "target": ["blue", "", "", ""]}
     )
-    drawn = charts.compare.margins(points, "a", "b", charts.styles.styles(["a", "b"]), {"color": "Colour"})
+    drawn = charts.compare.margins(
+        points, "a", "b", charts.styles.styles(["a", "b"]), {"color": "Colour"}
+    )
     assert {trace.name: len(trace.x) for trace in drawn.data} == {
         **{"both held": 1, "both fooled": 1, "only a fooled": 1, "only b fooled": 1}
     }
     assert drawn.data[2].text[0] == "Colour: &lt;red&gt; → blue"
     assert drawn.data[2].marker.symbol != drawn.data[3].marker.symbol
-    moved = charts.compare.margins(points, "a", "b", charts.styles.styles(["a", "b"]), {}, moved=True)
+    moved = charts.compare.margins(
+        points, "a", "b", charts.styles.styles(["a", "b"]), {}, moved=True
+    )
     assert [len(trace.x) for trace in moved.data] == [4]

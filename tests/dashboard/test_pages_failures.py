@@ -36,7 +36,9 @@ def shown(monkeypatch: pytest.MonkeyPatch):
 
 
 def opened(at: AppTest) -> list[int]:
-    return [int(button.key.removeprefix("open_")) for button in at.button if button.label == "Details"]
+    return [
+        int(button.key.removeprefix("open_")) for button in at.button if button.label == "Details"
+    ]
 
 
 def press(at: AppTest, label: str) -> AppTest:
@@ -45,7 +47,9 @@ def press(at: AppTest, label: str) -> AppTest:
     return at
 
 
-def test_what_a_page_does_to_a_table_stays_its_own(compared: Store, key: str, monkeypatch: pytest.MonkeyPatch):
+def test_what_a_page_does_to_a_table_stays_its_own(
+    compared: Store, key: str, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(store_module, "DEFAULT", compared.root)
     asked = views.runs.question_set(compared, key)
     first, total = state.view(views.cases.failures, asked, views.filter.Filter(ONE))
@@ -61,10 +65,14 @@ def test_what_a_page_does_to_a_table_stays_its_own(compared: Store, key: str, mo
 
 
 @pytest.mark.parametrize("name", ["only_first", "only_second"])
-def test_beside_another_model_the_buckets_are_counted_and_shown(shown, compared: Store, key: str, name: str):
+def test_beside_another_model_the_buckets_are_counted_and_shown(
+    shown, compared: Store, key: str, name: str
+):
     at = shown(compared, "failures", model=ONE, other=OTHER, bucket=name)
     chosen = bucket(views.filter.Filter(ONE, other=OTHER, sort="difference"), name)
-    expected, total = views.cases.failures(compared, views.runs.question_set(compared, key), chosen, 1, cards.SIZE)
+    expected, total = views.cases.failures(
+        compared, views.runs.question_set(compared, key), chosen, 1, cards.SIZE
+    )
     assert opened(at) == expected["case"].tolist()
     counts = views.cases.outcomes(compared, views.runs.question_set(compared, key), chosen)
     assert counts[chosen.outcome] == total
@@ -83,16 +91,18 @@ def test_a_card_has_both_margins_and_how_far_they_are_apart(shown, compared: Sto
     for margin in said[[ONE, OTHER]]:
         assert f"{margin:+.3f}" in text
     assert f"Difference, first minus second{said[ONE] - said[OTHER]:+.3f}" in text
-    counts = views.cases.outcomes(compared, views.runs.question_set(compared, key), views.filter.Filter(ONE))
+    counts = views.cases.outcomes(
+        compared, views.runs.question_set(compared, key), views.filter.Filter(ONE)
+    )
     assert f"**{counts['fooled']:,}** times of **{counts['all']:,}**" in at.markdown[-1].value
 
 
 def test_next_goes_on_over_the_end_of_a_page_and_previous_back(shown, compared: Store, key: str):
     chosen = views.filter.Filter(ONE, outcome="all")
     pages = [
-        views.cases.failures(compared, views.runs.question_set(compared, key), chosen, page, cards.SIZE)[0][
-            "id"
-        ].tolist()
+        views.cases.failures(
+            compared, views.runs.question_set(compared, key), chosen, page, cards.SIZE
+        )[0]["id"].tolist()
         for page in (1, 2)
     ]
     total = views.cases.outcomes(compared, views.runs.question_set(compared, key), chosen)["all"]
@@ -106,13 +116,19 @@ def test_next_goes_on_over_the_end_of_a_page_and_previous_back(shown, compared: 
     assert pages[0][-1] in at.query_params["case"]
     assert f"{cards.SIZE} of {total:,}" in words(at)
     at = shown(compared, "failures", model=ONE, outcome="all", case=pages[0][0])
-    off = {button.label: button.disabled for button in at.button if button.label in ("Previous", "Next")}
+    off = {
+        button.label: button.disabled
+        for button in at.button
+        if button.label in ("Previous", "Next")
+    }
     assert off == {"Previous": True, "Next": False}
 
 
 def test_a_case_that_does_not_pass_opens_all_the_same(shown, compared: Store, key: str):
     other = views.cases.failures(
-        compared, views.runs.question_set(compared, key), views.filter.Filter(ONE, "paraphrase", outcome="all")
+        compared,
+        views.runs.question_set(compared, key),
+        views.filter.Filter(ONE, "paraphrase", outcome="all"),
     )[0].iloc[0]
     at = shown(compared, "failures", model=ONE, case=other["id"])
     assert "Not among the cases that pass the filters" in words(at)
@@ -122,25 +138,37 @@ def test_a_case_that_does_not_pass_opens_all_the_same(shown, compared: Store, ke
 
 
 def test_a_tag_and_a_note_are_kept_and_shown_and_filter(shown, own: Store, key: str):
-    first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[0].iloc[0]
+    first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
+        0
+    ].iloc[0]
     at = shown(own, "failures", model=ONE, case=first["id"])
     tags = next(widget for widget in at.multiselect if widget.label == "Your tags")
     tags.set_value(["ambiguous"])
     at.text_area[0].set_value("**Look** <script>alert(1)</script>")
     press(at, "Keep")
     said = annotations.read(own, key).current
-    assert said == (Annotation(int(first["case"]), first["id"], ("ambiguous",), "**Look** <script>alert(1)</script>"),)
+    assert said == (
+        Annotation(
+            int(first["case"]), first["id"], ("ambiguous",), "**Look** <script>alert(1)</script>"
+        ),
+    )
     at = shown(own, "failures", model=ONE, tagged="ambiguous")
     assert opened(at) == [first["case"]]
     assert "**Look** <script>alert(1)</script>" in words(at)
     annotations.write(own, key, Annotation(int(first["case"]), first["id"]))
-    second = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[0].iloc[1]
+    second = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
+        0
+    ].iloc[1]
     annotations.write(own, key, Annotation(int(second["case"]), second["id"], ("ambiguous",)))
     assert opened(at.run()) == [second["case"]]  # what another process tags is seen at once
 
 
-def test_what_is_too_much_is_said_in_the_drawer(shown, own: Store, key: str, monkeypatch: pytest.MonkeyPatch):
-    first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[0].iloc[0]
+def test_what_is_too_much_is_said_in_the_drawer(
+    shown, own: Store, key: str, monkeypatch: pytest.MonkeyPatch
+):
+    first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
+        0
+    ].iloc[0]
     at = shown(own, "failures", model=ONE, case=first["id"])
     monkeypatch.setattr(annotations, "NOTE_LENGTH", 3)
     at.text_area[0].set_value("too long")
@@ -149,8 +177,12 @@ def test_what_is_too_much_is_said_in_the_drawer(shown, own: Store, key: str, mon
     assert annotations.read(own, key).current == ()
 
 
-def test_a_read_only_dashboard_shows_notes_and_has_no_button(shown, own: Store, key: str, monkeypatch):
-    first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[0].iloc[0]
+def test_a_read_only_dashboard_shows_notes_and_has_no_button(
+    shown, own: Store, key: str, monkeypatch
+):
+    first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
+        0
+    ].iloc[0]
     annotations.write(own, key, Annotation(int(first["case"]), first["id"], ("odd",), "A note."))
     path = own.root / "annotations" / f"{key}.jsonl"
     path.write_bytes(b"{\n" + path.read_bytes())
@@ -176,9 +208,13 @@ def test_a_view_is_saved_and_removed(shown, own: Store):
 
 def test_exports_are_offered_with_what_they_hold(shown, compared: Store, key: str):
     at = shown(compared, "failures", model=ONE)
-    total = views.cases.outcomes(compared, views.runs.question_set(compared, key), views.filter.Filter(ONE))["fooled"]
+    total = views.cases.outcomes(
+        compared, views.runs.question_set(compared, key), views.filter.Filter(ONE)
+    )["fooled"]
     assert f"All {total:,} cases" in words(at)
     labels = {element.proto.label for element in at.get("download_button")}
     assert {"CSV", "JSON"} <= labels
     overview = shown(compared, "overview")
-    assert "Download as a report" in {element.proto.label for element in overview.get("download_button")}
+    assert "Download as a report" in {
+        element.proto.label for element in overview.get("download_button")
+    }

@@ -52,7 +52,9 @@ def test_a_page_draws_its_paper_s_figures(shown, key, page: str, probe: str, fig
 def test_a_gallery_too_small_for_an_overlap_is_said(shown, key):
     at = shown("rankings", set=key["prsm"])
     assert not at.exception
-    assert not any(name.startswith("depth") for name in drawn(at)) and "too small for an overlap" in bodies(at)
+    assert not any(
+        name.startswith("depth") for name in drawn(at)
+    ) and "too small for an overlap" in bodies(at)
 
 
 def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legend(shown, key):
@@ -68,33 +70,44 @@ def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legen
     assert text.count("Strongest in row") == 2
 
 
-def test_the_missing_strengths_are_asked_as_a_job_that_differs_in_nothing_else(shown, key, monkeypatch):
+def test_the_missing_strengths_are_asked_as_a_job_that_differs_in_nothing_else(
+    shown, key, monkeypatch
+):
     asked = []
     monkeypatch.setattr(jobs, "start", lambda request, store: asked.append(request) or "0")
     at = shown("retrieval", set=key["rococo"], edit="mix")
     assert "Stored of this alteration: 10 %. Not asked yet: 20 %, 30 %, 40 %" in bodies(at)
     at.button(key="ask_severity").click().run()
     (request,) = asked
-    assert request.options["pictures"] == ["mix:0.8", "mix:0.7", "mix:0.6"] and request.options["policies"] == []
+    assert (
+        request.options["pictures"] == ["mix:0.8", "mix:0.7", "mix:0.6"]
+        and request.options["policies"] == []
+    )
     assert request.options["picture_seeds"] == [1] and set(request.models) == {RANDOM, CONSTANT}
 
 
-def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_offers_no_run(shown, key, monkeypatch):
+def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_offers_no_run(
+    shown, key, monkeypatch
+):
     def missing(name: str):
         raise InvalidInput(f"The weights of {name} are gone.")
 
     monkeypatch.setattr(dashboard_influence, "loaded", missing)
     monkeypatch.setattr(access, "read_only", lambda: True)
-    at = shown("retrieval", set=key["rococo"], edit="danger", measure="rsms", reader=RANDOM, looker=RANDOM)
+    at = shown(
+        "retrieval", set=key["rococo"], edit="danger", measure="rsms", reader=RANDOM, looker=RANDOM
+    )
     assert not at.exception
-    assert bodies(at).count(f"The weights of {RANDOM} are gone.") == 2 and "vp-word" not in bodies(at)
+    assert bodies(at).count(f"The weights of {RANDOM} are gone.") == 2 and "vp-word" not in bodies(
+        at
+    )
     assert "ask_severity" not in {button.key for button in at.button}
 
 
 def test_the_deviation_of_one_subset_names_its_group_scores(shown, every_probe, key):
-    table = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key["eqben"]), "subtype").query(
-        "metric == 'group_score'"
-    )
+    table = views.estimates.estimates(
+        every_probe, views.runs.question_set(every_probe, key["eqben"]), "subtype"
+    ).query("metric == 'group_score'")
     own = table[table["model"] == RANDOM].iloc[0]
     at = shown("pairs", set=key["eqben"], subset=own["slice"])
     assert f"{RANDOM} {100 * own['value']:.1f} %" in bodies(at)
@@ -114,7 +127,8 @@ def test_the_noun_that_does_least_is_the_one_whose_loss_moves_the_caption_least(
         for start, end in influence.word_spans(captions[0])
     }
     nouns = {
-        captions[0][n.start : n.end]: moved(captions[0], n.start, n.end) for n in substitution.sources(captions[0])
+        captions[0][n.start : n.end]: moved(captions[0], n.start, n.end)
+        for n in substitution.sources(captions[0])
     }
     assert len(nouns) > 1 and least == [min(nouns, key=nouns.get), ""]
 

@@ -65,14 +65,22 @@ def test_a_job_that_cannot_start_is_one_line(shown, compared: Store, monkeypatch
 
 def test_a_finished_job_links_to_its_results_and_a_failed_one_can_go_on(shown, tmp_path: Path):
     store = Store(tmp_path / "cache")
-    job_id = jobs.start(Request((CONSTANT,), make_tiny(tmp_path / "tiny"), "lgip", device="cpu"), store)
+    job_id = jobs.start(
+        Request((CONSTANT,), make_tiny(tmp_path / "tiny"), "lgip", device="cpu"), store
+    )
     bad = jobs.start(Request((CONSTANT,), "csv:/nowhere.csv", "lgip", device="cpu"), store)
     deadline = time.monotonic() + 60
-    while not all(jobs.read(store, one).ended for one in (job_id, bad)) and time.monotonic() < deadline:
+    while (
+        not all(jobs.read(store, one).ended for one in (job_id, bad))
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.1)
     at = shown(store, "run", job=job_id)
     assert "Done" in words(at)
-    assert [link.proto.label for link in at.get("page_link")] == ["See the numbers", "See the failures"]
+    assert [link.proto.label for link in at.get("page_link")] == [
+        "See the numbers",
+        "See the failures",
+    ]
     at = shown(store, "run", job=bad)
     assert "nowhere.csv" in at.error[0].value
     assert any(button.label == "Resume" for button in at.button)

@@ -43,7 +43,9 @@ def stored(store: Store) -> list[Path]:
     return [path for path in store.root.rglob("*") if path.is_file()]
 
 
-def test_it_starts_with_a_picture_a_caption_and_the_verdicts_of_the_demo_models(shown, store: Store):
+def test_it_starts_with_a_picture_a_caption_and_the_verdicts_of_the_demo_models(
+    shown, store: Store
+):
     at = shown(models=[])
     assert not at.error
     assert at.text_input(key="caption").value == "Four purple cats floating above four green boats."
@@ -64,7 +66,9 @@ def test_every_edit_of_what_is_typed_is_shown_with_its_scores(shown):
     )
     assert len(edits) > 15
     text = words(at)
-    table = next(element.proto.body for element in at.get("html") if "vp-play" in element.proto.body)
+    table = next(
+        element.proto.body for element in at.get("html") if "vp-play" in element.proto.body
+    )
     for answer in runs_playground.score(players, canvas, CAPTION, [one.text for one in edits]):
         for edited, score in zip(edits, answer.scores, strict=True):
             assert playground.changed(CAPTION, edited.text) in table
@@ -130,7 +134,15 @@ def test_what_a_model_makes_of_an_upload_is_the_sessions_own(shown):
 
 
 def test_a_link_reopens_caption_picture_and_models(shown):
-    at = shown(caption=CAPTION, item="demo-00003", models=["demo:weak"], k="2", word="any", draw="7", lam="40")
+    at = shown(
+        caption=CAPTION,
+        item="demo-00003",
+        models=["demo:weak"],
+        k="2",
+        word="any",
+        draw="7",
+        lam="40",
+    )
     assert at.text_input(key="caption").value == CAPTION
     assert at.selectbox(key="item").value == "demo-00003"
     assert at.multiselect(key="play_models").value == ["demo:weak"]
@@ -166,8 +178,12 @@ def test_an_upload_leaves_no_trace_until_it_is_kept(shown, store: Store, tmp_pat
     assert item.captions == ("A red wall.",)
 
 
-@pytest.mark.parametrize("before", [None, red_picture()], ids=["a picture of the shelf", "an upload"])
-def test_a_file_that_is_no_picture_is_one_line_above_all_and_no_answer_about_another_picture_stays(shown, before):
+@pytest.mark.parametrize(
+    "before", [None, red_picture()], ids=["a picture of the shelf", "an upload"]
+)
+def test_a_file_that_is_no_picture_is_one_line_above_all_and_no_answer_about_another_picture_stays(
+    shown, before
+):
     at = shown(caption=CAPTION)
     if before:
         at.file_uploader(key="play_file").set_value(("red.png", before, "image/png")).run()
@@ -189,7 +205,9 @@ def test_a_file_that_is_no_picture_is_one_line_above_all_and_no_answer_about_ano
 def test_a_link_loads_no_model_that_is_not_at_hand(shown, monkeypatch: pytest.MonkeyPatch):
     asked = []
     load = registry.load_model
-    monkeypatch.setattr(registry, "load_model", lambda name: asked.append(name) or load("control:random"))
+    monkeypatch.setattr(
+        registry, "load_model", lambda name: asked.append(name) or load("control:random")
+    )
     at = shown(caption=CAPTION, models=["openclip:ViT-B-32:openai"])
     assert asked == []
     assert "Choose a model" in at.info[0].value
@@ -204,11 +222,17 @@ def test_a_model_that_is_not_known_is_one_line(shown):
     assert "control:constant · " in words(at)
 
 
-def test_a_read_only_dashboard_takes_no_upload_and_keeps_nothing(shown, monkeypatch: pytest.MonkeyPatch):
+def test_a_read_only_dashboard_takes_no_upload_and_keeps_nothing(
+    shown, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     at = shown(caption=CAPTION, models=["openclip:ViT-B-32:openai", *CONTROLS])
     assert not at.get("file_uploader")
-    assert not [button for button in at.button if button.key in ("play_keep", "load_openclip:ViT-B-32:openai")]
+    assert not [
+        button
+        for button in at.button
+        if button.key in ("play_keep", "load_openclip:ViT-B-32:openai")
+    ]
     assert "wrong captions" in words(at)
 
 

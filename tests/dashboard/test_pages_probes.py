@@ -46,11 +46,15 @@ def test_a_page_answers_for_every_probe(shown, key, page: str, probe: str):
     at = shown(page, set=key[probe])
     assert not at.error
     if page == "overview":
-        assert registry.load_probe(probe).presentation.sentence in [element.value for element in at.markdown]
+        assert registry.load_probe(probe).presentation.sentence in [
+            element.value for element in at.markdown
+        ]
 
 
 @pytest.mark.parametrize("probe", registry.names("probes"))
-def test_the_overview_has_every_number_that_is_known_and_names_what_is_not(shown, every_probe, key, probe: str):
+def test_the_overview_has_every_number_that_is_known_and_names_what_is_not(
+    shown, every_probe, key, probe: str
+):
     at = shown("overview", set=key[probe])
     text = words(at)
     known = views.runs.metrics(probe)
@@ -58,16 +62,22 @@ def test_the_overview_has_every_number_that_is_known_and_names_what_is_not(shown
     for row in table.dropna(subset=["value"]).itertuples():
         unit = numbers.unit_of(known[row.metric], "cosine")
         assert (
-            numbers.number(row.value, unit) + numbers.interval(row.low, row.high, unit) + f"n = {row.n_items}" in text
+            numbers.number(row.value, unit)
+            + numbers.interval(row.low, row.high, unit)
+            + f"n = {row.n_items}"
+            in text
         )
     for name in set(known) - set(table.loc[table["n_items"] > 0, "metric"]):
         assert known[name].label in text
 
 
 @pytest.mark.parametrize(
-    ("probe", "unit", "average"), [("lgip", True, True), ("eqben", True, False), ("visla", False, False)]
+    ("probe", "unit", "average"),
+    [("lgip", True, True), ("eqben", True, False), ("visla", False, False)],
 )
-def test_switches_are_there_only_where_they_change_something(shown, key, probe: str, unit: bool, average: bool):
+def test_switches_are_there_only_where_they_change_something(
+    shown, key, probe: str, unit: bool, average: bool
+):
     at = shown("overview", set=key[probe])
     there = {element.key for element in at.get("button_group")}
     assert ("unit" in there, "average" in there) == (unit, average)
@@ -96,12 +106,16 @@ def test_the_overview_of_lgip_has_table_2_and_hollow_marks_when_asked(shown, key
     hollow = [trace for trace in figure["data"] if trace.get("name") == "published"]
     assert len(hollow) == 1
     assert "CLIP ViT-B/16 (OpenAI)" in words(at)
-    figure = json.loads(shown("overview", set=key["lgip"], printed="hidden").get("plotly_chart")[0].proto.spec)
+    figure = json.loads(
+        shown("overview", set=key["lgip"], printed="hidden").get("plotly_chart")[0].proto.spec
+    )
     assert not [trace for trace in figure["data"] if trace.get("name") == "published"]
 
 
 @pytest.mark.parametrize("page", PROBES)
-def test_one_press_asks_the_demo_models_this_probe_s_questions(monkeypatch, store: Store, page: str):
+def test_one_press_asks_the_demo_models_this_probe_s_questions(
+    monkeypatch, store: Store, page: str
+):
     begun: list[Request] = []
     monkeypatch.setattr(jobs, "start", lambda request, store: begun.append(request) or "")
     at = open_page(monkeypatch, store, page)
@@ -112,7 +126,9 @@ def test_one_press_asks_the_demo_models_this_probe_s_questions(monkeypatch, stor
 
 
 @pytest.mark.parametrize(("probe", "kind"), KINDS)
-def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(shown, every_probe, key, probe: str, kind: str):
+def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(
+    shown, every_probe, key, probe: str, kind: str
+):
     chosen = views.filter.Filter(RANDOM, kind, outcome="all")
     expected, _ = views.cases.failures(
         every_probe, views.runs.question_set(every_probe, key[probe]), chosen, 1, cards.SIZE
@@ -121,11 +137,17 @@ def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(shown, every_pro
     at = shown("failures", **asked, case=expected["id"].iloc[0])
     assert not at.error
     there = dict.fromkeys(
-        views.estimates.choices(every_probe, views.runs.question_set(every_probe, key[probe]))["kind"]
+        views.estimates.choices(every_probe, views.runs.question_set(every_probe, key[probe]))[
+            "kind"
+        ]
     )
     assert at.selectbox(key="kind").label == "Kind of question"
-    assert set(at.selectbox(key="kind").options) == {registry.load_probe(probe).kinds[kind] for kind in there}
-    assert [b.key for b in at.button if b.label == "Details"] == [f"open_{number}" for number in expected["case"]]
+    assert set(at.selectbox(key="kind").options) == {
+        registry.load_probe(probe).kinds[kind] for kind in there
+    }
+    assert [b.key for b in at.button if b.label == "Details"] == [
+        f"open_{number}" for number in expected["case"]
+    ]
     assert registry.load_probe(probe).kinds[kind] in words(at)
     assert expected["texts"].iloc[0][0] in words(at)
 
@@ -138,7 +160,9 @@ def test_ties_and_what_is_unknown_have_cards_too(shown, key, probe: str, kind: s
 
 
 def test_a_pair_shows_its_matrix_and_which_comparisons_hold(shown, every_probe, key):
-    at = shown("failures", set=key["eqben"], kind="pair", model=RANDOM, outcome="all", sort="dataset")
+    at = shown(
+        "failures", set=key["eqben"], kind="pair", model=RANDOM, outcome="all", sort="dataset"
+    )
     found, _ = views.cases.failures(
         every_probe,
         views.runs.question_set(every_probe, key["eqben"]),
@@ -150,7 +174,9 @@ def test_a_pair_shows_its_matrix_and_which_comparisons_hold(shown, every_probe, 
         s11, s12, s21, s22 = scores
         assert re.findall(r">(-?\d\.\d{3})<", table) == [f"{score:.3f}" for score in scores]
         held = [s11 > s12, s22 > s21, s11 > s21, s22 > s12]
-        assert re.findall("(held|failed)</td>", table) == ["held" if one else "failed" for one in held]
+        assert re.findall("(held|failed)</td>", table) == [
+            "held" if one else "failed" for one in held
+        ]
 
 
 def test_a_search_shows_the_rank_and_what_came_first(shown, every_probe, key):

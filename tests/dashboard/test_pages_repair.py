@@ -39,7 +39,9 @@ LOG = [
 @pytest.fixture(autouse=True)
 def nothing_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages whose defaults are what a test itself has put there."""
-    monkeypatch.setattr(dashboard_repair, "FIRST", {"before": "demo:softmax", "control": "", "after": ""})
+    monkeypatch.setattr(
+        dashboard_repair, "FIRST", {"before": "demo:softmax", "control": "", "after": ""}
+    )
 
 
 @pytest.fixture
@@ -56,7 +58,14 @@ def left(store: Store, request: jobs.JobRequest, state: str) -> str:
     folder, now = store.root / "jobs" / job_id, time.time()
     folder.mkdir(parents=True)
     (folder / "request.json").write_text(json.dumps(asdict(request) | {"created": now}))
-    status = {"state": state, "label": "Training demo:softmax", "done": 2, "total": 4, "started": now, "updated": now}
+    status = {
+        "state": state,
+        "label": "Training demo:softmax",
+        "done": 2,
+        "total": 4,
+        "started": now,
+        "updated": now,
+    }
     (folder / "status.json").write_text(json.dumps(status))
     (folder / "log.txt").write_text("")
     return job_id
@@ -85,7 +94,9 @@ def test_with_nothing_stored_it_says_what_it_takes_and_how_to_begin(monkeypatch,
     assert not at.get("plotly_chart")
 
 
-def test_shipped_models_are_picked_and_can_be_asked_at_a_press(monkeypatch, store: Store, begun: list):
+def test_shipped_models_are_picked_and_can_be_asked_at_a_press(
+    monkeypatch, store: Store, begun: list
+):
     shipped = {"before": "demo:softmax", "control": "demo:weak", "after": "demo:sigmoid"}
     monkeypatch.setattr(dashboard_repair, "FIRST", shipped)
     at = open_page(monkeypatch, store, "repair")
@@ -110,7 +121,11 @@ def test_a_control_that_was_trained_otherwise_is_told(monkeypatch, store: Store)
     assert "steps: 8 in the control, 4 after" in at.warning[0].value.replace("\\", "")
 
 
-def test_the_table_and_the_words_have_the_numbers_of_the_views(monkeypatch, filled: Store, begun: list):  # noqa: F811
+def test_the_table_and_the_words_have_the_numbers_of_the_views(
+    monkeypatch,
+    filled: Store,  # noqa: F811
+    begun: list,
+):
     at = open_page(monkeypatch, filled, "repair", **PICKED)
     assert not at.error
     text, known = words(at), views.runs.metrics("lgip")
@@ -119,7 +134,10 @@ def test_the_table_and_the_words_have_the_numbers_of_the_views(monkeypatch, fill
     assert len(moves) == 6
     for row in moves.itertuples():
         unit = numbers.unit_of(known[row.metric], "spread")
-        size, around = charts.compare.signed(row.difference, unit), charts.compare.between(row.low, row.high, unit)
+        size, around = (
+            charts.compare.signed(row.difference, unit),
+            charts.compare.between(row.low, row.high, unit),
+        )
         assert f"{size} {row.verdict}{around} · {charts.compare.chance(row.p_holm)}" in text
     for row in views.repair.repair_levels(filled, MODELS, dashboard_repair.NUMBERS).itertuples():
         unit = numbers.unit_of(known[row.metric], "spread")
@@ -181,7 +199,9 @@ def test_the_same_choices_name_the_same_file_and_others_another(monkeypatch, sto
     assert dashboard_training._request(*given[:2], "plain", 5.0, *given[4:]).loss == "clip"
 
 
-def test_a_finished_training_has_its_losses_its_name_and_can_be_probed(monkeypatch, store: Store, begun: list):
+def test_a_finished_training_has_its_losses_its_name_and_can_be_probed(
+    monkeypatch, store: Store, begun: list
+):
     _, request = training(store, "done")
     at = open_page(monkeypatch, store, "repair")
     assert not at.error
@@ -210,14 +230,18 @@ def test_other_seeds_are_trainings_that_differ_by_the_seed_alone(monkeypatch, st
             made[loss, seed, steps] = request.tuned
             left(store, request, "failed" if (loss, seed) == ("clip", 2) else "done")
     asked = (made["clip", 0, 4], made["clip+eqsim", 0, 4])
-    assert dashboard_training.other_seeds(*asked) == [(made["clip", 1, 4], made["clip+eqsim", 1, 4])]
+    assert dashboard_training.other_seeds(*asked) == [
+        (made["clip", 1, 4], made["clip+eqsim", 1, 4])
+    ]
     assert dashboard_training.other_seeds("demo:plain", asked[1]) == []
 
 
 def test_shipped_seeds_stand_beside_the_picked_one(monkeypatch, filled: Store, begun: list):  # noqa: F811
     monkeypatch.setattr(dashboard_repair, "_other_seeds", lambda _: [(MODELS[0], MODELS[2])])
     at = open_page(monkeypatch, filled, "repair", **PICKED)
-    table = views.repair.repair_seeds(filled, (MODELS[1:], (MODELS[0], MODELS[2])), dashboard_repair.NUMBERS)
+    table = views.repair.repair_seeds(
+        filled, (MODELS[1:], (MODELS[0], MODELS[2])), dashboard_repair.NUMBERS
+    )
     for row in table.itertuples():
         unit = numbers.unit_of(views.runs.metrics("lgip")[row.metric], "spread")
         told = [charts.compare.signed(one, unit) for one in (*row.differences, row.mean)]
@@ -228,10 +252,27 @@ def test_shipped_seeds_stand_beside_the_picked_one(monkeypatch, filled: Store, b
 
 
 def test_gained_lost_and_unmoved_are_told_apart():
-    rows = [("positive_rate", "better", 0.1), ("sensitivity_gap", "worse", -0.2), ("invariance_error", "tied", 0.0)]
+    rows = [
+        ("positive_rate", "better", 0.1),
+        ("sensitivity_gap", "worse", -0.2),
+        ("invariance_error", "tied", 0.0),
+    ]
     moves = pd.DataFrame(
-        [("lgip", name, "loss", 0.5, 0.5 + by, by, by - 0.05, by + 0.05, word) for name, word, by in rows],
-        columns=["probe", "metric", "step", "base", "value", "difference", "low", "high", "verdict"],
+        [
+            ("lgip", name, "loss", 0.5, 0.5 + by, by, by - 0.05, by + 0.05, word)
+            for name, word, by in rows
+        ],
+        columns=[
+            "probe",
+            "metric",
+            "step",
+            "base",
+            "value",
+            "difference",
+            "low",
+            "high",
+            "verdict",
+        ],
     )
     text = re.sub("<[^>]+>", "", repair.in_words(moves, {"lgip": views.runs.metrics("lgip")}))
     assert "Gained (1): Positive rate 50.0 % → 60.0 % (+10.0 points, 5.0 to 15.0)." in text
@@ -261,7 +302,9 @@ def test_a_running_training_says_how_fast_it_is_and_can_be_cancelled(monkeypatch
     assert "killed" in at.error[0].value
 
 
-def test_panel_and_table_tell_one_state_of_a_training_that_begins_after_the_page_was_drawn(monkeypatch, store: Store):
+def test_panel_and_table_tell_one_state_of_a_training_that_begins_after_the_page_was_drawn(
+    monkeypatch, store: Store
+):
     job_id, _ = training(store, "queued")
     monkeypatch.setattr(jobs, "_gone", lambda _: "")
     status = store.root / "jobs" / job_id / "status.json"

@@ -50,7 +50,10 @@ def fill(at: AppTest, option: Option, key: str, folder: Path) -> object:
     if option.type == "list":
         listed = option.choices[-1:]
         at.multiselect(key=key).set_value([*([typed] if typed else []), *map(str, listed)])
-        return [*listed, *([type((*listed, "")[0])(typed)] if typed else [])]  # what is listed comes first
+        return [
+            *listed,
+            *([type((*listed, "")[0])(typed)] if typed else []),
+        ]  # what is listed comes first
     value = typed or next(choice for choice in option.choices if choice != option.default)
     if option.choices or option.name == "gallery":
         at.selectbox(key=key).set_value(value)
@@ -64,14 +67,21 @@ def requests(store: Store) -> list[Request]:
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_start_is_on_for_every_probe_as_it_stands(monkeypatch, store: Store, unspawned: None, probe: str):
+def test_start_is_on_for_every_probe_as_it_stands(
+    monkeypatch, store: Store, unspawned: None, probe: str
+):
     at = open_page(monkeypatch, store, "run")
     at.selectbox(key="run_probe").set_value(probe).run()
     at.multiselect(key="run_models").set_value(["control:random"]).run()
     assert not at.error
     at.button(key="start").click().run()
     assert requests(store) == [
-        Request(("control:random",), registry.load_probe(probe).dataset, probe, registry.load_probe(probe).defaults)
+        Request(
+            ("control:random",),
+            registry.load_probe(probe).dataset,
+            probe,
+            registry.load_probe(probe).defaults,
+        )
     ]
 
 
@@ -79,7 +89,9 @@ def test_start_is_on_for_every_probe_as_it_stands(monkeypatch, store: Store, uns
 def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     monkeypatch, store: Store, unspawned: None, probe: str, tmp_path: Path
 ):
-    if missing := [package for package in ("faiss", "ray") if importlib.util.find_spec(package) is None]:
+    if missing := [
+        package for package in ("faiss", "ray") if importlib.util.find_spec(package) is None
+    ]:
         pytest.skip(f"needs {missing[0]} of requirements-ray.txt")
     (tmp_path / "edits.jsonl").write_text("{}\n")
     name = make(probe, tmp_path / "data", 3)
@@ -88,14 +100,20 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     at.multiselect(key="run_models").set_value(list(CONTROLS))
     at.text_input(key="run_own").set_value(f" {name} ")
     options = registry.load_probe(probe).options
-    expected = {option.name: fill(at, option, f"run_{probe}_{option.name}", tmp_path) for option in options}
-    settings = {option.name: fill(at, option, f"run_{option.name}", tmp_path) for option in SETTINGS}
+    expected = {
+        option.name: fill(at, option, f"run_{probe}_{option.name}", tmp_path) for option in options
+    }
+    settings = {
+        option.name: fill(at, option, f"run_{option.name}", tmp_path) for option in SETTINGS
+    }
     at.run()
     assert not at.error, at.error[0].value
     at.button(key="start").click().run()
     assert not at.exception
     assert requests(store) == [Request(CONTROLS, name, probe, expected, **settings)]
-    assert not {key for key, value in registry.load_probe(probe).defaults.items() if value == expected[key]}
+    assert not {
+        key for key, value in registry.load_probe(probe).defaults.items() if value == expected[key]
+    }
 
 
 @pytest.mark.parametrize("probe", PROBES)
@@ -181,7 +199,13 @@ def test_a_value_that_means_nothing_is_told_in_one_line(
     at = open_page(monkeypatch, store, "run")
     at.selectbox(key="run_probe").set_value(probe).run()
     at.multiselect(key="run_models").set_value(["control:random"])
-    kind = at.multiselect if isinstance(value, list) else at.number_input if isinstance(value, int) else at.text_input
+    kind = (
+        at.multiselect
+        if isinstance(value, list)
+        else at.number_input
+        if isinstance(value, int)
+        else at.text_input
+    )
     kind(key=field).set_value(value).run()
     assert len(at.error) == 1 and said in at.error[0].value.replace("\\", "")
     assert at.button(key="start").disabled
@@ -190,7 +214,9 @@ def test_a_value_that_means_nothing_is_told_in_one_line(
 def test_a_device_that_is_not_here_starts_nothing(monkeypatch, store: Store, unspawned: None):
     at = open_page(monkeypatch, store, "run")
     at.multiselect(key="run_models").set_value(["control:random"])
-    at.selectbox(key="run_device").options.append("cuda:99")  # typed: the test's own selectbox knows what is listed
+    at.selectbox(key="run_device").options.append(
+        "cuda:99"
+    )  # typed: the test's own selectbox knows what is listed
     at.selectbox(key="run_device").set_value("cuda:99").run()
     at.selectbox(key="run_device").options.append("cuda:99")
     at.button(key="start").click().run()
@@ -198,7 +224,9 @@ def test_a_device_that_is_not_here_starts_nothing(monkeypatch, store: Store, uns
     assert requests(store) == []
 
 
-def test_the_order_in_which_values_are_picked_makes_no_other_run(monkeypatch, store: Store, unspawned: None):
+def test_the_order_in_which_values_are_picked_makes_no_other_run(
+    monkeypatch, store: Store, unspawned: None
+):
     at = open_page(monkeypatch, store, "run")
     at.multiselect(key="run_models").set_value(["control:random"])
     at.multiselect(key="run_lgip_kinds").set_value(["combined", "paraphrase", "flip"]).run()
@@ -208,10 +236,16 @@ def test_the_order_in_which_values_are_picked_makes_no_other_run(monkeypatch, st
 
 def test_without_ray_nothing_is_asked_about_a_cluster(monkeypatch, store: Store):
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *given: None if name == "ray" else find(name, *given))
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *given: None if name == "ray" else find(name, *given),
+    )
     at = open_page(monkeypatch, store, "run")
     assert not [
-        field.key for field in [*at.selectbox, *at.text_input] if field.key in ("run_executor", "run_ray_address")
+        field.key
+        for field in [*at.selectbox, *at.text_input]
+        if field.key in ("run_executor", "run_ray_address")
     ]
     assert [field.key for field in at.number_input if field.key == "run_seed"]
 

@@ -14,6 +14,8 @@ def test_a_first_visit_has_three_steps_and_each_leads_to_its_page(
     at = open_page(monkeypatch, store if empty else every_probe)
     (told,) = [one for one in at.expander if "Three steps" in one.label]
     assert told.proto.expanded is empty
-    assert [one.value for one in told.markdown] == [text for step in tour.STEPS for text in (f"**{step[0]}**", step[1])]
+    assert [one.value for one in told.markdown] == [
+        text for step in tour.STEPS for text in (f"**{step[0]}**", step[1])
+    ]
     links = [one.proto.page for one in told.get("page_link")]
     assert links == ["run", "failures", "compare", "playground"]

@@ -23,24 +23,37 @@ def key(every_probe: Store) -> str:
     return views.runs.question_sets(every_probe).set_index("probe").loc["lgip", "case_key"]
 
 
-@pytest.mark.parametrize("given", [{}, {"unit": "spread", "up": "sensitivity_gap"}, {"printed": "shown"}])
+@pytest.mark.parametrize(
+    "given", [{}, {"unit": "spread", "up": "sensitivity_gap"}, {"printed": "shown"}]
+)
 def test_every_part_is_there_and_nothing_breaks(shown, key, given):
     at = shown(set=key, **given)
     assert not at.error and not at.exception
     charts = [element.key for element in at.get("plotly_chart")]
-    assert charts[0] == "trade_off" and {"type_color", "type_combined", "strength", "wordings"} <= set(charts)
+    assert charts[0] == "trade_off" and {
+        "type_color",
+        "type_combined",
+        "strength",
+        "wordings",
+    } <= set(charts)
 
 
 def test_a_panel_s_links_lead_to_the_failures_of_that_type():
     asked = Questions(QuestionSet("k", "lgip", ()), ("a", "b"), {})
     assert tradeoff._failures(asked, "a", "") == {"set": "k", "model": "a"}
     assert tradeoff._failures(asked, "a", "color") == {"set": "k", "model": "a", "type": "color"}
-    assert tradeoff._failures(asked, "b", "combined") == {"set": "k", "model": "b", "kind": "combined"}
+    assert tradeoff._failures(asked, "b", "combined") == {
+        "set": "k",
+        "model": "b",
+        "kind": "combined",
+    }
 
 
 def test_a_click_opens_the_failures_of_the_model_and_a_printed_mark_opens_nothing(monkeypatch):
     opened = []
-    monkeypatch.setattr(tradeoff.st, "switch_page", lambda page, query_params: opened.append((page, query_params)))
+    monkeypatch.setattr(
+        tradeoff.st, "switch_page", lambda page, query_params: opened.append((page, query_params))
+    )
     asked = Questions(QuestionSet("k", "lgip", ()), ("a", "b"), {})
     tradeoff._opens([], asked)
     tradeoff._opens([{"curve_number": 0, "x": 1.0}], asked)

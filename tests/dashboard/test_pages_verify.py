@@ -31,7 +31,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Request, Store]:
     folder = tmp_path_factory.mktemp("verified")
     store = Store(folder / "cache")
     asked = Request(
-        ("control:random", "control:constant"), make_tiny(folder / "<tiny>"), "lgip", {"k_same": 2}, limit=2
+        ("control:random", "control:constant"),
+        make_tiny(folder / "<tiny>"),
+        "lgip",
+        {"k_same": 2},
+        limit=2,
     )
     execute(asked, store)
     return asked, store
@@ -47,7 +51,9 @@ def copied(made: tuple[Request, Store], store: Store) -> Store:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
     """What would be started, each told only; a child process would take seconds."""
     asked: list[Request] = []
-    monkeypatch.setattr(jobs, "write", lambda request, store: asked.append(request) or f"ab{len(asked)}")
+    monkeypatch.setattr(
+        jobs, "write", lambda request, store: asked.append(request) or f"ab{len(asked)}"
+    )
     monkeypatch.setattr(jobs, "resume", lambda store, job_id: None)
     return asked
 
@@ -60,23 +66,32 @@ def checked(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
 
 
 def run_of(store: Store, model: str) -> Path:
-    return next(store.run(one["key"]).folder for one in store.runs() if one["run"]["model"] == model)
+    return next(
+        store.run(one["key"]).folder for one in store.runs() if one["run"]["model"] == model
+    )
 
 
 def test_what_is_whole_is_said_so(monkeypatch, made):
     at = checked(monkeypatch, made[1])
-    assert re.fullmatch(r"\d\d \w+, \d\d:\d\d: everything that is stored is as it was written\.", at.success[0].value)
+    assert re.fullmatch(
+        r"\d\d \w+, \d\d:\d\d: everything that is stored is as it was written\.",
+        at.success[0].value,
+    )
     assert not [button for button in at.button if button.key == "mend_stored"]
 
 
-def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(monkeypatch, made, copied, started):
+def test_damage_is_named_dropped_and_asked_again_and_the_same_comes_back(
+    monkeypatch, made, copied, started
+):
     asked, whole = made
     damaged = run_of(copied, "control:constant") / "scores.parquet"
     harm(damaged, "flipped")
     harm(next(copied.root.glob("embeddings/*/texts/*.npy")), "truncated")
     at = checked(monkeypatch, copied)
     assert at.warning[0].value.endswith(": 2 stored files are damaged.")
-    assert 'data-title="What happens to it"' in bodies(at)  # a narrow screen has no head above its cells
+    assert 'data-title="What happens to it"' in bodies(
+        at
+    )  # a narrow screen has no head above its cells
     told = words(at)
     assert f"Answers of control:constant to {asked.dataset} · lgip" in told
     assert "scores.parquet" in told
@@ -105,7 +120,9 @@ def test_questions_that_are_damaged_are_asked_again_of_all_who_were_asked_in_one
     assert [sorted(one.models) for one in started] == [["control:constant", "control:random"]]
 
 
-def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(monkeypatch, made, copied, started):
+def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
+    monkeypatch, made, copied, started
+):
     manifest = run_of(copied, "control:random") / "manifest.json"
     text = manifest.read_text()
     manifest.write_text(text.replace('"n_cases": ', '"n_cases": 1'))
@@ -113,7 +130,9 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(monkeypat
     assert "is damaged" in at.warning[0].value
     assert "press 'Check what is stored'" in at.warning[0].value
     assert "verify" not in at.warning[0].value
-    assert [link.proto.label for link in at.get("page_link")] == ["Check what is stored, and make it anew"]
+    assert [link.proto.label for link in at.get("page_link")] == [
+        "Check what is stored, and make it anew"
+    ]
     at = checked(monkeypatch, copied)
     assert "Answers of control:random to" in words(at)  # its key proves what run it was
     at.button(key="mend_stored").click().run()
@@ -149,7 +168,9 @@ def test_a_second_press_leaves_what_the_first_one_s_job_has_done(monkeypatch, co
     assert "Nothing was removed" in second.success[0].value
 
 
-def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(monkeypatch, tmp_path, made, started):
+def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(
+    monkeypatch, tmp_path, made, started
+):
     monkeypatch.setenv(MIRROR, str(tmp_path / "mirror"))
     store = Store(f"memory://{tmp_path.name}")
     asked = replace(made[0], models=("control:random",))
@@ -201,7 +222,9 @@ def test_runs_that_cannot_be_started_are_named_and_can_be_resumed(monkeypatch, m
     known = {job.id: job for job in jobs.jobs(copied)}
     assert sorted(job.request.limit for job in known.values()) == [1, 2]
     for job_id in known:
-        assert f"vlprobe --cache {copied.root} jobs --resume {job_id}" in at.error[0].value.replace("\\", "")
+        assert f"vlprobe --cache {copied.root} jobs --resume {job_id}" in at.error[0].value.replace(
+            "\\", ""
+        )
     assert at.query_params["job"] in known
     assert "being made anew" not in at.success[0].value
 
@@ -225,7 +248,9 @@ def test_embeddings_of_an_older_version_are_not_called_damaged(monkeypatch, copi
     new.rename(new.with_name(f"{new.stem[:24]}.npy"))
     at = checked(monkeypatch, copied)
     assert not at.warning
-    assert "1 stored file is of an older version of vlprobe" in " ".join(one.value for one in at.info)
+    assert "1 stored file is of an older version of vlprobe" in " ".join(
+        one.value for one in at.info
+    )
 
 
 def test_what_people_said_is_never_removed(monkeypatch, copied, started):

@@ -33,7 +33,11 @@ def test_a_foil_that_says_what_its_caption_says_is_unchanged(tmp_path: Path):
         item("c", ("A dog.", "One dog."), ("One dog",)),
     )
     seen = found(data, tmp_path)
-    assert (seen["unchanged"].count, seen["unchanged"].of, seen["unchanged"].examples) == (1, 3, ("a",))
+    assert (seen["unchanged"].count, seen["unchanged"].of, seen["unchanged"].examples) == (
+        1,
+        3,
+        ("a",),
+    )
     assert (seen["order_only"].count, seen["order_only"].examples) == (1, ("b",))
     assert (seen["true_foil"].count, seen["true_foil"].examples) == (1, ("c",))
 
@@ -52,7 +56,12 @@ def test_foils_beyond_the_captions_are_compared_with_the_last(tmp_path: Path):
 
 
 def test_repeated_and_shared_captions_are_told_apart(tmp_path: Path):
-    data = dataset(tmp_path, item("a", ("A dog.", "a  DOG.")), item("b", ("A cat.", "a dog.")), item("c", ("A cow",)))
+    data = dataset(
+        tmp_path,
+        item("a", ("A dog.", "a  DOG.")),
+        item("b", ("A cat.", "a dog.")),
+        item("c", ("A cow",)),
+    )
     seen = found(data, tmp_path)
     assert (seen["repeated_caption"].count, seen["repeated_caption"].of) == (1, 3)
     assert (seen["shared_caption"].count, seen["shared_caption"].of) == (3, 5)
@@ -82,7 +91,11 @@ def test_pictures_are_compared_by_their_bytes(tmp_path: Path):
         Item("c", blue, ("a dog",), {}, ("a car",), red),
     )
     seen = found(data, tmp_path)
-    assert (seen["shared_image"].count, seen["shared_image"].of, seen["shared_image"].examples) == (2, 3, ("a", "b"))
+    assert (seen["shared_image"].count, seen["shared_image"].of, seen["shared_image"].examples) == (
+        2,
+        3,
+        ("a", "b"),
+    )
     assert (seen["same_image_twice"].count, seen["same_image_twice"].examples) == (1, ("b",))
     assert seen["shared_caption"].count == 3
 
@@ -99,7 +112,10 @@ def test_what_a_dataset_cannot_have_is_not_listed(tmp_path: Path):
 
 def test_style_that_tells_foil_from_caption_is_counted_with_both_shares(tmp_path: Path):
     rows = [("A dog.", "a cat"), ("A cow.", "A car."), ("a bus", "a van"), ("a jar", "A cup.")]
-    seen = found(dataset(tmp_path, *(item(str(n), (one,), (two,)) for n, (one, two) in enumerate(rows))), tmp_path)
+    seen = found(
+        dataset(tmp_path, *(item(str(n), (one,), (two,)) for n, (one, two) in enumerate(rows))),
+        tmp_path,
+    )
     for name in ("upper_case", "full_stop"):
         assert (seen[name].count, seen[name].of, seen[name].examples) == (2, 4, ("0", "3"))
         assert "50.0% of captions and 50.0% of foils" in seen[name].meaning
@@ -112,26 +128,40 @@ def test_examples_are_the_first_items_and_each_only_once(tmp_path: Path):
     assert unchanged.examples == ("i0", "i1", "i2", "i3", "i4")
 
 
-def replaced_without_regard_to_words(sentences: list[str], source: str, target: str) -> list[Alteration]:
-    return [Alteration(str(n), text, text.replace(source, target)) for n, text in enumerate(sentences)]
+def replaced_without_regard_to_words(
+    sentences: list[str], source: str, target: str
+) -> list[Alteration]:
+    return [
+        Alteration(str(n), text, text.replace(source, target)) for n, text in enumerate(sentences)
+    ]
 
 
 def test_a_word_stuck_in_another_is_found_without_naming_it():
     plain = [f"a man with a {thing}" for thing in ("dog", "cat", "cow", "car", "bus")]
-    rows = replaced_without_regard_to_words([*plain, "a woman and many men", "a dog"], "man", "criminal")
+    rows = replaced_without_regard_to_words(
+        [*plain, "a woman and many men", "a dog"], "man", "criminal"
+    )
     assert glued_words(rows) == [[]] * 5 + [["wocriminal", "criminaly"], []]
 
 
 @pytest.mark.parametrize("foil", ["two criminals", "two bicycles", "a criminal"])
 def test_a_plural_and_another_word_are_not_stuck(foil: str):
-    rows = replaced_without_regard_to_words([f"a man with a {letter}" for letter in "bcdefg"], "man", "criminal")
+    rows = replaced_without_regard_to_words(
+        [f"a man with a {letter}" for letter in "bcdefg"], "man", "criminal"
+    )
     assert glued_words([*rows, Alteration("x", "two mans", foil)])[-1] == []
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.text(string.ascii_lowercase, min_size=4, max_size=7), min_size=1, max_size=6, unique=True))
+@given(
+    st.lists(
+        st.text(string.ascii_lowercase, min_size=4, max_size=7), min_size=1, max_size=6, unique=True
+    )
+)
 def test_whole_words_that_are_replaced_are_never_stuck(words: list[str]):
-    rows = [Alteration(str(n), f"a {word} here", "a criminal here") for n, word in enumerate(words * 5)]
+    rows = [
+        Alteration(str(n), f"a {word} here", "a criminal here") for n, word in enumerate(words * 5)
+    ]
     assert not any(glued_words(rows))
 
 
@@ -152,13 +182,27 @@ def test_danger_has_315_words_with_a_danger_word_stuck_in_them(danger: LoadedDat
 
     The two are "weaponh" from "wit ha": the caption itself breaks its words in the wrong place.
     """
-    rows = [Alteration(row.id, *pair) for row in danger.items for pair in zip(row.captions, row.foils, strict=False)]
+    rows = [
+        Alteration(row.id, *pair)
+        for row in danger.items
+        for pair in zip(row.captions, row.foils, strict=False)
+    ]
     named = re.compile(r"(?!(?:weapon|criminal|minefield)s?\b)\w*(?:weapon|criminal|minefield)\w*")
     stuck = [named.findall(row.foil.lower()) for row in rows]
     glued = glued_words(rows)
     assert sum(map(len, stuck)) == 315
-    missed = [word for words, other in zip(stuck, glued, strict=True) for word in words if word not in other]
-    more = [word for words, other in zip(stuck, glued, strict=True) for word in other if word not in words]
+    missed = [
+        word
+        for words, other in zip(stuck, glued, strict=True)
+        for word in words
+        if word not in other
+    ]
+    more = [
+        word
+        for words, other in zip(stuck, glued, strict=True)
+        for word in other
+        if word not in words
+    ]
     assert missed == ["weaponh"] * 2
     assert sorted(more) == ["crimeing"] * 5 + ["crimer"] * 2
     assert sum(map(len, glued)) == 315 - 2 + 7
@@ -176,7 +220,11 @@ def test_style_gives_the_altered_captions_of_rococo_away(shared_data: Path, tmp_
 def test_all_lower_cased_sets_of_rococo_leak(shared_data: Path, tmp_path: Path, kind: str):
     data = rococo.load(f"rococo:{shared_data}/rococo/{kind}.json", tmp_path)
     items = data.items[:500]
-    pairs = [(caption, foil) for item in items for caption, foil in zip(item.captions, item.foils, strict=False)]
+    pairs = [
+        (caption, foil)
+        for item in items
+        for caption, foil in zip(item.captions, item.foils, strict=False)
+    ]
     capitals = sum(any(letter.isupper() for letter in caption) for caption, _ in pairs)
     seen = found(LoadedDataset(data.name, data.digest, items), tmp_path)["upper_case"]
     assert not any(letter.isupper() for _, foil in pairs for letter in foil)
@@ -190,7 +238,9 @@ def test_all_lower_cased_sets_of_rococo_leak(shared_data: Path, tmp_path: Path, 
 def test_the_known_defects_of_sugarcrepe_plus_plus_come_out(
     shared_data: Path, tmp_path: Path, subset: str, order_only: float, unchanged: int, repeated: int
 ):
-    seen = found(triplets.load(f"triplets:{shared_data}/scpp/data/{subset}.json", tmp_path), tmp_path)
+    seen = found(
+        triplets.load(f"triplets:{shared_data}/scpp/data/{subset}.json", tmp_path), tmp_path
+    )
     assert round(seen["order_only"].count / seen["order_only"].of, 3) == order_only
     assert seen["unchanged"].count == unchanged
     assert seen["repeated_caption"].count == repeated

@@ -27,14 +27,20 @@ def painted(folder: Path, number: int, name: str = "") -> str:
     """A picture of its own colour; returns its name."""
     folder.mkdir(parents=True, exist_ok=True)
     name = name or f"{number:012}.jpg"
-    Image.new("RGB", (8, 8), (number % 256, 37 * number % 256, 101 * number % 256)).save(folder / name, quality=100)
+    Image.new("RGB", (8, 8), (number % 256, 37 * number % 256, 101 * number % 256)).save(
+        folder / name, quality=100
+    )
     return name
 
 
 def table(folder: Path, column: str) -> str:
     """Six pictures with two captions each, and a column of two values."""
     rows = [
-        {"image": painted(folder, number), "caption": f"A {color} dog {place}.", column: "ab"[number % 2]}
+        {
+            "image": painted(folder, number),
+            "caption": f"A {color} dog {place}.",
+            column: "ab"[number % 2],
+        }
         for number, color in enumerate(("red", "blue", "green", "black", "white", "brown"))
         for place in ("on a bench", "in a park")
     ]
@@ -47,18 +53,22 @@ def table(folder: Path, column: str) -> str:
 
 @pytest.mark.parametrize("probe", ["lgip", "prsm"])
 @pytest.mark.parametrize("column", ["picture", "setting", "cluster"])
-def test_a_column_of_that_name_is_a_tag_like_any_other(tmp_path: Path, store: Store, probe: str, column: str):
+def test_a_column_of_that_name_is_a_tag_like_any_other(
+    tmp_path: Path, store: Store, probe: str, column: str
+):
     named, plain = (
         execute(Request((RANDOM,), table(tmp_path / "data", name), probe, examine=False), store)[0]
         for name in (column, "weather")
     )
     assert named["n_units"] == plain["n_units"] == 6
-    assert f"tag:{column}" in views.estimates.slices(store, views.runs.question_set(store, named["case_key"]))
+    assert f"tag:{column}" in views.estimates.slices(
+        store, views.runs.question_set(store, named["case_key"])
+    )
     for by in ("all", "subtype", "tag:{}"):
         own, other = (
-            views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"]), by.format(name))[
-                ["metric", "slice", *INTERVAL]
-            ]
+            views.estimates.estimates(
+                store, views.runs.question_set(store, manifest["case_key"]), by.format(name)
+            )[["metric", "slice", *INTERVAL]]
             for manifest, name in ((named, column), (plain, "weather"))
         )
         pd.testing.assert_frame_equal(own, other)
@@ -86,7 +96,10 @@ def foils(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, st
     (folder / "valse.json").write_text(json.dumps(valse))
     (folder / "crepe.json").write_text(json.dumps(crepe))
     store, keys = Store(folder / "cache"), {}
-    for probe, name in (("eqben", f"pairs:{folder}/valse.json"), ("visla", f"triplets:{folder}/crepe.json@{folder}")):
+    for probe, name in (
+        ("eqben", f"pairs:{folder}/valse.json"),
+        ("visla", f"triplets:{folder}/crepe.json@{folder}"),
+    ):
         manifest = execute(Request((RANDOM, CONSTANT), name, probe, examine=False), store)[0]
         keys[probe] = manifest["case_key"]
     return store, keys
@@ -95,7 +108,9 @@ def foils(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, dict[str, st
 def test_the_same_answers_have_the_same_interval_in_pairs_and_in_triplets(foils):
     store, keys = foils
     found = {
-        probe: views.estimates.estimates(store, views.runs.question_set(store, key)).set_index(["model", "metric"])
+        probe: views.estimates.estimates(store, views.runs.question_set(store, key)).set_index(
+            ["model", "metric"]
+        )
         for probe, key in keys.items()
     }
     pairs = found["eqben"].loc[(RANDOM, "foil_accuracy"), INTERVAL]
@@ -113,7 +128,9 @@ def test_the_same_answers_have_the_same_chance_in_pairs_and_in_triplets(foils):
         store, views.runs.question_set(store, keys["visla"]), RANDOM, CONSTANT, "i2t-pair"
     )
     assert pairs.counts == triplets.counts
-    assert pairs.p == pytest.approx(triplets.p, abs=0.005)  # of other draws: the clusters have other names
+    assert pairs.p == pytest.approx(
+        triplets.p, abs=0.005
+    )  # of other draws: the clusters have other names
     assert not pairs.independent
 
 
@@ -123,7 +140,9 @@ def test_pairs_that_share_a_picture_are_joined_along_every_chain(tmp_path: Path)
     items = [
         Item(
             f"{one}{two}",
-            Picture(tmp_path / painted(tmp_path, colors[one], f"{one}{two}0.png")),  # copies, equal byte for byte
+            Picture(
+                tmp_path / painted(tmp_path, colors[one], f"{one}{two}0.png")
+            ),  # copies, equal byte for byte
             ("a",),
             foils=("b",),
             foil_image=Picture(tmp_path / painted(tmp_path, colors[two], f"{one}{two}1.png")),
@@ -141,7 +160,9 @@ def test_pairs_that_share_a_picture_are_joined_along_every_chain(tmp_path: Path)
 def test_digests_of_before_hold_where_no_tag_has_a_name_of_ours(tmp_path: Path):
     (tmp_path / "q.csv").write_text("query,caption,gender\n1,a dog,male\n1,one dog,male\n")
     (tmp_path / "t.json").write_text(
-        json.dumps([{"filename": "7.jpg", "caption": "a", "caption2": "b", "negative_caption": "c"}])
+        json.dumps(
+            [{"filename": "7.jpg", "caption": "a", "caption2": "b", "negative_caption": "c"}]
+        )
     )
     of_tags = {
         f"queries:{tmp_path}/q.csv": [

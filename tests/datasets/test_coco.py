@@ -26,7 +26,10 @@ ANNOTATIONS = [
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[..., Path]:
     def make(
-        images: object = IMAGES, annotations: object = ANNOTATIONS, pictures: str = "val2017", drop: int = 0
+        images: object = IMAGES,
+        annotations: object = ANNOTATIONS,
+        pictures: str = "val2017",
+        drop: int = 0,
     ) -> Path:
         root = tmp_path / "coco"
         (root / pictures).mkdir(parents=True, exist_ok=True)
@@ -49,14 +52,24 @@ def refused(root: Path, tmp_path: Path, what: str) -> None:
 
 def test_images_and_captions_come_in_the_order_of_their_ids(make: Callable, tmp_path: Path):
     dataset = coco.load(f"coco:{make()}", tmp_path / "cache")
-    assert [item.id for item in dataset.items] == ["coco-000000000003", "coco-000000000009", "coco-000000000025"]
+    assert [item.id for item in dataset.items] == [
+        "coco-000000000003",
+        "coco-000000000009",
+        "coco-000000000025",
+    ]
     assert dataset.items[1].captions == ("First of nine.", "Second of nine.")
-    assert [item.tags["orientation"] for item in dataset.items] == ["square", "landscape", "portrait"]
+    assert [item.tags["orientation"] for item in dataset.items] == [
+        "square",
+        "landscape",
+        "portrait",
+    ]
     assert dataset.items[0].image.path.name == "000000000003.jpg"
 
 
 @pytest.mark.parametrize("pictures", ["val2017", "images", "."])
-def test_the_image_folder_is_found_by_the_files_in_it(pictures: str, make: Callable, tmp_path: Path):
+def test_the_image_folder_is_found_by_the_files_in_it(
+    pictures: str, make: Callable, tmp_path: Path
+):
     root = make(pictures=pictures)
     dataset = coco.load(f"coco:{root}", tmp_path / "cache")
     assert all(item.image.path.parent == root / pictures for item in dataset.items)
@@ -65,7 +78,9 @@ def test_the_image_folder_is_found_by_the_files_in_it(pictures: str, make: Calla
 def test_a_captions_file_can_be_named_where_there_are_two(make: Callable, tmp_path: Path):
     root = make()
     (root / "annotations" / "captions_train2017.json").write_text("{}")
-    refused(root, tmp_path, r"holds 2 captions files \(captions_train2017.json, captions_val2017.json\)")
+    refused(
+        root, tmp_path, r"holds 2 captions files \(captions_train2017.json, captions_val2017.json\)"
+    )
     named = coco.load(f"coco:{root}/annotations/captions_val2017.json", tmp_path / "cache")
     assert len(named.items) == 3
 
@@ -75,20 +90,40 @@ def test_what_is_not_there_is_one_line(make: Callable, tmp_path: Path):
     refused(tmp_path / "x.json", tmp_path, r"x.json' does not exist")
     (tmp_path / "annotations").mkdir()
     refused(tmp_path, tmp_path, r"holds 0 captions files \(none\)")
-    refused(make(drop=2), tmp_path, r"2 of 3 images of 'coco:.*' are missing \(first: '.*val2017/000000000003.jpg'\)")
+    refused(
+        make(drop=2),
+        tmp_path,
+        r"2 of 3 images of 'coco:.*' are missing \(first: '.*val2017/000000000003.jpg'\)",
+    )
 
 
 @pytest.mark.parametrize(
     ("images", "annotations", "what"),
     [
         ([], [], "has no items"),
-        ([*IMAGES, IMAGES[0]], ANNOTATIONS, r"has 1 ids more than once \(first: 'coco-000000000009'\)"),
+        (
+            [*IMAGES, IMAGES[0]],
+            ANNOTATIONS,
+            r"has 1 ids more than once \(first: 'coco-000000000009'\)",
+        ),
         (IMAGES, ANNOTATIONS[:3], "Item 'coco-000000000025' of '.*' has no caption"),
-        (IMAGES, [*ANNOTATIONS, {"id": 99, "image_id": 9, "caption": " "}], "Caption 3 of item 'coco-000000000009'"),
-        (IMAGES, [*ANNOTATIONS, {"id": 99, "image_id": 77, "caption": "x"}], "lacks 77, as a field or as the id of"),
+        (
+            IMAGES,
+            [*ANNOTATIONS, {"id": 99, "image_id": 9, "caption": " "}],
+            "Caption 3 of item 'coco-000000000009'",
+        ),
+        (
+            IMAGES,
+            [*ANNOTATIONS, {"id": 99, "image_id": 77, "caption": "x"}],
+            "lacks 77, as a field or as the id of",
+        ),
         (IMAGES, [{"id": 1, "image_id": 9, "category_id": 3}], "lacks 'caption'"),
         ([{"id": 9, "file_name": "x.jpg"}], ANNOTATIONS[:2], "lacks 'width'"),
-        ([{**IMAGES[0], "id": "nine"}], [{**ANNOTATIONS[0], "image_id": "nine"}], "is not laid out as a captions file"),
+        (
+            [{**IMAGES[0], "id": "nine"}],
+            [{**ANNOTATIONS[0], "image_id": "nine"}],
+            "is not laid out as a captions file",
+        ),
         ("many", ANNOTATIONS, "is not laid out as a captions file"),
         (IMAGES, [{**ANNOTATIONS[0], "caption": None}], "is not laid out as a captions file"),
         (None, ANNOTATIONS, "is not laid out as a captions file"),
@@ -102,7 +137,9 @@ def test_each_defect_of_the_json_is_one_line(
 
 def test_broken_json_is_told_with_its_place(make: Callable, tmp_path: Path):
     root = make()
-    (root / "annotations" / "captions_val2017.json").write_text('{"images": [],\n "annotations": [}')
+    (root / "annotations" / "captions_val2017.json").write_text(
+        '{"images": [],\n "annotations": [}'
+    )
     refused(root, tmp_path, r"is not valid JSON \(line 2, column 18: ")
     (root / "annotations" / "captions_val2017.json").write_bytes(b'{"images": "\xff"}')
     refused(root, tmp_path, r"is not UTF-8 \(byte 12\)")
@@ -110,7 +147,9 @@ def test_broken_json_is_told_with_its_place(make: Callable, tmp_path: Path):
     refused(root, tmp_path, "is not laid out as a captions file")
 
 
-def test_the_digest_names_contents_and_neither_places_nor_file_names(make: Callable, tmp_path: Path):
+def test_the_digest_names_contents_and_neither_places_nor_file_names(
+    make: Callable, tmp_path: Path
+):
     root = make()
     first = coco.load(f"coco:{root}", tmp_path / "cache").digest
     assert coco.load(f"coco:{root}", tmp_path / "other-cache").digest == first
@@ -141,7 +180,10 @@ def test_everything_that_a_probe_can_see_of_an_item_is_in_the_digest(tmp_path: P
     ]
     digests = [validation.dataset_digest(items, tmp_path / "cache") for items in variants]
     assert len(set(digests)) == len(variants)
-    tagged = [Item("a", one, ("x",), {"s": "1", "t": "2"})], [Item("a", one, ("x",), {"t": "2", "s": "1"})]
+    tagged = (
+        [Item("a", one, ("x",), {"s": "1", "t": "2"})],
+        [Item("a", one, ("x",), {"t": "2", "s": "1"})],
+    )
     assert len({validation.dataset_digest(items, tmp_path / "cache") for items in tagged}) == 1
 
 
@@ -154,11 +196,15 @@ def test_the_real_photographs_are_all_there(shared_data: Path, tmp_path: Path):
     dataset = registry.load_dataset(f"coco:{shared_data / 'coco_real'}", tmp_path)
     assert len(dataset.items) == 283
     assert sum(len(item.captions) for item in dataset.items) == 1416
-    published = json.loads((shared_data / "coco_real/annotations/captions_val2017.json").read_text())
+    published = json.loads(
+        (shared_data / "coco_real/annotations/captions_val2017.json").read_text()
+    )
     for item in dataset.items:
         number = int(item.id.removeprefix("coco-"))
         own = sorted(
-            (row["id"], row["caption"].strip()) for row in published["annotations"] if row["image_id"] == number
+            (row["id"], row["caption"].strip())
+            for row in published["annotations"]
+            if row["image_id"] == number
         )
         assert item.captions == tuple(caption for _, caption in own)
         assert int(item.image.path.stem) == number

@@ -28,8 +28,14 @@ def refused(table: Path, content: str, what: str) -> None:
 
 
 def test_rows_of_one_image_are_one_item_and_further_columns_are_tags(table: Path):
-    first, second = load(table, "image,Split,caption\nb.png,x,One.\na.png,,Three.\nb.png,x, Two. \n")
-    assert (first.id, first.captions, dict(first.tags)) == ("b.png", ("One.", "Two."), {"split": "x"})
+    first, second = load(
+        table, "image,Split,caption\nb.png,x,One.\na.png,,Three.\nb.png,x, Two. \n"
+    )
+    assert (first.id, first.captions, dict(first.tags)) == (
+        "b.png",
+        ("One.", "Two."),
+        {"split": "x"},
+    )
     assert (second.id, second.captions, dict(second.tags)) == ("a.png", ("Three.",), {})
     assert second.image.path == table.parent / "a.png"
 
@@ -40,7 +46,11 @@ def test_rows_of_one_image_are_one_item_and_further_columns_are_tags(table: Path
 def test_the_separator_line_end_and_byte_order_mark_are_recognised(
     delimiter: str, line_end: str, encoding: str, table: Path
 ):
-    rows = [("image", "caption"), ("a.png", f'"Café{delimiter} at ""night""."'), ("b.png", "Plain; simple")]
+    rows = [
+        ("image", "caption"),
+        ("a.png", f'"Café{delimiter} at ""night""."'),
+        ("b.png", "Plain; simple"),
+    ]
     if delimiter == ";":
         rows[2] = ("b.png", '"Plain; simple"')
     content = line_end.join(delimiter.join(row) for row in rows) + line_end
@@ -67,14 +77,23 @@ def test_an_absolute_path_is_taken_as_it_is(table: Path):
         ("file,text\na.png,x\n", "has the columns file, text. Expected .*'image' and 'caption'"),
         ("image,caption,caption\na.png,x,y\n", "Expected different names"),
         ("image,caption,\na.png,x,y\n", "Expected different names"),
-        ("image,caption\na.png,A cat, and a dog.\n", "line 2: 3 fields, but 2 columns. Put a caption"),
+        (
+            "image,caption\na.png,A cat, and a dog.\n",
+            "line 2: 3 fields, but 2 columns. Put a caption",
+        ),
         ("image,caption\na.png,x\nb.png\n", "line 3: 1 fields, but 2 columns"),
         ('image,caption\na.png,"x" y\n', "line 2: .* check the quotes"),
         ('image,caption\na.png,"x\n', "unexpected end of data"),
         ("image,caption\n,x\n", "line 2: the image is empty"),
         ("image,caption\na.png,x\na.png, \n", "Caption 2 of item 'a.png' in 'csv:.*' is empty"),
-        ("image,caption\na.png,x\nc.png,y\nd.png,z\n", r"2 of 3 images of 'csv:.*' are missing \(first: '.*c.png'\)"),
-        ("image,caption,t\na.png,x,1\na.png,y,2\n", "line 3: 'a.png' has t '2' here and '1' before"),
+        (
+            "image,caption\na.png,x\nc.png,y\nd.png,z\n",
+            r"2 of 3 images of 'csv:.*' are missing \(first: '.*c.png'\)",
+        ),
+        (
+            "image,caption,t\na.png,x,1\na.png,y,2\n",
+            "line 3: 'a.png' has t '2' here and '1' before",
+        ),
     ],
 )
 def test_each_defect_of_a_table_is_one_line(content: str, what: str, table: Path):

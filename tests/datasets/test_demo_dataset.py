@@ -22,7 +22,10 @@ def test_the_demo_dataset_has_500_scenes_of_five_captions(scenes, tmp_path, monk
     assert dataset.name == "demo"
     assert len(dataset.items) == len({item.id for item in dataset.items}) == scenes
     assert all(len(item.captions) == 5 for item in dataset.items)
-    assert all(set(item.tags) == {"background", "objects", "colors", "count", "relation"} for item in dataset.items)
+    assert all(
+        set(item.tags) == {"background", "objects", "colors", "count", "relation"}
+        for item in dataset.items
+    )
     assert dataset.items[10].id == "demo-00010"
     for item in dataset.items[::5]:
         with Image.open(item.image.path) as image:

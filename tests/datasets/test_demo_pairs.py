@@ -15,13 +15,17 @@ def few(monkeypatch):
 
 def test_there_are_300_pairs_of_each_of_five_subsets(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        demo, "draw", lambda scene, path: path.parent.mkdir(parents=True, exist_ok=True) or path.touch()
+        demo,
+        "draw",
+        lambda scene, path: path.parent.mkdir(parents=True, exist_ok=True) or path.touch(),
     )
     monkeypatch.setattr(demo_pairs, "validated", lambda name, items, cache: items)
     items = demo_pairs.load("demo-pairs", tmp_path)
     subsets = [item.tags["subset"] for item in items]
     assert {subset: subsets.count(subset) for subset in subsets} == dict.fromkeys(KINDS, 300)
-    assert len({item.image.path for item in items} | {item.foil_image.path for item in items}) == 3000
+    assert (
+        len({item.image.path for item in items} | {item.foil_image.path for item in items}) == 3000
+    )
 
 
 def test_an_item_is_a_pair_with_its_pictures_and_captions(few, tmp_path):
@@ -78,7 +82,9 @@ def test_val_is_another_split(few, tmp_path):
 
 
 def test_an_unknown_split_is_named_in_one_line(tmp_path):
-    with pytest.raises(NotFound, match=r"demo-pairs:train.*Known: demo-pairs, demo-pairs:test, demo-pairs:val"):
+    with pytest.raises(
+        NotFound, match=r"demo-pairs:train.*Known: demo-pairs, demo-pairs:test, demo-pairs:val"
+    ):
         demo_pairs.load("demo-pairs:train", tmp_path)
 
 

@@ -16,7 +16,9 @@ def few(monkeypatch):
     shown = []
     picture = demo_train.demo_pairs.picture
     monkeypatch.setattr(
-        demo_train.demo_pairs, "picture", lambda scene, folder: shown.append(scene) or picture(scene, folder)
+        demo_train.demo_pairs,
+        "picture",
+        lambda scene, folder: shown.append(scene) or picture(scene, folder),
     )
     return shown
 
@@ -38,7 +40,9 @@ def test_scenes_are_behind_those_that_the_shipped_models_were_trained_on(few, tm
 def test_pairs_are_two_pictures_an_item_of_every_kind(few, tmp_path):
     items = demo_train.load("demo-train:pairs", tmp_path).items
     assert [item.tags["subset"] for item in items] == [kind for kind in KINDS for _ in range(2)]
-    assert all(item.image.path != item.foil_image.path and item.captions != item.foils for item in items)
+    assert all(
+        item.image.path != item.foil_image.path and item.captions != item.foils for item in items
+    )
     assert len({item.id for item in items}) == len(items)
 
 

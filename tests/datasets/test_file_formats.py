@@ -12,7 +12,10 @@ from vlprobe.datasets import file_formats
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.storage import access
 
-LONG = [{"caption": f"A picture of {number} \\ \u00e9\u4e00 words.", "id": number} for number in range(4)]
+LONG = [
+    {"caption": f"A picture of {number} \\ \u00e9\u4e00 words.", "id": number}
+    for number in range(4)
+]
 
 
 def written(path: Path, content: bytes | str) -> Path:
@@ -27,7 +30,9 @@ def test_a_dataset_that_loads_has_nothing_wrong_with_its_name(probe: str, tmp_pa
     assert registry.load_dataset(name, tmp_path / "cache").items
 
 
-@pytest.mark.parametrize("form", ["coco", "csv", "folder", "pairs", "triplets", "rococo", "queries"])
+@pytest.mark.parametrize(
+    "form", ["coco", "csv", "folder", "pairs", "triplets", "rococo", "queries"]
+)
 def test_a_path_that_is_not_there_is_told(form: str, tmp_path: Path):
     with pytest.raises(VlprobeError, match=r"does not exist|holds 0 captions files") as caught:
         registry.check_name("datasets", f"{form}:{tmp_path / 'nope'}")
@@ -45,13 +50,17 @@ def test_a_path_that_is_not_there_is_told(form: str, tmp_path: Path):
         ('{"a": 1', "line 1, column 8"),
     ],
 )
-def test_a_file_that_begins_wrong_is_told(form: str, content: bytes | str, said: str, tmp_path: Path):
+def test_a_file_that_begins_wrong_is_told(
+    form: str, content: bytes | str, said: str, tmp_path: Path
+):
     file = written(tmp_path / "a.json", content)
     with pytest.raises(InvalidInput, match=said):
         registry.check_name("datasets", f"{form}:{file}")
 
 
-def test_wherever_the_end_of_the_head_cuts_a_long_file_it_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_wherever_the_end_of_the_head_cuts_a_long_file_it_is_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     escaped = json.dumps([*LONG, True, None, -1.5e-3, "\u4e00"], indent=1)
     file = written(tmp_path / "a.json", f"[{escaped}, {json.dumps(LONG[0], ensure_ascii=False)}]")
     assert json.loads(file.read_bytes())
@@ -69,7 +78,9 @@ def test_tables_and_lines_are_looked_at_by_their_first_line(tmp_path: Path):
     registry.check_name("datasets", f"csv:{written(tmp_path / 'b.csv', rows)}")
 
 
-@pytest.mark.parametrize("name", ["demo:tset", "demo-pairs:x", "demo-triplets:x", "demoo", "nope:/etc"])
+@pytest.mark.parametrize(
+    "name", ["demo:tset", "demo-pairs:x", "demo-triplets:x", "demoo", "nope:/etc"]
+)
 def test_an_unknown_dataset_is_told_with_what_there_is(name: str):
     with pytest.raises(VlprobeError, match=f"No dataset named '{name}'"):
         registry.check_name("datasets", name)
@@ -90,14 +101,17 @@ def test_an_unknown_dataset_is_told_with_what_there_is(name: str):
         ("opnclip:x", "No model named"),
     ],
 )
-def test_a_model_that_cannot_be_there_is_told_and_none_is_loaded(name: str, said: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_model_that_cannot_be_there_is_told_and_none_is_loaded(
+    name: str, said: str, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(registry, "load_model", None)
     with pytest.raises(VlprobeError, match=said):
         registry.check_name("models", name)
 
 
 @pytest.mark.parametrize(
-    "name", ["control:random", "demo:weak", "openclip:ViT-B-32/openai", "hf:a/b", "lgip:siglip-base-224"]
+    "name",
+    ["control:random", "demo:weak", "openclip:ViT-B-32/openai", "hf:a/b", "lgip:siglip-base-224"],
 )
 def test_a_name_that_may_be_right_is_not_fetched(name: str):
     registry.check_name("models", name)

@@ -19,7 +19,10 @@ def place(tmp_path: Path) -> Path:
 
 
 def load(place: Path) -> list[tuple[str, tuple[str, ...]]]:
-    return [(item.id, item.captions) for item in folder.load(f"folder:{place}", place.parent / "cache").items]
+    return [
+        (item.id, item.captions)
+        for item in folder.load(f"folder:{place}", place.parent / "cache").items
+    ]
 
 
 def refused(place: Path, what: str) -> None:
@@ -36,15 +39,21 @@ def test_a_text_beside_a_picture_holds_its_captions(place: Path):
 
 def test_captions_may_be_in_one_json_or_one_table(place: Path):
     expected = [("a.png", ("One.", "Two.")), ("b.JPG", ("Three.",))]
-    (place / "captions.json").write_text(json.dumps({"b.JPG": ["Three."], "a.png": ["One.", " Two."]}))
+    (place / "captions.json").write_text(
+        json.dumps({"b.JPG": ["Three."], "a.png": ["One.", " Two."]})
+    )
     assert load(place) == expected
     (place / "captions.json").unlink()
-    (place / "captions.csv").write_text("image;caption;kind\nb.JPG;Three.;x\na.png;One.;y\na.png;Two.;y\n")
+    (place / "captions.csv").write_text(
+        "image;caption;kind\nb.JPG;Three.;x\na.png;One.;y\na.png;Two.;y\n"
+    )
     assert load(place) == expected
     assert folder.load(f"folder:{place}", place.parent).items[0].tags == {"kind": "y"}
 
 
-def test_the_same_captions_are_the_same_dataset_however_they_are_written(place: Path, tmp_path: Path):
+def test_the_same_captions_are_the_same_dataset_however_they_are_written(
+    place: Path, tmp_path: Path
+):
     (place / "captions.json").write_text(json.dumps({"a.png": ["One."], "b.JPG": ["Three."]}))
     from_json = folder.load(f"folder:{place}", tmp_path / "cache").digest
     (place / "captions.json").unlink()
@@ -68,7 +77,10 @@ def test_each_defect_of_a_folder_is_one_line(place: Path):
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ('{"a.png": ["x"], "b.JPG": ["y"], "c.png": ["z"]}', r"1 of 3 images of .* are missing \(first: '.*c.png'\)"),
+        (
+            '{"a.png": ["x"], "b.JPG": ["y"], "c.png": ["z"]}',
+            r"1 of 3 images of .* are missing \(first: '.*c.png'\)",
+        ),
         ('{"a.png": ["x"]}', r"1 of 2 pictures in '.*' have no captions \(first: 'b.JPG'\)"),
         ('{"a.png": ["x"], "b.JPG": [""]}', "Caption 1 of item 'b.JPG' in .* is empty"),
         ('{"a.png": ["x"], "b.JPG": "y"}', "captions.json' is not laid out as expected"),

@@ -58,15 +58,27 @@ def test_neighbouring_frames_of_a_video_are_pairs(tmp_path):
     item = dataset.items[0]
     assert (item.id, item.tags) == ("table/3-4", {"subset": "table", "video": "v"})
     assert (item.image.path.name, item.foil_image.path.name) == ("v0.png", "v1.png")
-    assert dataset.notes == ("1 of 4 pairs say the same of both frames and are left out (first: 5-6).",)
+    assert dataset.notes == (
+        "1 of 4 pairs say the same of both frames and are left out (first: 5-6).",
+    )
 
 
 def test_frames_of_action_genome_differ_in_two_of_three_relations_and_the_next_is_skipped(tmp_path):
     # By hand. From A: B has one different (alike), C two (chosen), so D is skipped, and E has three (chosen).
     # A was chosen, so B is skipped as a first. From C: D none, E two (chosen). So D is skipped; E has nobody after it.
-    rows = related("look|front|hold", "look|front|touch", "look|side|touch", "look|side|touch", "away|behind|touch")
+    rows = related(
+        "look|front|hold",
+        "look|front|touch",
+        "look|side|touch",
+        "look|side|touch",
+        "away|behind|touch",
+    )
     dataset = frames.load(write(tmp_path, rows, options="+ag"), tmp_path)
-    assert [item.captions + item.foils for item in dataset.items] == [("A", "C"), ("A", "E"), ("C", "E")]
+    assert [item.captions + item.foils for item in dataset.items] == [
+        ("A", "C"),
+        ("A", "E"),
+        ("C", "E"),
+    ]
     assert dataset.notes == (
         "2 of 10 pairs have fewer than 2 of 3 relations different and are left out (first: 2-3).",
         "5 of 10 pairs come right after a chosen frame and are left out (first: 2-5).",
@@ -76,7 +88,10 @@ def test_frames_of_action_genome_differ_in_two_of_three_relations_and_the_next_i
 def test_the_three_relations_can_have_a_column_each_and_capitals_do_not_matter(tmp_path):
     columns = ("attention", "spatial", "contacting")
     texts = [("Look", "front", "hold"), ("look", "Front ", "touch"), ("away", "side", "HOLD")]
-    rows = [row(time, chr(65 + time), **dict(zip(columns, text, strict=True))) for time, text in enumerate(texts)]
+    rows = [
+        row(time, chr(65 + time), **dict(zip(columns, text, strict=True)))
+        for time, text in enumerate(texts)
+    ]
     assert pairs(write(tmp_path, rows, options="+ag"), tmp_path) == [("A", "C")]
 
 
@@ -87,7 +102,10 @@ def test_a_frame_with_two_objects_is_in_two_sequences(tmp_path):
         for thing in ("dish", "cup")
     ]
     dataset = frames.load(write(tmp_path, rows, options="+ag"), tmp_path)
-    assert [(item.captions[0], item.foils[0]) for item in dataset.items] == [("dish 0", "dish 1"), ("cup 0", "cup 1")]
+    assert [(item.captions[0], item.foils[0]) for item in dataset.items] == [
+        ("dish 0", "dish 1"),
+        ("cup 0", "cup 1"),
+    ]
     assert [item.tags["object"] for item in dataset.items] == ["dish", "cup"]
 
 
@@ -113,7 +131,16 @@ def test_boundaries_are_skipped_once_and_captions_of_motion_are_dropped(tmp_path
 
 
 def test_the_middle_frames_of_steps_are_paired_unless_they_show_a_face(tmp_path):
-    told = [("cut", 1), ("cut", 0), ("cut", 1), ("", 0), ("fry", 0), ("boil", "true"), ("boil", "false"), ("eat", 2)]
+    told = [
+        ("cut", 1),
+        ("cut", 0),
+        ("cut", 1),
+        ("", 0),
+        ("fry", 0),
+        ("boil", "true"),
+        ("boil", "false"),
+        ("eat", 2),
+    ]
     rows = [row(time, caption, faces=faces) for time, (caption, faces) in enumerate(told)]
     dataset = frames.load(write(tmp_path, rows, options="+youcook2"), tmp_path)
     assert [item.captions + item.foils for item in dataset.items] == [("cut", "fry")]
@@ -125,7 +152,10 @@ def test_the_middle_frames_of_steps_are_paired_unless_they_show_a_face(tmp_path)
 
 
 def test_json_lines_and_tabs_are_read_alike(tmp_path):
-    rows = [row(0, "A", relations=["a", "b", "c"], faces=False), row(1, "B", relations=["a", "x", "y"], faces=0)]
+    rows = [
+        row(0, "A", relations=["a", "b", "c"], faces=False),
+        row(1, "B", relations=["a", "x", "y"], faces=0),
+    ]
     tabs = [{**row, "relations": "|".join(row["relations"])} for row in rows]
     for option in ("+ag", "+youcook2", ""):
         assert pairs(write(tmp_path, rows, "a.jsonl", option), tmp_path) == [("A", "B")]
@@ -146,14 +176,20 @@ def test_frames_beside_the_table_need_no_folder_and_missing_ones_are_counted(tmp
 
 
 def test_columns_that_are_not_read_are_named(tmp_path):
-    dataset = frames.load(write(tmp_path, [row(0, "A", mood="x"), row(1, "B", author="y")]), tmp_path)
+    dataset = frames.load(
+        write(tmp_path, [row(0, "A", mood="x"), row(1, "B", author="y")]), tmp_path
+    )
     assert dataset.notes == ("Columns of table.csv that are not read: author, mood.",)
 
 
 @pytest.mark.parametrize(
     "rows, options, said",
     [
-        ([{"video": "v", "frame": "f.png"}], "", "has the columns frame, video. Expected video, frame, time, caption"),
+        (
+            [{"video": "v", "frame": "f.png"}],
+            "",
+            "has the columns frame, video. Expected video, frame, time, caption",
+        ),
         ([row(0, "A"), row(1, "B", time="soon")], "", r"1 of 2 rows .*first: 3\)"),
         ([row(0, "A"), row(1, "B", time="nan")], "", r"1 of 2 rows"),
         ([row(0, "A"), row(1, "B", frame="")], "", r"1 of 2 rows"),
@@ -162,7 +198,11 @@ def test_columns_that_are_not_read_are_named(tmp_path):
         ([row(0, "A", faces="many")], "", r"1 of 1 rows"),
         ([row(0, "A"), row(0, "B")], "", r"1 of 2 rows .*one row for each time"),
         ([row(0, "A"), row(1, "B")], "+ag", r"2 of 2 rows .*three relations for \+ag"),
-        ([row(0, "A", relations="a|b|c"), row(1, "B", relations="a||c")], "+ag", r"1 of 2 rows .*first: 3\)"),
+        (
+            [row(0, "A", relations="a|b|c"), row(1, "B", relations="a||c")],
+            "+ag",
+            r"1 of 2 rows .*first: 3\)",
+        ),
         ([row(0, "A"), row(1, "B")], "+youcook2", r"2 of 2 rows .*no face detector is shipped"),
         ([row(0, "A", faces=0), row(1, "B", faces="")], "+youcook2", r"1 of 2 rows .*first: 3\)"),
         ([row(0, "A")], "", "has no pair of frames"),
@@ -194,7 +234,9 @@ def film(folder: Path) -> str:
         {**row(time, caption, boundary=boundary), "video": "w"}
         for time, caption, boundary in [(1, "X", ""), (2, "Y", 1.5)]
     ]
-    return write(folder, [row(time, caption, boundary=boundary) for time, caption, boundary in told] + other)
+    return write(
+        folder, [row(time, caption, boundary=boundary) for time, caption, boundary in told] + other
+    )
 
 
 def test_boundaries_are_where_the_column_says_and_are_sought_in_all_frames_of_their_video(tmp_path):
@@ -214,7 +256,10 @@ def test_a_predicted_time_is_halfway_between_the_two_frames_that_fit_best(tmp_pa
     before, after = ([rng.random(len(one.times)) for one in found] for _ in range(2))
     by_hand = []
     for one, was, becomes in zip(found, before, after, strict=True):
-        best = max(range(len(one.times) - 1), key=lambda at, was=was, becomes=becomes: was[at] + becomes[at + 1])
+        best = max(
+            range(len(one.times) - 1),
+            key=lambda at, was=was, becomes=becomes: was[at] + becomes[at + 1],
+        )
         by_hand.append((one.times[best] + one.times[best + 1]) / 2)
     assert frames.predicted_times(found, before, after) == pytest.approx(by_hand)
     perfect = [np.array([1.0, 1, 0, 0, 0]), np.array([0.0, 0, 0, 1, 0]), np.array([1.0, 0])]

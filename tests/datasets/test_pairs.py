@@ -22,7 +22,12 @@ def write(tmp_path: Path, content: object, name: str = "pairs.json") -> str:
 
 
 def eqben(image: str = "a", **changed) -> dict:
-    made = {"image0": f"{image}0.png", "image1": f"{image}1.png", "caption0": "One cat.", "caption1": "Two cats."}
+    made = {
+        "image0": f"{image}0.png",
+        "image1": f"{image}1.png",
+        "caption0": "One cat.",
+        "caption1": "Two cats.",
+    }
     return {**made, **changed}
 
 
@@ -74,7 +79,9 @@ def test_eqben_is_a_list_or_nested_by_video_and_subject(pictures: Path):
     by_video = pairs.load(write(pictures, {"video": [eqben()]}, "youcook2.json"), pictures)
     by_subject = pairs.load(
         write(
-            pictures, {"video": {"man": [eqben(caption0=["One cat.", "A cat."], caption1=["Two cats."])]}}, "ag.json"
+            pictures,
+            {"video": {"man": [eqben(caption0=["One cat.", "A cat."], caption1=["Two cats."])]}},
+            "ag.json",
         ),
         pictures,
     )
@@ -101,11 +108,15 @@ def test_many_folders_are_not_subsets(tmp_path: Path):
         picture(tmp_path / f"{number}" / "0.png")
         picture(tmp_path / f"{number}" / "1.png", "blue")
     rows = [eqben(f"{number}/") for number in range(pairs.MAX_SUBSETS + 1)]
-    assert {item.tags["subset"] for item in pairs.load(write(tmp_path, rows), tmp_path).items} == {"pairs"}
+    assert {item.tags["subset"] for item in pairs.load(write(tmp_path, rows), tmp_path).items} == {
+        "pairs"
+    }
 
 
 def test_a_foil_of_valse_is_an_item_without_a_second_picture(pictures: Path):
-    loaded = pairs.load(write(pictures, {"actions_1": valse()}, "action-replacement.json"), pictures)
+    loaded = pairs.load(
+        write(pictures, {"actions_1": valse()}, "action-replacement.json"), pictures
+    )
     (item,) = loaded.items
     assert (item.id, item.captions, item.foils) == (
         "action-replacement/actions_1",
@@ -129,7 +140,10 @@ def test_foils_that_annotators_did_not_validate_are_left_out_unless_asked_for(pi
 
 def test_pictures_are_looked_for_beside_the_file_where_no_folder_is_named(pictures: Path):
     write(pictures, [eqben()])
-    assert pairs.load(f"pairs:{pictures}/pairs.json", pictures).items[0].image.path == pictures / "a0.png"
+    assert (
+        pairs.load(f"pairs:{pictures}/pairs.json", pictures).items[0].image.path
+        == pictures / "a0.png"
+    )
 
 
 def test_a_row_is_left_out_where_one_of_its_two_pictures_is_missing(pictures: Path):
@@ -154,7 +168,9 @@ def test_a_frame_is_opened_with_its_channels_in_order(tmp_path: Path):
     name = frames(tmp_path, array)
     loaded = pairs.load(name, tmp_path / "cache")
     blue, green, red = np.moveaxis(array, 2, 0)
-    assert np.array_equal(np.asarray(open_picture(loaded.items[0].image)), np.stack([red, green, blue], axis=2))
+    assert np.array_equal(
+        np.asarray(open_picture(loaded.items[0].image)), np.stack([red, green, blue], axis=2)
+    )
     assert loaded.items[0].image == loaded.items[0].foil_image
     assert len(list((tmp_path / "cache" / "frames").iterdir())) == 1
 

@@ -26,7 +26,9 @@ def prompts(*texts: str) -> list[dict]:
 
 
 def test_prefixes_make_four_versions_of_each_distinct_prompt(tmp_path: Path):
-    rows = prompts("an old male cook", "A photo of an old male cook", "An image of an old male cook")
+    rows = prompts(
+        "an old male cook", "A photo of an old male cook", "An image of an old male cook"
+    )
     loaded = queries.load(write(tmp_path, rows) + "+p2", tmp_path)
     (item,) = loaded.items
     assert item.captions == (
@@ -36,7 +38,10 @@ def test_prefixes_make_four_versions_of_each_distinct_prompt(tmp_path: Path):
         "An image of an old male cook",
     )
     assert item.image is None
-    assert (item.setting, item.tags) == ("P2", {"versions": "np,p3,p2,p1", "trait": "old", "gender": "male"})
+    assert (item.setting, item.tags) == (
+        "P2",
+        {"versions": "np,p3,p2,p1", "trait": "old", "gender": "male"},
+    )
     assert loaded.notes == ("3 prompts in the file make 1 distinct queries.",)
 
 
@@ -47,7 +52,9 @@ def test_only_a_prefix_at_the_beginning_is_one(tmp_path: Path):
 
 
 def test_synonyms_replace_the_first_the_second_and_both_attributes(tmp_path: Path):
-    loaded = queries.load(write(tmp_path, prompts("A photo of a young female academic")) + "+p3", tmp_path)
+    loaded = queries.load(
+        write(tmp_path, prompts("A photo of a young female academic")) + "+p3", tmp_path
+    )
     (item,) = loaded.items
     assert item.captions == (
         "A photo of a young female academic",
@@ -55,13 +62,25 @@ def test_synonyms_replace_the_first_the_second_and_both_attributes(tmp_path: Pat
         "A photo of a young woman academic",
         "A photo of a youthful woman academic",
     )
-    assert (item.setting, item.tags) == ("P3", {"versions": "o,a1,a2,a12", "trait": "young", "gender": "female"})
+    assert (item.setting, item.tags) == (
+        "P3",
+        {"versions": "o,a1,a2,a12", "trait": "young", "gender": "female"},
+    )
 
 
-@given(st.sampled_from(TRAITS), st.sampled_from(GENDERS), st.sampled_from(["", "A photo of "]), st.booleans())
-def test_the_article_agrees_and_every_other_word_stays(trait: str, gender: str, lead: str, capital: bool):
+@given(
+    st.sampled_from(TRAITS),
+    st.sampled_from(GENDERS),
+    st.sampled_from(["", "A photo of "]),
+    st.booleans(),
+)
+def test_the_article_agrees_and_every_other_word_stays(
+    trait: str, gender: str, lead: str, capital: bool
+):
     article = ("A" if capital and not lead else "a") + ("n" if takes_an(trait) else "")
-    item = queries._with_synonyms(queries.PROMPT.fullmatch(f"{lead}{article} {trait} {gender} baker"))
+    item = queries._with_synonyms(
+        queries.PROMPT.fullmatch(f"{lead}{article} {trait} {gender} baker")
+    )
     assert len(set(item.captions)) == 4
     for caption in item.captions:
         assert caption.startswith(lead) and caption.endswith(" baker")
@@ -83,7 +102,9 @@ def test_prompts_without_known_attributes_are_counted(tmp_path: Path):
     kept = queries.load(name + "+p2", tmp_path)
     assert [len(item.captions) for item in kept.items] == [4, 4]
     assert "gender" not in kept.items[1].tags
-    assert kept.notes[1] == "1 of 2 queries name no two attributes that we know (first: a tall cook)."
+    assert (
+        kept.notes[1] == "1 of 2 queries name no two attributes that we know (first: a tall cook)."
+    )
     left = queries.load(name + "+p3", tmp_path)
     assert len(left.items) == 1
     assert left.notes[1].endswith("and are left out (first: a tall cook).")
@@ -98,7 +119,9 @@ def test_paraphrases_come_from_a_table(tmp_path: Path, name: str):
         ("q2", "cat", "male"),
     ]
     if name.endswith("jsonl"):
-        text = "\n".join(json.dumps(dict(zip(("query", "caption", "gender"), row, strict=True))) for row in rows)
+        text = "\n".join(
+            json.dumps(dict(zip(("query", "caption", "gender"), row, strict=True))) for row in rows
+        )
     else:
         mark = "," if name.endswith("csv") else "\t"
         text = "\n".join(mark.join(row) for row in [("Query", "caption", "gender"), *rows])
@@ -107,12 +130,18 @@ def test_paraphrases_come_from_a_table(tmp_path: Path, name: str):
         ("q1", ("a dog runs", "a running dog")),
         ("q2", ("a cat", "cat")),
     ]
-    assert (loaded.items[0].setting, loaded.items[0].tags) == ("P1", {"versions": "o,c1", "gender": "female"})
+    assert (loaded.items[0].setting, loaded.items[0].tags) == (
+        "P1",
+        {"versions": "o,c1", "gender": "female"},
+    )
 
 
 def test_versions_carry_the_names_of_their_column(tmp_path: Path):
     text = "query,version,caption\n1,original,a dog\n1,llama,one dog\n"
-    assert queries.load(write(tmp_path, text, "own.csv"), tmp_path).items[0].tags["versions"] == "original,llama"
+    assert (
+        queries.load(write(tmp_path, text, "own.csv"), tmp_path).items[0].tags["versions"]
+        == "original,llama"
+    )
 
 
 def test_a_query_of_one_version_is_left_out_and_counted(tmp_path: Path):
@@ -127,16 +156,26 @@ def test_a_query_of_one_version_is_left_out_and_counted(tmp_path: Path):
     [
         ("query,text\n1,a dog\n", "own.csv", r"1 of 1 rows .*first: 2\)"),
         ("query,caption\n1,a\n1,\n,b\n", "own.csv", r"2 of 3 rows .*first: 3\)"),
-        ("query,caption,gender\n1,a,male\n1,b,female\n", "own.csv", r"differ in gender \(female, male\)"),
+        (
+            "query,caption,gender\n1,a,male\n1,b,female\n",
+            "own.csv",
+            r"differ in gender \(female, male\)",
+        ),
         ("query,caption\n1,a\n", "own.csv", r"Nothing is left .*1 of 1 queries have one version"),
         ('{"caption": "a White male cook"}', "own.jsonl", r"add \+p2 or \+p3"),
         ("[1]\n7\n", "own.jsonl", "2 of 2 rows"),
-        ('{"caption": "a"}\n{"text": "b"}\n{"caption": 3}', "own.jsonl+p2", r"2 of 3 rows .*first: row 2\)"),
+        (
+            '{"caption": "a"}\n{"text": "b"}\n{"caption": 3}',
+            "own.jsonl+p2",
+            r"2 of 3 rows .*first: row 2\)",
+        ),
         ('{"caption": "a cook"}', "own.jsonl+p3", r"Nothing is left .*\(first: a cook\)"),
         ("query,caption\n", "own.csv+p2", r"not a \.jsonl"),
     ],
 )
-def test_bad_input_is_counted_and_named_in_one_line(tmp_path: Path, text: str, name: str, said: str):
+def test_bad_input_is_counted_and_named_in_one_line(
+    tmp_path: Path, text: str, name: str, said: str
+):
     file, plus, option = name.partition("+")
     with pytest.raises(InvalidInput, match=said) as caught:
         queries.load(write(tmp_path, text, file) + plus + option, tmp_path)

@@ -9,7 +9,9 @@ from vlprobe.errors import InvalidInput
 
 
 def entry(number: int, originals: int = 5, altered: int = 5) -> dict:
-    captions = [f"A cat number {n}. " for n in range(originals)] + [f"a bomb number {n}" for n in range(altered)]
+    captions = [f"A cat number {n}. " for n in range(originals)] + [
+        f"a bomb number {n}" for n in range(altered)
+    ]
     return {"image": f"val2014/COCO_val2014_{number:012}.jpg", "caption": captions}
 
 
@@ -30,7 +32,9 @@ def test_ten_captions_are_five_originals_and_eleven_are_six(tmp_path: Path):
 
 
 def test_the_split_itself_has_no_altered_captions(tmp_path: Path):
-    loaded = rococo.load(write(tmp_path, [entry(1, altered=0), entry(2, originals=7, altered=0)]), tmp_path)
+    loaded = rococo.load(
+        write(tmp_path, [entry(1, altered=0), entry(2, originals=7, altered=0)]), tmp_path
+    )
     assert [(len(item.captions), len(item.foils)) for item in loaded.items] == [(5, 0), (7, 0)]
     assert loaded.notes == ("danger.json holds no altered captions.",)
 
@@ -68,22 +72,31 @@ def test_a_folder_of_several_files_is_refused(tmp_path: Path):
         rococo.load(f"rococo:{tmp_path}", tmp_path)
 
 
-def test_the_released_files_hold_25010_originals_and_25000_altered(shared_data: Path, tmp_path: Path):
+def test_the_released_files_hold_25010_originals_and_25000_altered(
+    shared_data: Path, tmp_path: Path
+):
     originals = rococo.load(f"rococo:{shared_data}/rococo/coco_karpathy_test.json", tmp_path).items
     for kind in ("danger", "same_concept"):
         items = rococo.load(f"rococo:{shared_data}/rococo/{kind}.json", tmp_path).items
         assert sum(len(item.captions) for item in items) == 25_010
         assert sum(len(item.foils) for item in items) == 25_000
-        assert [(item.id, item.captions) for item in items] == [(item.id, item.captions) for item in originals]
+        assert [(item.id, item.captions) for item in items] == [
+            (item.id, item.captions) for item in originals
+        ]
 
 
-def test_an_altered_caption_is_nearest_to_the_original_of_its_number(shared_data: Path, tmp_path: Path):
+def test_an_altered_caption_is_nearest_to_the_original_of_its_number(
+    shared_data: Path, tmp_path: Path
+):
     items = rococo.load(f"rococo:{shared_data}/rococo/diff_concept.json", tmp_path).items[:300]
     nearest = []
     for item in items:
         for number, foil in enumerate(item.foils):
             words = set(foil.lower().split())
-            shared = [len(words & set(caption.lower().replace(".", "").split())) for caption in item.captions]
+            shared = [
+                len(words & set(caption.lower().replace(".", "").split()))
+                for caption in item.captions
+            ]
             nearest.append(shared[number] == max(shared))
     assert sum(nearest) / len(nearest) > 0.99
 

@@ -51,7 +51,11 @@ def test_every_existing_file_is_found_again_whatever_its_name(
     file.write_text("[]")
     images = f"@{folder}" if with_images else ""
     found = parse("x:" + "+".join([f"{file}{images}", *sorted(options)]))
-    assert (found.files, found.images, found.options) == ((file,), folder if with_images else None, options)
+    assert (found.files, found.images, found.options) == (
+        (file,),
+        folder if with_images else None,
+        options,
+    )
 
 
 def test_a_folder_means_its_files_in_the_order_of_their_names(tmp_path: Path):
@@ -92,13 +96,18 @@ def test_a_table_of_tabs_knows_no_quotes_and_one_of_commas_does(tmp_path: Path):
     tabs, commas = tmp_path / "t.tsv", tmp_path / "t.csv"
     tabs.write_bytes(b'A\t b \r\nsays "no\tx\r\n\r\nshort\r\n')
     commas.write_text('A,b\n"one, two",x\n')
-    assert file_formats.read_table(tabs) == [(2, {"a": 'says "no', "b": "x"}), (4, {"a": "short", "b": ""})]
+    assert file_formats.read_table(tabs) == [
+        (2, {"a": 'says "no', "b": "x"}),
+        (4, {"a": "short", "b": ""}),
+    ]
     assert file_formats.read_table(commas) == [(2, {"a": "one, two", "b": "x"})]
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.text("ab\"', ", max_size=5), min_size=2, max_size=2), max_size=5))
-def test_a_table_of_tabs_gives_back_what_was_written(tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]):
+def test_a_table_of_tabs_gives_back_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]
+):
     file = tmp_path_factory.mktemp("table") / "t.tsv"
     file.write_text("\n".join(["a\tb", *("\t".join(row) for row in rows)]))
     expected = [[field.strip() for field in row] for row in rows if any(map(str.strip, row))]
@@ -123,7 +132,9 @@ def test_a_broken_table_is_one_line(tmp_path: Path, text: str, said: str):
 def attach(tmp_path: Path, names: list[str], option: str = "") -> tuple[list[Item], list[str]]:
     (tmp_path / "rows.json").write_text(json.dumps([]))
     source = parse(f"x:{tmp_path}/rows.json@{tmp_path}{option}")
-    return sources.attach_pictures(source, [(Item(f"item-{n}", None, ("a",)), [name]) for n, name in enumerate(names)])
+    return sources.attach_pictures(
+        source, [(Item(f"item-{n}", None, ("a",)), [name]) for n, name in enumerate(names)]
+    )
 
 
 def test_a_picture_is_found_without_its_ending_or_saved_in_another_format(tmp_path: Path):
@@ -141,7 +152,9 @@ def test_a_picture_of_another_folder_is_not_taken_for_it(tmp_path: Path):
 
 def test_a_coco_picture_is_found_by_its_id_in_any_year_and_that_is_said(tmp_path: Path):
     file = picture(tmp_path / "000000000139.jpg")
-    items, notes = attach(tmp_path, ["val2014/COCO_val2014_000000000139.jpg", "COCO_train2014_000000000139.jpg"])
+    items, notes = attach(
+        tmp_path, ["val2014/COCO_val2014_000000000139.jpg", "COCO_train2014_000000000139.jpg"]
+    )
     assert [item.image.path for item in items] == [file, file]
     assert notes == ["2 pictures were found by their COCO id under another file name."]
 
@@ -154,7 +167,9 @@ def test_a_coco_picture_under_its_own_name_needs_no_note(tmp_path: Path):
 
 def test_missing_pictures_are_counted_and_the_way_out_is_said(tmp_path: Path):
     picture(tmp_path / "a.png")
-    with pytest.raises(InvalidInput, match=r"2 of 3 rows .*first: 'b\.png'.*\+available' to use the 1 rows"):
+    with pytest.raises(
+        InvalidInput, match=r"2 of 3 rows .*first: 'b\.png'.*\+available' to use the 1 rows"
+    ):
         attach(tmp_path, ["a.png", "b.png", "c.png"])
     items, notes = attach(tmp_path, ["a.png", "b.png", "c.png"], "+available")
     assert [item.id for item in items] == ["item-0"]

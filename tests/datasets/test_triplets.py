@@ -52,11 +52,16 @@ def test_both_headers_of_visla_are_read_and_the_distractor_is_named(tmp_path: Pa
     assert first.items[0].captions == ('A "big dog.', "The dog is big.")
     assert first.items[0].id == "Generic/2"
     assert second.items[0].foils == ("A bag in a cat.",)
-    assert second.notes == ("Columns of Spatial.tsv that are not read: reference-2 (completely irrelevant).",)
+    assert second.notes == (
+        "Columns of Spatial.tsv that are not read: reference-2 (completely irrelevant).",
+    )
 
 
 def test_rows_without_a_negative_are_left_out_and_counted(tmp_path: Path):
-    text = SPATIAL + "2.jpg\tA cat.\tOne cat.\t\tAn oven\r\n3.jpg\tA cat.\tOne cat.\tA dog.\tAn oven\r\n4.jpg\tA\tB\r\n"
+    text = (
+        SPATIAL
+        + "2.jpg\tA cat.\tOne cat.\t\tAn oven\r\n3.jpg\tA cat.\tOne cat.\tA dog.\tAn oven\r\n4.jpg\tA\tB\r\n"
+    )
     loaded = triplets.load(write(tmp_path, text, "Spatial.tsv"), tmp_path)
     assert [item.id for item in loaded.items] == ["Spatial/3"]
     assert "2 of 3 rows have no negative and are left out (first: Spatial/2)." in loaded.notes
@@ -70,7 +75,11 @@ def test_a_json_row_without_a_negative_is_left_out_too(tmp_path: Path):
 
 
 def test_rows_that_nobody_or_everybody_gets_right_are_kept_and_counted(tmp_path: Path):
-    rows = [row(0), row(1, negative_caption="A dog and 1 cats."), row(2, caption2="A dog and 2 cats.")]
+    rows = [
+        row(0),
+        row(1, negative_caption="A dog and 1 cats."),
+        row(2, caption2="A dog and 2 cats."),
+    ]
     loaded = triplets.load(write(tmp_path, rows), tmp_path)
     assert len(loaded.items) == 3
     assert loaded.notes == (
@@ -83,7 +92,11 @@ def test_a_folder_is_all_its_files_with_their_names_as_subset(tmp_path: Path):
     write(tmp_path, [row(0)], "swap_obj.json")
     write(tmp_path, [row(0), row(1)], "replace_att.json")
     loaded = triplets.load(f"triplets:{tmp_path}", tmp_path)
-    assert [item.tags["subset"] for item in loaded.items] == ["replace_att", "replace_att", "swap_obj"]
+    assert [item.tags["subset"] for item in loaded.items] == [
+        "replace_att",
+        "replace_att",
+        "swap_obj",
+    ]
 
 
 def test_pictures_are_attached_and_the_digest_knows_them(tmp_path: Path):
@@ -137,5 +150,7 @@ def test_the_released_files_have_the_sizes_of_the_papers(shared_data: Path, tmp_
 def test_the_real_pictures_are_found(shared_data: Path, tmp_path: Path):
     images = shared_data / "coco_real" / "val2017"
     loaded = triplets.load(f"triplets:{shared_data}/scpp/data@{images}+available", tmp_path)
-    assert {item.cluster for item in loaded.items} == {item.image.path.stem for item in loaded.items}
+    assert {item.cluster for item in loaded.items} == {
+        item.image.path.stem for item in loaded.items
+    }
     assert len({item.image.path for item in loaded.items}) == 88

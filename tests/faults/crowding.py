@@ -21,7 +21,13 @@ def crowd(folder: Path, probe: str) -> dict[str, object]:
     read = forks.ended(reader)
     lines = (folder / "reads").read_text().splitlines()
     same = forks.results(cache) == forks.results(folder / "alone")
-    return {"codes": codes, "reader": read, "reads": len(lines), "seen": sorted(set(lines)), "same": same}
+    return {
+        "codes": codes,
+        "reader": read,
+        "reads": len(lines),
+        "seen": sorted(set(lines)),
+        "same": same,
+    }
 
 
 def _read(cache: Path, out: Path) -> None:

@@ -32,7 +32,12 @@ def fill(folder: Path, asked: Request, stride: int = 1) -> dict[str, object]:
             said = _said(asked, cache)
         if said is None and operations.count <= at:
             return {"operations": operations.count, "states": len(resumed), "faulty": faulty}
-        if said is None or "No space left" not in said or "\n" in said or list(cache.rglob("*.tmp")):
+        if (
+            said is None
+            or "No space left" not in said
+            or "\n" in said
+            or list(cache.rglob("*.tmp"))
+        ):
             faulty.append(f"write {at}: {said}")
         left = forks.state(cache)
         if left not in resumed:
@@ -48,7 +53,9 @@ def limit(folder: Path, asked: Request) -> dict[str, object]:
     """Runs in processes whose files may not grow beyond a size (RLIMIT_FSIZE), from 0 bytes to the largest file."""
     forks.run(asked, folder / "whole")
     whole = forks.results(folder / "whole")
-    sizes = sorted({path.stat().st_size for path in (folder / "whole").rglob("*") if path.is_file()})
+    sizes = sorted(
+        {path.stat().st_size for path in (folder / "whole").rglob("*") if path.is_file()}
+    )
     faulty = []
     for size in sizes[:-1]:
         cache = folder / f"limit-{size}"

@@ -39,7 +39,9 @@ def quick(probe: str) -> None:
 
 def request(folder: Path, probe: str, *models: str) -> Request:
     """A run over pictures and texts in two parts or more, without examination."""
-    return Request(models or ("control:random",), make(probe, folder / "data", ITEMS), probe, examine=False)
+    return Request(
+        models or ("control:random",), make(probe, folder / "data", ITEMS), probe, examine=False
+    )
 
 
 def run(asked: Request, cache: Path) -> None:
@@ -54,7 +56,9 @@ def results(cache: Path) -> dict[str, object]:
         found[str(path.relative_to(cache))] = hashlib.sha256(path.read_bytes()).hexdigest()
     for path in sorted(cache.glob("*/*/manifest.json")):
         manifest = json.loads(path.read_bytes())
-        found[str(path.relative_to(cache))] = {name: said for name, said in manifest.items() if name not in TIMES}
+        found[str(path.relative_to(cache))] = {
+            name: said for name, said in manifest.items() if name not in TIMES
+        }
     return found
 
 
@@ -99,7 +103,9 @@ class Operations:
 
     NAMES = ("open", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir")
 
-    def __init__(self, at: int, instead: Callable[[], object], lasting: bool = False, names: tuple = NAMES) -> None:
+    def __init__(
+        self, at: int, instead: Callable[[], object], lasting: bool = False, names: tuple = NAMES
+    ) -> None:
         self.at, self.instead, self.lasting, self.names = at, instead, lasting, names
         self.count = 0
         self.kept = {name: getattr(os, name) for name in names}

@@ -32,7 +32,9 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def kill(folder: Path, asked: Request, points: int, seed: int, processes: bool = False) -> dict[str, object]:
+def kill(
+    folder: Path, asked: Request, points: int, seed: int, processes: bool = False
+) -> dict[str, object]:
     """Kills so many runs and resumes them; says how many were killed and which ended with other results."""
     forks.run(asked, folder / "first")  # reads what is read once in a process
     began = time.monotonic()
@@ -48,15 +50,27 @@ def kill(folder: Path, asked: Request, points: int, seed: int, processes: bool =
         cache.mkdir()
         at = -1 if processes or killed % 2 else rng.randrange(counted.count)
         moment = rng.uniform(0, seconds + 4 * processes)
-        code = _process(asked, cache, moment) if processes else forks.ended(_victim(asked, cache, at, moment))
+        code = (
+            _process(asked, cache, moment)
+            if processes
+            else forks.ended(_victim(asked, cache, at, moment))
+        )
         killed += code == -signal.SIGKILL  # a moment after the end kills nobody
         left = forks.state(cache)
         if left not in resumed:
             resumed[left] = f"at operation {at}" if at >= 0 else f"after {moment:.3f} s"
-            if forks.ended(forks.forked(lambda cache=cache: forks.run(asked, cache))) or forks.results(cache) != whole:
+            if (
+                forks.ended(forks.forked(lambda cache=cache: forks.run(asked, cache)))
+                or forks.results(cache) != whole
+            ):
                 different.append(resumed[left])
         shutil.rmtree(cache)
-    return {"killed": killed, "operations": counted.count, "states": len(resumed), "different": different}
+    return {
+        "killed": killed,
+        "operations": counted.count,
+        "states": len(resumed),
+        "different": different,
+    }
 
 
 def _victim(asked: Request, cache: Path, at: int, moment: float) -> int:
@@ -72,7 +86,16 @@ def _victim(asked: Request, cache: Path, at: int, moment: float) -> int:
 
 
 def _process(asked: Request, cache: Path, moment: float) -> int:
-    words = ["run", "--model", asked.models[0], "--dataset", asked.dataset, "--probe", asked.probe, "--no-doctor"]
+    words = [
+        "run",
+        "--model",
+        asked.models[0],
+        "--dataset",
+        asked.dataset,
+        "--probe",
+        asked.probe,
+        "--no-doctor",
+    ]
     child = subprocess.Popen(
         [sys.executable, "-m", "vlprobe", "--cache", str(cache), *words], stdout=subprocess.DEVNULL
     )

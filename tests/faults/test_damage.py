@@ -23,12 +23,16 @@ from vlprobe.storage.store import Store
 
 def verify(store: Store, *options: str) -> tuple[int, list[str]]:
     """The exit code of `vlprobe verify`, and the damages that it names."""
-    done = CliRunner().invoke(main, ["--cache", str(store.root), "verify", *options], catch_exceptions=False)
+    done = CliRunner().invoke(
+        main, ["--cache", str(store.root), "verify", *options], catch_exceptions=False
+    )
     return done.exit_code, done.stdout.splitlines()
 
 
 def request(tiny: str, **changes) -> Request:
-    return Request(**{"models": ("control:random",), "dataset": tiny, "probe": "lgip", "limit": 2} | changes)
+    return Request(
+        **{"models": ("control:random",), "dataset": tiny, "probe": "lgip", "limit": 2} | changes
+    )
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +63,12 @@ def harm(path: Path, how: str) -> None:
 
 
 PLACES = [
-    *("runs/*/scores.parquet", "runs/*/estimates.parquet", "runs/*/sums.parquet", "runs/*/manifest.json"),
+    *(
+        "runs/*/scores.parquet",
+        "runs/*/estimates.parquet",
+        "runs/*/sums.parquet",
+        "runs/*/manifest.json",
+    ),
     *("cases/*/cases.parquet", "cases/*/manifest.json"),
     *("embeddings/*/images/*.npy", "embeddings/*/texts/*.npy"),
 ]
@@ -101,11 +110,15 @@ def test_questions_or_answers_alone_are_made_anew(made, copied, kind):
     assert forks.results(copied.root) == forks.results(whole.root)
 
 
-@pytest.mark.parametrize("place", ["runs/*/scores.parquet", "runs/*/manifest.json", "cases/*/cases.parquet"])
+@pytest.mark.parametrize(
+    "place", ["runs/*/scores.parquet", "runs/*/manifest.json", "cases/*/cases.parquet"]
+)
 def test_a_page_never_shows_a_damaged_number_but_one_line(copied, place):
     manifest = copied.runs()[0]
     chosen = views.filter.Filter(model="control:random", contains="a", outcome="all")
-    assert views.cases.failures(copied, views.runs.question_set(copied, manifest["case_key"]), chosen)[1]
+    assert views.cases.failures(
+        copied, views.runs.question_set(copied, manifest["case_key"]), chosen
+    )[1]
     harm(next(copied.root.glob(place)), "flipped")
     with pytest.raises(InvalidInput, match="vlprobe verify --repair") as caught:
         views.cases.failures(copied, views.runs.question_set(copied, manifest["case_key"]), chosen)

@@ -50,7 +50,9 @@ def until(store: Store, job_id: str, reached) -> jobs.Job:
     return job
 
 
-def test_jobs_outlive_a_killed_dashboard_take_turns_and_can_be_resumed_when_killed_themselves(tiny, store):
+def test_jobs_outlive_a_killed_dashboard_take_turns_and_can_be_resumed_when_killed_themselves(
+    tiny, store
+):
     (store.root / "jobs").mkdir(parents=True)
     with filelock.FileLock(store.root / "jobs" / ".cpu.lock"):
         command = [sys.executable, "-c", STARTER, str(store.root), tiny]
@@ -61,7 +63,9 @@ def test_jobs_outlive_a_killed_dashboard_take_turns_and_can_be_resumed_when_kill
         assert until(store, first, lambda job: job.device).label == "Waiting for cpu"
         process = json.loads((store.root / "jobs" / second / "process.json").read_bytes())["pid"]
         os.kill(process, signal.SIGKILL)
-        psutil.wait_procs([psutil.Process(process)] if psutil.pid_exists(process) else [], timeout=10)
+        psutil.wait_procs(
+            [psutil.Process(process)] if psutil.pid_exists(process) else [], timeout=10
+        )
         assert until(store, second, lambda job: job.ended).state == "dead"
         assert jobs.read(store, first).state == "queued"
         jobs.resume(store, second)
@@ -90,9 +94,13 @@ def write(store: Store, job_id: str, state: str = "running", **facts) -> Path:
     """What a job leaves on the disk, written by hand."""
     folder = store.root / "jobs" / job_id
     folder.mkdir(parents=True)
-    asked = asdict(Request(("control:random",), "demo", "lgip")) | {"created": facts.pop("created", time.time())}
+    asked = asdict(Request(("control:random",), "demo", "lgip")) | {
+        "created": facts.pop("created", time.time())
+    }
     (folder / "request.json").write_text(json.dumps(asked))
-    (folder / "status.json").write_text(json.dumps({"state": state, "device": "cpu", "updated": 1.0} | facts))
+    (folder / "status.json").write_text(
+        json.dumps({"state": state, "device": "cpu", "updated": 1.0} | facts)
+    )
     return folder
 
 
@@ -155,21 +163,56 @@ def test_a_running_job_comes_before_any_that_waits_and_an_ended_or_dead_one_befo
 DEEP = "[" * 100_000
 NO_JSON_OBJECT = ["", "{", "[]", "null", "5", DEEP, '{"x": ' + DEEP, "\x00", "\xff"]
 NO_STATUS = [
-    *(*NO_JSON_OBJECT, "{}", '{"label": "x"}', '{"state": null}', '{"state": "sleeping"}', '{"state": []}'),
-    *('{"state": "done", "rocket": 1}', '{"state": "done", "created": 5}', '{"state": "done", "label": 5}'),
-    *('{"state": "done", "keys": "abc"}', '{"state": "done", "keys": [5]}', '{"state": "done", "done": "x"}'),
-    *('{"state": "done", "total": NaN}', '{"state": "done", "updated": 1e999}', '{"state": "done", "queued": 1e99}'),
+    *(
+        *NO_JSON_OBJECT,
+        "{}",
+        '{"label": "x"}',
+        '{"state": null}',
+        '{"state": "sleeping"}',
+        '{"state": []}',
+    ),
+    *(
+        '{"state": "done", "rocket": 1}',
+        '{"state": "done", "created": 5}',
+        '{"state": "done", "label": 5}',
+    ),
+    *(
+        '{"state": "done", "keys": "abc"}',
+        '{"state": "done", "keys": [5]}',
+        '{"state": "done", "done": "x"}',
+    ),
+    *(
+        '{"state": "done", "total": NaN}',
+        '{"state": "done", "updated": 1e999}',
+        '{"state": "done", "queued": 1e99}',
+    ),
     *('{"state": "done", "started": true}', '{"state": "done", "label": "\\ud800"}'),
     '{"state": "done", "done": ' + "9" * 5000 + "}",
 ]
 WRONG_REQUESTS = [
-    *({"models": 5}, {"models": [5]}, {"dataset": None}, {"options": []}, {"limit": "x"}, {"seed": 10**30}, {"x": 1}),
-    *({"created": "now"}, {"created": 1e300}, {"created": float("nan")}, {"examine": 1}, {"probe": "\ud800"}),
+    *(
+        {"models": 5},
+        {"models": [5]},
+        {"dataset": None},
+        {"options": []},
+        {"limit": "x"},
+        {"seed": 10**30},
+        {"x": 1},
+    ),
+    *(
+        {"created": "now"},
+        {"created": 1e300},
+        {"created": float("nan")},
+        {"examine": 1},
+        {"probe": "\ud800"},
+    ),
 ]
 
 
 def changed_request(**changes) -> str:
-    return json.dumps(asdict(Request(("control:random",), "demo", "lgip")) | {"created": 1.0} | changes)
+    return json.dumps(
+        asdict(Request(("control:random",), "demo", "lgip")) | {"created": 1.0} | changes
+    )
 
 
 def repaired(store: Store) -> list[str]:
@@ -199,7 +242,9 @@ def test_a_job_whose_word_is_damaged_counts_as_stopped_hides_no_other_and_is_men
 
 
 @pytest.mark.parametrize(
-    "text", [*NO_JSON_OBJECT, "{}", *(changed_request(**one) for one in WRONG_REQUESTS)], ids=lambda text: text[-40:]
+    "text",
+    [*NO_JSON_OBJECT, "{}", *(changed_request(**one) for one in WRONG_REQUESTS)],
+    ids=lambda text: text[-40:],
 )
 def test_a_job_whose_request_is_damaged_is_named_hides_no_other_and_goes(store, text):
     folder = write(store, "abc")
@@ -215,7 +260,15 @@ def test_a_job_whose_request_is_damaged_is_named_hides_no_other_and_goes(store, 
 
 @pytest.mark.parametrize(
     "text",
-    [*NO_JSON_OBJECT, "{}", '{"pid": null}', '{"pid": -1}', '{"pid": true}', '{"pid": 1e9}', f'{{"pid": {10**30}}}'],
+    [
+        *NO_JSON_OBJECT,
+        "{}",
+        '{"pid": null}',
+        '{"pid": -1}',
+        '{"pid": true}',
+        '{"pid": 1e9}',
+        f'{{"pid": {10**30}}}',
+    ],
 )
 def test_a_job_whose_process_is_not_told_counts_as_stopped_and_is_mended(store, text):
     folder = write(store, "abc")
@@ -312,7 +365,9 @@ def test_a_machine_that_can_start_no_process_is_said_so(store, monkeypatch):
 
 def test_two_names_of_one_device_share_a_queue(monkeypatch):
     monkeypatch.setattr(
-        jobs, "pick_device", {"auto": "cuda", "cuda": "cuda", "cuda:0": "cuda:0", "cuda:1": "cuda:1"}.get
+        jobs,
+        "pick_device",
+        {"auto": "cuda", "cuda": "cuda", "cuda:0": "cuda:0", "cuda:1": "cuda:1"}.get,
     )
     assert jobs._device("auto") == jobs._device("cuda") == jobs._device("cuda:0") == "cuda:0"
     assert jobs._device("cuda:1") == "cuda:1"

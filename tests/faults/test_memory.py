@@ -18,9 +18,13 @@ CPU = "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't 
 ERRORS = {
     "CUDA": torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
     "CPU": RuntimeError(f"{CPU} 34359738368 bytes. Error code 12 (Cannot allocate memory)"),
-    "Windows": RuntimeError("[enforce fail at alloc_cpu.cpp:80] DefaultCPUAllocator: not enough memory: you tried"),
+    "Windows": RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:80] DefaultCPUAllocator: not enough memory: you tried"
+    ),
     "MPS": RuntimeError("MPS backend out of memory (MPS allocated: 17.94 GB)"),
-    "cuBLAS": RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    "cuBLAS": RuntimeError(
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+    ),
     "NumPy": MemoryError("Unable to allocate 12.0 GiB for an array with shape (1, 2)"),
 }
 
@@ -52,7 +56,9 @@ class Small:
 def shown(tmp_path_factory: pytest.TempPathFactory) -> list[Picture]:
     folder = tmp_path_factory.mktemp("shown")
     for number in range(13):
-        Image.new("RGB", (40, 30), (number * 19, 255 - number * 19, 90)).save(folder / f"{number}.png")
+        Image.new("RGB", (40, 30), (number * 19, 255 - number * 19, 90)).save(
+            folder / f"{number}.png"
+        )
     return [Picture(folder / f"{number}.png") for number in range(13)]
 
 
@@ -80,7 +86,9 @@ def test_whatever_words_a_device_has_for_it_the_batch_is_halved(kind):
 
 
 def test_a_model_for_which_one_at_a_time_is_too_much_is_said_so(shown):
-    with pytest.raises(InvalidInput, match="finds no memory on its device for images, not even one at a time"):
+    with pytest.raises(
+        InvalidInput, match="finds no memory on its device for images, not even one at a time"
+    ):
         Encoder(Small("control:random", 0, ERRORS["CUDA"])).images(shown)
 
 
@@ -109,7 +117,9 @@ class Heads(PairScorer):
     def match(self, seen, tokens: np.ndarray, logits: bool = False) -> np.ndarray:
         if len(seen) > 3:
             raise ERRORS["CUDA"]
-        return np.array([one[0] / length for one, (length,) in zip(seen, tokens, strict=True)], dtype=np.float32)
+        return np.array(
+            [one[0] / length for one, (length,) in zip(seen, tokens, strict=True)], dtype=np.float32
+        )
 
 
 def test_pairs_are_halved_too(shown: list[Picture], tmp_path: Path):

@@ -66,7 +66,9 @@ def test_every_number_and_case_can_be_looked_at(sealed):
     assert len(views.estimates.estimates(store, views.runs.question_set(store, key))) > 0
     assert (
         views.cases.failures(
-            store, views.runs.question_set(store, key), views.filter.Filter(model="control:random", outcome="all")
+            store,
+            views.runs.question_set(store, key),
+            views.filter.Filter(model="control:random", outcome="all"),
         )[1]
         > 0
     )
@@ -76,7 +78,9 @@ def test_every_number_and_case_can_be_looked_at(sealed):
 
 
 @pytest.mark.parametrize(
-    "words", [["show"], ["failures", "KEY"], ["show", "KEY"], ["jobs"], ["verify"], ["check", "DATASET"]], ids=" ".join
+    "words",
+    [["show"], ["failures", "KEY"], ["show", "KEY"], ["jobs"], ["verify"], ["check", "DATASET"]],
+    ids=" ".join,
 )
 def test_every_command_that_looks_works(sealed, words):
     tiny, store = sealed
@@ -112,7 +116,9 @@ def test_what_would_write_says_so_in_one_line(sealed, what):
     do = {
         "run": lambda: execute(request, store),
         "start": lambda: jobs.start(request, store),
-        "annotate": lambda: annotations.write(store, key, annotations.Annotation(0, "0", ("telling",))),
+        "annotate": lambda: annotations.write(
+            store, key, annotations.Annotation(0, "0", ("telling",))
+        ),
         "resume": lambda: jobs.resume(store, "abc"),
     }
     if what in do:
@@ -120,7 +126,10 @@ def test_what_would_write_says_so_in_one_line(sealed, what):
             do[what]()
         said = str(caught.value)
     else:
-        words = {"doctor": ["doctor", "control:constant", "--dataset", tiny], "repair": ["verify", "--repair"]}[what]
+        words = {
+            "doctor": ["doctor", "control:constant", "--dataset", tiny],
+            "repair": ["verify", "--repair"],
+        }[what]
         done = command(store, *words)
         assert done.exit_code == 1
         said = done.stderr.strip().splitlines()[-1]

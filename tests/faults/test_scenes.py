@@ -17,7 +17,13 @@ def outcome(folder: Path, points: int, stride: int) -> dict[str, dict]:
     """What the scenes found, in a process that can be forked: this one has threads."""
     options = ["--points", str(points), "--stride", str(stride)]
     command = [sys.executable, "-m", "tests.faults.scenes", str(folder), *options]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -34,7 +40,9 @@ def test_a_run_killed_at_any_of_40_points_resumes_to_the_same_bytes(found):
 
 
 @pytest.mark.full
-def test_a_run_killed_at_any_of_200_points_or_out_of_disk_at_any_write_resumes_to_the_same_bytes(tmp_path: Path):
+def test_a_run_killed_at_any_of_200_points_or_out_of_disk_at_any_write_resumes_to_the_same_bytes(
+    tmp_path: Path,
+):
     found = outcome(tmp_path, scenes.FULL_POINTS, scenes.FULL_STRIDE)
     assert found["killing"]["killed"] == scenes.FULL_POINTS == 200
     assert found["killing"]["states"] > 20
@@ -44,7 +52,9 @@ def test_a_run_killed_at_any_of_200_points_or_out_of_disk_at_any_write_resumes_t
     assert found["filling"]["faulty"] == []
 
 
-def test_a_disk_that_is_full_at_a_write_is_said_in_one_line_and_costs_only_what_was_being_written(found):
+def test_a_disk_that_is_full_at_a_write_is_said_in_one_line_and_costs_only_what_was_being_written(
+    found,
+):
     assert found["filling"]["operations"] > 50
     assert found["filling"]["states"] > 5
     assert found["filling"]["faulty"] == []

@@ -59,7 +59,9 @@ def somebody() -> Iterator[None]:
 def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streamlit looks for secrets in the home of whoever runs the tests, which `somebody` may not enter."""
     read = config.get_option
-    monkeypatch.setattr(config, "get_option", lambda key: [] if key == "secrets.files" else read(key))
+    monkeypatch.setattr(
+        config, "get_option", lambda key: [] if key == "secrets.files" else read(key)
+    )
 
 
 @contextlib.contextmanager
@@ -97,37 +99,54 @@ def command(store: Store, *given: str) -> Result:
 
 
 def run_folder(store: Store, model: str) -> Path:
-    return store.root / "runs" / next(one["key"] for one in store.runs() if one["run"]["model"] == model)
+    return (
+        store.root
+        / "runs"
+        / next(one["key"] for one in store.runs() if one["run"]["model"] == model)
+    )
 
 
 @pytest.mark.parametrize(
-    ("unreadable", "name"), [(closed, "manifest.json"), (made_folder, "manifest.json"), (closed, "")]
+    ("unreadable", "name"),
+    [(closed, "manifest.json"), (made_folder, "manifest.json"), (closed, "")],
 )
-def test_a_run_that_cannot_be_read_is_named_and_the_others_are_shown(shared, homeless, monkeypatch, unreadable, name):
+def test_a_run_that_cannot_be_read_is_named_and_the_others_are_shown(
+    shared, homeless, monkeypatch, unreadable, name
+):
     folder = run_folder(shared, "control:random")
     path = folder / name if name else folder
     with unreadable(path):
         shown = command(shared, "show")
         assert shown.exit_code == 0
         assert "control:constant" in shown.stdout and "control:random" not in shown.stdout
-        assert [str(path) in line for line in shown.stderr.splitlines() if "Left out" in line] == [True]
+        assert [str(path) in line for line in shown.stderr.splitlines() if "Left out" in line] == [
+            True
+        ]
         found = command(shared, "show", folder.name)
         assert (found.exit_code, found.stderr.count("\n")) == (1, 1)
         assert "cannot be read" in found.stderr
         for page in ("overview", "failures", "compare", "models", "run"):
             at = open_page(monkeypatch, shared, page)
-            assert [one for one in at.warning if folder.name in one.value and "cannot be read" in one.value], page
+            assert [
+                one
+                for one in at.warning
+                if folder.name in one.value and "cannot be read" in one.value
+            ], page
             assert not stopped(at), page
     assert len(shared.runs()) == 2
 
 
 @pytest.mark.parametrize("unreadable", [closed, made_folder])
-def test_an_unreadable_examination_is_named_and_the_others_are_shown(shared, homeless, monkeypatch, unreadable):
+def test_an_unreadable_examination_is_named_and_the_others_are_shown(
+    shared, homeless, monkeypatch, unreadable
+):
     path = next(shared.root.glob("models/*.json"))
     with unreadable(path):
         shown = command(shared, "show")
         assert all(model in shown.stdout for model in MODELS)
-        assert [path.name in line for line in shown.stderr.splitlines() if "Left out" in line] == [True]
+        assert [path.name in line for line in shown.stderr.splitlines() if "Left out" in line] == [
+            True
+        ]
         assert len(examine.load(shared)) == 1
         at = open_page(monkeypatch, shared, "models")
         assert [one for one in at.warning if path.stem[:8] in one.value]
@@ -136,7 +155,15 @@ def test_an_unreadable_examination_is_named_and_the_others_are_shown(shared, hom
 
 
 @pytest.mark.parametrize(
-    "content", ["{}", "[]", "null", "5", '{"schema": 1}', '{"schema": 1, "passport": 5, "checks": [], "erased": []}']
+    "content",
+    [
+        "{}",
+        "[]",
+        "null",
+        "5",
+        '{"schema": 1}',
+        '{"schema": 1, "passport": 5, "checks": [], "erased": []}',
+    ],
 )
 def test_an_examination_with_wrong_fields_stops_no_page(shared, monkeypatch, content):
     path = next(shared.root.glob("models/*.json"))
@@ -153,7 +180,13 @@ def test_an_examination_with_wrong_fields_stops_no_page(shared, monkeypatch, con
 
 
 PLACES = [
-    *("runs/*/manifest.json", "runs/*/scores.parquet", "cases/*/manifest.json", "models/*.json", "jobs/*/request.json"),
+    *(
+        "runs/*/manifest.json",
+        "runs/*/scores.parquet",
+        "cases/*/manifest.json",
+        "models/*.json",
+        "jobs/*/request.json",
+    ),
     *("embeddings/*/texts/*.npy", "runs/*", "jobs/*", "runs", "models", "embeddings/*"),
 ]
 
@@ -175,14 +208,18 @@ def test_repair_removes_nothing_that_only_its_owner_can_read(shared, place):
     assert command(shared, "verify").exit_code == 0
 
 
-@pytest.mark.parametrize("place", ["runs/*/manifest.json", "runs/*/scores.parquet", "models/*.json"])
+@pytest.mark.parametrize(
+    "place", ["runs/*/manifest.json", "runs/*/scores.parquet", "models/*.json"]
+)
 def test_repair_removes_a_folder_in_the_place_of_a_file(shared, tmp_path, place):
     shutil.copytree(shared.root, tmp_path / "cache")
     store = Store(tmp_path / "cache")
     path = next(store.root.glob(place))
     path.unlink()
     path.mkdir()
-    assert [str(path) in line for line in command(store, "verify", "--repair").stdout.splitlines()] == [True]
+    assert [
+        str(path) in line for line in command(store, "verify", "--repair").stdout.splitlines()
+    ] == [True]
     assert not path.exists()
     assert command(store, "verify").exit_code == 0
 

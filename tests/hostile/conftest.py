@@ -55,7 +55,11 @@ AUDIT: dict[str, object] = {"folders": (), "opened": []}
 
 
 def _note(event: str, arguments: tuple) -> None:
-    if event in OPENING and AUDIT["folders"] and isinstance(arguments[0], str | bytes | os.PathLike):
+    if (
+        event in OPENING
+        and AUDIT["folders"]
+        and isinstance(arguments[0], str | bytes | os.PathLike)
+    ):
         path = os.path.realpath(os.fsdecode(arguments[0]))
         if path.startswith(AUDIT["folders"]):
             AUDIT["opened"].append(path)
@@ -99,13 +103,24 @@ def limit(monkeypatch: pytest.MonkeyPatch, root: Path, read_only: bool) -> None:
 
 
 def written(template: str, path: str, root: Path) -> str:
-    names = {"PATH": path, "TABLE": "ROOT/open/captions.csv", "FOLDER": "ROOT/open", "MODEL": "ROOT/open/model"}
+    names = {
+        "PATH": path,
+        "TABLE": "ROOT/open/captions.csv",
+        "FOLDER": "ROOT/open",
+        "MODEL": "ROOT/open/model",
+    }
     for word, value in names.items():
         template = template.replace(word, value)
     return template.replace("ROOT", str(root))
 
 
-PREFIXES = {"openclip": "openclip:local-dir:", "hf": "hf:", "hf-itm": "hf-itm:", "hf-gen": "hf-gen:", "st": "st:"}
+PREFIXES = {
+    "openclip": "openclip:local-dir:",
+    "hf": "hf:",
+    "hf-itm": "hf-itm:",
+    "hf-gen": "hf-gen:",
+    "st": "st:",
+}
 
 
 @pytest.fixture(scope="session")
@@ -124,7 +139,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     tiny_hf.generative("llava", root / "hf-gen")
     (root / "openclip").mkdir()
     torch.manual_seed(0)
-    save_file(open_clip.model.CLIP(**TINY_CLIP).state_dict(), root / "openclip" / "open_clip_model.safetensors")
+    save_file(
+        open_clip.model.CLIP(**TINY_CLIP).state_dict(),
+        root / "openclip" / "open_clip_model.safetensors",
+    )
     (root / "openclip" / "open_clip_config.json").write_text(json.dumps({"model_cfg": TINY_CLIP}))
     for file in root.glob("hf/*token*"):
         shutil.copy(file, root / "openclip")
@@ -169,7 +187,9 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
 
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr(
+        transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules")
+    )
     monkeypatch.setattr(sys, "path", [*sys.path])
     return asked
 

@@ -14,7 +14,10 @@ DEEP = 1_000_000
 JSON = {  # what each says, wherever JSON is read: none of it is a dataset
     "a million lists in each other": ("[" * DEEP + "]" * DEEP, "nested too deeply"),
     "a million lists, none closed": ("[" * DEEP, "nested too deeply"),
-    "a hundred thousand objects in each other": ('{"a":' * 100_000 + "1" + "}" * 100_000, "nested too deeply"),
+    "a hundred thousand objects in each other": (
+        '{"a":' * 100_000 + "1" + "}" * 100_000,
+        "nested too deeply",
+    ),
     "a number of 5000 digits": ("9" * 5000, "digits"),
     "a number of 5000 digits in a row": ('{"id": %s}' % ("9" * 5000), "digits"),
     "a number beyond any float": ("[1e999999]", ""),
@@ -89,7 +92,12 @@ def test_json_that_is_no_dataset_is_refused_in_one_line(tmp_path: Path, what: st
 HEADS = {  # columns of each table, and a row with one field left open
     "csv": ("csv:{}", "a.csv", "image,caption\n", "a.png,{}\n"),
     "queries": ("queries:{}", "a.csv", "query,caption\n", "1,{0}\n1,{0} too\n"),
-    "frames": ("frames:{}", "a.csv", "video,frame,time,caption\n", "v,a.png,1,{0}\nv,a.png,2,{0} too\n"),
+    "frames": (
+        "frames:{}",
+        "a.csv",
+        "video,frame,time,caption\n",
+        "v,a.png,1,{0}\nv,a.png,2,{0} too\n",
+    ),
     "triplets": (
         "triplets:{}",
         "a.tsv",
@@ -157,7 +165,11 @@ def test_a_table_that_is_none_is_refused_in_one_line(tmp_path: Path, what: str, 
     form, file, head, _ = HEADS[reader]
     text = TABLES[what]
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
-    text = text.replace("{head}", head) if isinstance(text, str) else text.replace(b"{head}", head.encode())
+    text = (
+        text.replace("{head}", head)
+        if isinstance(text, str)
+        else text.replace(b"{head}", head.encode())
+    )
     told(form.format(put(tmp_path / file, text)), tmp_path / "cache")
 
 
@@ -183,7 +195,10 @@ def test_an_image_by_a_strange_name_is_a_file_or_missing(tmp_path: Path, name: s
     (tmp_path / "loop.png").symlink_to("loop.png")
     path = put(tmp_path / "a.csv", f"image,caption\n{name},x\n")
     if expected == "ok":  # whether it is a picture is seen when it is opened
-        assert str(registry.load_dataset(f"csv:{path}", tmp_path / "cache").items[0].image.path) == name
+        assert (
+            str(registry.load_dataset(f"csv:{path}", tmp_path / "cache").items[0].image.path)
+            == name
+        )
     else:
         assert "images of" in told(f"csv:{path}", tmp_path / "cache")
 
@@ -191,18 +206,25 @@ def test_an_image_by_a_strange_name_is_a_file_or_missing(tmp_path: Path, name: s
 def test_captions_and_tags_beyond_all_measure_are_refused(tmp_path: Path):
     Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a " * 500_000))
-    assert "1,000,000 letters" not in told(f"folder:{tmp_path}", tmp_path / "cache")  # stripped: one less
+    assert "1,000,000 letters" not in told(
+        f"folder:{tmp_path}", tmp_path / "cache"
+    )  # stripped: one less
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * (MAX_CHARACTERS + 1)))
     assert f"{MAX_CHARACTERS + 1:,} letters" in told(f"folder:{tmp_path}", tmp_path / "cache")
     put(tmp_path / "captions.json", '{"a.png": ["%s"]}' % ("a" * MAX_CHARACTERS))
     assert registry.load_dataset(f"folder:{tmp_path}", tmp_path / "cache").items
     columns = [f"c{number}" for number in range(MAX_TAGS + 1)]
-    path = put(tmp_path / "a.csv", ",".join(["image", "caption", *columns]) + "\na.png,x" + ",1" * len(columns) + "\n")
+    path = put(
+        tmp_path / "a.csv",
+        ",".join(["image", "caption", *columns]) + "\na.png,x" + ",1" * len(columns) + "\n",
+    )
     assert f"has {MAX_TAGS + 1} tags" in told(f"csv:{path}", tmp_path / "cache")
 
 
 @pytest.mark.parametrize(
-    "half", [r'{"a.png": ["x \ud800"]}', r'{"a.png": ["x"], "\udfff.png": ["x"]}'], ids=["in a caption", "in a name"]
+    "half",
+    [r'{"a.png": ["x \ud800"]}', r'{"a.png": ["x"], "\udfff.png": ["x"]}'],
+    ids=["in a caption", "in a name"],
 )
 def test_half_a_character_is_named(tmp_path: Path, half: str):
     put(tmp_path / "captions.json", half)
@@ -210,7 +232,14 @@ def test_half_a_character_is_named(tmp_path: Path, half: str):
     assert r"\ud" in told(f"folder:{tmp_path}", tmp_path / "cache")
 
 
-ENDS = {"csv": "csv", "coco": "json", "triplets": "json", "rococo": "json", "pairs": "jsonl", "queries": "csv"}
+ENDS = {
+    "csv": "csv",
+    "coco": "json",
+    "triplets": "json",
+    "rococo": "json",
+    "pairs": "jsonl",
+    "queries": "csv",
+}
 PLACES = {
     "a pipe": "{tmp}/fifo.{end}",
     "a device without an end": "/dev/zero",
@@ -232,7 +261,9 @@ PLACES = {
 
 @pytest.mark.parametrize("prefix", [*ENDS, "frames", "folder"])
 @pytest.mark.parametrize("what", PLACES)
-def test_what_is_no_file_is_refused_in_one_line_and_never_waited_for(tmp_path: Path, what: str, prefix: str):
+def test_what_is_no_file_is_refused_in_one_line_and_never_waited_for(
+    tmp_path: Path, what: str, prefix: str
+):
     end = ENDS.get(prefix, "csv")
     os.mkfifo(tmp_path / f"fifo.{end}")
     (tmp_path / f"loop.{end}").symlink_to(f"loop.{end}")

@@ -18,7 +18,11 @@ from vlprobe.training.trainer import train
 
 transformers = pytest.importorskip("transformers", reason="needs requirements-models.txt")
 
-TRUSTING = {"model_cfg": {"text_cfg": {"hf_tokenizer_name": "x", "tokenizer_kwargs": {"trust_remote_code": True}}}}
+TRUSTING = {
+    "model_cfg": {
+        "text_cfg": {"hf_tokenizer_name": "x", "tokenizer_kwargs": {"trust_remote_code": True}}
+    }
+}
 
 
 def trusting(plant) -> Path:
@@ -68,7 +72,9 @@ def test_no_family_trusts_code_where_the_check_of_the_folder_missed_it(
 DEMO = {
     "a text tower from the hub": {"text_cfg": {"hf_model_name": "planted/repository"}},
     "a text tower in a folder": {"text_cfg": {"hf_model_name": "FOLDER"}},
-    "a picture tower from the hub": {"vision_cfg": {"timm_model_name": "hf-hub:planted/repository"}},
+    "a picture tower from the hub": {
+        "vision_cfg": {"timm_model_name": "hf-hub:planted/repository"}
+    },
     "a picture tower in a folder": {"vision_cfg": {"timm_model_name": "local-dir:FOLDER"}},
     "no vocabulary": {"text_cfg": {"vocab_size": None}},
     "a vocabulary below nothing": {"text_cfg": {"vocab_size": -1}},
@@ -81,7 +87,9 @@ DEMO = {
 
 
 @pytest.mark.parametrize("what", DEMO)
-def test_a_demo_checkpoint_whose_settings_ask_for_more_is_refused_in_one_line(what: str, plant, calls, tmp_path: Path):
+def test_a_demo_checkpoint_whose_settings_ask_for_more_is_refused_in_one_line(
+    what: str, plant, calls, tmp_path: Path
+):
     """Its settings are in the metadata of the file."""
     from safetensors.torch import load_file, save_file
 
@@ -91,9 +99,13 @@ def test_a_demo_checkpoint_whose_settings_ask_for_more_is_refused_in_one_line(wh
     if isinstance(said, str):
         text = {"HALF": '{"a": ', "DEEP": "[" * 100_000}[said]
     else:
-        text = json.dumps(merged(config_of(FOLDER / "weak.safetensors"), said)).replace("FOLDER", str(folder))
+        text = json.dumps(merged(config_of(FOLDER / "weak.safetensors"), said)).replace(
+            "FOLDER", str(folder)
+        )
     path = tmp_path / "w.safetensors"
-    save_file(load_file(FOLDER / "weak.safetensors"), path, metadata={"config": text, "training": "{}"})
+    save_file(
+        load_file(FOLDER / "weak.safetensors"), path, metadata={"config": text, "training": "{}"}
+    )
     with pytest.raises(InvalidInput) as caught:
         registry.load_model(f"demo:weak@{path}", "cpu")
     assert str(caught.value).isprintable()
@@ -103,7 +115,9 @@ def test_a_demo_checkpoint_whose_settings_ask_for_more_is_refused_in_one_line(wh
 
 def test_training_refuses_a_folder_that_asks_for_code(plant, calls, tmp_path: Path):
     request = TrainRequest(
-        f"openclip:local-dir:{trusting(plant)}", (make_tiny(tmp_path / "data"),), str(tmp_path / "o.safetensors")
+        f"openclip:local-dir:{trusting(plant)}",
+        (make_tiny(tmp_path / "data"),),
+        str(tmp_path / "o.safetensors"),
     )
     with pytest.raises(InvalidInput, match="asks to run code"):
         train(request, tmp_path / "cache")
@@ -113,7 +127,9 @@ def test_training_refuses_a_folder_that_asks_for_code(plant, calls, tmp_path: Pa
 
 
 def test_a_tokenizer_that_open_clip_names_elsewhere_is_read_from_the_folder(plant, calls):
-    named = {"model_cfg": {"text_cfg": {"hf_tokenizer_name": "planted/repository", "context_length": 32}}}
+    named = {
+        "model_cfg": {"text_cfg": {"hf_tokenizer_name": "planted/repository", "context_length": 32}}
+    }
     folder = plant("openclip", "open_clip_config.json", named)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = registry.load_model(f"openclip:local-dir:{folder}", "cpu")

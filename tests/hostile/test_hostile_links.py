@@ -64,7 +64,24 @@ TEXTS = {
     "many names": "|".join(["demo:softmax"] * 50),
 }
 NUMBERS = {
-    **{text: text for text in ("nan", "inf", "-inf", "1e999", "-1", "0", "-0", "1_000", "0x10", "0.5", "٣٤٥", "²", "")},
+    **{
+        text: text
+        for text in (
+            "nan",
+            "inf",
+            "-inf",
+            "1e999",
+            "-1",
+            "0",
+            "-0",
+            "1_000",
+            "0x10",
+            "0.5",
+            "٣٤٥",
+            "²",
+            "",
+        )
+    },
     "a hundred thousand digits": "9" * 100_000,
     "corners that are no numbers": "nan,nan;inf,1;1e999,1",
     "corners beyond all": "1e308,1e308;-1e308,1e308;0,-1e308",
@@ -90,7 +107,9 @@ def harmless(at: AppTest) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_link_made_to_break_a_page_opens_it(every_probe: Store, monkeypatch: pytest.MonkeyPatch, page: str):
+def test_a_link_made_to_break_a_page_opens_it(
+    every_probe: Store, monkeypatch: pytest.MonkeyPatch, page: str
+):
     """Every hostile value once and every parameter at least twice, as many in a link as there are parameters."""
     monkeypatch.setattr(playground, "MODELS", ("control:random",))  # which loads sooner
     names = [*PAGES[page], *ALL_PAGES]
@@ -106,9 +125,13 @@ def test_a_link_made_to_break_a_page_opens_it(every_probe: Store, monkeypatch: p
         assert at.title[0].value == title
 
 
-@pytest.mark.parametrize("name", ["../../../../tmp/<img src=x onerror=vpevil()>.png", "x" * 9000 + ".PNG"])
+@pytest.mark.parametrize(
+    "name", ["../../../../tmp/<img src=x onerror=vpevil()>.png", "x" * 9000 + ".PNG"]
+)
 def test_the_name_of_an_upload_is_data(store: Store, monkeypatch: pytest.MonkeyPatch, name: str):
-    at = open_page(monkeypatch, store, "playground", models=["control:random"], caption="A red wall.")
+    at = open_page(
+        monkeypatch, store, "playground", models=["control:random"], caption="A red wall."
+    )
     for data in (RED, b"", SVG.encode()):
         at.file_uploader(key="play_file").set_value((name, data, "image/png")).run()
         harmless(at)
@@ -122,7 +145,10 @@ def test_an_upload_is_a_picture_or_one_line(store: Store, monkeypatch: pytest.Mo
         writer.writestr("../../evil.png", RED)
     files = {what: (data, 0) for what, (data, _) in SHOWN.items() if "colour profile" not in what}
     files |= {what: (data, 1) for what, (data, _) in REFUSED.items()}
-    files |= {"an archive that climbs": (archive.getvalue(), 1), "a picture before it": (RED + archive.getvalue(), 0)}
+    files |= {
+        "an archive that climbs": (archive.getvalue(), 1),
+        "a picture before it": (RED + archive.getvalue(), 0),
+    }
     at = open_page(monkeypatch, store, "playground", models=["control:random"])
     for what, (data, errors) in files.items():
         at.file_uploader(key="play_file").set_value(("a.jpg", data, "image/jpeg")).run()
@@ -139,7 +165,9 @@ def test_a_link_opens_no_file_as_a_model_before_somebody_presses(
     name = f"demo:softmax@{tmp_path / 'a.safetensors'}"
     at = open_page(monkeypatch, store, "playground", models=[name], caption="A red wall.")
     assert asked == []
-    assert [button.key for button in at.button if button.key.startswith("load_")] == [f"load_{name}"]
+    assert [button.key for button in at.button if button.key.startswith("load_")] == [
+        f"load_{name}"
+    ]
     assert "Choose a model" in words(at) + at.info[0].value
 
 

@@ -47,13 +47,19 @@ ASKED = {
     "find a run": lambda store, key: store.find(key),
     "a run": lambda store, key: store.run(key).manifest(),
     "facts": lambda store, key: views.runs.facts(store, views.runs.question_set(store, key)),
-    "choices": lambda store, key: views.estimates.choices(store, views.runs.question_set(store, key)),
+    "choices": lambda store, key: views.estimates.choices(
+        store, views.runs.question_set(store, key)
+    ),
     "runs of": lambda store, key: views.runs.question_set(store, key),
-    "estimates": lambda store, key: views.estimates.estimates(store, views.runs.question_set(store, key)),
+    "estimates": lambda store, key: views.estimates.estimates(
+        store, views.runs.question_set(store, key)
+    ),
     "failures": lambda store, key: views.cases.failures(
         store, views.runs.question_set(store, key), views.filter.Filter(model="x")
     ),
-    "questions": lambda store, key: views.cases.questions(store, views.runs.question_set(store, key), [0]),
+    "questions": lambda store, key: views.cases.questions(
+        store, views.runs.question_set(store, key), [0]
+    ),
     "a saved view's removal": lambda store, key: bookmarks.remove(store, key),
 }
 
@@ -63,7 +69,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Store]:
     """A dataset and a store with one run on it."""
     folder = tmp_path_factory.mktemp("asked")
     tiny, store = make_tiny(folder / "tiny"), Store(folder / "cache")
-    run.execute(runs_request.Request(("control:random",), tiny, "lgip", limit=2, examine=False), store)
+    run.execute(
+        runs_request.Request(("control:random",), tiny, "lgip", limit=2, examine=False), store
+    )
     return tiny, store
 
 
@@ -150,9 +158,15 @@ class Runs:
 TENSORS = {
     "a header of 2^63 bytes": header("{}", 2**63 - 1),
     "a header of 100 MB that is not there": header("{}", 100_000_000),
-    "a tensor of a trillion numbers": header(json.dumps({"a": tensor([10**6, 10**6], [0, 4 * 10**12])})),
-    "two tensors in one place": header(json.dumps({"a": tensor([2], [0, 8]), "b": tensor([2], [4, 12])})),
-    "a tensor before the beginning": header('{"a":{"dtype":"F32","shape":[2],"data_offsets":[-8,0]}}'),
+    "a tensor of a trillion numbers": header(
+        json.dumps({"a": tensor([10**6, 10**6], [0, 4 * 10**12])})
+    ),
+    "two tensors in one place": header(
+        json.dumps({"a": tensor([2], [0, 8]), "b": tensor([2], [4, 12])})
+    ),
+    "a tensor before the beginning": header(
+        '{"a":{"dtype":"F32","shape":[2],"data_offsets":[-8,0]}}'
+    ),
     "a shape below nothing": header('{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}'),
     "a type that nobody knows": header(json.dumps({"a": tensor([2], [0, 8], "F99")})),
     "a hundred thousand objects in each other": header('{"a":' * 100_000),
@@ -235,10 +249,34 @@ COMMANDS = {
     "a limit below nothing": ["run", "--model", "control:random", "--limit", "-1"],
     "a limit that is no number": ["run", "--model", "control:random", "--limit", "1e9"],
     "a batch of nothing": ["run", "--model", "control:random", "--batch-size", "0"],
-    "a batch of 10^30": ["run", "--model", "demo:nope", "--dataset", "DATA", "--batch-size", "1" + "0" * 30],
+    "a batch of 10^30": [
+        "run",
+        "--model",
+        "demo:nope",
+        "--dataset",
+        "DATA",
+        "--batch-size",
+        "1" + "0" * 30,
+    ],
     "a seed that is no number": ["run", "--model", "control:random", "--seed", "x"],
-    "a device of two lines": ["run", "--model", "demo:weak", "--dataset", "DATA", "--device", "cpu\nx"],
-    "a precision that is none": ["run", "--model", "demo:weak", "--dataset", "DATA", "--precision", "fp999"],
+    "a device of two lines": [
+        "run",
+        "--model",
+        "demo:weak",
+        "--dataset",
+        "DATA",
+        "--device",
+        "cpu\nx",
+    ],
+    "a precision that is none": [
+        "run",
+        "--model",
+        "demo:weak",
+        "--dataset",
+        "DATA",
+        "--precision",
+        "fp999",
+    ],
     "a probe up": ["run", "--model", "control:random", "--probe", "../lgip"],
     "a breakdown by SQL": ["show", "KEY", "--by", 'x" OR 1=1'],
     "a unit that is none": ["show", "KEY", "--unit", "volts"],
@@ -253,11 +291,51 @@ COMMANDS = {
     "a log by a path": ["jobs", "--log", "../../../etc/passwd"],
     "an export to a folder": ["export", "/"],
     "an export to a device": ["export", "/dev/null"],
-    "edits from a device": ["run", "--model", "control:random", "--dataset", "DATA", "--option", "edits=/dev/zero"],
-    "edits with NUL": ["run", "--model", "control:random", "--dataset", "DATA", "--option", "edits=a\0b"],
-    "edits that are a folder": ["run", "--model", "control:random", "--dataset", "DATA", "--option", "edits=/tmp"],
-    "a cache that is a device": ["--cache", "/dev/null", "run", "--model", "control:random", "--dataset", "DATA"],
-    "a cache that leads to itself": ["--cache", "LOOP", "run", "--model", "control:random", "--dataset", "DATA"],
+    "edits from a device": [
+        "run",
+        "--model",
+        "control:random",
+        "--dataset",
+        "DATA",
+        "--option",
+        "edits=/dev/zero",
+    ],
+    "edits with NUL": [
+        "run",
+        "--model",
+        "control:random",
+        "--dataset",
+        "DATA",
+        "--option",
+        "edits=a\0b",
+    ],
+    "edits that are a folder": [
+        "run",
+        "--model",
+        "control:random",
+        "--dataset",
+        "DATA",
+        "--option",
+        "edits=/tmp",
+    ],
+    "a cache that is a device": [
+        "--cache",
+        "/dev/null",
+        "run",
+        "--model",
+        "control:random",
+        "--dataset",
+        "DATA",
+    ],
+    "a cache that leads to itself": [
+        "--cache",
+        "LOOP",
+        "run",
+        "--model",
+        "control:random",
+        "--dataset",
+        "DATA",
+    ],
 }
 
 

@@ -42,11 +42,19 @@ def png(width: int, height: int, data: bytes = b"", *chunks: tuple[bytes, bytes]
     """A PNG of 8-bit grey that says it has this size, whatever it holds."""
 
     def chunk(name: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        return (
+            struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        )
 
     head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
     body = b"".join(chunk(*one) for one in chunks)
-    return b"\x89PNG\r\n\x1a\n" + head + body + chunk(b"IDAT", zlib.compress(data, 9)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + head
+        + body
+        + chunk(b"IDAT", zlib.compress(data, 9))
+        + chunk(b"IEND", b"")
+    )
 
 
 def palette(transparent: bool = False) -> bytes:
@@ -58,7 +66,11 @@ def palette(transparent: bool = False) -> bytes:
 def animated(kind: str) -> bytes:
     frames = [plain(color=color) for color in (RED, BLUE)]
     return saved(
-        frames[0], kind, save_all=True, append_images=frames[1:], **({"lossless": True} if kind == "WEBP" else {})
+        frames[0],
+        kind,
+        save_all=True,
+        append_images=frames[1:],
+        **({"lossless": True} if kind == "WEBP" else {}),
     )
 
 
@@ -67,7 +79,10 @@ SHOWN = {  # what is opened, and the color of its first pixel
     "1 x 1 in grey": (saved(plain("L", (1, 1), 77), "PNG"), (77, 77, 77)),
     "black and white": (saved(plain("1", color=1), "PNG"), (255, 255, 255)),
     "16 bits": (saved(Image.fromarray(np.full((4, 6), 25700, np.uint16)), "PNG"), (100, 100, 100)),
-    "16 bits, the largest": (saved(Image.fromarray(np.full((4, 6), 65535, np.uint16)), "PNG"), (255, 255, 255)),
+    "16 bits, the largest": (
+        saved(Image.fromarray(np.full((4, 6), 65535, np.uint16)), "PNG"),
+        (255, 255, 255),
+    ),
     "CMYK": (saved(plain("CMYK", (16, 16), (0, 0, 0, 255)), "JPEG", quality=95), (0, 0, 0)),
     "a palette": (palette(), RED),
     "a palette, all of it clear": (palette(True), (255, 255, 255)),
@@ -75,10 +90,16 @@ SHOWN = {  # what is opened, and the color of its first pixel
     "grey and clear": (saved(plain("LA", color=(9, 0)), "PNG"), (255, 255, 255)),
     "a moving GIF": (animated("GIF"), RED),
     "a moving WebP": (animated("WEBP"), RED),
-    "a TIFF of two pages": (saved(plain(), "TIFF", save_all=True, append_images=[plain(color=BLUE)]), RED),
+    "a TIFF of two pages": (
+        saved(plain(), "TIFF", save_all=True, append_images=[plain(color=BLUE)]),
+        RED,
+    ),
     "a GIF that is a script": (b"GIF89a/*" + saved(plain(), "GIF")[8:] + b"*/=1;alert(1)//", None),
     "a PNG with a ZIP behind it": (saved(plain(), "PNG") + b"PK\x03\x04../../evil", RED),
-    "a PNG with HTML in its text": (saved(plain(), "PNG", pnginfo=None) + b"<script>alert(1)</script>", RED),
+    "a PNG with HTML in its text": (
+        saved(plain(), "PNG", pnginfo=None) + b"<script>alert(1)</script>",
+        RED,
+    ),
     "a PNG by the name of a JPEG": (saved(plain(), "PNG"), RED),
     "a BMP": (saved(plain(), "BMP"), RED),
     "30,000 pixels wide": (png(30_000, 2, b"\0" * 60_002), (0, 0, 0)),
@@ -101,27 +122,48 @@ REFUSED = {
         "not an image",
     ),
     "HTML": (b"<html><img src=x onerror=alert(1)>", "not an image"),
-    "PostScript, which runs": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n(x) run\n", "not an image"),
+    "PostScript, which runs": (
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n(x) run\n",
+        "not an image",
+    ),
     "a PDF": (b"%PDF-1.7\n", "not an image"),
     "an icon": (saved(plain(size=(16, 16)), "ICO"), "not an image"),
     "a Photoshop file": (b"8BPS\0\x01" + b"\0" * 60, "not an image"),
     "a film": (b"\0\0\0\x18ftypmp42" + b"\0" * 60, "not an image"),
-    "a picture of floats": (saved(Image.fromarray(np.ones((3, 3), np.float32)), "TIFF"), "numbers beyond 16 bits"),
-    "a picture of 32 bits": (saved(Image.fromarray(np.full((3, 3), 70_000, np.int32)), "TIFF"), "beyond 16 bits"),
+    "a picture of floats": (
+        saved(Image.fromarray(np.ones((3, 3), np.float32)), "TIFF"),
+        "numbers beyond 16 bits",
+    ),
+    "a picture of 32 bits": (
+        saved(Image.fromarray(np.full((3, 3), 70_000, np.int32)), "TIFF"),
+        "beyond 16 bits",
+    ),
     "a bomb of 30,000 x 30,000": (png(30_000, 30_000, b"\0" * 1_000), "too large"),
     "a bomb of 2 G x 2 G": (png(2**31 - 1, 2**31 - 1), "too large|damaged|not an image"),
     "no pixels at all": (png(0, 0), "damaged|not an image"),
-    "an endless comment": (png(4, 4, b"\0" * 20, (b"zTXt", b"x\0\0" + zlib.compress(b"\0" * 80_000_000))), "damaged"),
+    "an endless comment": (
+        png(4, 4, b"\0" * 20, (b"zTXt", b"x\0\0" + zlib.compress(b"\0" * 80_000_000))),
+        "damaged",
+    ),
     "a GIF's head": (b"GIF89a", "damaged|not an image"),
-    "a GIF of 65,535 x 65,535": (b"GIF89a\xff\xff\xff\xff\0\0\0,\0\0\0\0\xff\xff\xff\xff\0\x02\0;", "too large"),
+    "a GIF of 65,535 x 65,535": (
+        b"GIF89a\xff\xff\xff\xff\0\0\0,\0\0\0\0\xff\xff\xff\xff\0\x02\0;",
+        "too large",
+    ),
     "a JPEG's head": (b"\xff\xd8\xff\xe0", "damaged|not an image"),
     "a TIFF that leads to itself": (b"II*\0\x08\0\0\0\0\0\x08\0\0\0", "damaged|not an image"),
-    "a WebP that lies of its size": (b"RIFF\xff\xff\xff\xffWEBPVP8L\xff\xff\xff\xff/", "damaged|not an image"),
+    "a WebP that lies of its size": (
+        b"RIFF\xff\xff\xff\xffWEBPVP8L\xff\xff\xff\xff/",
+        "damaged|not an image",
+    ),
     "a BMP that lies of its size": (
         b"BM\xff\xff\xff\xff\0\0\0\0\x36\0\0\0(\0\0\0\xff\xff\xff\x7f\xff\xff\xff\x7f\x01\0\x18\0",
         ".",
     ),
-    **{f"half of a {kind}": (saved(plain(size=(64, 64)), kind)[:-40], "damaged") for kind in ("PNG", "JPEG", "WEBP")},
+    **{
+        f"half of a {kind}": (saved(plain(size=(64, 64)), kind)[:-40], "damaged")
+        for kind in ("PNG", "JPEG", "WEBP")
+    },
 }
 
 
@@ -147,7 +189,16 @@ def test_what_is_no_picture_is_refused_in_one_line(what: str):
 def test_a_turned_picture_stands_upright(number: int):
     """EXIF's own table: where the stored left (red) is seen."""
     image = pictures.decode(turned(number), "a.jpg")
-    side = {1: "left", 2: "right", 3: "right", 4: "left", 5: "top", 6: "top", 7: "bottom", 8: "bottom"}[number]
+    side = {
+        1: "left",
+        2: "right",
+        3: "right",
+        4: "left",
+        5: "top",
+        6: "top",
+        7: "bottom",
+        8: "bottom",
+    }[number]
     assert image.size == ((32, 16) if number < 5 else (16, 32))
     place = {"left": (2, 8), "right": (29, 8), "top": (8, 2), "bottom": (8, 29)}[side]
     assert np.abs(np.array(image.getpixel(place)) - RED).max() < 12
@@ -156,7 +207,9 @@ def test_a_turned_picture_stands_upright(number: int):
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.binary(max_size=300),
-    st.sampled_from([b"", b"GIF89a", b"BM", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"RIFF"]),
+    st.sampled_from(
+        [b"", b"GIF89a", b"BM", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"RIFF"]
+    ),
 )
 def test_random_bytes_are_a_picture_or_one_line(data: bytes, head: bytes):
     try:

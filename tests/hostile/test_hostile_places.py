@@ -60,7 +60,9 @@ def test_a_dataset_in_a_folder_whose_name_is_not_utf8_is_refused_in_one_line(tmp
     )
     monkeypatch.chdir(tmp_path / f"data{BYTE}")
     Path("rows.csv").write_text("image,caption\na.png,A red dog\n")
-    assert "The path of a picture" in refused("--cache", str(tmp_path / "c"), "check", "csv:rows.csv")
+    assert "The path of a picture" in refused(
+        "--cache", str(tmp_path / "c"), "check", "csv:rows.csv"
+    )
 
 
 @pytest.mark.parametrize("half", ["\\udcff", "\\ud800"])
@@ -103,7 +105,11 @@ def test_a_working_folder_that_is_gone_is_told_in_one_line(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     for arguments in (["show"], ["run", "--model", "control:random"], ["check", "csv:rows.csv"]):
         done = subprocess.run(
-            [sys.executable, "-c", code, *arguments], cwd=gone, env=environment, capture_output=True, text=True
+            [sys.executable, "-c", code, *arguments],
+            cwd=gone,
+            env=environment,
+            capture_output=True,
+            text=True,
         )
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
         assert "working folder that is gone" in done.stderr
@@ -111,7 +117,9 @@ def test_a_working_folder_that_is_gone_is_told_in_one_line(tmp_path):
 
 
 def test_perturb_into_a_missing_folder_is_told_in_one_line(tiny, tmp_path):
-    assert "Expected a file in a folder that exists" in refused("perturb", tiny, "--output", str(tmp_path / "no" / "x"))
+    assert "Expected a file in a folder that exists" in refused(
+        "perturb", tiny, "--output", str(tmp_path / "no" / "x")
+    )
 
 
 @pytest.mark.parametrize("unreadable", ["iterdir", "is_file"])
@@ -149,11 +157,15 @@ def coco(folder: Path, ids: list[object]) -> str:
 
 @pytest.mark.parametrize("keys", [["b", "a"], ["b", 7], [None], [1.5], [True]])
 def test_ids_of_coco_that_are_no_whole_numbers_are_refused_in_one_line(tmp_path, keys):
-    with pytest.raises(InvalidInput, match=r"is not laid out as a captions file .*and no whole number"):
+    with pytest.raises(
+        InvalidInput, match=r"is not laid out as a captions file .*and no whole number"
+    ):
         registry.load_dataset(coco(tmp_path / "a", keys), tmp_path)
 
 
-def test_a_cache_that_cannot_be_written_answers_the_runs_that_it_holds(tmp_path, store, monkeypatch):
+def test_a_cache_that_cannot_be_written_answers_the_runs_that_it_holds(
+    tmp_path, store, monkeypatch
+):
     dataset = make_tiny(tmp_path / "data")
     (made,) = execute(request(dataset), store)
 

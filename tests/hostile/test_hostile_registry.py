@@ -78,7 +78,11 @@ def test_no_name_of_a_family_opens_a_file_elsewhere(
     folder: str, read_only: bool, root: Path, monkeypatch: pytest.MonkeyPatch
 ):
     limit(monkeypatch, root, read_only)
-    load = registry.load_model if folder == "models" else lambda name: registry.load_dataset(name, root / "cache")
+    load = (
+        registry.load_model
+        if folder == "models"
+        else lambda name: registry.load_dataset(name, root / "cache")
+    )
     for prefix, templates in (MODELS if folder == "models" else DATASETS).items():
         for path in PATHS.values():
             for template in templates or ("PATH", "demo@PATH", "random:PATH"):
@@ -93,11 +97,17 @@ def test_a_name_that_no_file_can_have_is_one_line_under_limits_too(
     folder: str, read_only: bool, root: Path, monkeypatch: pytest.MonkeyPatch
 ):
     limit(monkeypatch, root, read_only)
-    load = registry.load_model if folder == "models" else lambda name: registry.load_dataset(name, root / "cache")
+    load = (
+        registry.load_model
+        if folder == "models"
+        else lambda name: registry.load_dataset(name, root / "cache")
+    )
     for prefix, templates in (MODELS if folder == "models" else DATASETS).items():
         for path in NO_PATHS.values():
             for template in templates or ("PATH",):
-                refuse(load, written(f"{prefix}:{template}", path, root), read_only, names_a_file=False)
+                refuse(
+                    load, written(f"{prefix}:{template}", path, root), read_only, names_a_file=False
+                )
 
 
 def test_without_limits_the_same_names_are_opened(root: Path):
@@ -109,7 +119,9 @@ def test_without_limits_the_same_names_are_opened(root: Path):
     AUDIT["opened"] = []
 
 
-def test_what_may_be_read_is_read_and_nothing_is_named_elsewhere(root: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_may_be_read_is_read_and_nothing_is_named_elsewhere(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
     limit(monkeypatch, root, read_only=False)
     assert registry.load_dataset("csv:captions.csv", root / "cache").items
     assert registry.load_model(f"demo:weak@{root}/open/weights.safetensors", "cpu").digest

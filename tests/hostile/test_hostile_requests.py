@@ -33,20 +33,51 @@ OPTIONS = {
     **dict.fromkeys([("lgip", name) for name in ("rules", "kinds", "k_same", "k_diff", "tag")], ""),
     **dict.fromkeys([("prsm", name) for name in ("group", "approximate")], ""),
     **dict.fromkeys(
-        [("rococo", name) for name in ("policies", "pictures", "picture_seeds", "normalise", "approximate")], ""
+        [
+            ("rococo", name)
+            for name in ("policies", "pictures", "picture_seeds", "normalise", "approximate")
+        ],
+        "",
     ),
 }
 # Likewise of each field of what a form or a job file asks for
-REQUEST = {"models": "models", "dataset": "dataset", "probe": "probe", "options": "options"} | dict.fromkeys(
+REQUEST = {
+    "models": "models",
+    "dataset": "dataset",
+    "probe": "probe",
+    "options": "options",
+} | dict.fromkeys(
     (
-        *("seed", "limit", "device", "precision", "batch_size", "workers", "memory", "keep_embeddings", "examine"),
+        *(
+            "seed",
+            "limit",
+            "device",
+            "precision",
+            "batch_size",
+            "workers",
+            "memory",
+            "keep_embeddings",
+            "examine",
+        ),
         *("executor", "ray_address"),
     ),
     "",
 )
 TRAINING = {"model": "models", "datasets": "dataset", "output": "file"} | dict.fromkeys(
     (
-        *("loss", "steps", "batch_size", "piece", "rate", "warm_up", "decay", "freeze", "close", "margin", "scores"),
+        *(
+            "loss",
+            "steps",
+            "batch_size",
+            "piece",
+            "rate",
+            "warm_up",
+            "decay",
+            "freeze",
+            "close",
+            "margin",
+            "scores",
+        ),
         *("curriculum", "seed", "validate_every", "device", "precision", "workers", "threads"),
     ),
     "",
@@ -55,7 +86,9 @@ TRAINING = {"model": "models", "datasets": "dataset", "output": "file"} | dict.f
 
 def test_every_option_of_every_probe_and_every_field_of_a_request_has_its_row():
     probes = {name: registry.load_probe(name).defaults for name in registry.names("probes")}
-    assert {(name, option) for name, options in probes.items() for option in options} == set(OPTIONS)
+    assert {(name, option) for name, options in probes.items() for option in options} == set(
+        OPTIONS
+    )
     assert {field.name for field in fields(Request)} == set(REQUEST)
     assert {field.name for field in fields(TrainRequest)} == set(TRAINING)
 
@@ -70,7 +103,13 @@ def asked(dataset: str, path: str) -> list[Request]:
     plain = {"examine": False, "device": "cpu", "limit": 1}
     found = [
         Request(
-            **{"models": ("control:random",), "dataset": dataset, "probe": "lgip", **plain, field: named(kind, path)}
+            **{
+                "models": ("control:random",),
+                "dataset": dataset,
+                "probe": "lgip",
+                **plain,
+                field: named(kind, path),
+            }
         )
         for field, kind in REQUEST.items()
         if kind in ("models", "dataset")
@@ -83,7 +122,9 @@ def asked(dataset: str, path: str) -> list[Request]:
     return found
 
 
-@pytest.mark.parametrize("what", ["a file", "a file of that sibling", "a file behind a link", "a link to a file"])
+@pytest.mark.parametrize(
+    "what", ["a file", "a file of that sibling", "a file behind a link", "a link to a file"]
+)
 def test_no_field_and_no_option_of_a_request_opens_a_file_elsewhere(
     what: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -95,7 +136,9 @@ def test_no_field_and_no_option_of_a_request_opens_a_file_elsewhere(
     assert not store.runs()
 
 
-@pytest.mark.parametrize("what", ["weights", "a file of that sibling", "a file behind a link", "a link to a file"])
+@pytest.mark.parametrize(
+    "what", ["weights", "a file of that sibling", "a file behind a link", "a link to a file"]
+)
 def test_no_field_of_a_training_opens_or_writes_a_file_elsewhere(
     what: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -103,12 +146,19 @@ def test_no_field_of_a_training_opens_or_writes_a_file_elsewhere(
     path = str(Path(written("PATH", PATHS[what], root)).with_suffix(".safetensors"))
     before = sorted((root / "closed").iterdir()), sorted((root / "open@closed").iterdir())
     AUDIT["opened"] = []  # the listing above
-    plain = {"model": "demo:weak", "datasets": (f"csv:{root}/open/captions.csv",), "device": "cpu", "steps": 1}
+    plain = {
+        "model": "demo:weak",
+        "datasets": (f"csv:{root}/open/captions.csv",),
+        "device": "cpu",
+        "steps": 1,
+    }
     for field, kind in TRAINING.items():
         if kind:
             value = named(kind, path)
             given = value[0] if field == "model" else (value,) if field == "datasets" else value
-            request = TrainRequest(**{"output": str(root / "open" / "tuned.safetensors"), **plain, field: given})
+            request = TrainRequest(
+                **{"output": str(root / "open" / "tuned.safetensors"), **plain, field: given}
+            )
             with pytest.raises(InvalidInput, match="outside of the folders"):
                 train(request, root / "cache")
     AUDIT["folders"], watched = (), AUDIT["folders"]
@@ -122,7 +172,11 @@ def test_no_job_file_opens_a_file_elsewhere(root: Path, monkeypatch: pytest.Monk
     store = Store(root / "cache")
     path = f"{root}/open@closed/captions.csv"
     requests = [*asked(f"csv:{root}/open/captions.csv", path)]
-    requests.append(TrainRequest(f"demo:weak@{path}", ("demo-train",), f"{root}/open/tuned.safetensors", device="cpu"))
+    requests.append(
+        TrainRequest(
+            f"demo:weak@{path}", ("demo-train",), f"{root}/open/tuned.safetensors", device="cpu"
+        )
+    )
     for number, request in enumerate(requests):
         folder = store.root / "jobs" / f"{number:08x}"
         folder.mkdir(parents=True)
@@ -136,15 +190,21 @@ def test_where_it_is_read_only_no_request_is_begun(root: Path, monkeypatch: pyte
     limit(monkeypatch, root, read_only=True)
     store = Store(root / "cache")
     requests = asked(f"csv:{root}/open/captions.csv", f"{root}/closed/captions.csv")
-    requests.append(TrainRequest("demo:weak", ("demo-train",), f"{root}/closed/tuned.safetensors", device="cpu"))
+    requests.append(
+        TrainRequest("demo:weak", ("demo-train",), f"{root}/closed/tuned.safetensors", device="cpu")
+    )
     for request in requests:
         with pytest.raises(InvalidInput, match="read-only"):
             jobs.start(request, store)
     assert not store.root.exists()
 
 
-PAGE_NAMES = sorted(file.stem for file in (Path(__file__).parent.parent.parent / "pages").glob("*.py"))
-PARAMETERS = sorted({*ALL_PAGES, *RESULTS, "case", *(name for names in PAGES.values() for name in names)})
+PAGE_NAMES = sorted(
+    file.stem for file in (Path(__file__).parent.parent.parent / "pages").glob("*.py")
+)
+PARAMETERS = sorted(
+    {*ALL_PAGES, *RESULTS, "case", *(name for names in PAGES.values() for name in names)}
+)
 
 
 @pytest.mark.parametrize("read_only", [False, True], ids=["confined", "read-only"])
@@ -155,12 +215,18 @@ def test_no_parameter_of_a_link_opens_a_file_elsewhere(
     """Every parameter that any page reads, each naming a file, as a dataset and as a model by turns."""
     limit(monkeypatch, root, read_only)
     if not read_only:
-        monkeypatch.setenv(access.ROOTS, os.environ[access.ROOTS] + os.pathsep + str(every_probe.root.parent))
+        monkeypatch.setenv(
+            access.ROOTS, os.environ[access.ROOTS] + os.pathsep + str(every_probe.root.parent)
+        )
     names = [f"csv:{root}/closed/captions.csv", f"demo:weak@{root}/open@closed/weights.safetensors"]
-    query = {parameter: names[number % 2] for number, parameter in enumerate(PARAMETERS)} | {"models": names[1]}
+    query = {parameter: names[number % 2] for number, parameter in enumerate(PARAMETERS)} | {
+        "models": names[1]
+    }
     at = open_page(monkeypatch, every_probe, page, **query | {"from": names[0]})
     for button in at.button:
         if button.key and button.key.startswith("load_"):
             button.click().run()
-            assert any("outside of the folders" in error.value.replace("\\", "") for error in at.error)
+            assert any(
+                "outside of the folders" in error.value.replace("\\", "") for error in at.error
+            )
     assert not at.exception

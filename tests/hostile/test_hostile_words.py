@@ -53,16 +53,23 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
     rows = []
     for number, words in enumerate([*WORDS, *FORMULAS]):
         Image.new("RGB", (8, 8), (number, 0, 0)).save(folder / f"<b>{number}&'.png")
-        caption = f"{words} A red dog is sitting on a bench." if words in FORMULAS else f"A red dog on a bench {words}"
+        caption = (
+            f"{words} A red dog is sitting on a bench."
+            if words in FORMULAS
+            else f"A red dog on a bench {words}"
+        )
         rows.append([f"<b>{number}&'.png", caption, words.strip()])
     with (folder / "<i>.csv").open("w", newline="") as handle:
         csv.writer(handle).writerows([["image", "caption", "<u>tag="], *rows])
     store = Store(folder / "cache")
     manifest = run.execute(
-        request.Request(("control:random", "control:constant"), f"csv:{folder}/<i>.csv", "lgip"), store
+        request.Request(("control:random", "control:constant"), f"csv:{folder}/<i>.csv", "lgip"),
+        store,
     )
     for number, words in enumerate(WORDS[:12]):
-        note = annotations.Annotation(number, str(number), (re.sub("[^!-~]", "", words)[:30],), words)
+        note = annotations.Annotation(
+            number, str(number), (re.sub("[^!-~]", "", words)[:30],), words
+        )
         annotations.write(store, manifest[0]["case_key"], note)
     return store
 
@@ -78,8 +85,14 @@ class Page(HTMLParser):
     def handle_starttag(self, name: str, given: list[tuple[str, str | None]]) -> None:
         self.inside = name
         for key, value in given:
-            address = key in ("href", "src", "action", "style", "srcdoc") and "vpevil" in (value or "")
-            if key.startswith("on") or (address and not value.startswith("data:")) or "vpevil" in key:
+            address = key in ("href", "src", "action", "style", "srcdoc") and "vpevil" in (
+                value or ""
+            )
+            if (
+                key.startswith("on")
+                or (address and not value.startswith("data:"))
+                or "vpevil" in key
+            ):
                 self.running.append(f"<{name} {key}={value}>")
         if name in ("iframe", "object", "embed", "base", "meta") and any(
             "vpevil" in (value or "") for _, value in given
@@ -90,7 +103,9 @@ class Page(HTMLParser):
         self.inside = ""
 
     def handle_data(self, data: str) -> None:
-        (self.running if self.inside in ("script", "style") and "vpevil" in data else self.said).append(data)
+        (
+            self.running if self.inside in ("script", "style") and "vpevil" in data else self.said
+        ).append(data)
 
     def handle_comment(self, data: str) -> None:
         if "vpevil" in data:
@@ -115,15 +130,21 @@ def test_a_report_runs_nothing_that_was_written_by_others(filled):
 
 def test_a_case_sent_to_somebody_runs_nothing(filled):
     for number in range(
-        0, views.cases.failures(filled, views.runs.question_set(filled, key_of(filled)), every())[1], 9
+        0,
+        views.cases.failures(filled, views.runs.question_set(filled, key_of(filled)), every())[1],
+        9,
     ):
         question_set = views.runs.question_set(filled, key_of(filled))
-        page = Page(case.case_page(filled, question_set, "control:random", number, "control:constant"))
+        page = Page(
+            case.case_page(filled, question_set, "control:random", number, "control:constant")
+        )
         assert page.running == []
 
 
 def every(**changes) -> views.filter.Filter:
-    return views.filter.Filter(**{"model": "control:random", "kind": "", "outcome": "all", "sort": "dataset"} | changes)
+    return views.filter.Filter(
+        **{"model": "control:random", "kind": "", "outcome": "all", "sort": "dataset"} | changes
+    )
 
 
 def test_a_spreadsheet_runs_no_cell_of_an_export(filled):
@@ -143,35 +164,62 @@ def test_a_spreadsheet_runs_no_cell_of_an_export(filled):
 def test_no_cell_is_a_formula_wherever_a_spreadsheet_divides_cells(words: str, divider: str):
     buffer = io.StringIO()
     csv.writer(buffer).writerow([selection.defused(words), "1"])
-    cells = [cell.strip(' "') for line in buffer.getvalue().splitlines() for cell in line.split(divider)]
+    cells = [
+        cell.strip(' "') for line in buffer.getvalue().splitlines() for cell in line.split(divider)
+    ]
     assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@")]
 
 
 def test_the_command_line_prints_words_that_no_spreadsheet_and_no_terminal_obeys(filled):
     key = filled.runs()[0]["key"]
-    words = ["--cache", str(filled.root), "failures", key, "--kind", "flip", "--outcome", "all", "--size", "1000"]
+    words = [
+        "--cache",
+        str(filled.root),
+        "failures",
+        key,
+        "--kind",
+        "flip",
+        "--outcome",
+        "all",
+        "--size",
+        "1000",
+    ]
     table = CliRunner().invoke(main, words, catch_exceptions=False).stdout
     assert "vpevil" in table
     assert all(line.isprintable() for line in table.split("\n"))
     cells = csv.reader(
-        io.StringIO(CliRunner().invoke(main, [*words, "--format", "csv"], catch_exceptions=False).stdout)
+        io.StringIO(
+            CliRunner().invoke(main, [*words, "--format", "csv"], catch_exceptions=False).stdout
+        )
     )
     assert not [cell for row in cells for cell in row if cell[:1] in ("=", "+", "@")]
-    rows = json.loads(CliRunner().invoke(main, [*words, "--format", "json"], catch_exceptions=False).stdout)
+    rows = json.loads(
+        CliRunner().invoke(main, [*words, "--format", "json"], catch_exceptions=False).stdout
+    )
     assert {row["original"] for row in rows} >= {f"A red dog on a bench {WORDS[0]}"}
 
 
 def test_every_caption_comes_out_as_it_went_in(filled):
-    table = views.cases.failures(filled, views.runs.question_set(filled, key_of(filled)), every(), 1, 10_000)[0]
+    table = views.cases.failures(
+        filled, views.runs.question_set(filled, key_of(filled)), every(), 1, 10_000
+    )[0]
     originals = {texts[0] for texts in table["texts"]}
     assert {f"A red dog on a bench {words}" for words in WORDS} <= originals
     for words in WORDS:
         found = views.cases.failures(
-            filled, views.runs.question_set(filled, key_of(filled)), every(contains=words), 1, 10_000
+            filled,
+            views.runs.question_set(filled, key_of(filled)),
+            every(contains=words),
+            1,
+            10_000,
         )[0]
         assert {texts[0] for texts in found["texts"]} == {f"A red dog on a bench {words}"}
         tagged = views.cases.failures(
-            filled, views.runs.question_set(filled, key_of(filled)), every(tag=f"<u>tag=={words}"), 1, 1
+            filled,
+            views.runs.question_set(filled, key_of(filled)),
+            every(tag=f"<u>tag=={words}"),
+            1,
+            1,
         )
         assert tagged[1] == 0 or "vpevil" in tagged[0]["texts"].iloc[0][0]
 
@@ -190,7 +238,13 @@ LINKS = {
         "other": "../../etc",
         "outcome": "\u202e",
     },
-    "overview": {"set": "../../../../etc/passwd", "unit": "volts", "average": "<b>", "job": "../../x", "up": "\x00"},
+    "overview": {
+        "set": "../../../../etc/passwd",
+        "unit": "volts",
+        "average": "<b>",
+        "job": "../../x",
+        "up": "\x00",
+    },
     "breakdown": {"metric": "__class__", "by": 'tag:x" OR 1=1', "kind": "%00"},
     "run": {"job": "<script>vpevil()</script>" * 100},
     "compare": {"base": "'", "other": "\x1b[31m", "family": "<i>"},
@@ -205,7 +259,8 @@ def test_a_link_made_to_break_a_page_opens_it_and_runs_nothing(filled, monkeypat
     written = [*at.markdown, *at.error, *at.info, *at.warning, *at.caption]
     for value in (element.value for element in written):
         assert not re.search(
-            r"(?<!\\)\]\(javascript|(?<!\\)!\[vpevil|(?<!\\)\*\*vpevil|(?<!\\)<(script|img|svg)", value
+            r"(?<!\\)\]\(javascript|(?<!\\)!\[vpevil|(?<!\\)\*\*vpevil|(?<!\\)<(script|img|svg)",
+            value,
         ), value
 
 
@@ -236,7 +291,8 @@ def test_any_lines_are_edits_or_one_line(lines: list[str]):
 @settings(max_examples=40, deadline=None)
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.floats() | text, lambda inner: st.lists(inner) | st.dictionaries(text, inner)
+        st.none() | st.booleans() | st.floats() | text,
+        lambda inner: st.lists(inner) | st.dictionaries(text, inner),
     )
 )
 def test_any_json_is_a_dataset_or_one_line(tmp_path_factory, value: object):
@@ -261,7 +317,16 @@ def test_any_table_is_a_dataset_or_one_line(tmp_path_factory, rows: str):
 
 
 @settings(max_examples=25, deadline=None)
-@given(kind=text, subtype=text, rule=text, tag=text, contains=text, outcome=text, sort=text, tagged=text)
+@given(
+    kind=text,
+    subtype=text,
+    rule=text,
+    tag=text,
+    contains=text,
+    outcome=text,
+    sort=text,
+    tagged=text,
+)
 def test_any_filter_lists_cases_or_says_why_not(filled, **chosen: str):
     for own in (chosen, chosen | {"outcome": "all", "sort": "worst"}):
         try:

@@ -24,7 +24,9 @@ def test_macro_averages_within_a_group_before_it_averages_groups():
 
 
 def test_a_value_that_does_not_apply_counts_neither_for_the_mean_nor_for_the_items():
-    macro = estimate.macro(np.array([1.0, np.nan, np.nan]), np.ones(3), np.array([0, 0, 1]), np.array([0, 0, 1]))
+    macro = estimate.macro(
+        np.array([1.0, np.nan, np.nan]), np.ones(3), np.array([0, 0, 1]), np.array([0, 0, 1])
+    )
     found = estimate.estimates([macro], 5)[0]
     assert (found.value, found.n_items) == (1.0, 1)
     assert math.isnan(found.low)
@@ -41,14 +43,18 @@ def test_weights_are_those_of_a_plain_loop():
     rng = np.random.default_rng(0)
     value, weight, item = rng.normal(size=200), rng.random(200), rng.integers(0, 20, 200)
     expected = sum(v * w for v, w in zip(value, weight, strict=True)) / sum(weight)
-    assert estimate.estimates([measure(value, weight, item)], 20)[0].value == pytest.approx(expected)
+    assert estimate.estimates([measure(value, weight, item)], 20)[0].value == pytest.approx(
+        expected
+    )
 
 
 def test_repeating_every_case_does_not_narrow_the_interval():
     rng = np.random.default_rng(1)
     value, item = rng.normal(size=60), np.arange(60)
     once = estimate.estimates([measure(value, np.ones(60), item)], 60)[0]
-    thrice = estimate.estimates([measure(np.repeat(value, 3), np.ones(180), np.repeat(item, 3))], 60)[0]
+    thrice = estimate.estimates(
+        [measure(np.repeat(value, 3), np.ones(180), np.repeat(item, 3))], 60
+    )[0]
     assert thrice.low == pytest.approx(once.low)
     assert thrice.high == pytest.approx(once.high)
 
@@ -57,7 +63,9 @@ def test_the_interval_agrees_with_scipys_bootstrap():
     rng = np.random.default_rng(2)
     value = rng.exponential(size=300)
     found = estimate.estimates([measure(value, np.ones(300), np.arange(300))], 300)[0]
-    other = stats.bootstrap((value,), np.mean, method="percentile", n_resamples=4000, rng=3).confidence_interval
+    other = stats.bootstrap(
+        (value,), np.mean, method="percentile", n_resamples=4000, rng=3
+    ).confidence_interval
     assert found.low == pytest.approx(other.low, abs=0.02)
     assert found.high == pytest.approx(other.high, abs=0.02)
 
@@ -89,10 +97,15 @@ def test_the_order_of_items_in_the_rows_does_not_matter():
 @pytest.mark.parametrize("rate", [0, 1])
 def test_a_rate_that_all_items_agree_on_has_the_exact_binomial_interval(n_items: int, rate: int):
     item = np.repeat(np.arange(n_items), 3)  # three cases an item are one observation
-    found = estimate.estimates([measure(np.full(3 * n_items, rate), np.ones(3 * n_items), item)], n_items, True)[0]
+    found = estimate.estimates(
+        [measure(np.full(3 * n_items, rate), np.ones(3 * n_items), item)], n_items, True
+    )[0]
     exact = stats.binomtest(rate * n_items, n_items).proportion_ci(0.95, method="exact")
     assert (found.value, found.n_items) == (rate, n_items)
-    assert (found.low, found.high) == (pytest.approx(exact.low, abs=1e-9), pytest.approx(exact.high, abs=1e-9))
+    assert (found.low, found.high) == (
+        pytest.approx(exact.low, abs=1e-9),
+        pytest.approx(exact.high, abs=1e-9),
+    )
 
 
 def test_a_rare_failure_is_inside_the_interval_of_a_rate_of_one():

@@ -14,7 +14,9 @@ from vlprobe.types import Measure
 def measure(value, item=None, weight=None) -> Measure:
     value = np.asarray(value, float)
     item = np.arange(len(value)) if item is None else np.asarray(item, int)
-    return Measure(value, np.ones(len(value)) if weight is None else np.asarray(weight, float), item)
+    return Measure(
+        value, np.ones(len(value)) if weight is None else np.asarray(weight, float), item
+    )
 
 
 def difference(first, second, n_items: int | None = None) -> estimate.Difference:
@@ -26,7 +28,8 @@ def test_a_difference_is_one_weighted_mean_less_the_other():
     rng = np.random.default_rng(0)
     values, weights, item = rng.normal(size=(2, 90)), rng.random((2, 90)), rng.integers(0, 12, 90)
     means = [
-        sum(v * w for v, w in zip(*side, strict=True)) / sum(side[1]) for side in zip(values, weights, strict=True)
+        sum(v * w for v, w in zip(*side, strict=True)) / sum(side[1])
+        for side in zip(values, weights, strict=True)
     ]
     sides = [measure(value, item, weight) for value, weight in zip(values, weights, strict=True)]
     found = difference(*sides, n_items=12)
@@ -40,7 +43,9 @@ def test_the_interval_agrees_with_scipys_paired_bootstrap():
     first, second = shared + rng.exponential(size=300), shared + rng.exponential(size=300)
     found = difference(first, second)
     statistic = lambda one, other, axis: one.mean(axis=axis) - other.mean(axis=axis)  # noqa: E731
-    other = stats.bootstrap((first, second), statistic, paired=True, method="percentile", n_resamples=4000, rng=2)
+    other = stats.bootstrap(
+        (first, second), statistic, paired=True, method="percentile", n_resamples=4000, rng=2
+    )
     assert found.low == pytest.approx(other.confidence_interval.low, abs=0.02)
     assert found.high == pytest.approx(other.confidence_interval.high, abs=0.02)
 
@@ -49,7 +54,9 @@ def test_p_agrees_with_all_exchanges_as_scipy_counts_them():
     rng = np.random.default_rng(3)
     first, second = rng.normal(0.4, 1, 12), rng.normal(size=12)
     statistic = lambda one, other, axis: one.mean(axis=axis) - other.mean(axis=axis)  # noqa: E731
-    every = stats.permutation_test((first, second), statistic, permutation_type="samples", n_resamples=np.inf)
+    every = stats.permutation_test(
+        (first, second), statistic, permutation_type="samples", n_resamples=np.inf
+    )
     assert difference(first, second).p == pytest.approx(every.pvalue, abs=0.012)
 
 
@@ -63,20 +70,31 @@ def test_p_agrees_with_all_exchanges_where_the_models_answered_other_cases():
         rows, other = np.array(exchanged), 1 - np.array(exchanged)
         places = np.arange(8)
         own = totals[rows, places].sum() / weights[rows, places].sum()
-        large += abs(own - totals[other, places].sum() / weights[other, places].sum()) >= abs(seen) - 1e-12
-    sides = [measure(total / weight, weight=weight) for total, weight in zip(totals, weights, strict=True)]
+        large += (
+            abs(own - totals[other, places].sum() / weights[other, places].sum())
+            >= abs(seen) - 1e-12
+        )
+    sides = [
+        measure(total / weight, weight=weight)
+        for total, weight in zip(totals, weights, strict=True)
+    ]
     assert difference(*sides).p == pytest.approx(large / 2**8, abs=0.012)
 
 
 def test_one_right_or_wrong_answer_an_item_is_mcnemars_test():
     first, second = np.ones(40), np.ones(40)
-    second[:9], first[9:11] = 0, 0  # 9 items that only the second gets wrong, 2 that only the first does
+    second[:9], first[9:11] = (
+        0,
+        0,
+    )  # 9 items that only the second gets wrong, 2 that only the first does
     exact = stats.binomtest(2, 11).pvalue
     assert estimate.mcnemar(2, 9) == pytest.approx(exact)
     assert difference(first, second).p == pytest.approx(exact, abs=0.008)
 
 
-@pytest.mark.parametrize("counts", [(0, 0), (1, 0), (3, 3), (0, 5), (10, 31), (480, 520), (2000, 2101)])
+@pytest.mark.parametrize(
+    "counts", [(0, 0), (1, 0), (3, 3), (0, 5), (10, 31), (480, 520), (2000, 2101)]
+)
 def test_mcnemar_is_twice_the_tail_of_a_binomial(counts: tuple[int, int]):
     expected = stats.binomtest(counts[0], sum(counts)).pvalue if sum(counts) else 1.0
     assert estimate.mcnemar(*counts) == pytest.approx(expected, rel=1e-9)
@@ -128,7 +146,10 @@ def test_alike_models_are_told_apart_once_in_twenty_times_and_the_truth_is_cover
 
 def test_many_items_in_groups_are_as_certain_as_the_formula_for_single_ones():
     rng = np.random.default_rng(9)
-    pairs = [(measure(rng.exponential(size=6000)), measure(rng.exponential(size=6000))) for _ in range(60)]
+    pairs = [
+        (measure(rng.exponential(size=6000)), measure(rng.exponential(size=6000)))
+        for _ in range(60)
+    ]
     found = estimate.differences(pairs, 6000)
     ratios = []
     for (first, second), one in zip(pairs, found, strict=True):
@@ -140,7 +161,9 @@ def test_many_items_in_groups_are_as_certain_as_the_formula_for_single_ones():
 
 
 def test_sorted_items_do_not_look_more_certain_than_they_are():
-    value = np.repeat([0.0, 1.0, 2.0, 5.0], 1024)  # groups of one item of each kind would all be equal
+    value = np.repeat(
+        [0.0, 1.0, 2.0, 5.0], 1024
+    )  # groups of one item of each kind would all be equal
     found = difference(value, np.zeros(4096))
     expected = 2 * 1.96 * value.std() / math.sqrt(4096)
     assert found.high - found.low == pytest.approx(expected, rel=0.12)
@@ -151,7 +174,9 @@ def test_what_one_model_did_not_answer_is_unknown_and_one_item_says_nothing_of_c
     pairs = [(nothing, measure([1.0, 2.0])), (measure([1.0, 2.0]), measure([0.0, 0.0]))]
     unknown, known = estimate.differences(pairs, 4)
     assert unknown.n_items == 0
-    assert all(math.isnan(number) for number in (unknown.value, unknown.low, unknown.high, unknown.p))
+    assert all(
+        math.isnan(number) for number in (unknown.value, unknown.low, unknown.high, unknown.p)
+    )
     assert (known.value, known.n_items) == (1.5, 2)
     single = difference(measure([3.0], [2]), measure([1.0], [2]), 4)
     assert (single.value, single.n_items) == (2.0, 1)
@@ -201,7 +226,12 @@ def test_rates_that_agree_on_all_items_may_differ_on_others():
     )
     # none of twelve items tells the two apart: the share that does is below the exact bound of 0 of 12
     bound = stats.binomtest(0, 12).proportion_ci(0.95, method="exact").high
-    assert (alike.value, alike.low, alike.high, alike.p) == (0, pytest.approx(-bound), pytest.approx(bound), 1)
+    assert (alike.value, alike.low, alike.high, alike.p) == (
+        0,
+        pytest.approx(-bound),
+        pytest.approx(bound),
+        1,
+    )
     # all twelve do: at worst the others say the opposite
     share = stats.binomtest(12, 12).proportion_ci(0.95, method="exact").low
     assert (apart.value, apart.low, apart.high) == (1, pytest.approx(share - (1 - share)), 1)

@@ -54,7 +54,9 @@ def judged(blocks: list[pd.DataFrame], n_items: int = 40) -> Judge:
 @pytest.mark.parametrize("cuts", [[1, 2, 3], [20], list(range(1, 40))])
 def test_blocks_cut_between_items_change_no_number(cuts: list[int]):
     rows = cases()
-    blocks = [own for _, own in rows.groupby(np.searchsorted(cuts, rows["item_code"], side="right"))]
+    blocks = [
+        own for _, own in rows.groupby(np.searchsorted(cuts, rows["item_code"], side="right"))
+    ]
     assert len(blocks) > 1
     whole, parts = judged([rows]), judged(blocks)
     pd.testing.assert_frame_equal(whole.estimates(), parts.estimates(), rtol=1e-12)
@@ -63,7 +65,9 @@ def test_blocks_cut_between_items_change_no_number(cuts: list[int]):
 
 def test_an_item_that_comes_again_in_a_later_block_is_one_item():
     rows = cases(6)
-    rows["group_code"] = np.arange(len(rows))  # every case a group of its own: blocks can be cut anywhere
+    rows["group_code"] = np.arange(
+        len(rows)
+    )  # every case a group of its own: blocks can be cut anywhere
     whole, parts = judged([rows], 6), judged([rows[start::5] for start in range(5)], 6)
     pd.testing.assert_frame_equal(whole.estimates(), parts.estimates(), rtol=1e-12)
     assert whole.estimates()["n_items"].max() == 6
@@ -92,7 +96,12 @@ def test_every_line_is_that_of_a_plain_loop():
 
 def test_the_interval_is_that_of_resampled_items():
     rows = cases().query("kind == 'flip'").dropna(subset="margin")
-    line = judged([rows]).estimates().query("metric == 'rate' and averaging == 'micro' and by == 'all'").iloc[0]
+    line = (
+        judged([rows])
+        .estimates()
+        .query("metric == 'rate' and averaging == 'micro' and by == 'all'")
+        .iloc[0]
+    )
     won, asked = (
         np.bincount(rows["item_code"], weights, 40)
         for weights in ((rows["margin"] > 0).astype(float), np.ones(len(rows)))
@@ -106,4 +115,7 @@ def test_a_slice_with_too_many_values_is_given_up_in_whatever_block_they_come():
     rows = cases()
     names = judged([rows[: len(rows) // 8]]).estimates()["by"].unique()
     assert "tag:many" in names
-    assert "tag:many" not in judged([rows[: len(rows) // 8], rows[len(rows) // 8 :]]).estimates()["by"].unique()
+    assert (
+        "tag:many"
+        not in judged([rows[: len(rows) // 8], rows[len(rows) // 8 :]]).estimates()["by"].unique()
+    )

@@ -11,7 +11,9 @@ from vlprobe.metrics.judge import Judge
 
 
 def samples(matrix) -> pd.DataFrame:
-    return pd.DataFrame(np.asarray(matrix, float), columns=[f"score_{column}" for column in range(4)])
+    return pd.DataFrame(
+        np.asarray(matrix, float), columns=[f"score_{column}" for column in range(4)]
+    )
 
 
 HAND = samples(
@@ -39,7 +41,9 @@ def test_scores_agree_with_a_plain_loop_on_random_samples():
     image = [s11 > s21 and s22 > s12 for s11, s12, s21, s22 in matrix]
     assert pairs.text_score(samples(matrix)).tolist() == [float(x) for x in text]
     assert pairs.image_score(samples(matrix)).tolist() == [float(x) for x in image]
-    assert pairs.group_score(samples(matrix)).tolist() == [float(a and b) for a, b in zip(text, image, strict=True)]
+    assert pairs.group_score(samples(matrix)).tolist() == [
+        float(a and b) for a, b in zip(text, image, strict=True)
+    ]
     assert ((pairs.margins(samples(matrix)) > 0) == (pairs.group_score(samples(matrix)) == 1)).all()
 
 
@@ -57,12 +61,22 @@ def estimates(rows: pd.DataFrame, n_items: int) -> pd.DataFrame:
 
 def test_the_average_counts_every_subset_alike():
     rows = samples([[3, 1, 2, 4]] * 9 + [[1, 3, 4, 2]]).assign(
-        kind="pair", subtype=["a"] * 9 + ["b"], rule="", margin=1.0, item_code=range(10), group_code=range(10)
+        kind="pair",
+        subtype=["a"] * 9 + ["b"],
+        rule="",
+        margin=1.0,
+        item_code=range(10),
+        group_code=range(10),
     )
     found = estimates(rows, 10)
     line = found.query("metric == 'average_score' and by == 'all'").iloc[0]
     assert line["value"] == pytest.approx(0.5)
-    assert found.query("metric == 'group_score' and by == 'all' and averaging == 'micro'").iloc[0]["value"] == 0.9
+    assert (
+        found.query("metric == 'group_score' and by == 'all' and averaging == 'micro'").iloc[0][
+            "value"
+        ]
+        == 0.9
+    )
 
 
 FOILS = pd.DataFrame(
@@ -108,7 +122,9 @@ def test_one_half_is_no_threshold_for_what_is_no_probability(rows):
 
 
 def test_matching_in_both_orders_needs_each_and_a_tie_fails():
-    rows = pd.DataFrame({"order_12": [0.9, 0.9, 0.5, math.nan], "order_21": [0.6, 0.1, 0.9, math.nan]})
+    rows = pd.DataFrame(
+        {"order_12": [0.9, 0.9, 0.5, math.nan], "order_21": [0.6, 0.1, 0.9, math.nan]}
+    )
     assert pairs.matched(rows, "order_12")[:3].tolist() == [1, 1, 0]
     assert pairs.matched(rows, "order_21")[:3].tolist() == [1, 0, 1]
     assert pairs.matched(rows, "order_12", "order_21")[:3].tolist() == [1, 0, 0]
@@ -130,5 +146,7 @@ def test_a_boundary_is_where_before_then_after_fits_best():
 
 
 def test_boundary_accuracy_counts_those_within_each_distance():
-    found = pairs.boundary_accuracy(np.array([1.0, 2.0, math.nan]), np.array([1.05, 3.0, 1.0]), (0.1, 1.0, 3.0))
+    found = pairs.boundary_accuracy(
+        np.array([1.0, 2.0, math.nan]), np.array([1.05, 3.0, 1.0]), (0.1, 1.0, 3.0)
+    )
     assert found == pytest.approx({0.1: 1 / 3, 1.0: 2 / 3, 3.0: 2 / 3})

@@ -21,8 +21,13 @@ def rows(*cases) -> pd.DataFrame:
     table = pd.DataFrame(cases, columns=columns).assign(rule="r")
     flips = (table["kind"] == "flip").to_numpy()
     strength = np.full(len(table), np.nan)
-    strength[flips] = pairwise.strength(table["subtype"].to_numpy()[flips], table["text_similarity"].to_numpy()[flips])
-    return table.assign(strength=strength, strength_bin=pairwise.strength_bins(strength, *pairwise.quartiles(strength)))
+    strength[flips] = pairwise.strength(
+        table["subtype"].to_numpy()[flips], table["text_similarity"].to_numpy()[flips]
+    )
+    return table.assign(
+        strength=strength,
+        strength_bin=pairwise.strength_bins(strength, *pairwise.quartiles(strength)),
+    )
 
 
 def judged(rows: pd.DataFrame, n_items: int = 3, tags: tuple[str, ...] = ()) -> Judge:
@@ -31,8 +36,12 @@ def judged(rows: pd.DataFrame, n_items: int = 3, tags: tuple[str, ...] = ()) -> 
     return judge
 
 
-def value(found: pd.DataFrame, metric: str, averaging: str = "macro", by: str = "all", name: str = "") -> pd.Series:
-    line = found.query("metric == @metric and averaging == @averaging and by == @by and slice == @name")
+def value(
+    found: pd.DataFrame, metric: str, averaging: str = "macro", by: str = "all", name: str = ""
+) -> pd.Series:
+    line = found.query(
+        "metric == @metric and averaging == @averaging and by == @by and slice == @name"
+    )
     assert len(line) == 1
     return line.iloc[0]
 
@@ -51,14 +60,18 @@ FOUND = judged(CASES).estimates()
 
 def test_invariance_error_is_the_mean_distance_moved():
     assert value(FOUND, "invariance_error")["value"] == pytest.approx(0.03)
-    assert value(FOUND, "invariance_error", by="subtype", name="advanced")["value"] == pytest.approx(0.04)
+    assert value(FOUND, "invariance_error", by="subtype", name="advanced")[
+        "value"
+    ] == pytest.approx(0.04)
 
 
 def test_an_erased_paraphrase_counts_as_one_that_moves_nothing_and_its_share_is_known():
     cases = pd.DataFrame({"margin": [0.0, -0.1], "erased": [True, False], "text_01": [1.0, 0.9]})
     assert pairwise.invariance_error(cases).tolist() == [0.0, 0.1]
     assert pairwise.erased_share(cases).tolist() == [1.0, 0.0]
-    blind = cases.assign(erased=False, text_01=math.nan)  # a model that embeds no texts cannot be asked
+    blind = cases.assign(
+        erased=False, text_01=math.nan
+    )  # a model that embeds no texts cannot be asked
     assert np.isnan(pairwise.erased_share(blind)).all()
 
 
@@ -66,28 +79,45 @@ def test_the_invariance_error_of_a_run_is_equation_2_over_all_paraphrases(tmp_pa
     """Against a plain loop over the captions; the model's context cuts the end of the long ones off."""
     Image.new("RGB", (32, 32), "red").save(tmp_path / "1.png")
     long = "A red dog and a brown dog and a black dog and a white dog sit on a bench near a big table with a blue cat."
-    (tmp_path / "captions.csv").write_text(f"image,caption\n1.png,A big dog on a bench.\n1.png,{long}\n")
-    asked = Request(("demo:softmax", "control:constant"), f"csv:{tmp_path / 'captions.csv'}", "lgip", examine=False)
+    (tmp_path / "captions.csv").write_text(
+        f"image,caption\n1.png,A big dog on a bench.\n1.png,{long}\n"
+    )
+    asked = Request(
+        ("demo:softmax", "control:constant"),
+        f"csv:{tmp_path / 'captions.csv'}",
+        "lgip",
+        examine=False,
+    )
     manifests = execute(asked, store)
-    cases = store.cases(manifests[0]["case_key"]).table("cases").to_pandas().query("kind == 'paraphrase'")
+    cases = (
+        store.cases(manifests[0]["case_key"])
+        .table("cases")
+        .to_pandas()
+        .query("kind == 'paraphrase'")
+    )
     model = registry.load_model("demo:softmax")
-    image = model.encode_images(model.preprocess(Image.open(tmp_path / "1.png"))[None])[0].astype(np.float64)
+    image = model.encode_images(model.preprocess(Image.open(tmp_path / "1.png"))[None])[0].astype(
+        np.float64
+    )
     moved, erased = defaultdict(list), []
     for case in cases.itertuples():
         original, reworded = (model.encode_texts(model.tokenize([text]))[0] for text in case.texts)
         moved[case.group].append(abs(image @ original - image @ reworded))
         erased.append(np.abs(original - reworded).max() < 1e-7)
     assert 0 < sum(erased) < len(erased)
-    found = views.estimates.estimates(store, views.runs.question_set(store, manifests[0]["case_key"])).set_index(
-        ["model", "metric"]
-    )["value"]
+    found = views.estimates.estimates(
+        store, views.runs.question_set(store, manifests[0]["case_key"])
+    ).set_index(["model", "metric"])["value"]
     pooled = views.estimates.estimates(
         store, views.runs.question_set(store, manifests[0]["case_key"]), averaging="micro"
     ).set_index(["model", "metric"])["value"]
     equation_2 = np.mean([np.mean(one) for one in moved.values()])
     assert found["demo:softmax", "invariance_error"] == pytest.approx(equation_2, abs=1e-6)
     assert pooled["demo:softmax", "erased_share"] == pytest.approx(np.mean(erased))
-    assert (found["control:constant", "invariance_error"], found["control:constant", "erased_share"]) == (0, 1)
+    assert (
+        found["control:constant", "invariance_error"],
+        found["control:constant", "erased_share"],
+    ) == (0, 1)
 
 
 def test_macro_and_micro_gaps_differ_as_by_hand():
@@ -105,7 +135,9 @@ def test_a_tie_is_a_failure_and_is_counted():
 
 
 def test_strength_blends_the_prior_of_the_type_with_the_distance_of_the_texts():
-    found = pairwise.strength(np.array(["color", "number", "object", "object"]), np.array([0.8, 0.5, -2.0, 1.0]))
+    found = pairwise.strength(
+        np.array(["color", "number", "object", "object"]), np.array([0.8, 0.5, -2.0, 1.0])
+    )
     assert found == pytest.approx([0.225, 0.525, 1.0, 0.5])
 
 
@@ -118,9 +150,13 @@ def test_strength_bins_are_split_at_the_quartiles_and_leave_the_unknown_out():
 def test_strength_weighted_means_are_those_of_a_plain_loop():
     flips = CASES[CASES["kind"] == "flip"]
     top = sum(s * g for s, g in zip(flips["strength"], flips["margin"], strict=True))
-    assert value(FOUND, "weighted_gap", "micro")["value"] == pytest.approx(top / flips["strength"].sum())
+    assert value(FOUND, "weighted_gap", "micro")["value"] == pytest.approx(
+        top / flips["strength"].sum()
+    )
     won = sum(s for s, g in zip(flips["strength"], flips["margin"], strict=True) if g > 0)
-    assert value(FOUND, "weighted_positive_rate", "micro")["value"] == pytest.approx(won / flips["strength"].sum())
+    assert value(FOUND, "weighted_positive_rate", "micro")["value"] == pytest.approx(
+        won / flips["strength"].sum()
+    )
 
 
 def test_combined_edits_are_judged_apart_from_plain_flips():
@@ -137,7 +173,10 @@ def test_a_kind_that_is_absent_is_unknown():
 
 def test_a_tag_with_a_value_for_every_item_is_not_sliced_by():
     many = pd.concat(
-        [CASES.iloc[[2]].assign(**{"item_code": i, "tag:id": str(i), "tag:place": "sea"}) for i in range(99)]
+        [
+            CASES.iloc[[2]].assign(**{"item_code": i, "tag:id": str(i), "tag:place": "sea"})
+            for i in range(99)
+        ]
     )
     found = judged(many, 99, ("id", "place")).estimates()
     assert set(found["by"]) == {"all", "subtype", "rule", "strength_bin", "tag:place"}
@@ -150,7 +189,9 @@ def test_every_metric_says_what_a_reader_needs(metric):
     assert metric.help.endswith(".")
     assert metric.source
     assert metric.name.endswith(
-        {"up": ("_rate", "_gap"), "down": ("_error", "_drop"), "none": ("_share",)}[metric.direction]
+        {"up": ("_rate", "_gap"), "down": ("_error", "_drop"), "none": ("_share",)}[
+            metric.direction
+        ]
     )
 
 
@@ -162,6 +203,6 @@ def test_the_sums_of_the_items_give_back_every_mean(averaging: str):
     assert len(own)
     for name, line in own.iterrows():
         assert line["total"] / line["weight"] == pytest.approx(whole.loc[name, "value"])
-        assert (sums.query("metric == @name and averaging == @averaging")["weight"] > 0).sum() == whole.loc[
-            name, "n_items"
-        ]
+        assert (
+            sums.query("metric == @name and averaging == @averaging")["weight"] > 0
+        ).sum() == whole.loc[name, "n_items"]

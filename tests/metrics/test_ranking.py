@@ -28,7 +28,13 @@ def test_average_ranks_and_order_are_those_of_scipy_and_of_a_stable_sort(values:
 
 def test_a_ranker_is_used_again_for_more_and_for_fewer_versions_and_for_another_gallery():
     ranker = ranking.Ranker()
-    for made in (versions(10), versions(11)[:2], np.tile(versions(12), (2, 1)), versions(13, n=40), versions(14, n=50)):
+    for made in (
+        versions(10),
+        versions(11)[:2],
+        np.tile(versions(12), (2, 1)),
+        versions(13, n=40),
+        versions(14, n=50),
+    ):
         made = made.astype(np.float32)
         found = ranker(made)
         assert (found.order == np.argsort(-made, axis=1, kind="stable")).all()
@@ -46,14 +52,18 @@ def test_both_zeros_are_one_value_and_the_smallest_and_largest_numbers_keep_thei
 @pytest.mark.parametrize("values", [0, 2])
 def test_rank_correlation_is_the_mean_of_scipys_spearman(values: int, dtype: type):
     made = versions(2, values=values).astype(dtype)
-    expected = np.mean([stats.spearmanr(made[i], made[j]).statistic for i, j in combinations(range(3), 2)])
+    expected = np.mean(
+        [stats.spearmanr(made[i], made[j]).statistic for i, j in combinations(range(3), 2)]
+    )
     assert ranking.rank_correlation(ranking.Ranker()(made)) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_same_ranking_is_exactly_one_and_the_reverse_minus_one():
     values = np.array([[0.1, 0.5, 0.9], [1.0, 2.0, 3.0]])
     assert ranking.rank_correlation(ranking.Ranker()(values)) == pytest.approx(1, abs=1e-15)
-    assert ranking.rank_correlation(ranking.Ranker()(values * [[1], [-1]])) == pytest.approx(-1, abs=1e-15)
+    assert ranking.rank_correlation(ranking.Ranker()(values * [[1], [-1]])) == pytest.approx(
+        -1, abs=1e-15
+    )
 
 
 def test_a_model_that_cannot_tell_candidates_apart_has_no_correlation_and_chance_overlap():
@@ -66,7 +76,9 @@ def test_a_model_that_cannot_tell_candidates_apart_has_no_correlation_and_chance
 def test_the_id_list_reading_is_the_correlation_of_the_lists_as_numbers():
     made = versions(8, values=2).astype(np.float32)
     lists = np.argsort(-made, axis=1, kind="stable")
-    expected = np.mean([np.corrcoef(lists[i], lists[j])[0, 1] for i, j in combinations(range(3), 2)])
+    expected = np.mean(
+        [np.corrcoef(lists[i], lists[j])[0, 1] for i, j in combinations(range(3), 2)]
+    )
     assert ranking.list_correlation(ranking.Ranker()(made)) == pytest.approx(expected, abs=1e-12)
 
 
@@ -83,7 +95,9 @@ def test_a_tie_at_the_border_counts_as_a_random_order_of_it_would():
     drawn = []
     for _ in range(4000):
         shuffled = rng.permutation(5)
-        tops = [set(sorted(range(5), key=lambda c, row=row: (-row[c], shuffled[c]))[:2]) for row in made]
+        tops = [
+            set(sorted(range(5), key=lambda c, row=row: (-row[c], shuffled[c]))[:2]) for row in made
+        ]
         drawn.append(len(tops[0] & tops[1]) / 2)
     assert ranking.top_overlap(ranking.Ranker()(made), 2) == pytest.approx(np.mean(drawn), abs=0.02)
 
@@ -93,7 +107,9 @@ def test_top_overlap_with_many_ties_is_the_product_of_the_chances_to_be_in_it(k:
     made = versions(9, values=2)
     border = -np.sort(-made, axis=1)[:, k - 1, None]
     above, level = (made > border).astype(float), (made == border).astype(float)
-    inside = above + level * (k - above.sum(axis=1, keepdims=True)) / level.sum(axis=1, keepdims=True)
+    inside = above + level * (k - above.sum(axis=1, keepdims=True)) / level.sum(
+        axis=1, keepdims=True
+    )
     expected = np.mean([(inside[i] * inside[j]).sum() / k for i, j in combinations(range(3), 2)])
     assert ranking.top_overlap(ranking.Ranker()(made), k) == pytest.approx(expected, abs=1e-12)
 

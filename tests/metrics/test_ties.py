@@ -19,7 +19,11 @@ N = 400
 
 def ties(metrics: tuple, rows: pd.DataFrame) -> dict[str, int]:
     judge = Judge(metrics, N, [])
-    judge.add(rows.assign(item_code=np.arange(len(rows)), group_code=np.arange(len(rows)), subtype="", rule=""))
+    judge.add(
+        rows.assign(
+            item_code=np.arange(len(rows)), group_code=np.arange(len(rows)), subtype="", rule=""
+        )
+    )
     found = judge.estimates()
     return found[found["by"] == "all"].groupby("metric")["ties"].first().to_dict()
 
@@ -48,7 +52,9 @@ def test_a_tie_of_pairs_is_counted_for_its_own_metric():
         "matched_both": lambda r, above: above(r.order_12, 0.5) and above(r.order_21, 0.5),
     }
     found = ties(pairs.METRICS, rows)
-    assert {name: found[name] for name in expected} == {name: denied(rows, wins) for name, wins in expected.items()}
+    assert {name: found[name] for name in expected} == {
+        name: denied(rows, wins) for name, wins in expected.items()
+    }
     assert len(set(found.values())) > 4
     assert found["equivariance_deviation"] == 0  # nothing should win: 0 is the aim
 
@@ -56,17 +62,32 @@ def test_a_tie_of_pairs_is_counted_for_its_own_metric():
 @pytest.mark.parametrize("probability", [True, False])
 def test_a_tie_of_foils_is_counted_for_its_own_metric(probability: bool):
     scores = np.random.default_rng(1).integers(0, 5, (N, 2)) / 4
-    rows = pd.DataFrame({"kind": "foil", "score_0": scores[:, 0], "score_1": scores[:, 1], "probability": probability})
-    rows = rows.assign(margin=np.float32(rows["score_0"] - rows["score_1"]), subset_size=1, captions_are_weaker=False)
+    rows = pd.DataFrame(
+        {
+            "kind": "foil",
+            "score_0": scores[:, 0],
+            "score_1": scores[:, 1],
+            "probability": probability,
+        }
+    )
+    rows = rows.assign(
+        margin=np.float32(rows["score_0"] - rows["score_1"]),
+        subset_size=1,
+        captions_are_weaker=False,
+    )
     expected = {
         "foil_accuracy": lambda r, above: above(r.score_0, r.score_1),
         "caption_accepted": lambda r, above: probability and above(r.score_0, 0.5),
         "foil_rejected": lambda r, above: probability and above(0.5, r.score_1),
-        "judged_rightly": lambda r, above: probability and (above(r.score_0, 0.5), above(0.5, r.score_1)),
+        "judged_rightly": lambda r, above: (
+            probability and (above(r.score_0, 0.5), above(0.5, r.score_1))
+        ),
         "weaker_side": lambda r, above: probability and above(0.5, r.score_1),
     }
     found = ties(pairs.METRICS, rows)
-    assert {name: found[name] for name in expected} == {name: denied(rows, wins) for name, wins in expected.items()}
+    assert {name: found[name] for name in expected} == {
+        name: denied(rows, wins) for name, wins in expected.items()
+    }
 
 
 def test_a_tie_of_triplets_is_counted_for_its_own_metric():
@@ -74,30 +95,44 @@ def test_a_tie_of_triplets_is_counted_for_its_own_metric():
     names = ["text_01", "text_02", "text_12", "overlap_01", "overlap_02", "overlap_12"]
     texts = pd.DataFrame(rng.integers(0, 4, (N, 6)) / 4, columns=names).assign(kind="t2t")
     texts["margin"] = texts["text_01"] - np.maximum(texts["text_02"], texts["text_12"])
-    shown = pd.DataFrame(rng.integers(0, 4, (N, 3)) / 4, columns=["score_0", "score_1", "score_2"]).assign(kind="i2t")
+    shown = pd.DataFrame(
+        rng.integers(0, 4, (N, 3)) / 4, columns=["score_0", "score_1", "score_2"]
+    ).assign(kind="i2t")
     shown["margin"] = np.minimum(shown["score_0"], shown["score_1"]) - shown["score_2"]
     expected = {
-        "t2t_accuracy": lambda r, above: above(r.text_01, r.text_02) and above(r.text_01, r.text_12),
+        "t2t_accuracy": lambda r, above: (
+            above(r.text_01, r.text_02) and above(r.text_01, r.text_12)
+        ),
         "t2t_p1_n": lambda r, above: above(r.text_01, r.text_12),
         "t2t_p2_n": lambda r, above: above(r.text_01, r.text_02),
-        "words_t2t_accuracy": lambda r, above: above(r.overlap_01, r.overlap_02) and above(r.overlap_01, r.overlap_12),
+        "words_t2t_accuracy": lambda r, above: (
+            above(r.overlap_01, r.overlap_02) and above(r.overlap_01, r.overlap_12)
+        ),
     }
     found = ties(triplets.METRICS, texts)
-    assert {name: found[name] for name in expected} == {name: denied(texts, wins) for name, wins in expected.items()}
+    assert {name: found[name] for name in expected} == {
+        name: denied(texts, wins) for name, wins in expected.items()
+    }
     expected = {
-        "i2t_accuracy": lambda r, above: above(r.score_0, r.score_2) and above(r.score_1, r.score_2),
+        "i2t_accuracy": lambda r, above: (
+            above(r.score_0, r.score_2) and above(r.score_1, r.score_2)
+        ),
         "i2t_p1_n": lambda r, above: above(r.score_0, r.score_2),
         "i2t_p2_n": lambda r, above: above(r.score_1, r.score_2),
     }
     found = ties(triplets.METRICS, shown)
-    assert {name: found[name] for name in expected} == {name: denied(shown, wins) for name, wins in expected.items()}
+    assert {name: found[name] for name in expected} == {
+        name: denied(shown, wins) for name, wins in expected.items()
+    }
 
 
 @pytest.mark.parametrize("approximate", [False, True])
 def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approximate: bool):
     monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 10**6)
     rng = np.random.default_rng(3)
-    queries = rng.integers(-1, 2, (100, 8)).astype(np.float32)  # few directions: many candidates tie
+    queries = rng.integers(-1, 2, (100, 8)).astype(
+        np.float32
+    )  # few directions: many candidates tie
     vectors = np.concatenate([queries, rng.integers(-1, 2, (200, 8)).astype(np.float32)])
     vectors[200:300:2] = queries[::2]  # altered captions that say what the first caption does
     owner, altered = np.tile(np.arange(100), 3), np.repeat([False, False, True], 100)
@@ -108,7 +143,9 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approxima
     else:
         found = retrieve(queries, np.arange(100), candidates, owner, altered)
     rows = pd.DataFrame({name: np.asarray(getattr(found, name), float) for name in found.__slots__})
-    counted = ties(retrieval.METRICS, rows.assign(kind="i2t", margin=found.best_own - found.best_altered))
+    counted = ties(
+        retrieval.METRICS, rows.assign(kind="i2t", margin=found.best_own - found.best_altered)
+    )
     scores, expected = queries @ vectors.T, dict.fromkeys(counted, 0)
     for query, values in enumerate(scores):
         mine = (owner == query) & ~altered
@@ -118,7 +155,9 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approxima
             hits |= {(k, "", beats): (before & ~altered).sum() < k for k in (1, 5, 10)}
             hits |= {(k, "_new", beats): before.sum() < k for k in (1, 5, 10)}
         for k, suffix in ((k, suffix) for k in (1, 5, 10) for suffix in ("", "_new")):
-            expected[f"i2t_r{k}{suffix}"] += hits[k, suffix, operator.ge] != hits[k, suffix, operator.gt]
+            expected[f"i2t_r{k}{suffix}"] += (
+                hits[k, suffix, operator.ge] != hits[k, suffix, operator.gt]
+            )
         lost = hits[1, "_new", operator.ge] != hits[1, "_new", operator.gt]
         expected["i2t_drop_rate"] += bool(hits[1, "", operator.ge] and lost)
         expected["i2t_rsms"] += values[altered].max() == values[~altered].max()
@@ -130,8 +169,11 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approxima
 
 def test_words_tie_alike_whatever_the_model(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["visla"]
-    found = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key)).set_index(
-        ["metric", "model"]
-    )["ties"]
-    assert found["words_t2t_accuracy", "control:constant"] == found["words_t2t_accuracy", "control:random"]
+    found = views.estimates.estimates(
+        every_probe, views.runs.question_set(every_probe, key)
+    ).set_index(["metric", "model"])["ties"]
+    assert (
+        found["words_t2t_accuracy", "control:constant"]
+        == found["words_t2t_accuracy", "control:random"]
+    )
     assert found["t2t_accuracy", "control:constant"] == 14

@@ -14,8 +14,17 @@ ARCHITECTURES = {
     "test-tiny": {"embed_dim": 16, "vision_cfg": VISION, "text_cfg": TOWER},
     "test-wide": {"embed_dim": 24, "vision_cfg": VISION, "text_cfg": TOWER},
     "test-deep": {"embed_dim": 16, "vision_cfg": VISION, "text_cfg": {**TOWER, "layers": 3}},
-    "test-large-picture": {"embed_dim": 16, "vision_cfg": {**VISION, "image_size": 64}, "text_cfg": TOWER},
-    "test-custom-text": {"embed_dim": 16, "custom_text": True, "vision_cfg": VISION, "text_cfg": TOWER},
+    "test-large-picture": {
+        "embed_dim": 16,
+        "vision_cfg": {**VISION, "image_size": 64},
+        "text_cfg": TOWER,
+    },
+    "test-custom-text": {
+        "embed_dim": 16,
+        "custom_text": True,
+        "vision_cfg": VISION,
+        "text_cfg": TOWER,
+    },
     "test-eos": {
         "embed_dim": 16,
         "custom_text": True,
@@ -71,6 +80,8 @@ def reference() -> Callable[[torch.nn.Module, list[str]], np.ndarray]:
     def encode(model: torch.nn.Module, texts: list[str]) -> np.ndarray:
         tokens = open_clip.tokenize(texts)
         with torch.no_grad():
-            return torch.cat([model.encode_text(row[None], normalize=True) for row in tokens]).numpy()
+            return torch.cat(
+                [model.encode_text(row[None], normalize=True) for row in tokens]
+            ).numpy()
 
     return encode

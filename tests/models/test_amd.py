@@ -6,7 +6,8 @@ import torch
 from vlprobe.models import amd
 
 needed = pytest.mark.skipif(
-    not hasattr(torch.ops.mkldnn, "_reorder_linear_weight"), reason="this PyTorch is built without oneDNN"
+    not hasattr(torch.ops.mkldnn, "_reorder_linear_weight"),
+    reason="this PyTorch is built without oneDNN",
 )
 
 

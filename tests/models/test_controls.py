@@ -11,7 +11,10 @@ from vlprobe.scoring.encoder import Encoder
 
 def pictures(count: int) -> list[Image.Image]:
     rng = np.random.default_rng(5)
-    return [Image.fromarray(rng.integers(0, 255, (9, 7 + n % 3, 3), dtype=np.uint8)) for n in range(count)]
+    return [
+        Image.fromarray(rng.integers(0, 255, (9, 7 + n % 3, 3), dtype=np.uint8))
+        for n in range(count)
+    ]
 
 
 def images_of(model: controls.ControlEncoder, images: list[Image.Image]) -> np.ndarray:
@@ -56,9 +59,13 @@ def test_the_random_control_knows_content_and_nothing_else():
 
 def test_a_random_embedding_is_the_hash_that_the_docstring_promises():
     named = hashlib.blake2b(b"a cat", digest_size=16, person=b"text").digest()
-    numbers = np.frombuffer(hashlib.shake_128(named).digest(256), dtype="<u4").astype(float) / 2**31 - 1
+    numbers = (
+        np.frombuffer(hashlib.shake_128(named).digest(256), dtype="<u4").astype(float) / 2**31 - 1
+    )
     expected = numbers / np.sqrt((numbers**2).sum())
-    np.testing.assert_allclose(texts_of(controls.load("control:random"), ["a cat"])[0], expected, atol=1e-7)
+    np.testing.assert_allclose(
+        texts_of(controls.load("control:random"), ["a cat"])[0], expected, atol=1e-7
+    )
 
 
 def test_the_random_control_finds_the_right_caption_as_often_as_chance():
@@ -81,5 +88,7 @@ def test_the_constant_control_ties_everything_to_the_last_bit():
 
 
 def test_an_unknown_control_says_which_there_are():
-    with pytest.raises(NotFound, match=r"No model named 'control:randon'. Did you mean 'control:random'\?"):
+    with pytest.raises(
+        NotFound, match=r"No model named 'control:randon'. Did you mean 'control:random'\?"
+    ):
         controls.load("control:randon")

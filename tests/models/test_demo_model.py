@@ -14,7 +14,12 @@ from vlprobe.models import demo
 from vlprobe.models.demo_weights import FOLDER, load_checkpoint, token_ids
 from vlprobe.registry import load_model
 
-TEXTS = ["A red dog.", "Two blue cats to the left of a single green bus on a city street.", "two", ""]
+TEXTS = [
+    "A red dog.",
+    "Two blue cats to the left of a single green bus on a city street.",
+    "two",
+    "",
+]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +28,9 @@ def softmax():
 
 
 def test_the_demo_models_are_listed_shipped_and_small():
-    assert demo.names() == [f"demo:{name}" for name in ("softmax", "sigmoid", "weak", "plain", "eqsim", "scvc")]
+    assert demo.names() == [
+        f"demo:{name}" for name in ("softmax", "sigmoid", "weak", "plain", "eqsim", "scvc")
+    ]
     for name in demo.names():
         assert (FOLDER / f"{name.partition(':')[2]}.safetensors").stat().st_size < 4_000_000
 
@@ -42,7 +49,9 @@ def test_every_demo_model_gives_unit_vectors_of_its_dim():
 def test_loading_again_gives_the_same_numbers_and_digest(softmax):
     again = demo.load("demo:softmax", device="cpu")
     assert again.digest == softmax.digest
-    assert np.array_equal(again.encode_texts(again.tokenize(TEXTS)), softmax.encode_texts(softmax.tokenize(TEXTS)))
+    assert np.array_equal(
+        again.encode_texts(again.tokenize(TEXTS)), softmax.encode_texts(softmax.tokenize(TEXTS))
+    )
 
 
 def test_digests_tell_models_and_precisions_apart(softmax):
@@ -54,7 +63,9 @@ def test_digests_tell_models_and_precisions_apart(softmax):
 def test_columns_after_the_end_of_text_are_cut_without_changing_an_embedding(softmax):
     assert softmax.cuts_columns
     tokens = softmax.tokenize(TEXTS)
-    assert np.abs(softmax.encode_texts(tokens) - softmax.encode_texts(tokens, cut=False)).max() < 1e-6
+    assert (
+        np.abs(softmax.encode_texts(tokens) - softmax.encode_texts(tokens, cut=False)).max() < 1e-6
+    )
 
 
 def test_a_file_holds_the_used_token_rows_and_a_model_the_whole_table():
@@ -70,11 +81,15 @@ def test_a_file_holds_the_used_token_rows_and_a_model_the_whole_table():
 def test_no_caption_in_a_template_is_cut_off(softmax):
     texts = [text for scene in distinct("test", 100) for text in captions(scene)]
     longest = max(texts, key=len)
-    tokens = softmax.tokenize([template.format(c=text) for template in TEMPLATES for text in (*texts[:50], longest)])
+    tokens = softmax.tokenize(
+        [template.format(c=text) for template in TEMPLATES for text in (*texts[:50], longest)]
+    )
     assert (tokens[:, -1] == 0).all()
 
 
-def test_an_exported_folder_loads_in_plain_open_clip_without_a_network(softmax, tmp_path, monkeypatch):
+def test_an_exported_folder_loads_in_plain_open_clip_without_a_network(
+    softmax, tmp_path, monkeypatch
+):
     def offline(*_):
         raise OSError("no network in this test")
 

@@ -39,18 +39,25 @@ def test_the_recipe_in_the_model_card_asks_for_what_was_done(name: str):
     done = card(name)
     for field in fields(TrainRequest):
         asked = given[field.name]
-        assert (list(asked) if field.name == "datasets" else asked or done[field.name]) == done[field.name], field.name
+        assert (list(asked) if field.name == "datasets" else asked or done[field.name]) == done[
+            field.name
+        ], field.name
 
 
 def test_the_three_differ_in_their_loss_alone():
     made = ("output", "tuned", "pinned", "digest", "held_out", "seconds")
-    alike = [{key: value for key, value in card(name).items() if key not in (*made, "loss")} for name in REPAIRED]
+    alike = [
+        {key: value for key, value in card(name).items() if key not in (*made, "loss")}
+        for name in REPAIRED
+    ]
     assert alike[0] == alike[1] == alike[2]
     assert len({card(name)["loss"] for name in REPAIRED}) == 3
 
 
 def test_eqsim_moves_less_when_a_caption_is_only_reworded_than_the_control_does():
-    control, tuned = (measure(FOLDER / f"{name}.safetensors", "val", 24) for name in ("plain", "eqsim"))
+    control, tuned = (
+        measure(FOLDER / f"{name}.safetensors", "val", 24) for name in ("plain", "eqsim")
+    )
     assert tuned["e_inv"] < 0.8 * control["e_inv"]
 
 
@@ -63,9 +70,13 @@ def test_scvc_tells_a_mixed_picture_from_the_true_one_by_more_than_the_control_d
     for name in ("plain", "scvc"):
         model, transform, tokenize = load_checkpoint(FOLDER / f"{name}.safetensors")
         pixels = torch.stack([transform(picture) for picture in drawn])
-        mixed = 0.9 * pixels + 0.1 * pixels.roll(1, dims=0)  # mixing commutes with the scaling of channels
+        mixed = 0.9 * pixels + 0.1 * pixels.roll(
+            1, dims=0
+        )  # mixing commutes with the scaling of channels
         with torch.inference_mode():
-            texts = model.encode_text(tokenize([captions(scene)[0] for scene in scenes]), normalize=True)
+            texts = model.encode_text(
+                tokenize([captions(scene)[0] for scene in scenes]), normalize=True
+            )
             true, false = (model.encode_image(side, normalize=True) for side in (pixels, mixed))
         gaps[name] = float(((true - false) * texts).sum(dim=1).mean())
     assert gaps["scvc"] > 2 * gaps["plain"]

@@ -14,7 +14,11 @@ transformers = pytest.importorskip("transformers", reason="needs requirements-mo
 
 def test_the_architectures_that_fetch_kernels_are_those_of_the_installed_transformers():
     root = Path(transformers.__file__).parent / "models"
-    fetching = {file.parent.name for file in root.glob("*/modeling_*.py") if " get_kernel(" in file.read_text("utf-8")}
+    fetching = {
+        file.parent.name
+        for file in root.glob("*/modeling_*.py")
+        if " get_kernel(" in file.read_text("utf-8")
+    }
     assert fetching == set(folder_policy.KERNEL_ARCHITECTURES)
 
 
@@ -33,7 +37,11 @@ def test_what_models_of_the_hub_say_is_allowed(tmp_path: Path):
             "_name_or_path": "/home/somebody/checkpoints",
             "architectures": ["Idefics3ForConditionalGeneration"],
             "model_type": "idefics3",
-            "text_config": {"_attn_implementation_autoset": True, "_flash_attn_2_enabled": True, "model_type": "llama"},
+            "text_config": {
+                "_attn_implementation_autoset": True,
+                "_flash_attn_2_enabled": True,
+                "model_type": "llama",
+            },
             "vision_config": {
                 "_attn_implementation": "sdpa",
                 "model_type": "idefics3_vision",
@@ -56,7 +64,10 @@ def test_what_models_of_the_hub_say_is_allowed(tmp_path: Path):
         },
         "open_clip_config.json": {
             "model_cfg": {
-                "vision_cfg": {"timm_model_name": "vit_base_patch16_siglip_224", "timm_model_pretrained": False},
+                "vision_cfg": {
+                    "timm_model_name": "vit_base_patch16_siglip_224",
+                    "timm_model_pretrained": False,
+                },
                 "text_cfg": {
                     "hf_tokenizer_name": "timm/ViT-B-16-SigLIP",
                     "tokenizer_kwargs": {"clean": "canonicalize"},
@@ -64,11 +75,24 @@ def test_what_models_of_the_hub_say_is_allowed(tmp_path: Path):
             }
         },
         "2_Dense/config.json": {"activation_function": "torch.nn.modules.activation.Tanh"},
-        "model.safetensors.index.json": {"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}},
+        "model.safetensors.index.json": {
+            "metadata": {},
+            "weight_map": {"a": "model-00001-of-00002.safetensors"},
+        },
         "modules.json": [
             {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-            {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-            {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
+            {
+                "idx": 1,
+                "name": "1",
+                "path": "1_Pooling",
+                "type": "sentence_transformers.models.Pooling",
+            },
+            {
+                "idx": 2,
+                "name": "2",
+                "path": "2_Normalize",
+                "type": "sentence_transformers.models.Normalize",
+            },
         ],
         "sentence_bert_config.json": {"max_seq_length": 256, "do_lower_case": False},
         "unigram.json": {"backbone": 17, "repo_path": 18},

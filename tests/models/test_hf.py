@@ -32,7 +32,11 @@ def made(tmp_path_factory):
     def make(kind: str):
         if kind not in done:
             folder = tmp_path_factory.mktemp(kind)
-            done[kind] = folder, tiny_hf.dual(kind, folder), registry.load_model(f"hf:{folder}", "cpu")
+            done[kind] = (
+                folder,
+                tiny_hf.dual(kind, folder),
+                registry.load_model(f"hf:{folder}", "cpu"),
+            )
         return done[kind]
 
     return make
@@ -52,15 +56,30 @@ def own_texts(kind: str, folder: Path, texts: list[str], **changes) -> np.ndarra
     """Unit embeddings by transformers' documented route: its processor, then the whole forward pass."""
     model, tokenizer, processor = parts(folder)
     if kind.startswith("siglip"):
-        asked = {"padding": "max_length", "max_length": 64, "truncation": True, "padding_side": "right"} | changes
-        inputs = {"input_ids": tokenizer([text.lower() for text in texts], return_tensors="pt", **asked)["input_ids"]}
+        asked = {
+            "padding": "max_length",
+            "max_length": 64,
+            "truncation": True,
+            "padding_side": "right",
+        } | changes
+        inputs = {
+            "input_ids": tokenizer([text.lower() for text in texts], return_tensors="pt", **asked)[
+                "input_ids"
+            ]
+        }
     else:
         length = {"clip": 90, "align": 64, "chinese_clip": 52}.get(kind, 77)
-        inputs = dict(tokenizer(texts, padding="max_length", max_length=length, truncation=True, return_tensors="pt"))
+        inputs = dict(
+            tokenizer(
+                texts, padding="max_length", max_length=length, truncation=True, return_tensors="pt"
+            )
+        )
     inputs |= processor(images=tiny_hf.pictures(1) * len(texts), return_tensors="pt")
     with torch.inference_mode():
         out = model(**inputs)
-        found = model.text_projection(out.text_embeddings[:, 0]) if kind == "flava" else out.text_embeds
+        found = (
+            model.text_projection(out.text_embeddings[:, 0]) if kind == "flava" else out.text_embeds
+        )
     return torch.nn.functional.normalize(found, dim=-1).numpy()
 
 
@@ -70,7 +89,11 @@ def own_images(kind: str, folder: Path, images: list) -> np.ndarray:
     inputs["input_ids"] = torch.ones((len(images), 64), dtype=torch.long)
     with torch.inference_mode():
         out = model(**inputs)
-        found = model.image_projection(out.image_embeddings[:, 0]) if kind == "flava" else out.image_embeds
+        found = (
+            model.image_projection(out.image_embeddings[:, 0])
+            if kind == "flava"
+            else out.image_embeds
+        )
     return torch.nn.functional.normalize(found, dim=-1).numpy()
 
 
@@ -82,7 +105,10 @@ def test_embeddings_are_those_of_the_whole_forward_pass_of_transformers(kind, ma
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
     assert np.abs(found - own_texts(kind, folder, TEXTS)).max() <= 1e-6
     pixels = np.stack([model.preprocess(image) for image in tiny_hf.pictures(3)])
-    assert np.abs(model.encode_images(pixels) - own_images(kind, folder, tiny_hf.pictures(3))).max() <= 1e-6
+    assert (
+        np.abs(model.encode_images(pixels) - own_images(kind, folder, tiny_hf.pictures(3))).max()
+        <= 1e-6
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -142,7 +168,9 @@ def test_preprocessing_from_several_threads_gives_what_one_thread_gives(made):
         _, _, model = made(kind)
         with ThreadPoolExecutor(4) as pool:
             together = list(pool.map(model.preprocess, tiny_hf.pictures(16)))
-        np.testing.assert_array_equal([model.preprocess(image) for image in tiny_hf.pictures(16)], together)
+        np.testing.assert_array_equal(
+            [model.preprocess(image) for image in tiny_hf.pictures(16)], together
+        )
 
 
 def test_the_digest_names_weights_config_preprocessing_and_precision_but_not_the_place(tmp_path):
@@ -209,12 +237,18 @@ def test_weights_in_a_plain_pickle_are_read_and_one_that_runs_code_is_refused(tm
     assert not (tmp_path / "it-ran").exists()
 
 
-@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json", "preprocessor_config.json"])
+@pytest.mark.parametrize(
+    "file", ["config.json", "tokenizer_config.json", "preprocessor_config.json"]
+)
 def test_a_folder_that_asks_for_code_of_its_own_is_refused_and_its_code_not_run(file, tmp_path):
     tiny_hf.dual("clip", tmp_path)
     (tmp_path / "modeling.py").write_text(f"open({str(tmp_path / 'it-ran')!r}, 'w')")
     said = json.loads((tmp_path / file).read_text())
-    said["auto_map"] = {"AutoModel": "modeling.M", "AutoTokenizer": "modeling.T", "AutoImageProcessor": "modeling.P"}
+    said["auto_map"] = {
+        "AutoModel": "modeling.M",
+        "AutoTokenizer": "modeling.T",
+        "AutoImageProcessor": "modeling.P",
+    }
     (tmp_path / file).write_text(json.dumps(said))
     with pytest.raises(InvalidInput, match="asks to run code that comes with its weights") as error:
         registry.load_model(f"hf:{tmp_path}", "cpu")
@@ -234,7 +268,9 @@ def damage(kind: str, folder: Path) -> str:
     elif kind == "has its own prefix":
         (folder / "config.json").write_text(json.dumps({"model_type": "blip"}))
     elif kind == "a value of the wrong kind":
-        (folder / "config.json").write_text(json.dumps({"model_type": "clip", "projection_dim": "wide"}))
+        (folder / "config.json").write_text(
+            json.dumps({"model_type": "clip", "projection_dim": "wide"})
+        )
     elif kind == "no weights":
         (folder / "model.safetensors").unlink()
     elif kind == "cut weights":
@@ -257,7 +293,9 @@ def damage(kind: str, folder: Path) -> str:
         said["text_config"]["vocab_size"] = 300
         transformers.CLIPModel(transformers.CLIPConfig(**said)).save_pretrained(folder)
     elif kind == "half of a model":
-        transformers.CLIPTextModel(transformers.CLIPTextConfig(**tiny_hf.WIDTH)).save_pretrained(folder / "text")
+        transformers.CLIPTextModel(transformers.CLIPTextConfig(**tiny_hf.WIDTH)).save_pretrained(
+            folder / "text"
+        )
         (folder / "text" / "model.safetensors").rename(folder / "model.safetensors")
     return f"hf:{folder}"
 
@@ -292,7 +330,9 @@ def test_a_name_that_can_be_neither_folder_nor_repository_is_one_line(name):
         registry.load_model(name, "cpu")
 
 
-def test_a_hub_that_cannot_be_reached_is_one_line_that_says_how_to_pass_a_folder(monkeypatch, tmp_path):
+def test_a_hub_that_cannot_be_reached_is_one_line_that_says_how_to_pass_a_folder(
+    monkeypatch, tmp_path
+):
     import huggingface_hub
 
     def refuse(*args, **kwargs):
@@ -324,7 +364,9 @@ def test_a_repository_is_fetched_without_what_is_not_needed(monkeypatch, tmp_pat
 
 def test_a_missing_package_is_named_with_the_file_that_installs_it(monkeypatch):
     monkeypatch.setattr(hub.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingDependency, match=r"'transformers', not installed here.*requirements-models.txt"):
+    with pytest.raises(
+        MissingDependency, match=r"'transformers', not installed here.*requirements-models.txt"
+    ):
         registry.load_model("hf:openai/clip-vit-base-patch32", "cpu")
 
 

@@ -38,14 +38,28 @@ def made(tmp_path_factory):
     return make_one
 
 
-def probabilities(kind: str, folder: Path, image: Image.Image, question: str) -> tuple[torch.Tensor, object]:
+def probabilities(
+    kind: str, folder: Path, image: Image.Image, question: str
+) -> tuple[torch.Tensor, object]:
     """What transformers says of the first token of the answer, and its tokenizer."""
-    model = transformers.AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
+    model = transformers.AutoModelForImageTextToText.from_pretrained(
+        folder, dtype=torch.float32
+    ).eval()
     processor = transformers.AutoProcessor.from_pretrained(folder)
-    processor.image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
+    processor.image_processor = transformers.AutoImageProcessor.from_pretrained(
+        folder, backend="pil"
+    )
     place = "<|vision_start|><|image_pad|><|vision_end|>" if kind == "qwen2_vl" else "<image>"
-    inputs = processor(images=image, text=f"USER: {place}{question} ASSISTANT:", return_tensors="pt")
-    made = model.generate(**inputs, max_new_tokens=1, do_sample=False, output_logits=True, return_dict_in_generate=True)
+    inputs = processor(
+        images=image, text=f"USER: {place}{question} ASSISTANT:", return_tensors="pt"
+    )
+    made = model.generate(
+        **inputs,
+        max_new_tokens=1,
+        do_sample=False,
+        output_logits=True,
+        return_dict_in_generate=True,
+    )
     return made.logits[0][0].softmax(dim=0), processor.tokenizer
 
 
@@ -53,12 +67,18 @@ def probabilities(kind: str, folder: Path, image: Image.Image, question: str) ->
 def test_a_score_is_the_probability_of_yes_against_no_as_the_first_token(kind, made):
     folder, model = made(kind)
     images = tiny_hf.pictures(2)
-    found = model.match(model.encode_pictures([model.preprocess(image) for image in images]), model.tokenize(CAPTIONS))
+    found = model.match(
+        model.encode_pictures([model.preprocess(image) for image in images]),
+        model.tokenize(CAPTIONS),
+    )
     for row, (image, caption) in enumerate(zip(images, CAPTIONS, strict=True)):
         question = f"Does this picture show: '{caption}'? Answer yes or no."
         said, tokenizer = probabilities(kind, folder, image, question)
         # a byte a token: what begins with a blank begins both answers
-        yes, no = (sum(float(said[tokenizer.convert_tokens_to_ids(one)]) for one in pair) for pair in ("Yy", "Nn"))
+        yes, no = (
+            sum(float(said[tokenizer.convert_tokens_to_ids(one)]) for one in pair)
+            for pair in ("Yy", "Nn")
+        )
         assert found[row] == pytest.approx(yes / (yes + no), abs=1e-5)
     assert model.capabilities.score_type == "probability" and "Answer yes or no." in model.note
 
@@ -90,12 +110,19 @@ def test_texts_are_told_apart_by_every_character(made):
 def test_two_pictures_side_by_side_are_asked_about_in_the_paper_s_words(kind, made):
     folder, model = made(kind)
     left, right = tiny_hf.pictures(2)
-    both = Image.new("RGB", (left.width + round(right.width * left.height / right.height), left.height))
+    both = Image.new(
+        "RGB", (left.width + round(right.width * left.height / right.height), left.height)
+    )
     both.paste(left, (0, 0))
-    both.paste(right.resize((both.width - left.width, left.height), Image.Resampling.BICUBIC), (left.width, 0))
+    both.paste(
+        right.resize((both.width - left.width, left.height), Image.Resampling.BICUBIC),
+        (left.width, 0),
+    )
     said, tokenizer = probabilities(kind, folder, both, hf_gen.MATCHING.format("a cat", "a dog"))
     one, two = (float(said[tokenizer.convert_tokens_to_ids(digit)]) for digit in "12")
-    assert model.first_is_left(left, right, "a cat", "a dog") == pytest.approx(one / (one + two), abs=1e-5)
+    assert model.first_is_left(left, right, "a cat", "a dog") == pytest.approx(
+        one / (one + two), abs=1e-5
+    )
 
 
 def test_a_model_that_follows_the_order_of_captions_is_right_in_one_order_and_wrong_in_the_other(
@@ -109,13 +136,19 @@ def test_a_model_that_follows_the_order_of_captions_is_right_in_one_order_and_wr
         return 0.9  # always "1;2", as LLaVA in table 7
 
     monkeypatch.setattr(type(model), "first_is_left", first_is_left)
-    monkeypatch.setattr(type(model), "match", lambda self, seen, tokens, logits=False: np.ones(len(seen), np.float32))
+    monkeypatch.setattr(
+        type(model),
+        "match",
+        lambda self, seen, tokens, logits=False: np.ones(len(seen), np.float32),
+    )
     monkeypatch.setattr(registry, "load_model", lambda *names: model)
     store = Store(tmp_path / "cache")
-    manifest = execute(Request((model.name,), make("eqben", tmp_path / "data", 3), "eqben", device="cpu"), store)[0]
-    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index("metric")[
-        "value"
-    ]
+    manifest = execute(
+        Request((model.name,), make("eqben", tmp_path / "data", 3), "eqben", device="cpu"), store
+    )[0]
+    found = views.estimates.estimates(
+        store, views.runs.question_set(store, manifest["case_key"])
+    ).set_index("metric")["value"]
     assert (found["matched_12"], found["matched_21"], found["matched_both"]) == (1, 0, 0)
     assert found["group_score"] == 0  # all probabilities tie
     lefts, rights, ones, twos = zip(*asked, strict=True)
@@ -136,10 +169,12 @@ def test_a_run_over_foils_counts_what_is_accepted_and_rejected(made, tmp_path):
     true, false = Encoder(model).pairs(
         [Picture(tmp_path / "a.png")], ["a cat", "a dog"], np.array([0, 0]), np.array([0, 1])
     )
-    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index("metric")[
-        "value"
-    ]
-    assert found["caption_accepted"] == float(true > 0.5) and found["foil_rejected"] == float(false < 0.5)
+    found = views.estimates.estimates(
+        store, views.runs.question_set(store, manifest["case_key"])
+    ).set_index("metric")["value"]
+    assert found["caption_accepted"] == float(true > 0.5) and found["foil_rejected"] == float(
+        false < 0.5
+    )
     assert np.isnan(found["matched_both"])
 
 

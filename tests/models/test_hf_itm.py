@@ -68,7 +68,11 @@ def parts(kind: str, folder: Path) -> tuple:
 def forward(kind: str, folder: Path, image, text: str, itm: bool = True) -> torch.Tensor:
     """One pair through transformers' own forward pass."""
     model, tokenizer, processor = parts(kind, folder)
-    inputs = dict(tokenizer(text, truncation=True, max_length=40 if kind == "vilt" else 35, return_tensors="pt"))
+    inputs = dict(
+        tokenizer(
+            text, truncation=True, max_length=40 if kind == "vilt" else 35, return_tensors="pt"
+        )
+    )
     inputs |= processor(images=image, return_tensors="pt")
     if kind != "vilt":
         inputs.pop("token_type_ids", None)
@@ -84,7 +88,10 @@ def forward(kind: str, folder: Path, image, text: str, itm: bool = True) -> torc
 def test_a_pair_scores_what_the_forward_pass_of_transformers_says(kind, made):
     folder, model = made(kind)
     images = tiny_hf.pictures(len(TEXTS))
-    seen, tokens = model.encode_pictures([model.preprocess(image) for image in images]), model.tokenize(TEXTS)
+    seen, tokens = (
+        model.encode_pictures([model.preprocess(image) for image in images]),
+        model.tokenize(TEXTS),
+    )
     found, logits = model.match(seen, tokens), model.match(seen, tokens, logits=True)
     assert found.dtype == np.float32
     for row, (image, text) in enumerate(zip(images, TEXTS, strict=True)):
@@ -104,7 +111,9 @@ def test_the_similarity_that_short_lists_is_that_of_transformers(kind, made):
     found = gallery.similarity_matrix(left, right)
     assert (right.shape[1], left.shape[1]) == (model.capabilities.dim, model.capabilities.image_dim)
     for row, (image, text) in enumerate(zip(images, TEXTS, strict=True)):
-        assert found[row, row] == pytest.approx(float(forward(kind, folder, image, text, itm=False)[0, 0]), abs=1e-6)
+        assert found[row, row] == pytest.approx(
+            float(forward(kind, folder, image, text, itm=False)[0, 0]), abs=1e-6
+        )
     np.testing.assert_array_equal(gallery.similarity_matrix(right, left), found.T)
 
 
@@ -112,7 +121,10 @@ def test_the_similarity_that_short_lists_is_that_of_transformers(kind, made):
 def test_a_score_does_not_depend_on_its_batch(kind, made):
     _, model = made(kind)
     images = tiny_hf.pictures(len(TEXTS))
-    seen, tokens = model.encode_pictures([model.preprocess(image) for image in images]), model.tokenize(TEXTS)
+    seen, tokens = (
+        model.encode_pictures([model.preprocess(image) for image in images]),
+        model.tokenize(TEXTS),
+    )
     alone = [
         model.match(model.encode_pictures([model.preprocess(i)]), row[None])[0]
         for i, row in zip(images, tokens, strict=True)
@@ -136,7 +148,9 @@ def test_vilt_leaves_the_global_random_state_alone(made):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("batch", [1, 3, 64])
-def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(kind, batch, made, photos, monkeypatch):
+def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(
+    kind, batch, made, photos, monkeypatch
+):
     _, model = made(kind)
     asked = []
     own = type(model).match
@@ -153,7 +167,9 @@ def test_pairs_are_scored_once_each_in_the_order_asked_whatever_the_batch(kind, 
     assert found[0] == found[4] and found[1] == found[2] == found[5]
     plain = [
         own(
-            model, model.encode_pictures([model.preprocess(tiny_hf.pictures(5)[one])]), model.tokenize([TEXTS[two % 5]])
+            model,
+            model.encode_pictures([model.preprocess(tiny_hf.pictures(5)[one])]),
+            model.tokenize([TEXTS[two % 5]]),
         )[0]
         for one, two in ((4, 0), (0, 1), (2, 1))
     ]
@@ -165,7 +181,9 @@ def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(made, photos, m
     looked = []
     own = type(model).encode_pictures
     monkeypatch.setattr(
-        type(model), "encode_pictures", lambda self, pixels: looked.append(len(pixels)) or own(self, pixels)
+        type(model),
+        "encode_pictures",
+        lambda self, pixels: looked.append(len(pixels)) or own(self, pixels),
     )
     encoder = Encoder(model, batch_size=2)
     for _ in range(2):
@@ -179,7 +197,9 @@ def test_a_picture_is_looked_at_once_however_many_pairs_it_is_in(made, photos, m
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there_are_any(kind, made, photos):
+def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there_are_any(
+    kind, made, photos
+):
     _, model = made(kind)
     cases = pa.table(
         {
@@ -190,7 +210,9 @@ def test_cases_are_scored_pair_by_pair_and_texts_by_their_embeddings_where_there
     )
     encoder = Encoder(model)
     found = scoring_cases.case_scorer(encoder, lambda rows: rows["score_0"].to_numpy())(cases)
-    expected = encoder.pairs(photos, ["a cat", "a dog"], np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
+    expected = encoder.pairs(
+        photos, ["a cat", "a dog"], np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    )
     np.testing.assert_allclose(found["scores"][0].as_py(), expected, atol=1e-6)
     cosine = found["text_scores"][0].as_py()[0]
     if kind == "vilt":
@@ -209,19 +231,31 @@ def test_the_spread_of_a_head_is_that_of_its_scores_of_mismatched_pairs(made, ph
         for two in range(5)
         if one != two
     ]
-    assert spread.similarity_spread(encoder, photos, captions) == pytest.approx(np.std(apart), abs=1e-6)
+    assert spread.similarity_spread(encoder, photos, captions) == pytest.approx(
+        np.std(apart), abs=1e-6
+    )
     monkeypatch.setattr(spread, "SPREAD_PAIRS", 7)
     sampled = spread.similarity_spread(encoder, photos, captions)
-    assert sampled == spread.similarity_spread(encoder, photos, captions) and 0 < sampled != np.std(apart)
+    assert sampled == spread.similarity_spread(encoder, photos, captions) and 0 < sampled != np.std(
+        apart
+    )
 
 
 @pytest.mark.parametrize("probe", ["rococo", "prsm"])
-def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(probe, made, tmp_path, monkeypatch):
+def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(
+    probe, made, tmp_path, monkeypatch
+):
     monkeypatch.setattr(gallery, "SHORT_LIST", 4)
     folder, model = made("blip")
     store = Store(tmp_path / "cache")
-    options = {"policies": ["same-concept"], "pictures": ["mix:0.6"], "picture_seeds": [1]} if probe == "rococo" else {}
-    request = Request((f"hf-itm:{folder}",), make_tiny(tmp_path / "data"), probe, options, device="cpu")
+    options = (
+        {"policies": ["same-concept"], "pictures": ["mix:0.6"], "picture_seeds": [1]}
+        if probe == "rococo"
+        else {}
+    )
+    request = Request(
+        (f"hf-itm:{folder}",), make_tiny(tmp_path / "data"), probe, options, device="cpu"
+    )
     manifest = execute(request, store)[0]
     rows = store.run(manifest["key"]).table("scores").to_pylist()
     cases = store.cases(manifest["case_key"]).table("cases").to_pylist()
@@ -236,10 +270,19 @@ def test_a_gallery_is_searched_by_cosine_and_the_short_list_ranked_by_the_head(p
             continue
         picture = Picture.from_name(case["images"][0])
         texts = [text for one in cases if one["kind"] == "i2t" for text in one["texts"]]
-        mine = [one["item"] == case["item"] for one in cases if one["kind"] == "i2t" for _ in one["texts"]]
-        altered = [role == "different" for one in cases if one["kind"] == "i2t" for role in one["roles"]]
+        mine = [
+            one["item"] == case["item"]
+            for one in cases
+            if one["kind"] == "i2t"
+            for _ in one["texts"]
+        ]
+        altered = [
+            role == "different" for one in cases if one["kind"] == "i2t" for role in one["roles"]
+        ]
         cosines = (encoder.images([picture]) @ encoder.texts(texts).T)[0]
-        logits = encoder.pairs([picture] * len(texts), texts, np.arange(len(texts)), np.arange(len(texts)), logits=True)
+        logits = encoder.pairs(
+            [picture] * len(texts), texts, np.arange(len(texts)), np.arange(len(texts)), logits=True
+        )
         listed = cosines >= np.sort(np.unique(cosines))[-4]
         total = np.where(listed, logits + cosines, -100 + cosines)
         own = max(s for s, m, a in zip(total, mine, altered, strict=True) if m and not a)
@@ -254,7 +297,9 @@ def test_a_head_without_embeddings_is_told_in_one_line_that_it_cannot_search(pro
     folder, _ = made("vilt")
     store = Store(tmp_path / "cache")
     request = Request((f"hf-itm:{folder}",), make_tiny(tmp_path / "data"), probe, device="cpu")
-    with pytest.raises(InvalidInput, match="has no embeddings to search with: it looks at each pair"):
+    with pytest.raises(
+        InvalidInput, match="has no embeddings to search with: it looks at each pair"
+    ):
         execute(request, store)
 
 
@@ -262,9 +307,13 @@ def test_a_head_without_embeddings_is_told_in_one_line_that_it_cannot_search(pro
 def test_a_run_over_cases_is_complete_whatever_the_head(kind, made, tmp_path):
     folder, _ = made(kind)
     store = Store(tmp_path / "cache")
-    manifest = execute(Request((f"hf-itm:{folder}",), make_tiny(tmp_path / "data"), "lgip", device="cpu"), store)[0]
+    manifest = execute(
+        Request((f"hf-itm:{folder}",), make_tiny(tmp_path / "data"), "lgip", device="cpu"), store
+    )[0]
     rows = store.run(manifest["key"]).table("scores").to_pandas()
-    assert len(rows) == manifest["n_cases"] and rows["margin"].notna().all() and manifest["spread"] > 0
+    assert (
+        len(rows) == manifest["n_cases"] and rows["margin"].notna().all() and manifest["spread"] > 0
+    )
 
 
 def test_blip_without_enc_says_that_its_head_reads_cls(tmp_path):

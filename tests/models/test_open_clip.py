@@ -45,7 +45,10 @@ def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def pictures(count: int) -> list[Image.Image]:
     rng = np.random.default_rng(0)
-    return [Image.fromarray(rng.integers(0, 255, (40 + 3 * n, 60, 3), dtype=np.uint8)) for n in range(count)]
+    return [
+        Image.fromarray(rng.integers(0, 255, (40 + 3 * n, 60, 3), dtype=np.uint8))
+        for n in range(count)
+    ]
 
 
 def test_the_family_is_imported_without_torch():
@@ -126,7 +129,9 @@ def test_columns_after_the_end_of_the_text_are_cut_and_nothing_changes(
 def test_cutting_really_runs_fewer_columns():
     model = family.load("openclip:test-tiny", "cpu")
     seen = []
-    model._model.transformer.register_forward_pre_hook(lambda module, args: seen.append(args[0].shape[1]))
+    model._model.transformer.register_forward_pre_hook(
+        lambda module, args: seen.append(args[0].shape[1])
+    )
     model.encode_texts(model.tokenize(["a cat"]))
     model.encode_texts(model.tokenize(["a cat"]), cut=False)
     assert seen == [4, 77]
@@ -141,7 +146,9 @@ def test_a_text_tower_that_looks_at_later_columns_is_left_alone(architecture: st
     assert np.abs(model.encode_texts(tokens) - alone).max() <= 1e-6
 
 
-def test_a_causal_tower_whose_embedding_would_change_is_not_cut(trained: Callable, reference: Callable):
+def test_a_causal_tower_whose_embedding_would_change_is_not_cut(
+    trained: Callable, reference: Callable
+):
     class AveragesOverColumns(torch.nn.Module):
         def __init__(self, inner: torch.nn.Module) -> None:
             super().__init__()
@@ -157,14 +164,19 @@ def test_a_causal_tower_whose_embedding_would_change_is_not_cut(trained: Callabl
     model.transformer = AveragesOverColumns(model.transformer)
     encoder = family.OpenClipEncoder("x", model, None, open_clip.tokenize, "digest", "cpu")
     assert not encoder.cuts_columns
-    np.testing.assert_allclose(encoder.encode_texts(encoder.tokenize(TEXTS)), reference(model, TEXTS), atol=1e-6)
+    np.testing.assert_allclose(
+        encoder.encode_texts(encoder.tokenize(TEXTS)), reference(model, TEXTS), atol=1e-6
+    )
 
 
 def test_how_pictures_are_batched_does_not_change_an_embedding():
     model = family.load("openclip:test-tiny", "cpu")
     pixels = np.stack([model.preprocess(image) for image in pictures(7)])
     together = model.encode_images(pixels)
-    assert np.abs(np.concatenate([model.encode_images(row[None]) for row in pixels]) - together).max() <= 1e-6
+    assert (
+        np.abs(np.concatenate([model.encode_images(row[None]) for row in pixels]) - together).max()
+        <= 1e-6
+    )
 
 
 def test_the_same_weights_in_any_container_are_the_same_model(
@@ -173,10 +185,17 @@ def test_the_same_weights_in_any_container_are_the_same_model(
     state = trained().state_dict()
     safetensors.torch.save_file(state, tmp_path / "a.safetensors")
     torch.save(state, tmp_path / "b.pt")
-    in_training = {"epoch": 3, "name": "x", "state_dict": {f"module.{key}": value for key, value in state.items()}}
+    in_training = {
+        "epoch": 3,
+        "name": "x",
+        "state_dict": {f"module.{key}": value for key, value in state.items()},
+    }
     torch.save(in_training, tmp_path / "c.pt")
     caplog.clear()
-    models = [family.load(f"openclip:test-tiny@{tmp_path / file}", "cpu") for file in ("a.safetensors", "b.pt", "c.pt")]
+    models = [
+        family.load(f"openclip:test-tiny@{tmp_path / file}", "cpu")
+        for file in ("a.safetensors", "b.pt", "c.pt")
+    ]
     assert len({model.digest for model in models}) == 1
     assert "untrained" not in models[0].note and not caplog.records
     vectors = models[2].encode_texts(models[2].tokenize(TEXTS))
@@ -195,9 +214,15 @@ def test_weights_of_the_old_text_layout_fit_a_model_with_a_tower_of_its_own(
 @pytest.mark.parametrize(
     ("architecture", "told"),
     [
-        ("test-wide", r"2 of another shape \((visual.proj|text_projection): \(32, 24\) for \(32, 16\)\)"),
+        (
+            "test-wide",
+            r"2 of another shape \((visual.proj|text_projection): \(32, 24\) for \(32, 16\)\)",
+        ),
         ("test-deep", r"12 unexpected \(transformer.resblocks.2"),
-        ("test-large-picture", r"1 of another shape \(visual.positional_embedding: \(65, 32\) for \(17, 32\)\)"),
+        (
+            "test-large-picture",
+            r"1 of another shape \(visual.positional_embedding: \(65, 32\) for \(17, 32\)\)",
+        ),
     ],
 )
 def test_weights_of_another_architecture_are_refused_with_their_first_difference(
@@ -225,12 +250,16 @@ class Malicious:
 
 
 @pytest.mark.parametrize("how", ["torch", "pickle"])
-def test_a_checkpoint_that_would_run_code_is_refused_and_does_not_run(how: str, tmp_path: Path, trained: Callable):
+def test_a_checkpoint_that_would_run_code_is_refused_and_does_not_run(
+    how: str, tmp_path: Path, trained: Callable
+):
     content = {"state_dict": trained().state_dict(), "extra": Malicious(tmp_path / "it-ran")}
     if how == "torch":
         torch.save(content, tmp_path / "bad.pt")
     else:
-        (tmp_path / "bad.pt").write_bytes(pickle.dumps({"extra": Malicious(tmp_path / "it-ran")}, protocol=2))
+        (tmp_path / "bad.pt").write_bytes(
+            pickle.dumps({"extra": Malicious(tmp_path / "it-ran")}, protocol=2)
+        )
     with pytest.raises(InvalidInput, match="could run code and is refused"):
         family.load(f"openclip:test-tiny@{tmp_path / 'bad.pt'}", "cpu")
     assert not (tmp_path / "it-ran").exists()
@@ -238,7 +267,9 @@ def test_a_checkpoint_that_would_run_code_is_refused_and_does_not_run(how: str, 
 
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
 @pytest.mark.parametrize("keep", [0, 200, 100_000])
-def test_a_truncated_checkpoint_is_one_line(suffix: str, keep: int, tmp_path: Path, trained: Callable):
+def test_a_truncated_checkpoint_is_one_line(
+    suffix: str, keep: int, tmp_path: Path, trained: Callable
+):
     save = torch.save if suffix == ".pt" else safetensors.torch.save_file
     file = tmp_path / f"cut{suffix}"
     save(trained().state_dict(), file)
@@ -248,7 +279,9 @@ def test_a_truncated_checkpoint_is_one_line(suffix: str, keep: int, tmp_path: Pa
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize("content", [[torch.zeros(2)], {}, {"state_dict": 3}, {"model": {"weight": torch.zeros(2)}}])
+@pytest.mark.parametrize(
+    "content", [[torch.zeros(2)], {}, {"state_dict": 3}, {"model": {"weight": torch.zeros(2)}}]
+)
 def test_a_file_of_tensors_that_is_no_state_dict_is_refused(content: object, tmp_path: Path):
     torch.save(content, tmp_path / "x.pt")
     with pytest.raises(InvalidInput, match="holds no state dict"):
@@ -261,9 +294,13 @@ def test_a_checkpoint_that_is_not_there_is_said_before_anything_is_built(tmp_pat
 
 
 def test_unknown_names_say_what_was_probably_meant():
-    with pytest.raises(NotFound, match=r"No OpenCLIP architecture named 'ViT-B-33'. Did you mean 'ViT-B-32'\?"):
+    with pytest.raises(
+        NotFound, match=r"No OpenCLIP architecture named 'ViT-B-33'. Did you mean 'ViT-B-32'\?"
+    ):
         family.load("openclip:ViT-B-33", "cpu")
-    with pytest.raises(NotFound, match=r"No weights for openclip:ViT-B-32 named 'opena'. Did you mean 'openai'\?"):
+    with pytest.raises(
+        NotFound, match=r"No weights for openclip:ViT-B-32 named 'opena'. Did you mean 'openai'\?"
+    ):
         family.load("openclip:ViT-B-32/opena", "cpu")
 
 
@@ -272,7 +309,8 @@ def test_a_published_tag_without_a_network_says_how_to_pass_a_file(no_network: N
 
     before = constants.HF_HUB_OFFLINE
     with pytest.raises(
-        InvalidInput, match=r"cannot be fetched: .*pass it: openclip:ViT-B-32/openai@/path/to/checkpoint"
+        InvalidInput,
+        match=r"cannot be fetched: .*pass it: openclip:ViT-B-32/openai@/path/to/checkpoint",
     ):
         family.load("openclip:ViT-B-32/openai", "cpu")
     assert before == constants.HF_HUB_OFFLINE
@@ -290,9 +328,12 @@ def test_local_weights_and_untrained_models_ask_no_network(
     assert asked == []
 
 
-def test_a_tokenizer_from_the_hub_needs_transformers_and_says_so(monkeypatch: pytest.MonkeyPatch, no_network: None):
+def test_a_tokenizer_from_the_hub_needs_transformers_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, no_network: None
+):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(
-        MissingDependency, match=r"tokenizer of 'openclip:ViT-B-16-SigLIP' needs .*pip install transformers"
+        MissingDependency,
+        match=r"tokenizer of 'openclip:ViT-B-16-SigLIP' needs .*pip install transformers",
     ):
         family.load("openclip:ViT-B-16-SigLIP", "cpu")

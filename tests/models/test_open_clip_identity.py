@@ -16,8 +16,19 @@ from PIL import Image
 from vlprobe.errors import InvalidInput
 from vlprobe.models import open_clip as family
 
-TEXTS = ["a cat", "Two red buses are parked in front of a large brick building.", "A man rides a horse."]
-TAGS = {"sharp": {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5), "resize_mode": "squash", "quick_gelu": True}}
+TEXTS = [
+    "a cat",
+    "Two red buses are parked in front of a large brick building.",
+    "A man rides a horse.",
+]
+TAGS = {
+    "sharp": {
+        "mean": (0.5, 0.5, 0.5),
+        "std": (0.5, 0.5, 0.5),
+        "resize_mode": "squash",
+        "quick_gelu": True,
+    }
+}
 
 
 pytestmark = pytest.mark.usefixtures("architectures")
@@ -41,7 +52,10 @@ def folder(tmp_path: Path, weights: Path, architectures: dict) -> Path:
     """OpenCLIP's folder layout, with a preprocessing of its own."""
     folder = tmp_path / "folder"
     folder.mkdir()
-    described = {"model_cfg": architectures["test-tiny"], "preprocess_cfg": {"mean": [0, 0, 0], "std": [1, 1, 1]}}
+    described = {
+        "model_cfg": architectures["test-tiny"],
+        "preprocess_cfg": {"mean": [0, 0, 0], "std": [1, 1, 1]},
+    }
     (folder / "open_clip_config.json").write_text(json.dumps(described))
     shutil.copy(weights, folder / "open_clip_model.safetensors")
     return folder
@@ -78,18 +92,25 @@ def test_published_weights_in_the_cache_of_the_hub_are_loaded_whatever_the_roots
         family.load(f"openclip:test-tiny/sharp@{weights}", "cpu")
 
 
-def test_a_file_without_a_tag_is_refused_where_no_published_weights_go_by_the_defaults(published: None, weights: Path):
-    with pytest.raises(InvalidInput, match="Name the tag they belong to, openclip:test-tiny/sharp@CHECKPOINT"):
+def test_a_file_without_a_tag_is_refused_where_no_published_weights_go_by_the_defaults(
+    published: None, weights: Path
+):
+    with pytest.raises(
+        InvalidInput, match="Name the tag they belong to, openclip:test-tiny/sharp@CHECKPOINT"
+    ):
         family.load(f"openclip:test-tiny@{weights}", "cpu")
 
 
 def test_a_file_without_a_tag_says_what_was_assumed(weights: Path):
     assert (
-        "default preprocessing and test-tiny's activation" in family.load(f"openclip:test-tiny@{weights}", "cpu").note
+        "default preprocessing and test-tiny's activation"
+        in family.load(f"openclip:test-tiny@{weights}", "cpu").note
     )
 
 
-def test_the_digest_names_weights_architecture_preprocessing_and_precision(trained: Callable, architectures: dict):
+def test_the_digest_names_weights_architecture_preprocessing_and_precision(
+    trained: Callable, architectures: dict
+):
     model = trained()
     tokenizer = open_clip.get_tokenizer("test-tiny")
     config = architectures["test-tiny"]
@@ -97,18 +118,29 @@ def test_the_digest_names_weights_architecture_preprocessing_and_precision(train
     assert family.model_digest(model, config, tokenizer, "fp32") == same
     other_precision = family.model_digest(model, config, tokenizer, "fp16")
     other_activation = family.model_digest(model, {**config, "quick_gelu": True}, tokenizer, "fp32")
-    other_tokenizer = family.model_digest(model, config, open_clip.SimpleTokenizer(clean="whitespace"), "fp32")
+    other_tokenizer = family.model_digest(
+        model, config, open_clip.SimpleTokenizer(clean="whitespace"), "fp32"
+    )
     model.visual.preprocess_cfg["mean"] = (0, 0, 0)
     other_preprocessing = family.model_digest(model, config, tokenizer, "fp32")
     model = trained()
     with torch.no_grad():
         model.ln_final.bias[0] += 1e-7
     other_weights = family.model_digest(model, config, tokenizer, "fp32")
-    found = {same, other_precision, other_activation, other_tokenizer, other_preprocessing, other_weights}
+    found = {
+        same,
+        other_precision,
+        other_activation,
+        other_tokenizer,
+        other_preprocessing,
+        other_weights,
+    }
     assert len(found) == 6
 
 
-def test_a_folder_is_loaded_with_its_own_preprocessing(folder: Path, trained: Callable, reference: Callable):
+def test_a_folder_is_loaded_with_its_own_preprocessing(
+    folder: Path, trained: Callable, reference: Callable
+):
     model = family.load(f"openclip:local-dir:{folder}", "cpu")
     np.testing.assert_allclose(texts_of(model), reference(trained(), TEXTS), atol=1e-6)
     np.testing.assert_allclose(model.preprocess(Image.new("RGB", (50, 40), "white")), 1, atol=1e-6)
@@ -146,7 +178,10 @@ def test_half_precision_stays_close_and_is_normalised_in_full(precision: str, we
     half = family.load(f"openclip:test-tiny@{weights}", "cpu", precision)
     assert half.digest != full.digest and half.cuts_columns
     pixels = full.preprocess(Image.new("RGB", (40, 40), "red"))[None]
-    pairs = [(texts_of(half), texts_of(full)), (half.encode_images(pixels), full.encode_images(pixels))]
+    pairs = [
+        (texts_of(half), texts_of(full)),
+        (half.encode_images(pixels), full.encode_images(pixels)),
+    ]
     for own, exact in pairs:
         assert own.dtype == np.float32
         np.testing.assert_allclose(np.linalg.norm(own, axis=1), 1, atol=1e-6)
@@ -154,9 +189,13 @@ def test_half_precision_stays_close_and_is_normalised_in_full(precision: str, we
 
 
 def test_an_unknown_precision_or_device_says_what_there_is():
-    with pytest.raises(InvalidInput, match=r"Precision 'fp8' is not known. Expected one of fp32, fp16, bf16"):
+    with pytest.raises(
+        InvalidInput, match=r"Precision 'fp8' is not known. Expected one of fp32, fp16, bf16"
+    ):
         family.load("openclip:test-tiny", "cpu", "fp8")
-    with pytest.raises(InvalidInput, match=r"Device 'toaster' is not available here. Expected auto or one of: cpu"):
+    with pytest.raises(
+        InvalidInput, match=r"Device 'toaster' is not available here. Expected auto or one of: cpu"
+    ):
         family.load("openclip:test-tiny", "toaster")
     with pytest.raises(InvalidInput, match="Device 'cuda:99' is not available here"):
         family.load("openclip:test-tiny", "cuda:99")
@@ -181,7 +220,9 @@ def test_the_model_is_frozen_and_keeps_no_gradients():
         ("text_cfg", "clean", None, "clean"),
     ],
 )
-def test_an_odd_way_to_see_pictures_or_to_clean_texts_is_one_line(folder: Path, part: str, key: str, value, reason):
+def test_an_odd_way_to_see_pictures_or_to_clean_texts_is_one_line(
+    folder: Path, part: str, key: str, value, reason
+):
     config = folder / "open_clip_config.json"
     described = json.loads(config.read_text())
     if part == "text_cfg":

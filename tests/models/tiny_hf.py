@@ -24,7 +24,12 @@ TEXTS = [
     "one two three " * 60,
     "A man rides a horse.",
 ]
-WIDTH = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+WIDTH = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
 VISION = WIDTH | {"image_size": 32, "patch_size": 8}
 SIZE = {"height": 32, "width": 32}
 CROP = {"size": {"shortest_edge": 32}, "crop_size": SIZE}
@@ -33,7 +38,10 @@ CROP = {"size": {"shortest_edge": 32}, "crop_size": SIZE}
 def pictures(count: int) -> list[Image.Image]:
     """Noise of several sizes and shapes."""
     rng = np.random.default_rng(0)
-    return [Image.fromarray(rng.integers(0, 255, (40 + 9 * n, 60, 3), dtype=np.uint8)) for n in range(count)]
+    return [
+        Image.fromarray(rng.integers(0, 255, (40 + 9 * n, 60, 3), dtype=np.uint8))
+        for n in range(count)
+    ]
 
 
 def words() -> list[str]:
@@ -47,27 +55,49 @@ def bert(model: str = "BertTokenizer", **extra):
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     letters = [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
     pieces = list(dict.fromkeys([*special, *words(), *letters]))
-    return getattr(transformers, model)(vocab={piece: row for row, piece in enumerate(pieces)}, **extra)
+    return getattr(transformers, model)(
+        vocab={piece: row for row, piece in enumerate(pieces)}, **extra
+    )
 
 
 def byte_pairs():
     """CLIP's tokenizer with no merges: a token a byte."""
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    pieces = [*alphabet, *(f"{letter}</w>" for letter in alphabet), "<|startoftext|>", "<|endoftext|>"]
-    return transformers.CLIPTokenizer(vocab={piece: row for row, piece in enumerate(pieces)}, merges=[])
+    pieces = [
+        *alphabet,
+        *(f"{letter}</w>" for letter in alphabet),
+        "<|startoftext|>",
+        "<|endoftext|>",
+    ]
+    return transformers.CLIPTokenizer(
+        vocab={piece: row for row, piece in enumerate(pieces)}, merges=[]
+    )
 
 
 def unigrams():
     """XLM-R's tokenizer, as AltCLIP has."""
     pieces = ["<s>", "<pad>", "</s>", "<unk>", *(f"▁{word}" for word in words()), *words()]
-    vocabulary = [(piece, -float(row)) for row, piece in enumerate(dict.fromkeys(pieces))] + [("<mask>", 0.0)]
+    vocabulary = [(piece, -float(row)) for row, piece in enumerate(dict.fromkeys(pieces))] + [
+        ("<mask>", 0.0)
+    ]
     return transformers.XLMRobertaTokenizer(vocab=vocabulary)
 
 
 def gemma():
     """SigLIP 2's tokenizer, which keeps case."""
-    pieces = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "▁", *(chr(code) for code in range(33, 127)), "—"]
-    made = transformers.GemmaTokenizer(vocab={piece: row for row, piece in enumerate(pieces)}, merges=[])
+    pieces = [
+        "<pad>",
+        "<eos>",
+        "<bos>",
+        "<unk>",
+        "<mask>",
+        "▁",
+        *(chr(code) for code in range(33, 127)),
+        "—",
+    ]
+    made = transformers.GemmaTokenizer(
+        vocab={piece: row for row, piece in enumerate(pieces)}, merges=[]
+    )
     made.add_bos_token, made.add_eos_token = False, True
     return made
 
@@ -108,38 +138,60 @@ def dual(kind: str, folder: Path):
     if kind == "clip":
         tokenizer, image = byte_pairs(), transformers.CLIPImageProcessorPil(**CROP)
         ids = {"eos_token_id": tokenizer.eos_token_id, "bos_token_id": tokenizer.bos_token_id}
-        made = transformers.CLIPConfig(text_config=text | ids, vision_config=VISION, projection_dim=12)
+        made = transformers.CLIPConfig(
+            text_config=text | ids, vision_config=VISION, projection_dim=12
+        )
         model = drawn(transformers.CLIPModel, made)
     elif kind in ("siglip", "siglip2-fixed"):
         tokenizer = gemma() if kind == "siglip2-fixed" else sentence_pieces(folder)
         image = transformers.SiglipImageProcessorPil(size=SIZE)
-        made = transformers.SiglipConfig(text_config=text | {"max_position_embeddings": 64}, vision_config=VISION)
+        made = transformers.SiglipConfig(
+            text_config=text | {"max_position_embeddings": 64}, vision_config=VISION
+        )
         model = drawn(transformers.SiglipModel, made)
     elif kind == "siglip2":
-        tokenizer, image = gemma(), transformers.Siglip2ImageProcessorPil(patch_size=8, max_num_patches=16)
+        tokenizer, image = (
+            gemma(),
+            transformers.Siglip2ImageProcessorPil(patch_size=8, max_num_patches=16),
+        )
         vision = WIDTH | {"patch_size": 8, "num_patches": 16}
-        made = transformers.Siglip2Config(text_config=text | {"max_position_embeddings": 64}, vision_config=vision)
+        made = transformers.Siglip2Config(
+            text_config=text | {"max_position_embeddings": 64}, vision_config=vision
+        )
         model = drawn(transformers.Siglip2Model, made)
     elif kind == "align":
         tokenizer = bert()
         image = transformers.EfficientNetImageProcessorPil(size=SIZE, do_center_crop=False)
-        vision = {"image_size": 32, "hidden_dim": 16, "width_coefficient": 0.25, "depth_coefficient": 0.25}
+        vision = {
+            "image_size": 32,
+            "hidden_dim": 16,
+            "width_coefficient": 0.25,
+            "depth_coefficient": 0.25,
+        }
         made = transformers.AlignConfig(text_config=text, vision_config=vision, projection_dim=80)
         model = drawn(transformers.AlignModel, made)
     elif kind == "altclip":
         tokenizer, image = unigrams(), transformers.CLIPImageProcessorPil(**CROP)
         ids = {"pad_token_id": 1, "project_dim": 12, "max_position_embeddings": 90}
-        made = transformers.AltCLIPConfig(text_config=text | ids, vision_config=VISION, projection_dim=12)
+        made = transformers.AltCLIPConfig(
+            text_config=text | ids, vision_config=VISION, projection_dim=12
+        )
         model = drawn(transformers.AltCLIPModel, made)
     elif kind == "flava":
         tokenizer, image = bert(), transformers.FlavaImageProcessorPil(size=SIZE, crop_size=SIZE)
         made = transformers.FlavaConfig(
-            image_config=VISION, text_config=text, multimodal_config=WIDTH, hidden_size=16, projection_dim=12
+            image_config=VISION,
+            text_config=text,
+            multimodal_config=WIDTH,
+            hidden_size=16,
+            projection_dim=12,
         )
         model = drawn(transformers.FlavaModel, made)
     else:
         tokenizer, image = bert(), transformers.ChineseCLIPImageProcessorPil(**CROP)
-        made = transformers.ChineseCLIPConfig(text_config=text, vision_config=VISION, projection_dim=12)
+        made = transformers.ChineseCLIPConfig(
+            text_config=text, vision_config=VISION, projection_dim=12
+        )
         model = drawn(transformers.ChineseCLIPModel, made)
     for part in (model, tokenizer, image):
         part.save_pretrained(folder)
@@ -156,13 +208,22 @@ def matching(kind: str, folder: Path):
             "max_position_embeddings": 60,
             "encoder_hidden_size": 16,
         }
-        made = transformers.BlipConfig(text_config=text, vision_config=VISION, image_text_hidden_size=12)
+        made = transformers.BlipConfig(
+            text_config=text, vision_config=VISION, image_text_hidden_size=12
+        )
         model = drawn(transformers.BlipForImageTextRetrieval, made)
         image = transformers.BlipImageProcessorPil(size=SIZE)
     elif kind == "blip-2":
-        qformer = WIDTH | {"vocab_size": 132, "encoder_hidden_size": 16, "use_qformer_text_input": True}
+        qformer = WIDTH | {
+            "vocab_size": 132,
+            "encoder_hidden_size": 16,
+            "use_qformer_text_input": True,
+        }
         made = transformers.Blip2Config(
-            vision_config=VISION, qformer_config=qformer, num_query_tokens=3, image_text_hidden_size=12
+            vision_config=VISION,
+            qformer_config=qformer,
+            num_query_tokens=3,
+            image_text_hidden_size=12,
         )
         model = drawn(transformers.Blip2ForImageTextRetrieval, made)
         image = transformers.BlipImageProcessorPil(size=SIZE)
@@ -187,7 +248,9 @@ def letters(special: list[str]):
     """A tokenizer of single bytes with special tokens of its own."""
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     pieces = ["<pad>", "<s>", "</s>", *alphabet]
-    made = tokenizers.Tokenizer(tokenizers.models.BPE({piece: row for row, piece in enumerate(pieces)}, []))
+    made = tokenizers.Tokenizer(
+        tokenizers.models.BPE({piece: row for row, piece in enumerate(pieces)}, [])
+    )
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = tokenizers.decoders.ByteLevel()
     found = transformers.PreTrainedTokenizerFast(
@@ -218,9 +281,13 @@ def generative(kind: str, folder: Path, chat: str | None = CHAT):
             chat_template=chat and chat.replace("IMAGE", "<image>"),
         )
     elif kind == "idefics3":
-        tokenizer = letters(["<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>"])
+        tokenizer = letters(
+            ["<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>"]
+        )
         size = {"longest_edge": 32}
-        image = transformers.Idefics3ImageProcessorPil(size=size, max_image_size=size, do_image_splitting=False)
+        image = transformers.Idefics3ImageProcessorPil(
+            size=size, max_image_size=size, do_image_splitting=False
+        )
         made = transformers.Idefics3Config(
             vision_config=VISION,
             text_config=transformers.LlamaConfig(**text),
@@ -230,13 +297,22 @@ def generative(kind: str, folder: Path, chat: str | None = CHAT):
         )
         model = drawn(transformers.Idefics3ForConditionalGeneration, made)
         chat = chat and chat.replace("IMAGE", "<image>")
-        processor = transformers.Idefics3Processor(image, tokenizer, image_seq_len=4, chat_template=chat)
+        processor = transformers.Idefics3Processor(
+            image, tokenizer, image_seq_len=4, chat_template=chat
+        )
     else:
         special = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
         tokenizer = letters(special)
         start, end, pad, video = (tokenizer.convert_tokens_to_ids(one) for one in special)
         rope = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 1e4}
-        vision = {"depth": 2, "embed_dim": 16, "hidden_size": 16, "num_heads": 2, "patch_size": 8, "mlp_ratio": 2}
+        vision = {
+            "depth": 2,
+            "embed_dim": 16,
+            "hidden_size": 16,
+            "num_heads": 2,
+            "patch_size": 8,
+            "mlp_ratio": 2,
+        }
         made = transformers.Qwen2VLConfig(
             text_config=text | {"rope_parameters": rope},
             vision_config=vision | {"spatial_merge_size": 2, "temporal_patch_size": 2},
@@ -249,7 +325,8 @@ def generative(kind: str, folder: Path, chat: str | None = CHAT):
             transformers.Qwen2VLImageProcessorPil(patch_size=8, size=size),
             tokenizer,
             transformers.Qwen2VLVideoProcessor(patch_size=8),
-            chat_template=chat and chat.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>"),
+            chat_template=chat
+            and chat.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>"),
         )
     model.save_pretrained(folder)
     processor.save_pretrained(folder)

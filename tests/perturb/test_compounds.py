@@ -41,7 +41,9 @@ def test_nouns_are_found_with_their_modifiers(caption: str, expected: list[str])
 
 @pytest.mark.parametrize("pictures", [300, pytest.param(1000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_no_altered_caption_of_coco_holds_half_a_compound(policy: str, pictures: int, shared_data: Path):
+def test_no_altered_caption_of_coco_holds_half_a_compound(
+    policy: str, pictures: int, shared_data: Path
+):
     images = json.loads((shared_data / "rococo" / "coco_karpathy_test.json").read_text())[:pictures]
     halves = met = 0
     for image in images:
@@ -53,7 +55,11 @@ def test_no_altered_caption_of_coco_holds_half_a_compound(policy: str, pictures:
             after = one.text.lower() if one else ""
             for pair in pairs if one else ():
                 first, second = pair.split()
-                gone = [word for word in (first, second) if before.count(word) > after.split().count(word)]
+                gone = [
+                    word
+                    for word in (first, second)
+                    if before.count(word) > after.split().count(word)
+                ]
                 halves += len(gone) == 1 and pair not in after
     assert met > pictures / 10
     assert halves == 0
@@ -64,13 +70,22 @@ def test_a_compound_is_deleted_whole():
 
 
 def test_a_name_in_a_compound_gives_the_new_word_no_capital():
-    texts = {alter(["A dog near a Wii remote"], "x", "rand-voca", seed=seed)[0][0].text for seed in range(30)}
+    texts = {
+        alter(["A dog near a Wii remote"], "x", "rand-voca", seed=seed)[0][0].text
+        for seed in range(30)
+    }
     near = [text for text in texts if text.startswith("A dog near")]
     assert near and all(text[1:].islower() for text in near)
 
 
 @pytest.mark.parametrize("person", ["man", "woman", "boy", "girl"])
 def test_nobody_becomes_a_teenager(person: str):
-    put = {alter([f"A {person}"], "x", "same-concept", seed=seed)[0][0].edit.target for seed in range(400)}
+    put = {
+        alter([f"A {person}"], "x", "same-concept", seed=seed)[0][0].edit.target
+        for seed in range(400)
+    }
     assert len(put) > 20
-    assert not put & {"teenager", *({"man", "boy"} if person in ("man", "boy") else {"woman", "girl"})}
+    assert not put & {
+        "teenager",
+        *({"man", "boy"} if person in ("man", "boy") else {"woman", "girl"}),
+    }

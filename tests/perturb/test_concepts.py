@@ -57,19 +57,31 @@ def test_the_file_has_no_word_twice_in_a_group_and_names_only_known_words():
             keys = [(head, entry) for entry in entries]
             assert len(set(keys)) == len(keys) and not seen & set(keys), line
             seen |= set(keys)
-    known = {concept.lemma for concept in CONCEPTS} | {concept.lemma for words in LISTS.values() for concept in words}
+    known = {concept.lemma for concept in CONCEPTS} | {
+        concept.lemma for words in LISTS.values() for concept in words
+    }
     assert set(TRUE_BESIDE) <= known
 
 
 def test_danger_has_12_to_20_words_and_the_papers_three_are_apart():
     assert 12 <= len(LISTS["danger"]) <= 20
-    assert [concept.lemma for concept in LISTS["danger-paper"]] == ["weapon", "criminal", "minefield"]
+    assert [concept.lemma for concept in LISTS["danger-paper"]] == [
+        "weapon",
+        "criminal",
+        "minefield",
+    ]
 
 
 def test_the_plurals_that_the_other_word_list_knows_are_found_too():
-    counted = [concept for concept in CONCEPTS if concept.kind == "count" and concept.lemma in lexicon.PLURALS]
+    counted = [
+        concept
+        for concept in CONCEPTS
+        if concept.kind == "count" and concept.lemma in lexicon.PLURALS
+    ]
     assert len(counted) > 300
-    assert [concept.lemma for concept in counted if concept not in named(lexicon.PLURALS[concept.lemma])] == []
+    assert [
+        concept.lemma for concept in counted if concept not in named(lexicon.PLURALS[concept.lemma])
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -83,8 +95,16 @@ def test_irregular_plurals_are_right(singular: str, plural: str):
 
 
 def test_of_the_words_that_start_with_a_vowel_letter_only_those_with_a_consonant_sound_take_a():
-    vowels = {concept.lemma for concept in (*CONCEPTS, *LISTS["ordinary"]) if concept.lemma[0] in "aeiou"}
-    assert {word for word in vowels if not takes_an(word)} == {"uniform", "urinal", "utensil", "university", "one"}
+    vowels = {
+        concept.lemma for concept in (*CONCEPTS, *LISTS["ordinary"]) if concept.lemma[0] in "aeiou"
+    }
+    assert {word for word in vowels if not takes_an(word)} == {
+        "uniform",
+        "urinal",
+        "utensil",
+        "university",
+        "one",
+    }
     others = {concept.lemma for concept in (*CONCEPTS, *LISTS["ordinary"])} - vowels
     assert {word for word in others if takes_an(word)} == set()
 
@@ -92,9 +112,15 @@ def test_of_the_words_that_start_with_a_vowel_letter_only_those_with_a_consonant
 @pytest.mark.parametrize(
     ("caption", "expected"),
     [
-        ("A man feeds two sheep near a fire hydrant.", "man:singular two:quality sheep:plural fire hydrant:singular"),
+        (
+            "A man feeds two sheep near a fire hydrant.",
+            "man:singular two:quality sheep:plural fire hydrant:singular",
+        ),
         ("a sheep and the sheep", "sheep:singular"),
-        ("Some broccoli beside a cake and a slice of cake", "broccoli:mass cake:singular cake:mass"),
+        (
+            "Some broccoli beside a cake and a slice of cake",
+            "broccoli:mass cake:singular cake:mass",
+        ),
         ("An orange and white cat", "orange:quality white:quality cat:singular"),
         ("He peels an orange.", "orange:singular"),
         ("A soda, some soda and a soda bottle", "soda:mass soda:mass bottle:singular"),
@@ -104,7 +130,10 @@ def test_of_the_words_that_start_with_a_vowel_letter_only_those_with_a_consonant
         ("Dogs park near a park.", "Dogs:plural park:singular"),
         ("They play while a cat sleeps in bed.", "cat:singular"),
         ("She is in front of Buckingham Palace on White Bear lake", "lake:singular"),
-        ("A pair of scissors and some glasses of wine", "scissors:plural-only glasses:plural wine:mass"),
+        (
+            "A pair of scissors and some glasses of wine",
+            "scissors:plural-only glasses:plural wine:mass",
+        ),
         ("a boy wearing glasses", "boy:singular glasses:plural-only"),
         ("A Man Riding A Wave", "Man:singular Wave:singular"),
         ("The dogs' bowl is the cat's bowl.", "bowl:singular cat:singular bowl:singular"),
@@ -114,7 +143,9 @@ def test_nouns_are_found_in_their_number(caption: str, expected: str):
     assert " ".join(f"{word}:{form}" for word, form in said(caption)) == expected
 
 
-def test_what_is_found_lies_in_order_without_overlap_and_reads_as_one_of_its_words(shared_data: Path):
+def test_what_is_found_lies_in_order_without_overlap_and_reads_as_one_of_its_words(
+    shared_data: Path,
+):
     for image in json.loads((shared_data / "rococo" / "coco_karpathy_test.json").read_text())[:300]:
         for caption in image["caption"]:
             done = 0

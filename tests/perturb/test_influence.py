@@ -5,7 +5,15 @@ import pytest
 from PIL import Image
 
 from vlprobe.errors import InvalidInput
-from vlprobe.perturb.influence import agreement, elected, influence, occlusion_map, source_words, without, word_spans
+from vlprobe.perturb.influence import (
+    agreement,
+    elected,
+    influence,
+    occlusion_map,
+    source_words,
+    without,
+    word_spans,
+)
 from vlprobe.types import Edit
 
 CAPTIONS = ["A dog on a bench.", "Dogs run", "A dog on a bench."]
@@ -85,7 +93,9 @@ def test_an_embedding_that_is_not_finite_gives_unknown_and_no_vote():
         ("a 'dog' barks", "dog", "a '' barks"),
     ],
 )
-def test_a_deletion_closes_its_blanks_and_keeps_the_first_capital(caption: str, word: str, expected: str):
+def test_a_deletion_closes_its_blanks_and_keeps_the_first_capital(
+    caption: str, word: str, expected: str
+):
     start = caption.index(word)
     assert without(caption, start, start + len(word)) == expected
 
@@ -106,7 +116,9 @@ def test_agreement_counts_captions_by_encoders_that_name_the_same_word():
 
 
 def test_source_words_are_counted_most_frequent_first():
-    edits = [Edit("substitution", "danger", "danger:k1", source) for source in ("dog", "Dog", "cat")]
+    edits = [
+        Edit("substitution", "danger", "danger:k1", source) for source in ("dog", "Dog", "cat")
+    ]
     edits.append(Edit("substitution", "danger", "danger:k2", "cat, dog"))
     assert list(source_words(edits).items()) == [("dog", 3), ("cat", 2)]
 
@@ -116,7 +128,9 @@ def mean_colour_of_left_top(images):
     rows = []
     for image in images:
         pixels = np.asarray(image, np.float64)[: image.height // 2, : image.width // 2]
-        row = np.array([pixels[:, ::2].mean() + 1, pixels[:, 1::2].mean() + 1, pixels[::2, :, 0].mean() + 1])
+        row = np.array(
+            [pixels[:, ::2].mean() + 1, pixels[:, 1::2].mean() + 1, pixels[::2, :, 0].mean() + 1]
+        )
         rows.append(row / np.linalg.norm(row))
     return np.array(rows, dtype=np.float32)
 
@@ -129,7 +143,10 @@ def test_the_occlusion_map_is_what_blackening_each_cell_by_hand_gives():
     for row in range(4):
         for column in range(4):
             pixels = np.array(image)
-            y, x = [round(i * 30 / 4) for i in (row, row + 1)], [round(i * 41 / 4) for i in (column, column + 1)]
+            y, x = (
+                [round(i * 30 / 4) for i in (row, row + 1)],
+                [round(i * 41 / 4) for i in (column, column + 1)],
+            )
             pixels[y[0] : y[1], x[0] : x[1]] = 0
             covered[y[0] : y[1], x[0] : x[1]] += 1
             whole, masked = mean_colour_of_left_top([image, Image.fromarray(pixels)])

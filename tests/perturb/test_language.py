@@ -87,7 +87,9 @@ def test_captions_in_another_language_are_told(language: str):
 
 
 def test_hardly_any_caption_of_coco_is_taken_for_another_language(shared_data: Path):
-    annotations = json.loads((shared_data / "coco_real" / "annotations" / "captions_val2017.json").read_text())
+    annotations = json.loads(
+        (shared_data / "coco_real" / "annotations" / "captions_val2017.json").read_text()
+    )
     images = json.loads((shared_data / "rococo" / "coco_karpathy_test.json").read_text())
     captions = [annotation["caption"] for annotation in annotations["annotations"]]
     captions += [caption for image in images[::5] for caption in image["caption"]]

@@ -13,7 +13,9 @@ from vlprobe.perturb.strict import FLIPPABLE
 from vlprobe.perturb.tokens import TOKEN, takes_an
 
 SUBJECTS = """a man, an old man, two dogs, one cat, a group of people, several red kites, a black and white cat, the
-bus, Man, a pizza with cheese, an orange umbrella, a person, five boats""".replace("\n", " ").split(", ")
+bus, Man, a pizza with cheese, an orange umbrella, a person, five boats""".replace("\n", " ").split(
+    ", "
+)
 PREDICATES = """riding a wave, is sitting on a bench, sits next to a tree, are flying kites, holding two cups,
 parked on a street, eating a large pizza, that is blue, has a sink, in a kitchen, walk together"""
 PREDICATES = PREDICATES.replace("\n", " ").split(", ")
@@ -30,7 +32,12 @@ TAILS = [
 
 @st.composite
 def captions(draw):
-    text = draw(st.sampled_from(SUBJECTS)) + " " + draw(st.sampled_from(PREDICATES)) + draw(st.sampled_from(TAILS))
+    text = (
+        draw(st.sampled_from(SUBJECTS))
+        + " "
+        + draw(st.sampled_from(PREDICATES))
+        + draw(st.sampled_from(TAILS))
+    )
     text = text[:1].upper() + text[1:] if draw(st.booleans()) else text
     return text + draw(st.sampled_from(["", ".", " "]))
 
@@ -48,7 +55,9 @@ def article_errors(text):
     return sum(a in ("a", "an") and b[0].isalnum() and (a == "an") != takes_an(b) for a, b in pairs)
 
 
-@given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=3), st.sampled_from(RULES))
+@given(
+    st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=3), st.sampled_from(RULES)
+)
 @settings(max_examples=150, deadline=None)
 def test_any_unicode_caption_is_edited_or_left_alone_but_never_fails(texts, rules):
     made = edits(texts, "item", rules=rules)
@@ -61,7 +70,9 @@ def test_any_unicode_caption_is_edited_or_left_alone_but_never_fails(texts, rule
 @given(captions(), captions(), st.sampled_from(RULES), st.integers(0, 1000))
 @settings(max_examples=150, deadline=None)
 def test_paraphrases_neither_add_nor_lose_a_word_that_flips_exchange(one, other, rules, seed):
-    for caption, of_caption in zip((one, other), edits([one, other], "x", rules=rules, seed=seed).edits, strict=True):
+    for caption, of_caption in zip(
+        (one, other), edits([one, other], "x", rules=rules, seed=seed).edits, strict=True
+    ):
         kinds = Counter(edit.subtype for _, edit in of_caption if edit.kind == "paraphrase")
         assert sum(kinds.values()) <= 6
         for text, edit in of_caption:
@@ -80,7 +91,8 @@ GLUE = words(
 def test_a_paraphrase_changes_no_content_word_but_those_it_names(caption, seed):
     for text, edit in edits([caption], "x", seed=seed, kinds=["paraphrase"]).edits[0]:
         before, after = (
-            Counter(VERBS[word].base if word in VERBS else word for word in words(of)) for of in (caption, text)
+            Counter(VERBS[word].base if word in VERBS else word for word in words(of))
+            for of in (caption, text)
         )
         changed = (before - after) + (after - before)
         allowed = set(GLUE) | {VERBS[word].base for word in GLUE if word in VERBS}
@@ -94,15 +106,22 @@ def test_a_paraphrase_changes_no_content_word_but_those_it_names(caption, seed):
 @given(captions(), captions(), st.integers(0, 1000))
 @settings(max_examples=200, deadline=None)
 def test_strict_edits_introduce_no_wrong_article_and_flips_change_one_word(one, other, seed):
-    for caption, of_caption in zip((one, other), edits([one, other], "x", seed=seed).edits, strict=True):
+    for caption, of_caption in zip(
+        (one, other), edits([one, other], "x", seed=seed).edits, strict=True
+    ):
         for text, edit in of_caption:
             assert article_errors(text) <= article_errors(caption)
             if edit.kind == "paraphrase":
                 continue
             original = edit.via or caption
-            gone, come = flip_words(original) - flip_words(text), flip_words(text) - flip_words(original)
+            gone, come = (
+                flip_words(original) - flip_words(text),
+                flip_words(text) - flip_words(original),
+            )
             kinds_gone = [FLIPPABLE[word] for word in gone]
-            if edit.source.lower() == "one":  # its noun becomes a plural, which may be such a word too
+            if (
+                edit.source.lower() == "one"
+            ):  # its noun becomes a plural, which may be such a word too
                 kinds_gone = [entry for entry in kinds_gone if entry[0] == "number"]
             assert [entry[0] for entry in kinds_gone] == [edit.subtype]
             assert sum(come.values()) == sum(gone.values())
@@ -141,7 +160,11 @@ def test_numbers_only_go_up_unless_another_caption_counts_as_many():
     }
     assert {text for text in made if "dogs" in text} == {"four dogs on a bed", "five dogs on a bed"}
     siblings = ["three dogs on a bed", "four pets lying about"]
-    made = {text for seed in range(60) for text, _ in edits(siblings, "x", seed=seed, kinds=["flip"]).edits[0]}
+    made = {
+        text
+        for seed in range(60)
+        for text, _ in edits(siblings, "x", seed=seed, kinds=["flip"]).edits[0]
+    }
     assert {text for text in made if "dogs" in text} == {"five dogs on a bed"}
 
 
@@ -156,7 +179,10 @@ def test_flips_that_other_captions_confirm_are_dropped_and_counted():
 def test_strict_keeps_up_to_half_of_the_places_for_advanced_paraphrases():
     caption = "A man is sitting on a large bench next to a tree."
     for seed in range(10):
-        subtypes = Counter(edit.subtype for _, edit in edits([caption], "x", seed=seed, kinds=["paraphrase"]).edits[0])
+        subtypes = Counter(
+            edit.subtype
+            for _, edit in edits([caption], "x", seed=seed, kinds=["paraphrase"]).edits[0]
+        )
         assert subtypes == {"simple": 3, "advanced": 3}
 
 

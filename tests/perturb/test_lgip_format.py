@@ -16,9 +16,13 @@ def test_what_is_written_is_read_again_with_kinds_and_types():
     (image,) = read([line("a.jpg", CAPTIONS, made)], "file")
     assert (image.image_path, image.captions) == ("a.jpg", tuple(CAPTIONS))
     for written, found in zip(made.edits, image.edits, strict=True):
-        expected = {(text, edit.kind, edit.subtype if edit.kind != "paraphrase" else "") for text, edit in written}
+        expected = {
+            (text, edit.kind, edit.subtype if edit.kind != "paraphrase" else "")
+            for text, edit in written
+        }
         assert {
-            (text, edit.kind, edit.subtype if edit.kind != "paraphrase" else "") for text, edit in found
+            (text, edit.kind, edit.subtype if edit.kind != "paraphrase" else "")
+            for text, edit in found
         } == expected
 
 

@@ -12,7 +12,9 @@ SIZES = [(640, 480), (224, 224), (333, 500), (61, 17), (1000, 37), (5, 4)]
 
 
 def noise(seed: int, size: tuple[int, int]) -> Image.Image:
-    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8))
+    return Image.fromarray(
+        np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    )
 
 
 @pytest.mark.parametrize("count", [2, 3, 7, 200])
@@ -50,7 +52,9 @@ def test_too_few_or_double_ids_are_refused(ids: list[str]):
 
 @pytest.mark.parametrize("lam", LAMBDAS)
 @pytest.mark.parametrize("size", SIZES)
-def test_the_patch_is_inside_and_its_area_as_near_as_whole_numbers_allow(size: tuple[int, int], lam: float):
+def test_the_patch_is_inside_and_its_area_as_near_as_whole_numbers_allow(
+    size: tuple[int, int], lam: float
+):
     width, height = size
     wanted = (1 - lam) * width * height
     for seed in range(60):
@@ -58,7 +62,10 @@ def test_the_patch_is_inside_and_its_area_as_near_as_whole_numbers_allow(size: t
         assert 0 <= left < right <= width and 0 <= top < bottom <= height
         wide, tall = right - left, bottom - top
         # No other height does better at this width, and never by more than half a row.
-        assert abs(wide * tall - wanted) <= min(abs(wide * other - wanted) for other in range(1, height + 1)) + 1e-9
+        assert (
+            abs(wide * tall - wanted)
+            <= min(abs(wide * other - wanted) for other in range(1, height + 1)) + 1e-9
+        )
         assert abs(wide * tall - wanted) <= wide / 2 + 1e-9 or tall in (1, height)
         assert 0.4 <= (wide / width) / (tall / height) <= 2.6 or min(size) < 40
 
@@ -107,7 +114,9 @@ def test_a_patch_comes_from_the_same_place_of_the_partner_and_the_rest_stays():
     left, top, right, bottom = box(40, 30, 0.7, 11)
     inside = np.zeros((30, 40), bool)
     inside[top:bottom, left:right] = True
-    assert (found[inside] == np.asarray(other.resize((40, 30), Image.Resampling.BICUBIC))[inside]).all()
+    assert (
+        found[inside] == np.asarray(other.resize((40, 30), Image.Resampling.BICUBIC))[inside]
+    ).all()
     assert (found[~inside] == np.asarray(image)[~inside]).all()
 
 
@@ -123,8 +132,13 @@ def test_edits_name_a_partner_that_is_another_picture_and_strengths_share_box_an
     paths = {f"{number}": Path(f"/images/{number}.jpg") for number in range(30)}
     weak, strong = picture_edits(paths, "patch", 0.9, 1), picture_edits(paths, "patch", 0.6, 1)
     assert set(weak) == set(paths)
-    assert all(edit.partner != paths[one] and edit.partner in paths.values() for one, edit in weak.items())
-    assert all((weak[one].partner, weak[one].seed) == (strong[one].partner, strong[one].seed) for one in paths)
+    assert all(
+        edit.partner != paths[one] and edit.partner in paths.values() for one, edit in weak.items()
+    )
+    assert all(
+        (weak[one].partner, weak[one].seed) == (strong[one].partner, strong[one].seed)
+        for one in paths
+    )
     assert len({edit.seed for edit in weak.values()}) == 30
     assert picture_edits(paths, "mix", 0.9, 10)["0"] != picture_edits(paths, "mix", 0.9, 1)["0"]
 

@@ -34,10 +34,18 @@ def test_a_rule_and_its_inverse_give_the_caption_back(caption, there, back):
     [
         ("A woman is holding a cup.", "passive", "A cup is being held by a woman."),
         ("A woman holds two cups.", "passive", "Two cups are held by a woman."),
-        ("A group of men carrying an umbrella", "passive", "An umbrella being carried by a group of men"),
+        (
+            "A group of men carrying an umbrella",
+            "passive",
+            "An umbrella being carried by a group of men",
+        ),
         ("a cat sits on a table", "inversion", "on a table sits a cat"),
         ("A box is on a table.", "there-is", "There is a box on a table."),
-        ("Two men and a woman riding horses.", "copula-in", "Two men and a woman are riding horses."),
+        (
+            "Two men and a woman riding horses.",
+            "copula-in",
+            "Two men and a woman are riding horses.",
+        ),
         ("An old man riding a bus.", "relative", "An old man who is riding a bus."),
         ("A man riding a horse on a beach.", "scene-first", "On a beach, a man is riding a horse."),
         ("Umpire standing on a field.", "article-in", "An umpire standing on a field."),
@@ -66,20 +74,36 @@ def test_a_kept_word_stands_where_the_paraphrase_says(caption):
             if place is not None:
                 assert one.text[place : place + len(word)].lower() == word.lower(), (one.rule, word)
         kept = [
-            word for word, (start, _) in zip(reading.words, reading.spans, strict=True) if one.where(start) is not None
+            word
+            for word, (start, _) in zip(reading.words, reading.spans, strict=True)
+            if one.where(start) is not None
         ]
         assert {"dog", "dogs", "person", "kitchen"} & {word.lower() for word in kept}, one.rule
 
 
 @pytest.mark.parametrize(
-    "word", ["apple", "umbrella", "hour", "orange", "MP3", "8", "old", "eye", "honest", "SUV", "igloo"]
+    "word",
+    ["apple", "umbrella", "hour", "orange", "MP3", "8", "old", "eye", "honest", "SUV", "igloo"],
 )
 def test_words_that_take_an(word):
     assert takes_an(word)
 
 
 @pytest.mark.parametrize(
-    "word", ["dog", "unicorn", "one", "European", "used", "uniform", "house", "once", "BMW", "ewe", "ukulele"]
+    "word",
+    [
+        "dog",
+        "unicorn",
+        "one",
+        "European",
+        "used",
+        "uniform",
+        "house",
+        "once",
+        "BMW",
+        "ewe",
+        "ukulele",
+    ],
 )
 def test_words_that_take_a(word):
     assert not takes_an(word)
@@ -91,7 +115,11 @@ def test_plurals_and_verb_forms_are_spelt_right():
     ]  # fmt: skip
     assert regular("carry")[1:4] == ("carries", "carrying", "carried")
     assert regular("race")[1:4] == ("races", "racing", "raced")
-    assert (VERBS["sits"].ing, VERBS["lying"].base, VERBS["held"].participle) == ("sitting", "lie", "held")
+    assert (VERBS["sits"].ing, VERBS["lying"].base, VERBS["held"].participle) == (
+        "sitting",
+        "lie",
+        "held",
+    )
     assert (VERBS["stopped"].ing, VERBS["ridden"].present) == ("stopping", "rides")
 
 

@@ -20,7 +20,12 @@ CAPTIONS = [
 ENGLISH = re.compile(r"\w+|[^\w\s]")
 
 
-FITS = {"singular": ["count"], "plural": ["count"], "mass": ["mass"], "plural-only": ["plural", "count"]}
+FITS = {
+    "singular": ["count"],
+    "plural": ["count"],
+    "mass": ["mass"],
+    "plural-only": ["plural", "count"],
+}
 
 
 def words(text: str) -> list[str]:
@@ -39,7 +44,9 @@ def spans_changed(old: str, new: str, source: str, target: str) -> bool:
     for match in re.finditer(re.escape(source), old):
         before = old[: match.start()]
         for article in ("", "a", "an"):
-            given = re.sub(r"\b(an?)(\s+)$", lambda m, a=article: a + m[2], before, flags=re.IGNORECASE)
+            given = re.sub(
+                r"\b(an?)(\s+)$", lambda m, a=article: a + m[2], before, flags=re.IGNORECASE
+            )
             kept = before if not article else given
             if (kept + target + old[match.end() :]).lower() == new.lower():
                 return True
@@ -60,9 +67,15 @@ def test_exactly_one_span_changes_and_never_to_a_word_of_any_caption(policy: str
             made += 1
             assert one.text not in captions
             assert spans_changed(caption, one.text, one.edit.source, one.edit.target)
-            lemma = {concept.lemma for concept in named(one.edit.target.lower())} or {one.edit.target.lower()}
+            lemma = {concept.lemma for concept in named(one.edit.target.lower())} or {
+                one.edit.target.lower()
+            }
             assert not lemma & mentioned and one.edit.target.lower() not in mentioned
-            assert (one.edit.kind, one.edit.subtype, one.edit.rule) == ("substitution", policy, f"{policy}:k1")
+            assert (one.edit.kind, one.edit.subtype, one.edit.rule) == (
+                "substitution",
+                policy,
+                f"{policy}:k1",
+            )
     assert made > 0.97 * sum(len(captions) for _, captions in coco)
 
 
@@ -76,11 +89,19 @@ def test_number_and_group_agree_with_the_policy(policy: str, coco):
             for noun in sources(caption):
                 wanted = FITS[noun.form]
                 for concept in (
-                    named(one.edit.target.lower()) if caption[noun.start : noun.end] == one.edit.source else ()
+                    named(one.edit.target.lower())
+                    if caption[noun.start : noun.end] == one.edit.source
+                    else ()
                 ):
                     written = concept.plural if "plural" in noun.form else concept.lemma
-                    agrees = concept.kind in wanted and written == one.edit.target.lower() and not concept.watch
-                    fits.append(agrees and bool(concept.groups & noun.groups) == (policy == "same-concept"))
+                    agrees = (
+                        concept.kind in wanted
+                        and written == one.edit.target.lower()
+                        and not concept.watch
+                    )
+                    fits.append(
+                        agrees and bool(concept.groups & noun.groups) == (policy == "same-concept")
+                    )
             assert any(fits), one
 
 
@@ -133,7 +154,9 @@ def test_a_word_that_cannot_be_counted_is_only_exchanged_for_another():
         one = alter(["A dog eats some broccoli"], "x", "rand-voca", seed=seed)[0][0]
         if one.edit.source == "broccoli":
             mass = {
-                concept.lemma for concept in (*named(one.edit.target), *LISTS["ordinary"]) if concept.kind == "mass"
+                concept.lemma
+                for concept in (*named(one.edit.target), *LISTS["ordinary"])
+                if concept.kind == "mass"
             }
             assert one.edit.target in mass
 
@@ -149,7 +172,9 @@ def test_the_draw_depends_on_seed_and_item_and_nothing_else():
 
 
 def test_every_policy_takes_the_same_word_out_where_it_can():
-    one_each = [[one.edit.source for one in alter(CAPTIONS, "x", policy)[0]] for policy in POLICIES[:4]]
+    one_each = [
+        [one.edit.source for one in alter(CAPTIONS, "x", policy)[0]] for policy in POLICIES[:4]
+    ]
     assert one_each.count(one_each[0]) == 4
 
 
@@ -179,7 +204,12 @@ def test_what_may_still_be_true_is_never_put_in():
     captions = ["A man on a couch", "A puppy near a tree"]
     never = {"person", "sofa", "dog", "animal", "guy"} & set(TRUE_BESIDE)
     assert len(never) == 5
-    put = {one.edit.target for seed in range(300) for one in alter(captions, "x", "same-concept", seed=seed)[0] if one}
+    put = {
+        one.edit.target
+        for seed in range(300)
+        for one in alter(captions, "x", "same-concept", seed=seed)[0]
+        if one
+    }
     assert len(put) > 60
     assert not put & never
 
@@ -198,21 +228,32 @@ def test_the_word_most_encoders_ignore_is_taken_out():
         assert taken == "horse"
         two = alter([caption], "x", "danger", k=2, seed=seed, influence=[scores])[0][0].edit.source
         assert two == "dog, horse"  # of the two that are left, two of three encoders ignore the dog
-        assert delete([caption], "x", "low-ei", seed=seed, influence=[scores])[0][0].text == "A dog and a near a bench"
-        assert delete([caption], "x", "high-ei", seed=seed, influence=[scores])[0][0].text == "A dog and a horse near a"
+        assert (
+            delete([caption], "x", "low-ei", seed=seed, influence=[scores])[0][0].text
+            == "A dog and a near a bench"
+        )
+        assert (
+            delete([caption], "x", "high-ei", seed=seed, influence=[scores])[0][0].text
+            == "A dog and a horse near a"
+        )
 
 
 def test_level_words_are_drawn_with_the_seed():
     caption = "A dog and a horse near a bench"
     level = {noun.start: (0.1,) for noun in sources(caption)}
-    taken = {alter([caption], "x", "danger", seed=seed, influence=[level])[0][0].edit.source for seed in range(40)}
+    taken = {
+        alter([caption], "x", "danger", seed=seed, influence=[level])[0][0].edit.source
+        for seed in range(40)
+    }
     assert taken == {"dog", "horse", "bench"}
 
 
 @pytest.mark.parametrize("which", DELETIONS)
 def test_a_deletion_takes_one_noun_and_nothing_else(which: str, coco):
     for item, captions in coco[:100]:
-        scores = [{noun.start: (noun.start * 0.01,) for noun in sources(caption)} for caption in captions]
+        scores = [
+            {noun.start: (noun.start * 0.01,) for noun in sources(caption)} for caption in captions
+        ]
         altered, dropped = delete(captions, item, which, influence=scores)
         assert sum(dropped.values()) == sum(one is None for one in altered)
         for caption, one in zip(captions, altered, strict=True):
@@ -226,13 +267,18 @@ def test_a_deletion_takes_one_noun_and_nothing_else(which: str, coco):
             assert (one.edit.kind, one.edit.subtype, one.edit.target) == ("deletion", which, "")
             if which != "random":
                 pick = min if which == "low-ei" else max
-                assert one.edit.source == caption[pick(sources(caption)).start : pick(sources(caption)).end]
+                assert (
+                    one.edit.source
+                    == caption[pick(sources(caption)).start : pick(sources(caption)).end]
+                )
 
 
 def test_colours_numbers_and_directions_are_never_taken_out():
-    assert [noun.form for noun in find("two red cars on the left side")] == ["quality", "quality", "plural"] + [
-        "quality"
-    ] * 2
+    assert [noun.form for noun in find("two red cars on the left side")] == [
+        "quality",
+        "quality",
+        "plural",
+    ] + ["quality"] * 2
     assert [noun.lemmas for noun in sources("two red cars on the left side")] == [("car",)]
 
 
@@ -242,7 +288,8 @@ def test_a_list_of_ones_own_is_used_and_inflected():
     altered = alter(["A dog with two cats and some rice"], "x", "rand-voca", k=3, words=own)[0][0]
     assert altered is None  # two words cannot replace three
     texts = {
-        alter(["A dog with two cats and some rice"], "x", "rand-voca", words=own, seed=s)[0][0].text for s in range(40)
+        alter(["A dog with two cats and some rice"], "x", "rand-voca", words=own, seed=s)[0][0].text
+        for s in range(40)
     }
     assert texts == {
         "A walrus with two cats and some rice",

@@ -57,15 +57,19 @@ def make(probe: str, folder: Path, n: int = 240) -> str:
 def test_controls_get_the_chance_that_is_declared_and_a_constant_never_wins(probe, tmp_path):
     dataset, store = make(probe, tmp_path / "data"), Store(tmp_path / "cache")
     manifest = execute(Request(("control:random", "control:constant"), dataset, probe), store)[0]
-    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index(
-        ["model", "metric"]
-    )
+    found = views.estimates.estimates(
+        store, views.runs.question_set(store, manifest["case_key"])
+    ).set_index(["model", "metric"])
     for metric in registry.load_probe(probe).metrics:
         blind = found.loc[("control:random", metric.name)]
         if probe in ("eqben", "visla") and not math.isnan(metric.chance + blind["value"]):
             if not metric.name.startswith("words"):
                 assert blind["value"] == pytest.approx(metric.chance, abs=0.12), metric.name
-            if metric.unit == "rate" and metric.direction == "up" and not metric.name.startswith("words"):
+            if (
+                metric.unit == "rate"
+                and metric.direction == "up"
+                and not metric.name.startswith("words")
+            ):
                 assert found.loc[("control:constant", metric.name), "value"] == 0, metric.name
 
 
@@ -92,11 +96,16 @@ LISTS = [
 
 
 @pytest.mark.parametrize(("probe", "option", "default"), LISTS)
-def test_a_value_named_twice_in_a_list_option_is_refused_in_one_line(probe, option, default, tiny, store):
+def test_a_value_named_twice_in_a_list_option_is_refused_in_one_line(
+    probe, option, default, tiny, store
+):
     value = default[0] if default else "control:random"
     with pytest.raises(InvalidInput) as caught:
         execute(Request(("control:random",), tiny, probe, {option: [value, str(value)]}), store)
-    assert str(caught.value) == f"Option '{option}' names '{value}' more than once. Name each value once."
+    assert (
+        str(caught.value)
+        == f"Option '{option}' names '{value}' more than once. Name each value once."
+    )
     assert not store.runs()
 
 

@@ -27,18 +27,34 @@ def paraphrase(folder: str, caption: str, chosen: dict) -> str:
 
 
 def test_equal_file_names_in_two_folders_are_told_apart_by_their_captions(tmp_path: Path):
-    chosen = options(tmp_path / "edits", [("cats/1.jpg", "A cat.", "One cat."), ("dogs/1.jpg", "A dog.", "One dog.")])
-    assert (paraphrase("dogs", "A dog.", chosen), paraphrase("cats", "A cat.", chosen)) == ("One dog.", "One cat.")
+    chosen = options(
+        tmp_path / "edits",
+        [("cats/1.jpg", "A cat.", "One cat."), ("dogs/1.jpg", "A dog.", "One dog.")],
+    )
+    assert (paraphrase("dogs", "A dog.", chosen), paraphrase("cats", "A cat.", chosen)) == (
+        "One dog.",
+        "One cat.",
+    )
 
 
 def test_equal_file_names_with_equal_captions_are_told_apart_by_their_folders(tmp_path: Path):
-    chosen = options(tmp_path / "edits", [("x/cats/1.jpg", "A pet.", "Pet 1."), ("x/dogs/1.jpg", "A pet.", "Pet 2.")])
-    assert (paraphrase("dogs", "A pet.", chosen), paraphrase("x/cats", "A pet.", chosen)) == ("Pet 2.", "Pet 1.")
+    chosen = options(
+        tmp_path / "edits",
+        [("x/cats/1.jpg", "A pet.", "Pet 1."), ("x/dogs/1.jpg", "A pet.", "Pet 2.")],
+    )
+    assert (paraphrase("dogs", "A pet.", chosen), paraphrase("x/cats", "A pet.", chosen)) == (
+        "Pet 2.",
+        "Pet 1.",
+    )
 
 
 def test_lines_that_nothing_tells_apart_are_refused_unless_they_say_the_same(tmp_path: Path):
-    chosen = options(tmp_path / "edits", [("1.jpg", "A pet.", "Pet 1."), ("1.jpg", "A pet.", "Pet 2.")])
+    chosen = options(
+        tmp_path / "edits", [("1.jpg", "A pet.", "Pet 1."), ("1.jpg", "A pet.", "Pet 2.")]
+    )
     with pytest.raises(InvalidInput, match="2 lines for item 'dogs' that differ"):
         paraphrase("dogs", "A pet.", chosen)
-    twice = options(tmp_path / "same", [("1.jpg", "A pet.", "Pet 1."), ("1.jpg", "A pet.", "Pet 1.")])
+    twice = options(
+        tmp_path / "same", [("1.jpg", "A pet.", "Pet 1."), ("1.jpg", "A pet.", "Pet 1.")]
+    )
     assert paraphrase("dogs", "A pet.", twice) == "Pet 1."

@@ -29,7 +29,9 @@ def run(dataset, store, **options):
 
 
 def image_vector(model, name: str) -> np.ndarray:
-    return model.encode_images(model.preprocess(pictures.open_picture(Picture.from_name(name)))[None])[0]
+    return model.encode_images(
+        model.preprocess(pictures.open_picture(Picture.from_name(name)))[None]
+    )[0]
 
 
 def text_vector(model, text: str) -> np.ndarray:
@@ -49,13 +51,20 @@ def test_image_to_text_is_a_plain_ranking_of_originals_and_altered_captions(tiny
     hits_clean, hits, fooled = [], [], []
     for row in cases.itertuples():
         image = image_vector(model, row.images[0])
-        scored = [(float(image @ text_vector(model, text)), item, altered) for item, text, altered in gallery]
+        scored = [
+            (float(image @ text_vector(model, text)), item, altered)
+            for item, text, altered in gallery
+        ]
         own = max(score for score, item, altered in scored if item == row.item and not altered)
-        clean = 1 + sum(score >= own for score, item, altered in scored if item != row.item and not altered)
+        clean = 1 + sum(
+            score >= own for score, item, altered in scored if item != row.item and not altered
+        )
         rank = clean + sum(score >= own for score, _, altered in scored if altered)
         assert (row.rank_clean, row.rank) == (clean, rank)
         assert row.top_altered == max(scored)[2]
-        assert row.margin == pytest.approx(own - max(score for score, _, altered in scored if altered), abs=1e-6)
+        assert row.margin == pytest.approx(
+            own - max(score for score, _, altered in scored if altered), abs=1e-6
+        )
         hits_clean.append(clean == 1)
         hits.append(rank == 1)
         fooled.append(max(scored)[2])
@@ -71,7 +80,9 @@ def test_text_to_image_hides_each_picture_mixed_with_another(tiny, store):
     cases = cases[cases["kind"] == "t2i"]
     model = registry.load_model("control:random")
     tops = [json.loads(name) for name in cases["top"]]
-    assert all(top["kind"] == "mix" and top["lam"] == 0.8 and top["path"] != top["partner"] for top in tops)
+    assert all(
+        top["kind"] == "mix" and top["lam"] == 0.8 and top["path"] != top["partner"] for top in tops
+    )
     for row in cases.itertuples():
         best = float(text_vector(model, row.texts[0]) @ image_vector(model, row.top))
         own = float(text_vector(model, row.texts[0]) @ image_vector(model, row.images[0]))
@@ -79,7 +90,9 @@ def test_text_to_image_hides_each_picture_mixed_with_another(tiny, store):
     assert found["t2i_r1_new"] <= found["t2i_r1"]
 
 
-def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted_and_fools_nobody(store, tmp_path):
+def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted_and_fools_nobody(
+    store, tmp_path
+):
     """A plain loop decides from whole edited pictures what is asked; pictures 0 and 1 have the same pixels."""
     pixels = np.random.default_rng(1).integers(0, 255, (12, 24, 32, 3), dtype=np.uint8)
     pixels[1] = pixels[0]
@@ -88,9 +101,16 @@ def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted_and_foo
     lines = ["image,caption"]
     for number, own in enumerate(pixels):
         Image.fromarray(own).save(tmp_path / f"{number}.{'bmp' if number == 1 else 'png'}")
-        lines += [f"{number}.{'bmp' if number == 1 else 'png'},A dog beside {number} {x}." for x in ("cars", "cats")]
+        lines += [
+            f"{number}.{'bmp' if number == 1 else 'png'},A dog beside {number} {x}."
+            for x in ("cars", "cats")
+        ]
     (tmp_path / "captions.csv").write_text("\n".join(lines))
-    options = {"policies": [], "pictures": ["mix:0.9", "patch:0.9"], "picture_seeds": list(range(1, 31))}
+    options = {
+        "policies": [],
+        "pictures": ["mix:0.9", "patch:0.9"],
+        "picture_seeds": list(range(1, 31)),
+    }
     name = f"csv:{tmp_path / 'captions.csv'}"
     cases, _ = run(name, store, **options)
     asked = set(zip(cases["item"], cases["rule"], strict=True))
@@ -101,7 +121,9 @@ def test_a_patch_or_mixture_that_changes_no_pixel_is_dropped_and_counted_and_foo
         for seed in options["picture_seeds"]:
             for one, edit in mix.picture_edits(paths, kind, float(lam), seed).items():
                 edited = pictures.open_picture(Picture(paths[one], edit))
-                same = np.array_equal(np.asarray(edited), np.asarray(pictures.open_picture(Picture(paths[one]))))
+                same = np.array_equal(
+                    np.asarray(edited), np.asarray(pictures.open_picture(Picture(paths[one])))
+                )
                 assert ((one, f"{strength}:seed{seed}") in asked) != same
                 unchanged += [(one, strength, seed)] * same
     dropped = store.cases(store.runs()[-1]["case_key"]).manifest()["dropped"]
@@ -127,19 +149,27 @@ def test_altered_captions_of_a_released_file_are_used_and_normalised(store, tmp_
         name = f"COCO_val2014_{number:012}.jpg"
         Image.new("RGB", (32, 32), (40 * number, 9, 9)).save(tmp_path / name)
         originals = [f"A Dog number {number}, version {v}." for v in range(5)]
-        rows.append({"image": f"val2014/{name}", "caption": [*originals, *[f"a cat {number} {v}" for v in range(5)]]})
+        rows.append(
+            {
+                "image": f"val2014/{name}",
+                "caption": [*originals, *[f"a cat {number} {v}" for v in range(5)]],
+            }
+        )
     (tmp_path / "released.json").write_text(json.dumps(rows))
     cases, _ = run(f"rococo:{tmp_path / 'released.json'}@{tmp_path}", store)
     assert set(cases[cases["kind"] == "i2t"]["subtype"]) == {"released"}
     raw = run(f"rococo:{tmp_path / 'released.json'}@{tmp_path}", store, normalise=False)[0]
-    assert not np.allclose(cases["margin"], raw["margin"])  # a control hears the difference in spelling
+    assert not np.allclose(
+        cases["margin"], raw["margin"]
+    )  # a control hears the difference in spelling
 
 
 def test_the_word_that_changes_least_is_the_one_exchanged(tiny, store):
     cases, _ = run(tiny, store, influence=["control:random"])
     plain, _ = run(tiny, store)
     altered = [
-        {text for row in table[table["kind"] == "i2t"].itertuples() for text in row.texts} for table in (cases, plain)
+        {text for row in table[table["kind"] == "i2t"].itertuples() for text in row.texts}
+        for table in (cases, plain)
     ]
     assert altered[0] != altered[1]
 
@@ -163,9 +193,18 @@ def test_an_option_that_means_nothing_is_answered_in_one_line(tiny, store, optio
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"policies": ["rand-voca", "rand-voca:1"]}, "'policies' names one edit as 'rand-voca' and as 'rand-voca:1'"),
-        ({"policies": ["danger:2", "danger:02"]}, "'policies' names one edit as 'danger:2' and as 'danger:02'"),
-        ({"pictures": ["mix:.9", "patch:0.9", "mix:0.90"]}, "'pictures' names one edit as 'mix:.9' and as 'mix:0.90'"),
+        (
+            {"policies": ["rand-voca", "rand-voca:1"]},
+            "'policies' names one edit as 'rand-voca' and as 'rand-voca:1'",
+        ),
+        (
+            {"policies": ["danger:2", "danger:02"]},
+            "'policies' names one edit as 'danger:2' and as 'danger:02'",
+        ),
+        (
+            {"pictures": ["mix:.9", "patch:0.9", "mix:0.90"]},
+            "'pictures' names one edit as 'mix:.9' and as 'mix:0.90'",
+        ),
     ],
 )
 def test_two_names_of_one_edit_are_refused_and_not_asked_twice(tiny, store, options, message):

@@ -65,12 +65,19 @@ def test_what_is_unknown_is_a_dash_and_has_no_interval():
     assert numbers.interval(NAN, 0.5, "rate") == ""
 
 
-@given(st.dictionaries(st.text(min_size=1, max_size=9), st.text(max_size=4), max_size=20), st.integers(0, 20))
-def test_a_model_that_is_stored_later_changes_no_other_models_look(digests: dict[str, str], count: int):
+@given(
+    st.dictionaries(st.text(min_size=1, max_size=9), st.text(max_size=4), max_size=20),
+    st.integers(0, 20),
+)
+def test_a_model_that_is_stored_later_changes_no_other_models_look(
+    digests: dict[str, str], count: int
+):
     before = dict(list(digests.items())[:count])
     looks = charts.styles.styles(digests)
     assert set(looks) == set(digests)
-    assert charts.styles.styles(before) == {model: looks[model] for model in sorted(before, key=list(looks).index)}
+    assert charts.styles.styles(before) == {
+        model: looks[model] for model in sorted(before, key=list(looks).index)
+    }
 
 
 def test_every_one_of_48_models_has_a_look_of_its_own_and_more_share_theirs():
@@ -81,7 +88,9 @@ def test_every_one_of_48_models_has_a_look_of_its_own_and_more_share_theirs():
 
 
 def test_where_two_digests_meet_the_first_stored_keeps_its_look():
-    first, second = (charts.styles.styles(dict.fromkeys(names, "same")) for names in (("a", "b"), ("b", "a")))
+    first, second = (
+        charts.styles.styles(dict.fromkeys(names, "same")) for names in (("a", "b"), ("b", "a"))
+    )
     assert first["a"] == second["b"] == charts.styles.styles({"c": "same"})["c"]
     assert len({first["a"], first["b"]}) == 2
 
@@ -91,11 +100,15 @@ def test_shipped_models_have_the_looks_of_the_table_whatever_else_is_stored_and_
     looks = charts.styles.styles([*names, *charts.styles.SHIPPED])
     assert {model: looks[model] for model in charts.styles.SHIPPED} == dict(charts.styles.SHIPPED)
     assert not {looks[name] for name in names} & set(charts.styles.SHIPPED.values())
-    assert {name for name in registry.names("models") if name.startswith(("demo:", "control:"))} <= set(looks)
+    assert {
+        name for name in registry.names("models") if name.startswith(("demo:", "control:"))
+    } <= set(looks)
 
 
 def test_controls_are_grey_and_nobody_else_is():
-    looks = charts.styles.styles(["control:random", "control:constant", "control:mine", *(f"m{n}" for n in range(99))])
+    looks = charts.styles.styles(
+        ["control:random", "control:constant", "control:mine", *(f"m{n}" for n in range(99))]
+    )
     assert {model for model, (color, _) in looks.items() if color == charts.styles.GREY} == {
         *("control:random", "control:constant", "control:mine")
     }
@@ -113,13 +126,17 @@ def test_every_symbol_can_be_written_drawn_and_told_apart_by_its_line():
     assert len(set(elements.SHAPES.values())) == len(charts.styles.SYMBOLS)
     drawn = {str(figures._mark(symbol, 9, 9, "red")) for symbol in charts.styles.SYMBOLS}
     assert len(drawn) == len(charts.styles.SYMBOLS)
-    go.Figure(go.Scatter(x=[0] * 11, y=[0] * 11, marker={"symbol": charts.styles.SYMBOLS}))  # refuses unknown ones
+    go.Figure(
+        go.Scatter(x=[0] * 11, y=[0] * 11, marker={"symbol": charts.styles.SYMBOLS})
+    )  # refuses unknown ones
     assert {charts.styles.dash(look) for look in charts.styles.PAIRS} == set(charts.styles.DASHES)
 
 
 def _luminance(color: str) -> float:
     parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 

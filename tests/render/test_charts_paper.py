@@ -8,10 +8,14 @@ from vlprobe.render import charts
 
 def test_each_two_captions_are_a_stepped_line_that_ends_with_its_last_bin():
     rows = [("near", 0, 2, 0.25), ("near", 2, 4, 0.75), ("far", 0, 2, 0.0), ("far", 2, 4, 1.0)]
-    figure = charts.papers.edit_distances(pd.DataFrame(rows, columns=["model", "left", "right", "share"]))
+    figure = charts.papers.edit_distances(
+        pd.DataFrame(rows, columns=["model", "left", "right", "share"])
+    )
     assert [trace.name for trace in figure.data] == ["near", "far"]
     near = figure.data[0]
-    assert list(near.x) == [0, 2, 4] and list(near.y) == [0.25, 0.75, 0.75] and near.line.shape == "hv"
+    assert (
+        list(near.x) == [0, 2, 4] and list(near.y) == [0.25, 0.75, 0.75] and near.line.shape == "hv"
+    )
     assert len({(trace.line.color, trace.line.dash) for trace in figure.data}) == 2
 
 

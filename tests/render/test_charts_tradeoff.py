@@ -47,7 +47,9 @@ def test_the_front_is_drawn_from_left_to_right_through_its_models_only():
     assert [list(line.x) for line in lines] == [[0.01, 0.02]]
     alone = POINTS.assign(front=[True, False, False])
     assert not [
-        trace for trace in charts.tradeoff.trade_off(alone, DOWN, UP, "cosine", LOOKS).data if trace.mode == "lines"
+        trace
+        for trace in charts.tradeoff.trade_off(alone, DOWN, UP, "cosine", LOOKS).data
+        if trace.mode == "lines"
     ]
 
 
@@ -75,7 +77,9 @@ def test_many_models_are_named_in_a_legend_instead_of_beside_their_marks():
 
 
 def test_marks_in_a_crowd_are_named_in_a_legend_and_a_pair_beside_each_other():
-    crowd = pd.concat([POINTS[:1].assign(model=f"m{number}", y=0.9 + 0.01 * number) for number in range(3)])
+    crowd = pd.concat(
+        [POINTS[:1].assign(model=f"m{number}", y=0.9 + 0.01 * number) for number in range(3)]
+    )
     looks = charts.styles.styles(["m0", "m1", "m2"])
     figure = charts.tradeoff.trade_off(crowd, DOWN, UP, "cosine", looks)
     assert all(trace.showlegend for trace in figure.data if trace.name in looks)
@@ -87,7 +91,9 @@ def test_marks_in_a_crowd_are_named_in_a_legend_and_a_pair_beside_each_other():
 
 def test_long_names_are_broken_and_lose_no_letter():
     name = "openclip:ViT-B-32/laion2b_s34b_b79k"
-    figure = charts.tradeoff.trade_off(POINTS[:1].assign(model=name), DOWN, UP, "cosine", charts.styles.styles([name]))
+    figure = charts.tradeoff.trade_off(
+        POINTS[:1].assign(model=name), DOWN, UP, "cosine", charts.styles.styles([name])
+    )
     label = marks_named(figure, name)
     assert "<br>" in label
     assert label.replace("<br>", "") == name
@@ -102,7 +108,9 @@ def test_panels_share_axes_that_hold_every_interval_of_all():
     ranges = charts.tradeoff.shared(pd.concat([POINTS, other]), UP)
     assert ranges[0][0] == 0 and ranges[0][1] > 0.022
     assert ranges[1][0] < 0.2 and ranges[1][1] >= 1
-    one, two = (charts.tradeoff.panel(own, DOWN, UP, "cosine", LOOKS, ranges) for own in (POINTS, other))
+    one, two = (
+        charts.tradeoff.panel(own, DOWN, UP, "cosine", LOOKS, ranges) for own in (POINTS, other)
+    )
     assert one.layout.yaxis.range == two.layout.yaxis.range
     assert marks(two)["b:two"].y[0] == 0.4 and set(marks(two)) == {"a:one", "b:two"}
 
@@ -116,20 +124,29 @@ def test_a_clicked_mark_names_its_model_and_a_printed_one_does_not():
 
 
 def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():
-    rows = [("a:one", name, value, value - 0.1, value + 0.2, 5, 9) for name, value in (("z", 3), ("y", 2), ("x", 1))]
+    rows = [
+        ("a:one", name, value, value - 0.1, value + 0.2, 5, 9)
+        for name, value in (("z", 3), ("y", 2), ("x", 1))
+    ]
     rows += [("b:two", "x", NAN, NAN, NAN, 0, 0), ("a:one", "elsewhere", 9, 9, 9, 1, 1)]
-    table = pd.DataFrame(rows, columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"])
-    printed = pd.DataFrame({"model": ["p", "p", "q"], "slice": ["z", "x", "x"], "value": [0.3, 0.1, 0.2]})
+    table = pd.DataFrame(
+        rows, columns=["model", "slice", "value", "low", "high", "n_items", "n_cases"]
+    )
+    printed = pd.DataFrame(
+        {"model": ["p", "p", "q"], "slice": ["z", "x", "x"], "value": [0.3, 0.1, 0.2]}
+    )
     steps = {"x": "Weak", "y": "Medium", "z": "Strong"}
     figure = charts.tradeoff.curves(table, UP, "cosine", LOOKS, steps, "Strength", printed)
     own = marks(figure)["a:one"]
     assert list(own.y) == [1, 2, 3] and [round(x) for x in own.x] == [0, 1, 2]
-    assert list(own.error_y.arrayminus) == pytest.approx([0.1] * 3) and list(own.error_y.array) == pytest.approx(
-        [0.2] * 3
-    )
+    assert list(own.error_y.arrayminus) == pytest.approx([0.1] * 3) and list(
+        own.error_y.array
+    ) == pytest.approx([0.2] * 3)
     assert len(marks(figure)["b:two"].y) == 0
     hollow = [trace for trace in figure.data if trace.name == "published"]
-    assert [list(trace.y) for trace in hollow] == [[0.1, 0.3], [0.2]] and [t.showlegend for t in hollow] == [
+    assert [list(trace.y) for trace in hollow] == [[0.1, 0.3], [0.2]] and [
+        t.showlegend for t in hollow
+    ] == [
         True,
         False,
     ]
@@ -143,7 +160,9 @@ def test_printed_numbers_lie_hollow_in_the_row_of_their_slice():
     )
     names = {"simple": "Simple", "advanced": "Advanced"}
     figure = charts.dots.dots(table, DOWN, "cosine", names, LOOKS)
-    printed = pd.DataFrame({"model": ["p", "q"], "slice": ["advanced", "elsewhere"], "value": [0.05, 0.5]})
+    printed = pd.DataFrame(
+        {"model": ["p", "q"], "slice": ["advanced", "elsewhere"], "value": [0.05, 0.5]}
+    )
     charts.tradeoff.beside(figure, printed, list(names), "cosine")
     hollow = figure.data[-1]
     assert list(hollow.x) == [0.05] and 0.5 < hollow.y[0] < 1.5
@@ -164,7 +183,9 @@ def texts(figure) -> str:
 def test_names_are_no_markup_in_any_figure():
     points = POINTS.assign(model=[NASTY, "b:two", "c:unknown"])
     looks = charts.styles.styles(list(points["model"]))
-    table = points.assign(value=points["y"], low=points["y_low"], high=points["y_high"], metric=UP.name)
+    table = points.assign(
+        value=points["y"], low=points["y_low"], high=points["y_high"], metric=UP.name
+    )
     table = table.assign(slice=["<i>s", "t", "t"], n_items=9, n_cases=9)
     bins = pd.DataFrame({"model": [NASTY], "left": [0.0], "right": [1.0], "share": [1.0]})
     steps = {"<i>s": "<i>s", "t": "t"}
@@ -174,7 +195,9 @@ def test_names_are_no_markup_in_any_figure():
     charts.tradeoff.beside(rows, curve, list(steps), "rate")
     figures = [
         charts.tradeoff.trade_off(points, DOWN, UP, "cosine", looks, printed),
-        charts.tradeoff.panel(points, DOWN, UP, "cosine", looks, charts.tradeoff.shared(points, UP)),
+        charts.tradeoff.panel(
+            points, DOWN, UP, "cosine", looks, charts.tradeoff.shared(points, UP)
+        ),
         charts.tradeoff.curves(table, UP, "cosine", looks, steps, "what grows", curve),
         charts.dots.headlines(table, {UP.name: UP}, "cosine", looks, {}),
         charts.dots.distribution(bins, UP, "cosine", looks),

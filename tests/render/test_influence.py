@@ -15,7 +15,9 @@ PAPER = ((255, 255, 255), (18, 22, 29))  # the page, light and dark
 
 def luminance(color) -> float:
     parts = [part / 255 for part in color]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -24,7 +26,9 @@ def luminance(color) -> float:
 def test_letters_on_every_strength_of_colour_meet_the_contrast_that_eyes_need(theme, positive):
     for share in np.linspace(0, 1, 21):
         tint = influence.TINTS[positive][theme]
-        ground = [share * top + (1 - share) * under for top, under in zip(tint, PAPER[theme], strict=True)]
+        ground = [
+            share * top + (1 - share) * under for top, under in zip(tint, PAPER[theme], strict=True)
+        ]
         high, low = sorted([luminance(ground), luminance(influence.INK[theme])], reverse=True)
         assert (high + 0.05) / (low + 0.05) >= 4.5
 
@@ -76,9 +80,17 @@ def test_a_tint_that_begins_higher_tells_large_numbers_apart_and_the_legend_says
     grey = Image.new("RGB", (30, 10), (100, 100, 100))
     seen = np.asarray(heat(grey, np.array([[0.3, 0.4, 0.5]]), 0.3)).astype(int)
     reds = [seen[5, place][0] for place in (5, 15, 25)]
-    assert reds[0] == 100 and reds[1] - reds[0] == pytest.approx(reds[2] - reds[1], abs=1) and reds[2] > 160
+    assert (
+        reds[0] == 100
+        and reds[1] - reds[0] == pytest.approx(reds[2] - reds[1], abs=1)
+        and reds[2] > 160
+    )
     told = legend([0.3, 0.5], "least", "most", 0.3)
-    assert "least 0.300" in told and "most 0.500" in told and told.index("/ 0.000") < told.index("/ 1.000")
+    assert (
+        "least 0.300" in told
+        and "most 0.500" in told
+        and told.index("/ 0.000") < told.index("/ 1.000")
+    )
 
 
 def test_a_cell_with_room_carries_its_number():

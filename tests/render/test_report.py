@@ -41,7 +41,11 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list) -> None:
         self.names.add(tag)
         given = dict(attrs)
-        self.fetched += [given[name] for name in ("src", "href", "srcset", "action", "data", "poster") if name in given]
+        self.fetched += [
+            given[name]
+            for name in ("src", "href", "srcset", "action", "data", "poster")
+            if name in given
+        ]
         self.fetched += [name for name in given if name.startswith("on")]
         if given.get("http-equiv") == "Content-Security-Policy":
             self.policy = given["content"]
@@ -54,8 +58,12 @@ def stands_alone(text: str) -> None:
     """The page has nothing that fetches or runs."""
     page = Page(text)
     assert not page.names & {"script", "link", "iframe", "object", "embed", "base", "form"}
-    assert all(source.startswith("data:image/jpeg;base64,") for source in page.fetched), page.fetched
-    assert not re.search(r"url\(|@import|javascript:", re.sub(r"data:image/jpeg;base64,[\w+/=]+", "", text))
+    assert all(source.startswith("data:image/jpeg;base64,") for source in page.fetched), (
+        page.fetched
+    )
+    assert not re.search(
+        r"url\(|@import|javascript:", re.sub(r"data:image/jpeg;base64,[\w+/=]+", "", text)
+    )
     assert page.policy.startswith("default-src 'none'")
     assert "script-src" not in page.policy
 
@@ -94,7 +102,9 @@ def test_a_report_has_every_number_and_stands_alone(every_probe: Store, probe: s
     text = report.report(every_probe, views.runs.question_set(every_probe, asked))
     stands_alone(text)
     words = "".join(Page(text).words)
-    for row in views.estimates.estimates(every_probe, views.runs.question_set(every_probe, asked)).itertuples():
+    for row in views.estimates.estimates(
+        every_probe, views.runs.question_set(every_probe, asked)
+    ).itertuples():
         unit = numbers.unit_of(views.runs.metrics(probe)[row.metric], "cosine")
         if row.n_items:
             told = numbers.number(row.value, unit) + numbers.interval(row.low, row.high, unit)
@@ -123,7 +133,10 @@ def test_a_report_shows_the_worst_cases_with_pictures_and_what_was_noted(noted: 
 def test_a_caption_is_never_an_element(nasty: Store):
     key = views.runs.question_sets(nasty)["case_key"].iloc[0]
     asked = views.runs.question_set(nasty, key)
-    pages = [report.report(nasty, asked), report_case.case_page(nasty, asked, "control:constant", 0)]
+    pages = [
+        report.report(nasty, asked),
+        report_case.case_page(nasty, asked, "control:constant", 0),
+    ]
     for text in pages:
         stands_alone(text)
         assert "<script>alert(1)" in "".join(Page(text).words)
@@ -135,20 +148,36 @@ def test_the_commands_of_a_report_are_those_of_the_program(noted: Store, key: st
     assert [words[1] for words in lines] == ["run", "failures", "failures", "report"]
     given = main.commands["run"].make_context("run", lines[0][2:], resilient_parsing=True).params
     stored = noted.runs()[0]["run"]
-    assert (given["dataset"], given["probe"], given["models"]) == (stored["dataset"], stored["probe"], (OTHER, ONE))
-    done = CliRunner().invoke(main, ["--cache", str(noted.root), *lines[1][1:], "--format", "json", "--size", "1"])
-    worst, _ = views.cases.failures(noted, views.runs.question_set(noted, key), views.filter.Filter(OTHER), 1, 1)
+    assert (given["dataset"], given["probe"], given["models"]) == (
+        stored["dataset"],
+        stored["probe"],
+        (OTHER, ONE),
+    )
+    done = CliRunner().invoke(
+        main, ["--cache", str(noted.root), *lines[1][1:], "--format", "json", "--size", "1"]
+    )
+    worst, _ = views.cases.failures(
+        noted, views.runs.question_set(noted, key), views.filter.Filter(OTHER), 1, 1
+    )
     assert json.loads(done.stdout)[0]["id"] == worst["id"].iloc[0]
 
 
-def test_the_program_writes_a_report_of_the_set_that_is_named(noted: Store, key: str, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(report, "report", lambda store, question_set: f"{store.root} {question_set.key}")
+def test_the_program_writes_a_report_of_the_set_that_is_named(
+    noted: Store, key: str, tmp_path: Path, monkeypatch
+):
+    monkeypatch.setattr(
+        report, "report", lambda store, question_set: f"{store.root} {question_set.key}"
+    )
     for words in ([], ["--set", key[:6]], ["--set", "ffff"]):  # the newest; a question set; a run
-        done = CliRunner().invoke(main, ["--cache", str(noted.root), "report", *words, str(tmp_path / "out.html")])
+        done = CliRunner().invoke(
+            main, ["--cache", str(noted.root), "report", *words, str(tmp_path / "out.html")]
+        )
         assert done.exit_code == 0, done.output
         assert (tmp_path / "out.html").read_text(encoding="utf-8") == f"{noted.root} {key}"
     for cache, words in ((noted.root, ["--set", "zzz"]), (tmp_path / "none", [])):
-        done = CliRunner().invoke(main, ["--cache", str(cache), "report", *words, str(tmp_path / "no.html")])
+        done = CliRunner().invoke(
+            main, ["--cache", str(cache), "report", *words, str(tmp_path / "no.html")]
+        )
         assert done.exit_code == 1
         assert done.stderr.startswith("Error: No")
         assert not (tmp_path / "no.html").exists()
@@ -157,7 +186,9 @@ def test_the_program_writes_a_report_of_the_set_that_is_named(noted: Store, key:
 @pytest.mark.parametrize("probe", ["lgip", "rococo", "eqben", "visla", "prsm"])
 def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, probe: str):
     asked = views.runs.question_sets(every_probe).set_index("probe").loc[probe, "case_key"]
-    for kind in views.estimates.choices(every_probe, views.runs.question_set(every_probe, asked))["kind"].unique():
+    for kind in views.estimates.choices(every_probe, views.runs.question_set(every_probe, asked))[
+        "kind"
+    ].unique():
         row = views.cases.failures(
             every_probe,
             views.runs.question_set(every_probe, asked),
@@ -166,7 +197,9 @@ def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, p
             1,
         )[0].iloc[0]
         question_set = views.runs.question_set(every_probe, asked)
-        text = report_case.case_page(every_probe, question_set, ONE, int(row["case"]), "control:constant")
+        text = report_case.case_page(
+            every_probe, question_set, ONE, int(row["case"]), "control:constant"
+        )
         stands_alone(text)
         words = "".join(Page(text).words)
         assert row["id"] in words
@@ -177,8 +210,14 @@ def test_a_case_of_every_kind_stands_alone_with_all_models(every_probe: Store, p
 
 def test_the_command_on_a_case_s_page_finds_the_case(noted: Store, key: str):
     text = report_case.case_page(noted, views.runs.question_set(noted, key), ONE, 0)
-    line = next(line for line in "".join(Page(text).words).splitlines() if line.startswith("vlprobe failures"))
-    done = CliRunner().invoke(main, ["--cache", str(noted.root), *shlex.split(line)[1:], "--format", "json"])
+    line = next(
+        line
+        for line in "".join(Page(text).words).splitlines()
+        if line.startswith("vlprobe failures")
+    )
+    done = CliRunner().invoke(
+        main, ["--cache", str(noted.root), *shlex.split(line)[1:], "--format", "json"]
+    )
     wanted = views.cases.questions(noted, views.runs.question_set(noted, key), [0])["id"].iloc[0]
     assert wanted in [case["id"] for case in json.loads(done.stdout)]
     assert "Because <b>I</b> say so." in "".join(Page(text).words)
@@ -188,18 +227,28 @@ def test_a_picture_that_is_gone_is_a_line(tmp_path: Path):
     from tests.conftest import make_tiny
 
     there = Store(tmp_path / "cache")
-    manifest = execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1), there)[0]
+    manifest = execute(
+        Request(("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1), there
+    )[0]
     for path in (tmp_path / "tiny").glob("*.png"):
         path.unlink()
-    text = report_case.case_page(there, views.runs.question_set(there, manifest["case_key"]), "control:constant", 0)
+    text = report_case.case_page(
+        there, views.runs.question_set(there, manifest["case_key"]), "control:constant", 0
+    )
     assert "0.png is missing or damaged" in text
     assert "<img" not in text
 
 
 def test_a_selection_is_what_the_filter_passes_in_its_order(noted: Store, key: str):
     chosen = views.filter.Filter(ONE, outcome="all", other=OTHER, sort="difference")
-    table, total = views.cases.failures(noted, views.runs.question_set(noted, key), chosen, 1, 10_000)
-    rows = list(csv.DictReader(io.StringIO(selection.as_csv(noted, views.runs.question_set(noted, key), chosen))))
+    table, total = views.cases.failures(
+        noted, views.runs.question_set(noted, key), chosen, 1, 10_000
+    )
+    rows = list(
+        csv.DictReader(
+            io.StringIO(selection.as_csv(noted, views.runs.question_set(noted, key), chosen))
+        )
+    )
     found = json.loads(selection.as_json(noted, views.runs.question_set(noted, key), chosen))
     assert found["total"] == total == len(rows) == len(found["cases"])
     other = (
@@ -211,7 +260,9 @@ def test_a_selection_is_what_the_filter_passes_in_its_order(noted: Store, key: s
         assert row["id"] == case["id"] == own.id
         assert float(row["margin"]) == case["margin"] == pytest.approx(float(own.margin), rel=1e-6)
         assert (
-            float(row[f"margin {OTHER}"]) == case["margins"][OTHER] == pytest.approx(float(other[own.case]), rel=1e-6)
+            float(row[f"margin {OTHER}"])
+            == case["margins"][OTHER]
+            == pytest.approx(float(other[own.case]), rel=1e-6)
         )
         assert case["texts"] == list(own.texts) == [row["text 1"], row["text 2"]]
         assert case["pictures"] == [row["picture 1"]]
@@ -219,7 +270,9 @@ def test_a_selection_is_what_the_filter_passes_in_its_order(noted: Store, key: s
     assert said in ([], [(["<i>", "=odd"], "Because <b>I</b> say so.")])
 
 
-def test_a_long_selection_is_cut_and_says_so(noted: Store, key: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_long_selection_is_cut_and_says_so(
+    noted: Store, key: str, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(selection, "MOST", 3)
     chosen = views.filter.Filter(ONE, outcome="all")
     found = json.loads(selection.as_json(noted, views.runs.question_set(noted, key), chosen))
@@ -230,7 +283,9 @@ def test_a_spreadsheet_runs_nothing_of_an_export(nasty: Store):
     key = views.runs.question_sets(nasty)["case_key"].iloc[0]
     annotations.write(nasty, key, Annotation(0, "x", ("+odd",), "@note"))
     chosen = views.filter.Filter("control:constant", kind="", outcome="all")
-    for row in csv.reader(io.StringIO(selection.as_csv(nasty, views.runs.question_set(nasty, key), chosen))):
+    for row in csv.reader(
+        io.StringIO(selection.as_csv(nasty, views.runs.question_set(nasty, key), chosen))
+    ):
         for cell in row:
             if cell and cell[0] in "=+-@\t\r":
                 float(cell)
@@ -260,7 +315,8 @@ def test_marks_of_a_figure_lie_where_their_numbers_are():
     looks = {name: (color, "circle") for name, (color, _) in looks.items()}
     metric = views.runs.metrics("lgip")["positive_rate"]
     part = pd.DataFrame(
-        [("a", 0.25, 0.2, 0.3), ("b", 0.75, math.nan, math.nan)], columns=["model", "value", "low", "high"]
+        [("a", 0.25, 0.2, 0.3), ("b", 0.75, math.nan, math.nan)],
+        columns=["model", "value", "low", "high"],
     )
     drawn = str(figures.rows({"All <b>": part}, metric, "cosine", looks, {"All <b>": 0.5}))
     places = [float(x) for x in re.findall(r'cx="([\d.]+)"', drawn)]

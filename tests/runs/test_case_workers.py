@@ -20,7 +20,12 @@ from vlprobe.types import Item, Picture, Run
 
 CAPTIONS = ("Two red dogs sit near a car.", "A dog is looking at a blue bus on the street")
 ITEMS = [
-    Item(f"item {n}", Picture(Path("/nowhere/a.jpg")), tuple(f"{text} {n}" for text in CAPTIONS), {"n": str(n % 7)})
+    Item(
+        f"item {n}",
+        Picture(Path("/nowhere/a.jpg")),
+        tuple(f"{text} {n}" for text in CAPTIONS),
+        {"n": str(n % 7)},
+    )
     for n in range(50)
 ]
 
@@ -123,7 +128,11 @@ def test_a_process_ends_when_its_maker_is_killed(several):
 @pytest.mark.parametrize(("influence", "n_processes"), [((), 2), (("control:random",), 0)])
 def test_a_model_that_is_asked_for_edits_is_loaded_by_one_process(several, influence, n_processes):
     probe = registry.load_probe("rococo")
-    options = {**probe.defaults, "influence": list(influence), "pictures": []}  # the pictures are nowhere
+    options = {
+        **probe.defaults,
+        "influence": list(influence),
+        "pictures": [],
+    }  # the pictures are nowhere
     run = Run("m", "0", "made", "0", "rococo", probe.version, (), options)
     for _ in case_workers.chunks(ITEMS, probe, run, 2):
         pass

@@ -23,7 +23,10 @@ def wait(store, job_id: str, states: tuple[str, ...] = jobs.ENDED) -> jobs.Job:
 
 
 def request(tiny: str, **changes) -> Request:
-    return Request(**{"models": ("control:random",), "dataset": tiny, "probe": "lgip", "device": "cpu"} | changes)
+    return Request(
+        **{"models": ("control:random",), "dataset": tiny, "probe": "lgip", "device": "cpu"}
+        | changes
+    )
 
 
 def test_a_job_runs_to_its_end_and_names_its_runs(tiny, store):

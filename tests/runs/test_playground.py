@@ -74,21 +74,36 @@ class Pairs(PairScorer):
 
     def match(self, seen, tokens, logits=False):
         self.matched += len(seen)
-        return np.array([float(one) / row[0] for one, row in zip(seen, tokens, strict=True)], np.float32)
+        return np.array(
+            [float(one) / row[0] for one, row in zip(seen, tokens, strict=True)], np.float32
+        )
 
 
 def test_edits_are_those_of_lgip_and_rococo_and_no_others():
     edits, _ = playground.edits(CAPTION, seed=7, k=2)
-    expected = {text for text, _ in lgip.edits([CAPTION], "playground", seed=7, k_same=1000).edits[0]}
+    expected = {
+        text for text, _ in lgip.edits([CAPTION], "playground", seed=7, k_same=1000).edits[0]
+    }
     for policy in substitution.POLICIES:
         made, _ = substitution.alter([CAPTION], "playground", policy, k=2, seed=7)
         expected |= {one.text for one in made if one}
     made, _ = substitution.delete([CAPTION], "playground", "random", seed=7)
     expected |= {one.text for one in made if one}
     assert {one.text for one in edits} == expected
-    assert [one.group for one in edits] == sorted((one.group for one in edits), key=list(playground.GROUPS).index)
-    assert {one.edit.subtype for one in edits if one.group == "flip"} == {"color", "number", "object"}
-    assert {one.group for one in edits if one.wrong} == {"flip", "combined", "substitution", "deletion"}
+    assert [one.group for one in edits] == sorted(
+        (one.group for one in edits), key=list(playground.GROUPS).index
+    )
+    assert {one.edit.subtype for one in edits if one.group == "flip"} == {
+        "color",
+        "number",
+        "object",
+    }
+    assert {one.group for one in edits if one.wrong} == {
+        "flip",
+        "combined",
+        "substitution",
+        "deletion",
+    }
     assert len({(one.group, one.text) for one in edits}) == len(edits)
 
 
@@ -97,7 +112,8 @@ def test_the_least_telling_word_is_exchanged_where_models_vote(softmax: Player):
     whole = softmax.texts([CAPTION])[0]
     nouns = {CAPTION[noun.start : noun.end]: noun for noun in substitution.sources(CAPTION)}
     moved = {
-        word: 1 - float(whole @ softmax.texts([influence.without(CAPTION, noun.start, noun.end)])[0])
+        word: 1
+        - float(whole @ softmax.texts([influence.without(CAPTION, noun.start, noun.end)])[0])
         for word, noun in nouns.items()
     }
     least, most = min(moved, key=moved.get), max(moved, key=moved.get)
@@ -142,7 +158,10 @@ def test_only_new_texts_and_pictures_go_through_a_model(softmax: Player, scene: 
     playground.score([player], canvas, CAPTION, ["A dog.", "A cat."])
     assert (model.texts, model.images) == (3, 1)
     playground.score(
-        [player], playground.uploaded(scene.read_bytes(), "again.png"), CAPTION, ["A cat.", "A dog.", "A bus."]
+        [player],
+        playground.uploaded(scene.read_bytes(), "again.png"),
+        CAPTION,
+        ["A cat.", "A dog.", "A bus."],
     )
     assert (model.texts, model.images) == (4, 1)
     playground.parts_that_matter(player, canvas, CAPTION)
@@ -158,7 +177,9 @@ def test_what_the_tokenizer_undoes_is_an_exact_tie_and_is_said(softmax: Player, 
     assert playground.margins(answer)[0] == 0
 
 
-def test_words_that_a_model_never_learned_are_one_to_it_in_every_batch(softmax: Player, scene: Path):
+def test_words_that_a_model_never_learned_are_one_to_it_in_every_batch(
+    softmax: Player, scene: Path
+):
     player = Player(softmax.model)
     canvas = playground.uploaded(scene.read_bytes(), "cats.png")
     player.texts(["A red zebra."])
@@ -197,9 +218,14 @@ def test_a_model_that_looks_at_pairs_is_asked_once_for_each():
 
 def test_the_best_of_several_vectors_is_a_pictures_score():
     class Several:
-        name, capabilities = "several", Capabilities(embeds_texts=True, embeds_images=True, dim=2, image_dim=4)
+        name, capabilities = (
+            "several",
+            Capabilities(embeds_texts=True, embeds_images=True, dim=2, image_dim=4),
+        )
         preprocess = staticmethod(lambda image: np.zeros(1))
-        encode_images = staticmethod(lambda pixels: np.tile(np.float32([1, 0, 0.6, 0.8]), (len(pixels), 1)))
+        encode_images = staticmethod(
+            lambda pixels: np.tile(np.float32([1, 0, 0.6, 0.8]), (len(pixels), 1))
+        )
         tokenize = staticmethod(lambda texts: np.array([[len(text)] for text in texts]))
         encode_texts = staticmethod(lambda tokens: np.tile(np.float32([0, 1]), (len(tokens), 1)))
 
@@ -227,9 +253,12 @@ def test_a_mixed_picture_is_that_of_rococo():
     one, other = (Image.new("RGB", (40, 30), color) for color in ("white", "navy"))
     for kind in ("mix", "patch"):
         made = playground.edited(playground.canvas(one), playground.canvas(other), kind, 0.7).draw()
-        assert made.tobytes() == mix.apply(one, other, PictureEdit(kind, Path("x"), 0.7, 1)).tobytes()
+        assert (
+            made.tobytes() == mix.apply(one, other, PictureEdit(kind, Path("x"), 0.7, 1)).tobytes()
+        )
     keys = {
-        playground.edited(playground.canvas(one), playground.canvas(other), "mix", lam).key for lam in (0.7, 0.8, 0.7)
+        playground.edited(playground.canvas(one), playground.canvas(other), "mix", lam).key
+        for lam in (0.7, 0.8, 0.7)
     }
     assert len(keys) == 2
 
@@ -249,7 +278,9 @@ def test_an_upload_is_upright_small_and_checked(tmp_path: Path):
             playground.uploaded(data, "notes.txt")
 
 
-def test_what_is_kept_is_a_dataset_that_scores_the_same(softmax: Player, scene: Path, tmp_path: Path):
+def test_what_is_kept_is_a_dataset_that_scores_the_same(
+    softmax: Player, scene: Path, tmp_path: Path
+):
     canvas = playground.uploaded(scene.read_bytes(), "cats.png")
     folder = playground.keep(canvas, CAPTION, "../../My Cats!", tmp_path)
     assert folder == tmp_path / "kept" / "my-cats"
@@ -262,13 +293,19 @@ def test_what_is_kept_is_a_dataset_that_scores_the_same(softmax: Player, scene: 
     assert sorted(path.suffix for path in folder.iterdir()) == [".png", ".txt"]
 
 
-def test_two_people_who_keep_one_picture_at_once_keep_both_captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_two_people_who_keep_one_picture_at_once_keep_both_captions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     canvas = playground.canvas(Image.new("RGB", (8, 8)))
     write, other = playground.write_bytes, []
 
     def slowly(path: Path, data: bytes) -> None:
         if not other:  # somebody else comes while the first one is about to write
-            other.append(threading.Thread(target=playground.keep, args=(canvas, "The other.", "dogs", tmp_path)))
+            other.append(
+                threading.Thread(
+                    target=playground.keep, args=(canvas, "The other.", "dogs", tmp_path)
+                )
+            )
             other[0].start()
             other[0].join(0.2)
         write(path, data)
@@ -303,8 +340,12 @@ def test_texts_are_tokenized_by_one_at_a_time():
     playground.score([player], playground.canvas(Image.new("RGB", (8, 8))), "A dog.", ["A cat."])
 
 
-@pytest.mark.parametrize(("caption", "name", "word"), [("A dog.", "../..", "name"), (" \n", "dogs", "caption")])
-def test_nothing_is_kept_without_a_name_and_a_caption(tmp_path: Path, caption: str, name: str, word: str):
+@pytest.mark.parametrize(
+    ("caption", "name", "word"), [("A dog.", "../..", "name"), (" \n", "dogs", "caption")]
+)
+def test_nothing_is_kept_without_a_name_and_a_caption(
+    tmp_path: Path, caption: str, name: str, word: str
+):
     with pytest.raises(InvalidInput, match=word):
         playground.keep(playground.canvas(Image.new("RGB", (8, 8))), caption, name, tmp_path)
     assert not list(tmp_path.iterdir())
@@ -332,5 +373,7 @@ def test_the_shelf_of_the_demo_is_that_of_its_dataset_and_stores_nothing(tmp_pat
 def test_the_shelf_of_a_dataset_has_its_pictures(tiny: str, tmp_path: Path):
     found = playground.shelf(tiny, tmp_path)
     items = registry.load_dataset(tiny, tmp_path).items
-    assert [(exhibit.id, exhibit.captions) for exhibit in found] == [(item.id, item.captions) for item in items]
+    assert [(exhibit.id, exhibit.captions) for exhibit in found] == [
+        (item.id, item.captions) for item in items
+    ]
     assert found[0].open().size == (64, 48)

@@ -18,7 +18,9 @@ ROOT = Path(vlprobe.__file__).resolve().parent.parent
 def trap(tmp_path, monkeypatch) -> Path:
     """The current folder, with a module that both kinds of process would import; a file appears there if it is."""
     for name in ("numbers", "json"):
-        (tmp_path / f"{name}.py").write_text("import pathlib; pathlib.Path('ran').touch(); raise SystemExit(3)")
+        (tmp_path / f"{name}.py").write_text(
+            "import pathlib; pathlib.Path('ran').touch(); raise SystemExit(3)"
+        )
     monkeypatch.chdir(tmp_path)
     return tmp_path / "ran"
 
@@ -48,7 +50,9 @@ def test_a_copy_that_is_not_the_installed_one_starts_itself(tmp_path, monkeypatc
     (copy / "vlprobe" / "where.py").write_text("print(__file__)")
     code = "from vlprobe.runs import processes; raise SystemExit(processes.start('vlprobe.where').wait())"
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    ran = subprocess.run([sys.executable, "-c", code], cwd=copy, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=copy, capture_output=True, text=True, check=True
+    )
     assert Path(ran.stdout.strip()) == copy / "vlprobe" / "where.py"
 
 

@@ -170,7 +170,11 @@ class Half(Progress):
 
 def asked(nodes: TwoNodes | None, **changes) -> Request:
     request = Request(("demo:softmax",), "", "lgip", limit=16, examine=False)
-    return replace(request, **({"executor": "ray", "ray_address": nodes.all.address} if nodes else {}), **changes)
+    return replace(
+        request,
+        **({"executor": "ray", "ray_address": nodes.all.address} if nodes else {}),
+        **changes,
+    )
 
 
 def sums(manifest: dict) -> dict[str, str]:
@@ -188,7 +192,9 @@ def run_locally(request: Request, store: Store) -> dict:
 def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, crews, drawn, monkeypatch):
     monkeypatch.setattr(answers, "PART_CASES", 120)
     local = run_locally(asked(None), drawn)
-    progress = Half("demo:softmax on demo", nodes.kill_one, drawn.run(local["key"]).folder / "parts")
+    progress = Half(
+        "demo:softmax on demo", nodes.kill_one, drawn.run(local["key"]).folder / "parts"
+    )
     spread = execute(asked(nodes), drawn, progress)[0]
     assert sums(spread) == sums(local)
     assert spread["spread"] == local["spread"]
@@ -199,15 +205,27 @@ def test_lgip_is_the_same_to_the_byte_when_a_node_dies(nodes, crews, drawn, monk
 
 
 @pytest.mark.full
-def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_encoded(nodes, crews, drawn, monkeypatch):
+def test_rococo_is_the_same_to_the_byte_when_a_node_dies_while_the_gallery_is_encoded(
+    nodes, crews, drawn, monkeypatch
+):
     monkeypatch.setattr(answers, "PART_CASES", 80)
     monkeypatch.setattr("vlprobe.runs.ray_executor.ENCODED", 8)
-    options = {"pictures": ["mix:0.9"], "picture_seeds": [1, 2], "policies": ["same-concept", "danger"]}
+    options = {
+        "pictures": ["mix:0.9"],
+        "picture_seeds": [1, 2],
+        "policies": ["same-concept", "danger"],
+    }
     request = asked(None, probe="rococo", options=options)
     local = run_locally(request, drawn)
-    texts = sum(path.stat().st_size for path in (drawn.root.parent / "local-rococo").rglob("texts/*.npy"))
-    progress = Half("demo:softmax on demo: embeddings", nodes.kill_one, drawn.run(local["key"]).folder / "parts")
-    spread = execute(replace(request, executor="ray", ray_address=nodes.all.address), drawn, progress)[0]
+    texts = sum(
+        path.stat().st_size for path in (drawn.root.parent / "local-rococo").rglob("texts/*.npy")
+    )
+    progress = Half(
+        "demo:softmax on demo: embeddings", nodes.kill_one, drawn.run(local["key"]).folder / "parts"
+    )
+    spread = execute(
+        replace(request, executor="ray", ray_address=nodes.all.address), drawn, progress
+    )[0]
     assert sums(spread) == sums(local)
     assert progress.before == {}, "a part was scored before the gallery was encoded"
     assert crews[0].missed, "nothing was lost with the node"
@@ -258,14 +276,17 @@ def refused(request: Request, store: Store, kind: type[VlprobeError] = InvalidIn
 
 def test_an_error_of_a_worker_is_one_line_here(started, tiny, store):
     request = asked(started, models=("control:random",), dataset=tiny, probe="prsm", limit=0)
-    assert "has the tag 'year' to group by" in refused(replace(request, options={"group": "year"}), store)
+    assert "has the tag 'year' to group by" in refused(
+        replace(request, options={"group": "year"}), store
+    )
 
 
 def test_a_worker_with_another_model_is_refused(store):
     run = Run("control:random", "0" * 32, "demo", "", "lgip", 1, ())
     job = Job(run, [], Request(("control:random",), "", "lgip"), store, threads=0)
     with pytest.raises(
-        InvalidInput, match=r"not the same on all machines: its digest is .* on a worker and 0{32} here"
+        InvalidInput,
+        match=r"not the same on all machines: its digest is .* on a worker and 0{32} here",
     ):
         Worker().load(job)
 
@@ -274,7 +295,9 @@ def test_a_worker_with_another_version_is_refused(started, monkeypatch):
     monkeypatch.setattr(ray_pool, "__version__", "0.0.1")
     with ray_pool.joined(started.all.address):
         crew = ray_pool.Crew(deadly(), None, 1, 0, 1, lambda: None)
-        with pytest.raises(InvalidInput, match=r"A worker .* has vlprobe .*, this machine has 0.0.1\."):
+        with pytest.raises(
+            InvalidInput, match=r"A worker .* has vlprobe .*, this machine has 0.0.1\."
+        ):
             crew.do([("die", ())], lambda task, answer: None)
         crew.end(at_once=True)
 
@@ -282,7 +305,9 @@ def test_a_worker_with_another_version_is_refused(started, monkeypatch):
 def test_what_no_machine_has_is_said_before_anything_is_asked(started, tiny, store):
     request = asked(started, models=("control:random",), dataset=tiny, limit=0)
     with ray_pool.joined(started.all.address):
-        assert "No machine of the Ray cluster has a GPU" in refused(replace(request, device="cuda"), store)
+        assert "No machine of the Ray cluster has a GPU" in refused(
+            replace(request, device="cuda"), store
+        )
         assert "Choose auto, cpu or cuda" in refused(replace(request, device="cuda:1"), store)
         gallery = replace(request, probe="prsm", keep_embeddings=False)
         assert "--no-embedding-cache" in refused(gallery, store)
@@ -314,7 +339,8 @@ def test_work_that_takes_every_worker_with_it_is_given_up(started, monkeypatch):
     with ray_pool.joined(started.all.address):
         crew = ray_pool.Crew(deadly(), None, 1, 0, 1, lambda: None)
         with pytest.raises(
-            JobFailed, match=r"3 workers of the Ray cluster were lost at the same work \(die \(\)\): "
+            JobFailed,
+            match=r"3 workers of the Ray cluster were lost at the same work \(die \(\)\): ",
         ) as said:
             crew.do([("die", ())], lambda task, answer: None)
         assert len(str(said.value)) < 240, "all the advice that Ray has"
@@ -345,12 +371,16 @@ def test_an_address_that_does_not_answer_is_told_at_once(tiny, store):
 
 def test_without_ray_it_is_said_what_to_install(tiny, store, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    said = refused(Request(("control:random",), tiny, "lgip", executor="ray"), store, MissingDependency)
+    said = refused(
+        Request(("control:random",), tiny, "lgip", executor="ray"), store, MissingDependency
+    )
     assert "pip install -r requirements-ray.txt" in said
 
 
 def test_an_unknown_executor_is_told(tiny, store):
-    assert "Expected one of: local, ray" in refused(Request(("control:random",), tiny, "lgip", executor="slurm"), store)
+    assert "Expected one of: local, ray" in refused(
+        Request(("control:random",), tiny, "lgip", executor="slurm"), store
+    )
 
 
 def test_nothing_imports_ray_before_a_cluster_is_joined():

@@ -29,7 +29,12 @@ def imitated(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("given", "set_address", "expected"),
-    [("", "", "local"), ("", "10.0.0.7", "10.0.0.7"), ("auto", "10.0.0.7", "10.0.0.7"), ("auto", "", "auto")],
+    [
+        ("", "", "local"),
+        ("", "10.0.0.7", "10.0.0.7"),
+        ("auto", "10.0.0.7", "10.0.0.7"),
+        ("auto", "", "auto"),
+    ],
 )
 def test_without_an_address_no_cluster_that_happens_to_be_there_is_joined(
     given, set_address, expected, imitated, monkeypatch
@@ -41,7 +46,9 @@ def test_without_an_address_no_cluster_that_happens_to_be_there_is_joined(
 
 @pytest.mark.parametrize("chosen", ["", "disabled"])
 @pytest.mark.parametrize("where", ["RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "HOME", ""])
-def test_a_token_is_used_where_there_is_one_and_nothing_else_was_chosen(where, chosen, imitated, tmp_path, monkeypatch):
+def test_a_token_is_used_where_there_is_one_and_nothing_else_was_chosen(
+    where, chosen, imitated, tmp_path, monkeypatch
+):
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
@@ -66,7 +73,9 @@ def test_workers_take_gpus_where_there_are_any(device, gpu, monkeypatch):
 
 def test_workers_share_the_slots_of_their_machine_to_read_pictures(monkeypatch):
     monkeypatch.setattr(
-        ray_pool, "machines", lambda: [{"CPU": 17.0, "GPU": 8.0}, {"CPU": 64.0, "GPU": 4.0}, {"CPU": 4}]
+        ray_pool,
+        "machines",
+        lambda: [{"CPU": 17.0, "GPU": 8.0}, {"CPU": 64.0, "GPU": 4.0}, {"CPU": 4}],
     )
     assert (ray_pool.readers(1, 1), ray_pool.readers(3, 0)) == (2, 3)
     monkeypatch.setattr(ray_pool, "machines", lambda: [{"CPU": 2.0, "GPU": 8.0}])
@@ -110,7 +119,9 @@ def ended(*errors: BaseException) -> ray_pool.Crew:
 
 def test_what_a_worker_cannot_write_at_the_end_is_told():
     crew = ended()
-    full = crew.ray.exceptions.RayTaskError("close", "...", InvalidInput("The disk of a worker is full."))
+    full = crew.ray.exceptions.RayTaskError(
+        "close", "...", InvalidInput("The disk of a worker is full.")
+    )
     crew.idle = [Closing(full), Closing(full)]
     with pytest.raises(InvalidInput, match=r"^The disk of a worker is full\.$"):
         crew.end()

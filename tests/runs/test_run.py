@@ -30,7 +30,8 @@ def request(tiny: str, **changes) -> Request:
 
 def stored_bytes(store: Store) -> dict[str, bytes]:
     return {
-        str(path.relative_to(store.root)): path.read_bytes() for path in sorted(store.root.rglob("runs/*/*.parquet"))
+        str(path.relative_to(store.root)): path.read_bytes()
+        for path in sorted(store.root.rglob("runs/*/*.parquet"))
     }
 
 
@@ -76,11 +77,15 @@ def test_stored_numbers_are_those_of_a_plain_loop(tiny, store):
             gaps.setdefault(case["group"], []).append(gap)
         elif case["kind"] == "paraphrase":
             moved.setdefault(case["group"], []).append(abs(gap))
-    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index("metric")[
-        "value"
-    ]
-    assert found["sensitivity_gap"] == pytest.approx(np.mean([np.mean(own) for own in gaps.values()]), abs=1e-6)
-    assert found["invariance_error"] == pytest.approx(np.mean([np.mean(own) for own in moved.values()]), abs=1e-6)
+    found = views.estimates.estimates(
+        store, views.runs.question_set(store, manifest["case_key"])
+    ).set_index("metric")["value"]
+    assert found["sensitivity_gap"] == pytest.approx(
+        np.mean([np.mean(own) for own in gaps.values()]), abs=1e-6
+    )
+    assert found["invariance_error"] == pytest.approx(
+        np.mean([np.mean(own) for own in moved.values()]), abs=1e-6
+    )
     rate = np.mean([np.mean([gap > 0 for gap in own]) for own in gaps.values()])
     assert found["positive_rate"] == pytest.approx(rate)
 
@@ -93,12 +98,17 @@ def ties(manifest: dict, found: pd.DataFrame) -> dict[str, int]:
 
 def test_a_constant_model_scores_zero_because_every_case_is_a_tie(tiny, store):
     manifest = execute(request(tiny, models=("control:constant",)), store)[0]
-    found = views.estimates.estimates(store, views.runs.question_set(store, manifest["case_key"])).set_index("metric")
+    found = views.estimates.estimates(
+        store, views.runs.question_set(store, manifest["case_key"])
+    ).set_index("metric")
     assert found.loc["positive_rate", "value"] == 0
     assert found.loc["positive_rate", "ties"] == found.loc["positive_rate", "n_cases"]
     assert found.loc["invariance_error", "value"] == 0
     assert found.loc["erased_share", "value"] == 1  # which says that its invariance is no merit
-    assert manifest["erased"] == {"paraphrase": found.loc["invariance_error", "n_cases"], **ties(manifest, found)}
+    assert manifest["erased"] == {
+        "paraphrase": found.loc["invariance_error", "n_cases"],
+        **ties(manifest, found),
+    }
 
 
 def test_the_same_request_again_does_no_work(tiny, store, monkeypatch):
@@ -151,7 +161,9 @@ def weak(tmp_path_factory) -> tuple[Request, Store, dict]:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_what_is_only_about_speed_changes_neither_the_key_nor_a_number(weak, tmp_path, monkeypatch, change):
+def test_what_is_only_about_speed_changes_neither_the_key_nor_a_number(
+    weak, tmp_path, monkeypatch, change
+):
     asked, store, one = weak
     other_store = Store(tmp_path)
     for owner in (answers, OpenClipEncoder):
@@ -178,7 +190,9 @@ def test_every_part_of_a_run_that_can_change_a_number_changes_its_key():
         "seed": 1,
         "limit": 5,
     }
-    keys = {dataclasses.replace(run, **{name: value}).key for name, value in changes.items()} | {run.key}
+    keys = {dataclasses.replace(run, **{name: value}).key for name, value in changes.items()} | {
+        run.key
+    }
     assert len(keys) == len(changes) + 1
     assert dataclasses.replace(run, model="another name", dataset="another path").key == run.key
     assert dataclasses.replace(run, model_digest="x", metrics=("b@1",)).case_key == run.case_key
@@ -200,7 +214,9 @@ def test_what_is_finished_stays_when_a_later_model_fails(tiny, store):
     assert [manifest["run"]["model"] for manifest in store.runs()] == ["control:random"]
 
 
-def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kept(tiny, store, monkeypatch):
+def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kept(
+    tiny, store, monkeypatch
+):
     monkeypatch.setattr(answers, "PART_CASES", 16)
     monkeypatch.setattr(answers, "SPREAD_ITEMS", 1)
     path = Path(tiny.removeprefix("csv:")).parent / "5.png"
@@ -221,7 +237,10 @@ def test_a_picture_that_breaks_in_the_middle_is_named_and_finished_parts_are_kep
         ({"batch_size": 0}, "'batch_size' is '0'. Expected a whole number from 1 to"),
         ({"limit": -1}, "'limit' is '-1'. Expected a whole number, 0 or more"),
         ({"memory": 9}, "'memory' is '9'. Expected a whole number, 256 or more"),
-        ({"options": {"kinds": []}}, "'kinds' has no value. Expected one of: paraphrase, flip, combined"),
+        (
+            {"options": {"kinds": []}},
+            "'kinds' has no value. Expected one of: paraphrase, flip, combined",
+        ),
         ({"precision": "fp8"}, "'precision' is 'fp8'. Expected one of: fp32, fp16, bf16"),
         ({"device": "gpu"}, "'device' is 'gpu'. Expected auto, cpu, cuda, cuda:N or mps"),
         ({"executor": "slurm"}, "'executor' is 'slurm'. Expected one of: local, ray"),
@@ -246,13 +265,17 @@ def test_edits_written_by_perturb_and_read_back_give_the_same_numbers(tiny, stor
 
     file = tmp_path / "edits.jsonl"
     CliRunner().invoke(
-        main, ["--cache", str(store.root), "perturb", tiny, "--output", str(file)], catch_exceptions=False
+        main,
+        ["--cache", str(store.root), "perturb", tiny, "--output", str(file)],
+        catch_exceptions=False,
     )
     made = execute(request(tiny), store)[0]
     read = execute(request(tiny, options={"edits": str(file)}), store)[0]
     assert made["key"] != read["key"]
     one, other = (
-        views.estimates.estimates(store, views.runs.question_set(store, m["case_key"])).set_index("metric")["value"]
+        views.estimates.estimates(store, views.runs.question_set(store, m["case_key"])).set_index(
+            "metric"
+        )["value"]
         for m in (made, read)
     )
     for metric in ("invariance_error", "sensitivity_gap", "positive_rate", "combined_gap"):
@@ -299,7 +322,9 @@ def test_options_mean_the_same_typed_as_words_and_given_as_values(tiny, store):
     assert typed["key"] == given["key"]
 
 
-@pytest.mark.parametrize("models", [MODELS[1:], MODELS[:1]], ids=["another model", "a finished run"])
+@pytest.mark.parametrize(
+    "models", [MODELS[1:], MODELS[:1]], ids=["another model", "a finished run"]
+)
 def test_a_dataset_that_was_moved_is_found_again_under_the_same_key(tiny, store, models):
     folder = Path(tiny.removeprefix("csv:")).parent
     first = execute(request(tiny, models=MODELS[:1]), store)[0]
@@ -343,19 +368,26 @@ def pictured(folder: Path, captions: dict[str, str], color: str = "red") -> str:
     """A dataset with a picture of one colour for each caption."""
     for name in captions:
         Image.new("RGB", (8, 8), color).save(folder / name)
-    (folder / "captions.json").write_text(json.dumps({name: [caption] for name, caption in captions.items()}))
+    (folder / "captions.json").write_text(
+        json.dumps({name: [caption] for name, caption in captions.items()})
+    )
     return f"folder:{folder}"
 
 
 def test_with_a_limit_the_defects_told_are_those_of_the_items_asked(tmp_path, store):
-    asked = request(pictured(tmp_path, {"a.png": "A red dog.", "b.png": "A red cat."}), examine=False)
+    asked = request(
+        pictured(tmp_path, {"a.png": "A red dog.", "b.png": "A red cat."}), examine=False
+    )
     (whole,) = execute(asked, store)[0]["findings"]
     assert (whole["name"], whole["count"], whole["of"]) == ("shared_image", 2, 2)
     assert execute(dataclasses.replace(asked, limit=1), store)[0]["findings"] == []
 
 
 def test_a_run_says_how_many_captions_are_not_in_english(tmp_path, store):
-    captions = {"a.png": "A red dog sits on the grass.", "b.png": "Ein roter Hund sitzt auf dem Gras."}
+    captions = {
+        "a.png": "A red dog sits on the grass.",
+        "b.png": "Ein roter Hund sitzt auf dem Gras.",
+    }
     asked = request(pictured(tmp_path, captions), examine=False)
     (note,) = execute(asked, store)[0]["notes"]
     assert note.startswith("1 of 2 captions are not in English (in b.png).")

@@ -67,20 +67,28 @@ def test_scores_are_the_products_of_the_embeddings_image_by_image(cases):
         images = [encoder.images([Picture.from_name(name)])[0] for name in row["images"]]
         texts = [encoder.texts([text])[0] for text in row["texts"]]
         number = cases["kind"].to_pylist().index(row["kind"])
-        assert found["scores"][number].as_py() == pytest.approx([float(i @ t) for i in images for t in texts], abs=1e-6)
+        assert found["scores"][number].as_py() == pytest.approx(
+            [float(i @ t) for i in images for t in texts], abs=1e-6
+        )
         expected = [float(one @ other) for one, other in combinations(texts, 2)]
         assert found["text_scores"][number].as_py() == pytest.approx(expected, abs=1e-6)
-    assert found["margin"].to_pylist() == pytest.approx([row[0] for row in found["text_scores"].to_pylist()])
+    assert found["margin"].to_pylist() == pytest.approx(
+        [row[0] for row in found["text_scores"].to_pylist()]
+    )
 
 
 def test_a_case_scores_the_same_whoever_its_neighbours_are(cases):
-    score = scoring_cases.case_scorer(Encoder(controls.load("control:random")), lambda rows: np.zeros(len(rows)))
+    score = scoring_cases.case_scorer(
+        Encoder(controls.load("control:random")), lambda rows: np.zeros(len(rows))
+    )
     whole, alone = score(cases), score(cases.slice(1, 1))
     assert whole["scores"][1] == alone["scores"][0]
 
 
 def test_a_constant_model_ties_everything_to_the_bit(cases):
-    score = scoring_cases.case_scorer(Encoder(controls.load("control:constant")), lambda rows: np.zeros(len(rows)))
+    score = scoring_cases.case_scorer(
+        Encoder(controls.load("control:constant")), lambda rows: np.zeros(len(rows))
+    )
     values = np.concatenate([np.array(row) for row in score(cases)["scores"].to_pylist()])
     assert (values == values[0]).all()
 
@@ -96,8 +104,12 @@ def test_an_edited_picture_keeps_its_edit_when_it_is_written_and_read():
 
 
 def test_what_a_text_encoder_cannot_see_is_unknown_and_its_texts_are_compared(cases):
-    found = scoring_cases.case_scorer(Encoder(TextsOnly()), lambda rows: rows["score_0"].to_numpy())(cases)
-    both = scoring_cases.case_scorer(Encoder(controls.load("control:random")), lambda rows: np.zeros(len(rows)))(cases)
+    found = scoring_cases.case_scorer(
+        Encoder(TextsOnly()), lambda rows: rows["score_0"].to_numpy()
+    )(cases)
+    both = scoring_cases.case_scorer(
+        Encoder(controls.load("control:random")), lambda rows: np.zeros(len(rows))
+    )(cases)
     assert np.isnan([score for row in found["scores"].to_pylist() for score in row]).all()
     assert [len(row) for row in found["scores"].to_pylist()] == [3, 4, 0]
     assert np.isnan(found["margin"].to_numpy()).all()
@@ -106,7 +118,9 @@ def test_what_a_text_encoder_cannot_see_is_unknown_and_its_texts_are_compared(ca
 
 def test_a_model_that_looks_at_pairs_scores_them_and_compares_no_texts(cases):
     cases = cases.slice(0, 2)
-    found = scoring_cases.case_scorer(Encoder(PairsOnly()), lambda rows: rows["text_01"].to_numpy())(cases)
+    found = scoring_cases.case_scorer(
+        Encoder(PairsOnly()), lambda rows: rows["text_01"].to_numpy()
+    )(cases)
     assert [len(row) for row in found["scores"].to_pylist()] == [3, 4]
     assert found["scores"][0].as_py() == pytest.approx([0.01, 0.01, 0.01])
     assert np.isnan([score for row in found["text_scores"].to_pylist() for score in row]).all()
@@ -115,7 +129,9 @@ def test_a_model_that_looks_at_pairs_scores_them_and_compares_no_texts(cases):
 def test_an_edit_that_the_tokenizer_undoes_is_erased_and_others_are_not(cases):
     model = controls.load("control:random")
     model.tokenize = lambda texts, own=model.tokenize: own([text.lower() for text in texts])
-    table = cases.slice(0, 2).set_column(4, "texts", pa.array([["A Dog", "a dog"], ["a dog", "a cat"]]))
+    table = cases.slice(0, 2).set_column(
+        4, "texts", pa.array([["A Dog", "a dog"], ["a dog", "a cat"]])
+    )
     found = scoring_cases.case_scorer(Encoder(model), lambda rows: np.zeros(len(rows)))(table)
     assert found["erased"].to_pylist() == [True, False]
     assert found["scores"][0].as_py()[0] == found["scores"][0].as_py()[1]

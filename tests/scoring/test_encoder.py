@@ -31,7 +31,9 @@ class Counted(DualEncoder):
         return self._model.capabilities
 
     def tokenize(self, texts):
-        return self._model.tokenize([text.lower() for text in texts])  # like CLIP's, this tokenizer folds case
+        return self._model.tokenize(
+            [text.lower() for text in texts]
+        )  # like CLIP's, this tokenizer folds case
 
     def encode_texts(self, tokens):
         self.n_texts += len(np.unique(tokens, axis=0))
@@ -109,7 +111,9 @@ def test_a_damaged_embedding_file_is_named(tmp_path):
 
 def test_progress_is_told_after_each_batch_and_may_stop_the_work():
     told = []
-    Encoder(Counted(), batch_size=1, progress=lambda *step: told.append(step)).texts([str(n) for n in range(9)])
+    Encoder(Counted(), batch_size=1, progress=lambda *step: told.append(step)).texts(
+        [str(n) for n in range(9)]
+    )
     assert told == [("texts", 4, 9), ("texts", 8, 9), ("texts", 9, 9)]
 
 
@@ -161,7 +165,9 @@ def test_a_text_is_the_same_text_however_many_columns_stand_empty_after_it(tmp_p
         first = encoder.texts(["a"], keep=True)
     asked = []
     encode = model.encode_texts
-    model.encode_texts = lambda tokens: asked.append(len(np.unique(tokens, axis=0))) or encode(tokens)
+    model.encode_texts = lambda tokens: (
+        asked.append(len(np.unique(tokens, axis=0))) or encode(tokens)
+    )
     again = Encoder(model, tmp_path).texts(["a", "a longer one"])
     assert asked == [1] and (again[0] == first[0]).all()
 
@@ -177,7 +183,9 @@ def test_embeddings_are_found_wherever_they_wait_or_lie(tmp_path, monkeypatch, o
     vectors = VectorStore(3, tmp_path if on_disk else None)
     for start in range(0, 22, 2):
         vectors.put(*keyed(2, start))
-    assert len(list(tmp_path.glob("*.npy"))) == (3 if on_disk else 0)  # of six rows each; four still wait
+    assert len(list(tmp_path.glob("*.npy"))) == (
+        3 if on_disk else 0
+    )  # of six rows each; four still wait
     order = np.random.default_rng(0).permutation(22)
     keys, expected = keyed(22)
     assert (vectors.get([keys[number] for number in order]) == expected[order]).all()
@@ -209,7 +217,9 @@ def test_what_waits_is_written_after_a_while(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "change", [{"batch_size": 1}, {"workers": 7}, {"memory": 1}], ids=lambda change: next(iter(change))
+    "change",
+    [{"batch_size": 1}, {"workers": 7}, {"memory": 1}],
+    ids=lambda change: next(iter(change)),
 )
 def test_what_is_only_about_speed_changes_no_embedding(photos, change):
     pictures = [*photos, photos[2]]
@@ -220,7 +230,10 @@ def test_what_is_only_about_speed_changes_no_embedding(photos, change):
 
 @pytest.mark.parametrize("name", ["demo:softmax", "demo:weak"])
 def test_what_else_is_encoded_beside_it_changes_no_bit_of_an_embedding(name, tmp_path):
-    words, chance = ["a", "red", "cat", "on", "two", "big", "boats", "near", "small"], np.random.default_rng(5)
+    words, chance = (
+        ["a", "red", "cat", "on", "two", "big", "boats", "near", "small"],
+        np.random.default_rng(5),
+    )
     texts = sorted({" ".join(chance.choice(words, chance.integers(1, 14))) for _ in range(150)})
     pictures = []
     for number in range(70):
@@ -248,7 +261,9 @@ def test_texts_tokenized_in_many_pieces_are_still_encoded_once_each(monkeypatch)
 def test_pictures_are_read_ahead_of_the_model_but_not_all_of_them(photos, monkeypatch):
     opened = []
     own = scoring_encoder.pictures.read
-    monkeypatch.setattr(scoring_encoder.pictures, "read", lambda picture: opened.append(picture) or own(picture))
+    monkeypatch.setattr(
+        scoring_encoder.pictures, "read", lambda picture: opened.append(picture) or own(picture)
+    )
     copies = []
     for number in range(40):
         path = photos[0].path.with_name(f"copy{number}.png")

@@ -16,7 +16,12 @@ def world(seed: int = 0, items: int = 12, each: int = 3):
     rng = np.random.default_rng(seed)
     captions, altered = unit(rng, items * each), unit(rng, items * each)
     owner = np.tile(np.repeat(np.arange(items), each), 2)
-    return unit(rng, items), np.concatenate([captions, altered]), owner, np.repeat([False, True], items * each)
+    return (
+        unit(rng, items),
+        np.concatenate([captions, altered]),
+        owner,
+        np.repeat([False, True], items * each),
+    )
 
 
 def test_ranks_are_those_of_a_plain_sort():
@@ -77,14 +82,18 @@ def test_the_short_list_is_ranked_by_logit_and_cosine_and_all_others_stay_below_
 
         def ranked(candidates, cosines=cosines, query=query):
             order = sorted(candidates, key=lambda candidate: -cosines[candidate])
-            listed = sorted(order[:5], key=lambda candidate: -(logits[query, candidate] + cosines[candidate]))
+            listed = sorted(
+                order[:5], key=lambda candidate: -(logits[query, candidate] + cosines[candidate])
+            )
             return [*listed, *order[5:]], set(listed)
 
         ranking, listed = ranked(range(72))
         clean, listed_clean = ranked(np.flatnonzero(~altered))
         pairs += len(listed | listed_clean)
         for order, rank in ((ranking, found.rank), (clean, found.rank_clean)):
-            assert rank[query] == 1 + next(n for n, c in enumerate(order) if owner[c] == query and not altered[c])
+            assert rank[query] == 1 + next(
+                n for n, c in enumerate(order) if owner[c] == query and not altered[c]
+            )
         assert found.top_altered[query] == altered[ranking[0]]
     assert sum(asked) == pairs  # what is on both short-lists is matched once
 
@@ -93,15 +102,24 @@ def test_the_short_list_is_ranked_by_logit_and_cosine_and_all_others_stay_below_
 def test_a_clean_rank_of_a_matching_head_is_that_of_the_originals_alone(monkeypatch, alike: int):
     monkeypatch.setattr(gallery, "SHORT_LIST", 4)
     queries, vectors, owner, altered = world(8)
-    order = np.random.default_rng(9).permutation(72)  # altered candidates stand before and after their originals
+    order = np.random.default_rng(9).permutation(
+        72
+    )  # altered candidates stand before and after their originals
     vectors, owner, altered = vectors[order], owner[order], altered[order]
-    for copy, original in zip(np.flatnonzero(altered)[:alike], np.flatnonzero(~altered)[:alike], strict=True):
+    for copy, original in zip(
+        np.flatnonzero(altered)[:alike], np.flatnonzero(~altered)[:alike], strict=True
+    ):
         vectors[copy] = vectors[original]  # one embedding, which the head tells apart
     logits = np.random.default_rng(10).normal(scale=9, size=(12, 72)).astype(np.float32)
-    both = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c])
+    both = retrieve(
+        queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c]
+    )
     originals = np.flatnonzero(~altered)
     alone = [
-        scores for _, scores in Gallery(vectors[originals]).similarities(queries, lambda q, c: logits[q, originals[c]])
+        scores
+        for _, scores in Gallery(vectors[originals]).similarities(
+            queries, lambda q, c: logits[q, originals[c]]
+        )
     ]
     for query, scores in enumerate(np.concatenate(alone)):
         own = owner[originals] == query
@@ -116,10 +134,16 @@ def test_ties_at_the_end_of_the_short_list_are_on_it_and_blocks_change_nothing(m
     assert found[0].tolist() == pytest.approx([0.5, 0.4, 0.4, 0.1 + 0.4 - 3])
     queries, vectors, owner, altered = world(6)
     logits = np.random.default_rng(7).normal(size=(12, 72))
-    whole = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c])
+    whole = retrieve(
+        queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c]
+    )
     monkeypatch.setattr(gallery, "BLOCK_BYTES", 1)
-    single = retrieve(queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c])
-    assert (whole.rank == single.rank).all() and np.abs(whole.best_own - single.best_own).max() <= 1e-6
+    single = retrieve(
+        queries, np.arange(12), Gallery(vectors), owner, altered, lambda q, c: logits[q, c]
+    )
+    assert (whole.rank == single.rank).all() and np.abs(
+        whole.best_own - single.best_own
+    ).max() <= 1e-6
 
 
 @pytest.mark.parametrize("encoded", [7, 8192])
@@ -128,7 +152,9 @@ def test_a_gallery_in_a_file_ranks_as_one_in_memory_and_ties_as_exactly(monkeypa
     vectors[40:60] = vectors[5:25]
     monkeypatch.setattr(gallery, "ENCODE_CHUNK", encoded)
     asked = []
-    made = Gallery.encode(lambda part: asked.append(part) or vectors[part], len(vectors), 8, 32 * 1000)
+    made = Gallery.encode(
+        lambda part: asked.append(part) or vectors[part], len(vectors), 8, 32 * 1000
+    )
     assert [part.stop for part in asked] == [*range(encoded, len(vectors), encoded), len(vectors)]
     assert len(made.representatives) == len(np.unique(vectors, axis=0))
     for (_, scores), (_, expected) in zip(
@@ -145,7 +171,9 @@ def test_a_gallery_in_a_file_ranks_as_one_in_memory_and_ties_as_exactly(monkeypa
 def test_a_gallery_goes_to_a_file_only_where_it_takes_more_than_its_share():
     vectors = unit(np.random.default_rng(5), 50)
     asked = []
-    Gallery.encode(lambda part: asked.append(part) or vectors[part], 50, 8, gallery.MEMORY_SHARES * 4 * 8 * 50)
+    Gallery.encode(
+        lambda part: asked.append(part) or vectors[part], 50, 8, gallery.MEMORY_SHARES * 4 * 8 * 50
+    )
     assert asked == [slice(0, 50)]
 
 

@@ -51,7 +51,10 @@ def pictures(folder: Path, n: int, alike: int = 1) -> str:
     for number in range(n):
         noise = np.random.default_rng(number // alike).integers(0, 255, (8, 8, 3), dtype=np.uint8)
         Image.fromarray(noise).save(folder / f"{number}.png")
-        lines += [f"{number}.png,A dog beside {number} cars.", f"{number}.png,There are {number} cars and a dog."]
+        lines += [
+            f"{number}.png,A dog beside {number} cars.",
+            f"{number}.png,There are {number} cars and a dog.",
+        ]
     (folder / "captions.csv").write_text("\n".join(lines))
     return f"csv:{folder / 'captions.csv'}"
 
@@ -63,7 +66,9 @@ def few_lists(monkeypatch):
     monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 4)
 
 
-@pytest.mark.parametrize("memory", [MEMORY, 32 * 4 * 16 * 100], ids=["in memory", "in files, 100 rows at once"])
+@pytest.mark.parametrize(
+    "memory", [MEMORY, 32 * 4 * 16 * 100], ids=["in memory", "in files, 100 rows at once"]
+)
 @pytest.mark.parametrize("apart", [False, True], ids=["among all", "among the altered"])
 def test_recall_is_that_of_a_plain_loop(few_lists, memory: int, apart: bool):
     queries, _, vectors, _, altered = world()
@@ -74,9 +79,13 @@ def test_recall_is_that_of_a_plain_loop(few_lists, memory: int, apart: bool):
     measured = nearest.recall(queries, among)
     rows, _ = nearest.search(queries, 10, among)
     for query, own, (first, ten) in zip(queries, rows, measured, strict=True):
-        scores = {row.tobytes(): float(row @ query) for row in (vectors[altered] if apart else vectors)}
+        scores = {
+            row.tobytes(): float(row @ query) for row in (vectors[altered] if apart else vectors)
+        }
         truth = sorted(scores, key=scores.get, reverse=True)[:10]
-        found = {vectors[np.flatnonzero(nearest.row_of == row)[0]].tobytes() for row in own.tolist()}
+        found = {
+            vectors[np.flatnonzero(nearest.row_of == row)[0]].tobytes() for row in own.tolist()
+        }
         assert first == (truth[0] in found)
         assert ten == pytest.approx(len(found & set(truth)) / 10)
     assert 0.6 < measured[:, 1].mean() < 1
@@ -91,16 +100,26 @@ def test_recall_is_measured_at_every_depth_and_is_that_of_a_plain_loop(few_lists
     for query, own, shares in zip(queries, rows, measured, strict=False):
         scores = {row.tobytes(): float(row @ query) for row in vectors}
         truth = sorted(scores, key=scores.get, reverse=True)
-        found = {vectors[np.flatnonzero(nearest.row_of == row)[0]].tobytes() for row in own.tolist()}
-        assert shares.tolist() == pytest.approx([len(found & set(truth[:depth])) / depth for depth in depths])
+        found = {
+            vectors[np.flatnonzero(nearest.row_of == row)[0]].tobytes() for row in own.tolist()
+        }
+        assert shares.tolist() == pytest.approx(
+            [len(found & set(truth[:depth])) / depth for depth in depths]
+        )
     assert (measured[:, 2] < measured[:, 1]).any() and measured[:, 2].mean() < 0.99
 
 
 def test_a_prsm_run_tells_the_recall_of_every_overlap_that_it_shows(few_lists, store, tmp_path):
-    asked = Request(("control:random",), pictures(tmp_path, 150), "prsm", {"approximate": 110}, examine=False)
+    asked = Request(
+        ("control:random",), pictures(tmp_path, 150), "prsm", {"approximate": 110}, examine=False
+    )
     manifest = execute(asked, store)[0]
     rows = store.run(manifest["key"]).table("scores").to_pandas()
-    assert rows["local_100"].notna().any() and rows["local_1000"].isna().all() and "found_1000" not in rows
+    assert (
+        rows["local_100"].notna().any()
+        and rows["local_1000"].isna().all()
+        and "found_1000" not in rows
+    )
     shares = [100 * rows[f"found_{depth}"].mean() for depth in (100, 10, 1)]
     assert (
         "approximate, 110 candidates looked up: {:.1f} % of the true first 100, {:.1f} % of the true first 10 and "
@@ -109,7 +128,9 @@ def test_a_prsm_run_tells_the_recall_of_every_overlap_that_it_shows(few_lists, s
     )
 
 
-def test_what_is_found_has_its_exact_similarity_the_best_first_and_only_of_those_that_count(few_lists):
+def test_what_is_found_has_its_exact_similarity_the_best_first_and_only_of_those_that_count(
+    few_lists,
+):
     queries, _, vectors, _, altered = world()
     nearest = ApproximateGallery(Gallery(vectors), 10, MEMORY, 1)
     among = np.bincount(nearest.row_of[altered], minlength=nearest.row_of.max() + 1) > 0
@@ -118,7 +139,9 @@ def test_what_is_found_has_its_exact_similarity_the_best_first_and_only_of_those
     for query, own, row in zip(queries, values, known, strict=True):
         assert (np.diff(own) <= 0).all()
         there = row > -np.inf
-        np.testing.assert_allclose(row[there], vectors[candidates[there]] @ query, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(
+            row[there], vectors[candidates[there]] @ query, rtol=0, atol=1e-6
+        )
         assert set(row[there]) == set(own)
     assert all(among[nearest.row_of[candidates]])
     assert (np.diff(candidates) > 0).all()
@@ -153,32 +176,54 @@ def test_all_candidates_looked_up_give_the_exact_numbers(few_lists, monkeypatch)
 def test_a_rank_is_exact_or_unknown_and_then_beyond_k(few_lists, monkeypatch, k: int):
     monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 10**6)
     _, item, vectors, owner, altered = world(seed=3)
-    queries = unit(np.random.default_rng(4).normal(size=(len(item), 16)) + vectors[::3][: len(item)])
+    queries = unit(
+        np.random.default_rng(4).normal(size=(len(item), 16)) + vectors[::3][: len(item)]
+    )
     exact = gallery.retrieve(queries, item, Gallery(vectors), owner, altered)
-    found = scoring_nearest.retrieve(queries, item, ApproximateGallery(Gallery(vectors), k, MEMORY, 1), owner, altered)
+    found = scoring_nearest.retrieve(
+        queries, item, ApproximateGallery(Gallery(vectors), k, MEMORY, 1), owner, altered
+    )
     for name in ("rank_clean", "rank"):
         ours, true = getattr(found, name), getattr(exact, name)
         unknown = np.isnan(ours)
         assert unknown.any() and (true[unknown] > k).all()
         assert (ours[~unknown] == true[~unknown]).all()
-        assert not unknown[true <= k].any() if name == "rank_clean" else unknown[np.isnan(found.rank_clean)].all()
-    ranks = [pd.DataFrame({"rank": one.rank, "rank_clean": one.rank_clean}) for one in (found, exact)]
+        assert (
+            not unknown[true <= k].any()
+            if name == "rank_clean"
+            else unknown[np.isnan(found.rank_clean)].all()
+        )
+    ranks = [
+        pd.DataFrame({"rank": one.rank, "rank_clean": one.rank_clean}) for one in (found, exact)
+    ]
     for depth in (1, 5, 10):
-        assert (retrieval.recall(ranks[0], "rank", depth) == retrieval.recall(ranks[1], "rank", depth)).all()
+        assert (
+            retrieval.recall(ranks[0], "rank", depth) == retrieval.recall(ranks[1], "rank", depth)
+        ).all()
     assert (retrieval.drop(ranks[0]) == retrieval.drop(ranks[1])).all()
-    assert (found.top_altered == exact.top_altered).all() and (found.which_altered == exact.which_altered).all()
+    assert (found.top_altered == exact.top_altered).all() and (
+        found.which_altered == exact.which_altered
+    ).all()
 
 
 def test_what_is_missed_can_only_improve_a_rank(few_lists, monkeypatch):
     monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 2)
     _, item, vectors, owner, altered = world(seed=3)
-    queries = unit(np.random.default_rng(4).normal(size=(len(item), 16)) + vectors[::3][: len(item)])
+    queries = unit(
+        np.random.default_rng(4).normal(size=(len(item), 16)) + vectors[::3][: len(item)]
+    )
     exact = gallery.retrieve(queries, item, Gallery(vectors), owner, altered)
-    found = scoring_nearest.retrieve(queries, item, ApproximateGallery(Gallery(vectors), 10, MEMORY, 1), owner, altered)
+    found = scoring_nearest.retrieve(
+        queries, item, ApproximateGallery(Gallery(vectors), 10, MEMORY, 1), owner, altered
+    )
     for name in ("rank_clean", "rank"):
         ours, true = getattr(found, name), getattr(exact, name)
         unknown = np.isnan(ours)
-        assert (ours[~unknown] <= true[~unknown]).all() and (ours < true).any() and (true[unknown] > 10).all()
+        assert (
+            (ours[~unknown] <= true[~unknown]).all()
+            and (ours < true).any()
+            and (true[unknown] > 10).all()
+        )
 
 
 def test_a_constant_model_finds_nothing_here_either(few_lists):
@@ -186,16 +231,24 @@ def test_a_constant_model_finds_nothing_here_either(few_lists):
     same = np.ones_like(vectors) / 4
     nearest = ApproximateGallery(Gallery(same), 10, MEMORY, 1)
     found = scoring_nearest.retrieve(same[: len(item)], item, nearest, owner, altered)
-    assert (found.rank_clean == 1 + 117).all() and (found.rank == 1 + 117 + 120).all() and found.top_altered.all()
+    assert (
+        (found.rank_clean == 1 + 117).all()
+        and (found.rank == 1 + 117 + 120).all()
+        and found.top_altered.all()
+    )
 
 
 def test_overlaps_of_the_first_are_those_of_whole_rankings_where_they_are_known():
     rng = np.random.default_rng(5)
-    whole = np.round(rng.normal(size=(3, 400)) + rng.normal(size=400), 1).astype(np.float32)  # with ties
+    whole = np.round(rng.normal(size=(3, 400)) + rng.normal(size=400), 1).astype(
+        np.float32
+    )  # with ties
     exact = ranking.measures(ranking.Ranker()(whole))
     for k in (11, 101, 150, 400):
         least = -np.sort(-whole, axis=1)[:, k - 1, None]
-        measured, order = ranking.first_measures(np.where(whole >= least, whole, -np.inf).astype(np.float32))
+        measured, order = ranking.first_measures(
+            np.where(whole >= least, whole, -np.inf).astype(np.float32)
+        )
         assert (order[:, :5] == ranking.Ranker()(whole).order[:, :5]).all()
         assert np.isnan(measured["global"]) and np.isnan(measured["global_idlist"])
         for depth in (10, 100):
@@ -220,9 +273,14 @@ def test_a_second_run_on_other_threads_writes_the_same_bytes(few_lists):
 
 @pytest.mark.parametrize(
     ("probe", "expected"),
-    [("rococo", ("61828277d753c308", "9906cdd5eba8c0a1")), ("prsm", ("328691c8c2700f45", "eb3340bf002ca919"))],
+    [
+        ("rococo", ("61828277d753c308", "9906cdd5eba8c0a1")),
+        ("prsm", ("328691c8c2700f45", "eb3340bf002ca919")),
+    ],
 )
-def test_an_exact_run_has_the_key_that_it_had_before_there_was_another(probe: str, expected, tmp_path):
+def test_an_exact_run_has_the_key_that_it_had_before_there_was_another(
+    probe: str, expected, tmp_path
+):
     loaded = registry.load_probe(probe)
     metrics = tuple(f"{metric.name}@1" for metric in loaded.metrics)
     keys = []
@@ -244,29 +302,46 @@ def test_too_few_candidates_and_a_missing_faiss_are_refused_in_a_line(tiny, stor
 
 def test_a_model_that_looks_at_pairs_is_refused():
     encoder = type(
-        "Looking", (), {"scores_pairs": True, "image_dim": 8, "dim": 8, "model": type("M", (), {"name": "x"})}
+        "Looking",
+        (),
+        {"scores_pairs": True, "image_dim": 8, "dim": 8, "model": type("M", (), {"name": "x"})},
     )
     made = Gallery(unit(np.random.default_rng(0).normal(size=(20, 8))))
-    with pytest.raises(InvalidInput, match=r"Model 'x' compares .* Leave out the option 'approximate'"):
+    with pytest.raises(
+        InvalidInput, match=r"Model 'x' compares .* Leave out the option 'approximate'"
+    ):
         scoring_nearest.searchable(made, 10, encoder)
     assert scoring_nearest.searchable(made, 0, encoder) is made
 
 
 def test_a_small_gallery_is_searched_exactly_and_says_so(tiny, store):
-    manifest = execute(Request(("control:random",), tiny, "prsm", {"approximate": 10}, examine=False), store)[0]
-    assert "not approximate: all galleries are so small that they are searched exactly" in manifest["note"]
+    manifest = execute(
+        Request(("control:random",), tiny, "prsm", {"approximate": 10}, examine=False), store
+    )[0]
+    assert (
+        "not approximate: all galleries are so small that they are searched exactly"
+        in manifest["note"]
+    )
     assert manifest["note"].startswith(registry.load_model("control:random").note)
     rows = store.run(manifest["key"]).table("scores").to_pandas()
     assert rows["global"].notna().all() and rows["looked_up"].isna().all()
 
 
-def test_a_run_tells_its_recall_and_leaves_open_what_it_does_not_know(few_lists, store, monkeypatch, tmp_path):
+def test_a_run_tells_its_recall_and_leaves_open_what_it_does_not_know(
+    few_lists, store, monkeypatch, tmp_path
+):
     monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 2)
     data = pictures(tmp_path, 30)
-    asked = Request(("control:random",), data, "rococo", OPTIONS | {"approximate": 10}, examine=False)
+    asked = Request(
+        ("control:random",), data, "rococo", OPTIONS | {"approximate": 10}, examine=False
+    )
     manifest = execute(asked, store)[0]
     rows = store.run(manifest["key"]).table("scores").to_pandas()
-    assert rows["rank"].isna().any() and (rows["looked_up"] == 10).all() and rows["margin"].notna().all()
+    assert (
+        rows["rank"].isna().any()
+        and (rows["looked_up"] == 10).all()
+        and rows["margin"].notna().all()
+    )
     for kind, own in rows.groupby("kind"):
         known = own["found_10"].dropna()
         assert f"{kind}: {100 * known.mean():.1f} % of the true first 10 and" in manifest["note"]
@@ -276,17 +351,24 @@ def test_a_run_tells_its_recall_and_leaves_open_what_it_does_not_know(few_lists,
     assert "can only improve ranks, so the true R@K is this or lower" in manifest["note"]
     lost = rows[rows["rank"].isna()].iloc[0].to_dict()
     assert cases._rank_text(lost).startswith("rank more than 10")
-    ranked = execute(Request(("control:random",), data, "prsm", {"approximate": 10}, examine=False), store)[0]
+    ranked = execute(
+        Request(("control:random",), data, "prsm", {"approximate": 10}, examine=False), store
+    )[0]
     rows = store.run(ranked["key"]).table("scores").to_pandas()
     assert rows["global"].isna().all() and rows["local_10"].notna().all()
     np.testing.assert_allclose(rows["margin"], rows["local_10"] - 1, atol=1e-6)
-    assert f"approximate, 10 candidates looked up: {100 * rows['found_10'].mean():.1f} %" in ranked["note"]
+    assert (
+        f"approximate, 10 candidates looked up: {100 * rows['found_10'].mean():.1f} %"
+        in ranked["note"]
+    )
     assert "altered" not in ranked["note"] and "R@K" not in ranked["note"]
     shown = CliRunner().invoke(main.main, ["--cache", str(store.root), "show", ranked["key"]])
     assert f"Note on control:random: {ranked['note']}" in shown.stderr
 
 
-def test_all_margins_of_a_prsm_run_are_of_the_same_overlap_whatever_ties(few_lists, store, tmp_path):
+def test_all_margins_of_a_prsm_run_are_of_the_same_overlap_whatever_ties(
+    few_lists, store, tmp_path
+):
     data = pictures(tmp_path, 150, alike=3)  # so that 40 that are looked up can be more than 100
     asked = Request(("control:random",), data, "prsm", {"approximate": 40}, examine=False)
     rows = store.run(execute(asked, store)[0]["key"]).table("scores").to_pandas()

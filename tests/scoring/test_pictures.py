@@ -39,12 +39,16 @@ def test_every_format_gives_an_rgb_image_of_the_same_size(kind: str):
 
 @pytest.mark.parametrize("kind", ["PNG", "BMP", "TIFF"])
 def test_lossless_pixels_come_back_as_they_were(kind: str):
-    np.testing.assert_array_equal(np.asarray(pictures.decode(encoded(noise(), kind), "x")), np.asarray(noise()))
+    np.testing.assert_array_equal(
+        np.asarray(pictures.decode(encoded(noise(), kind), "x")), np.asarray(noise())
+    )
 
 
 def test_a_jpeg_is_decoded_at_full_size_as_pil_does():
     data = encoded(noise(width=640, height=480), "JPEG")
-    np.testing.assert_array_equal(np.asarray(pictures.decode(data, "x")), np.asarray(Image.open(io.BytesIO(data))))
+    np.testing.assert_array_equal(
+        np.asarray(pictures.decode(data, "x")), np.asarray(Image.open(io.BytesIO(data)))
+    )
 
 
 TURNED = {
@@ -99,7 +103,9 @@ def test_sixteen_bits_are_scaled_to_eight_and_not_clipped(kind: str):
 
 
 @pytest.mark.parametrize(
-    "values", [np.array([[0.0, 1.0]], dtype=np.float32), np.array([[0, 70000]], dtype=np.int32)], ids=["float", "int32"]
+    "values",
+    [np.array([[0.0, 1.0]], dtype=np.float32), np.array([[0, 70000]], dtype=np.int32)],
+    ids=["float", "int32"],
 )
 def test_numbers_whose_range_is_unknown_are_refused(values: np.ndarray):
     with pytest.raises(InvalidInput, match="'x' has numbers beyond 16 bits"):
@@ -153,9 +159,13 @@ def test_whatever_bytes_change_in_a_file_there_is_an_image_or_one_line():
         warnings.simplefilter("ignore")  # PIL also warns of odd metadata
         for kind, data in whole.items():
             for _ in range(150):
-                changed = bytearray(data[: draw.randrange(1, len(data))] if draw.random() < 0.3 else data)
+                changed = bytearray(
+                    data[: draw.randrange(1, len(data))] if draw.random() < 0.3 else data
+                )
                 for _ in range(draw.choice([1, 2, 5, 20])):
-                    changed[draw.randrange(min(len(changed), draw.choice([60, 10_000])))] = draw.randrange(256)
+                    changed[draw.randrange(min(len(changed), draw.choice([60, 10_000])))] = (
+                        draw.randrange(256)
+                    )
                 try:
                     assert pictures.decode(bytes(changed), kind).mode == "RGB"
                     outcomes.add("image")
@@ -167,8 +177,16 @@ def test_whatever_bytes_change_in_a_file_there_is_an_image_or_one_line():
 
 def test_what_is_not_an_image_is_said_by_name(tmp_path: Path):
     for name, content, what in (
-        ("text.jpg", b"hello", r"text.jpg' is not an image .* one of: JPEG, PNG, WEBP, GIF, BMP, TIFF"),
-        ("script.jpg", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n", r"script.jpg' is not an image"),
+        (
+            "text.jpg",
+            b"hello",
+            r"text.jpg' is not an image .* one of: JPEG, PNG, WEBP, GIF, BMP, TIFF",
+        ),
+        (
+            "script.jpg",
+            b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n",
+            r"script.jpg' is not an image",
+        ),
         ("empty.jpg", b"", r"empty.jpg' is empty \(0 bytes\)"),
     ):
         (tmp_path / name).write_bytes(content)
@@ -187,7 +205,10 @@ def test_pictures_opened_in_threads_are_those_opened_one_by_one(tmp_path: Path):
         file.write_bytes(encoded(noise(width=20 + number), "PNG"))
     alone = [pictures.open_picture(Picture(file)).tobytes() for file in files]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda file: pictures.open_picture(Picture(file)).tobytes(), files)) == alone
+        assert (
+            list(pool.map(lambda file: pictures.open_picture(Picture(file)).tobytes(), files))
+            == alone
+        )
 
 
 @pytest.fixture
@@ -198,7 +219,9 @@ def files(tmp_path: Path) -> list[Path]:
     return made
 
 
-def test_a_file_is_read_once_and_known_by_its_size_and_time(files: list[Path], tmp_path: Path, monkeypatch):
+def test_a_file_is_read_once_and_known_by_its_size_and_time(
+    files: list[Path], tmp_path: Path, monkeypatch
+):
     expected = [pictures.digest(file.read_bytes()) for file in files]
     assert pictures.file_digests(files, tmp_path / "cache") == expected
     read = []
@@ -208,7 +231,11 @@ def test_a_file_is_read_once_and_known_by_its_size_and_time(files: list[Path], t
     assert read == []
     files[1].write_bytes(b"x" * 10)
     os.utime(files[1], ns=(1, 1))
-    assert pictures.file_digests(files, tmp_path / "cache") == [expected[0], pictures.digest(b"x" * 10), expected[2]]
+    assert pictures.file_digests(files, tmp_path / "cache") == [
+        expected[0],
+        pictures.digest(b"x" * 10),
+        expected[2],
+    ]
     assert read == [files[1]]
 
 
@@ -222,7 +249,9 @@ def test_a_damaged_memory_of_digests_is_made_again(content: str, files: list[Pat
     assert os.listdir(cache) == [pictures.DIGEST_MEMO]
 
 
-def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(files: list[Path], tmp_path: Path):
+def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(
+    files: list[Path], tmp_path: Path
+):
     expected = pictures.file_digests(files, tmp_path / "other")
     (tmp_path / "cache").write_text("a file, not a folder")
     assert pictures.file_digests(files, tmp_path / "cache") == expected

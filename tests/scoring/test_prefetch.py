@@ -27,7 +27,9 @@ def test_the_next_batch_is_made_while_the_model_is_at_one():
 
     def double(batch: int) -> int:
         threads.add(threading.get_ident())
-        assert batch != 2 or made.wait(PATIENCE)  # it would stand still here if one came after the other
+        assert batch != 2 or made.wait(
+            PATIENCE
+        )  # it would stand still here if one came after the other
         return 2 * batch
 
     assert list(pipelined(double, batches(), True)) == [("a", 2), ("b", 4), ("c", 6)]
@@ -35,11 +37,16 @@ def test_the_next_batch_is_made_while_the_model_is_at_one():
 
 
 def test_a_single_batch_needs_no_thread_and_a_processor_none_at_all():
-    assert list(pipelined(lambda _: threading.get_ident(), iter([("a", 1)]), True)) == [("a", threading.get_ident())]
+    assert list(pipelined(lambda _: threading.get_ident(), iter([("a", 1)]), True)) == [
+        ("a", threading.get_ident())
+    ]
     assert list(pipelined(len, iter([]), True)) == []
-    assert {who for _, who in pipelined(lambda _: threading.get_ident(), zip("abc", "abc", strict=True), False)} == {
-        threading.get_ident()
-    }
+    assert {
+        who
+        for _, who in pipelined(
+            lambda _: threading.get_ident(), zip("abc", "abc", strict=True), False
+        )
+    } == {threading.get_ident()}
 
 
 def test_an_error_in_the_thread_is_raised_in_its_turn_and_nothing_more_is_done():
@@ -60,7 +67,9 @@ def test_an_error_in_the_thread_is_raised_in_its_turn_and_nothing_more_is_done()
 
 def test_things_are_made_ahead_in_order_and_only_so_many():
     begun = []
-    ahead = Prefetcher(lambda one: begun.append(one) or one, range(20), 2, lambda made: 3 if made is None else 5)
+    ahead = Prefetcher(
+        lambda one: begun.append(one) or one, range(20), 2, lambda made: 3 if made is None else 5
+    )
     assert next(ahead) == 0
     assert len(begun) <= 6
     assert list(ahead) == list(range(1, 20))
@@ -126,7 +135,9 @@ def test_pictures_with_the_same_bytes_are_encoded_once(shown, tmp_path):
         copies[-1].path.write_bytes(picture.path.read_bytes())
     model, seen = Blind(), []
     encode = model.encode_images
-    model.encode_images = lambda pixels: seen.extend(map(bytes, np.unique(pixels, axis=0))) or encode(pixels)
+    model.encode_images = lambda pixels: (
+        seen.extend(map(bytes, np.unique(pixels, axis=0))) or encode(pixels)
+    )
     found = Encoder(model, batch_size=9).images(copies)
     assert len(seen) == len(set(seen)) == 9
     np.testing.assert_array_equal(found[:9], found[9:])

@@ -59,15 +59,25 @@ def test_a_dataset_elsewhere_is_refused_whether_or_not_it_exists(served: Path, n
 
 @pytest.mark.parametrize(
     "name",
-    ["openclip:ViT-B-32@/etc/passwd", "openclip:local-dir:/etc", "hf:/etc", "st:../models", "openclip:ViT-B-32@~/w.pt"],
+    [
+        "openclip:ViT-B-32@/etc/passwd",
+        "openclip:local-dir:/etc",
+        "hf:/etc",
+        "st:../models",
+        "openclip:ViT-B-32@~/w.pt",
+    ],
 )
 def test_a_model_elsewhere_is_refused(served: Path, name: str):
     with pytest.raises(InvalidInput, match="outside of the folders"):
         registry.load_model(name)
 
 
-@pytest.mark.parametrize("name", ["demo:weak@{ck}", "openclip:ViT-B-32/openai@{ck}", "openclip:local-dir:{model}@{ck}"])
-@pytest.mark.parametrize("file", ["open@closed/w.safetensors", "open/link.safetensors", "open/link/w.safetensors"])
+@pytest.mark.parametrize(
+    "name", ["demo:weak@{ck}", "openclip:ViT-B-32/openai@{ck}", "openclip:local-dir:{model}@{ck}"]
+)
+@pytest.mark.parametrize(
+    "file", ["open@closed/w.safetensors", "open/link.safetensors", "open/link/w.safetensors"]
+)
 def test_weights_elsewhere_are_refused_where_they_are_opened(served: Path, name: str, file: str):
     """The name is checked at every @, and the file is opened at the first."""
     from vlprobe.models import demo
@@ -83,15 +93,21 @@ def test_weights_elsewhere_are_refused_where_they_are_opened(served: Path, name:
         registry.load_model(name.format(ck=served / file, model=served / "open" / "model"), "cpu")
 
 
-@pytest.mark.parametrize("prefix", ["csv", "coco", "folder", "frames", "pairs", "triplets", "queries", "rococo"])
-def test_a_dataset_in_a_folder_whose_name_goes_on_after_an_at_sign_is_refused(served: Path, prefix: str):
+@pytest.mark.parametrize(
+    "prefix", ["csv", "coco", "folder", "frames", "pairs", "triplets", "queries", "rococo"]
+)
+def test_a_dataset_in_a_folder_whose_name_goes_on_after_an_at_sign_is_refused(
+    served: Path, prefix: str
+):
     (served / "open@closed").mkdir()
     for place in (served / "open@closed", served / "open@closed" / "captions.csv"):
         with pytest.raises(InvalidInput, match="outside of the folders"):
             registry.load_dataset(f"{prefix}:{place}", served / "cache")
 
 
-def test_a_name_of_the_hub_is_no_path_outside_of_the_folders(served: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_name_of_the_hub_is_no_path_outside_of_the_folders(
+    served: Path, monkeypatch: pytest.MonkeyPatch
+):
     pytest.importorskip("transformers", reason="needs requirements-models.txt")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(InvalidInput, match="not on this machine"):
@@ -117,7 +133,9 @@ def test_a_link_that_leads_out_is_refused(served: Path):
         pictures.read_bytes(served / "open" / "way-out.png")
 
 
-def test_where_it_is_read_only_nothing_is_run_or_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_where_it_is_read_only_nothing_is_run_or_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     for name, value in access.settings(True, []).items():
         monkeypatch.setenv(name, value)
     store = Store(tmp_path / "cache")
@@ -141,7 +159,9 @@ def test_others_are_let_in_only_with_folders_named_or_nothing_to_change(tmp_path
 
     from vlprobe.cli.main import main
 
-    found = CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", "--address", "0.0.0.0"])
+    found = CliRunner().invoke(
+        main, ["--cache", str(tmp_path), "dashboard", "--address", "0.0.0.0"]
+    )
     assert found.exit_code == 1
     assert found.stderr.count("\n") == 1
     assert "--root FOLDER" in found.stderr
@@ -155,7 +175,9 @@ def test_others_are_let_in_only_with_folders_named_or_nothing_to_change(tmp_path
         (("--root", "{root}"), {access.ROOTS: "{root}:{cache}"}),
     ],
 )
-def test_the_server_is_told_its_limits(given, expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_server_is_told_its_limits(
+    given, expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     from click.testing import CliRunner
 
     from vlprobe.cli import serve
@@ -165,11 +187,20 @@ def test_the_server_is_told_its_limits(given, expected, tmp_path: Path, monkeypa
         monkeypatch.delenv(name, raising=False)
     told = {}
     monkeypatch.setattr(serve.os, "chdir", lambda folder: None)
-    monkeypatch.setattr(serve.os, "execve", lambda program, command, env: told.update(env, command=command))
+    monkeypatch.setattr(
+        serve.os, "execve", lambda program, command, env: told.update(env, command=command)
+    )
     places = {"root": str(tmp_path), "cache": str(tmp_path / "cache")}
     given = [word.format(**places) for word in given]
-    assert CliRunner().invoke(main, ["--cache", str(tmp_path / "cache"), "dashboard", *given]).exit_code == 0
-    limits = {name: value for name, value in told.items() if name in (access.READ_ONLY, access.ROOTS)}
+    assert (
+        CliRunner()
+        .invoke(main, ["--cache", str(tmp_path / "cache"), "dashboard", *given])
+        .exit_code
+        == 0
+    )
+    limits = {
+        name: value for name, value in told.items() if name in (access.READ_ONLY, access.ROOTS)
+    }
     assert limits == {name: value.format(**places) for name, value in expected.items()}
     assert told["command"][-2:] == ["--server.address", "127.0.0.1"]
     assert (told["command"][-6:-4] == ["--server.maxUploadSize", "0"]) is ("--read-only" in given)
@@ -177,7 +208,9 @@ def test_the_server_is_told_its_limits(given, expected, tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize("asked_by", ["option", "secrets"])
-def test_wherever_people_sign_in_uploads_are_guarded(asked_by, read_only, tmp_path: Path, monkeypatch):
+def test_wherever_people_sign_in_uploads_are_guarded(
+    asked_by, read_only, tmp_path: Path, monkeypatch
+):
     from click.testing import CliRunner
 
     from vlprobe.cli import serve
@@ -191,7 +224,9 @@ def test_wherever_people_sign_in_uploads_are_guarded(asked_by, read_only, tmp_pa
     monkeypatch.setattr(serve.os, "chdir", lambda folder: None)
     monkeypatch.setattr(serve.os, "execve", lambda program, command, env: commands.append(command))
     options = ["--sign-in", "*"] * (asked_by == "option") + ["--read-only"] * read_only
-    assert CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", *options]).exit_code == 0
+    assert (
+        CliRunner().invoke(main, ["--cache", str(tmp_path), "dashboard", *options]).exit_code == 0
+    )
     assert commands[0][1:3] == ["-m", "vlprobe.dashboard.uploads"]
     assert commands[0][4:] == ["8501", "127.0.0.1", *["0"] * read_only]
 
@@ -226,10 +261,16 @@ def test_an_array_elsewhere_is_not_made_a_picture_that_may_be_read(served: Path)
 
     np.save(served / "closed" / "a.npy", np.zeros((4, 4, 3), np.uint8))
     row = {f"{what}{place}": f"{what} {place}" for what in ("caption", "image") for place in (0, 1)}
-    (served / "open" / "rows.json").write_text(json.dumps([row | {"image0": "../closed/a.npy", "image1": "0.png"}]))
-    with pytest.MonkeyPatch.context() as before:  # its digest is known: it was read before there were limits
+    (served / "open" / "rows.json").write_text(
+        json.dumps([row | {"image0": "../closed/a.npy", "image1": "0.png"}])
+    )
+    with (
+        pytest.MonkeyPatch.context() as before
+    ):  # its digest is known: it was read before there were limits
         before.delenv(access.ROOTS)
         pictures.file_digests([served / "open" / ".." / "closed" / "a.npy"], served / "cache")
     with pytest.raises(InvalidInput, match="outside of the folders"):
-        registry.load_dataset(f"pairs:{served / 'open' / 'rows.json'}@{served / 'open'}", served / "cache")
+        registry.load_dataset(
+            f"pairs:{served / 'open' / 'rows.json'}@{served / 'open'}", served / "cache"
+        )
     assert not list((served / "cache").rglob("*.bmp"))

@@ -18,7 +18,10 @@ def test_the_last_word_on_a_case_counts_and_the_latest_comes_first(store: Store)
     annotations.write(store, KEY, Annotation(5, "c5", ("even", "odd")))
     annotations.write(store, KEY, Annotation(3, "c3", ("even",), "second"))
     known = annotations.read(store, KEY)
-    assert known.current == (Annotation(3, "c3", ("even",), "second"), Annotation(5, "c5", ("even", "odd")))
+    assert known.current == (
+        Annotation(3, "c3", ("even",), "second"),
+        Annotation(5, "c5", ("even", "odd")),
+    )
     assert known.tags == {"even": 2, "odd": 1}
     assert annotations.read(store, "b" * 16).current == ()
 
@@ -31,7 +34,9 @@ def test_what_is_emptied_is_gone(store: Store):
 
 def test_every_text_comes_back_as_it_was_typed(store: Store):
     note = 'a "quote", a\nnew line, <b>, =1+1, \u2028, 🔎, \\, and {"case": 1}'
-    kept = annotations.write(store, KEY, Annotation(1, "c", ("  two   words ", "two words", "é<i>"), note))
+    kept = annotations.write(
+        store, KEY, Annotation(1, "c", ("  two   words ", "two words", "é<i>"), note)
+    )
     assert kept.tags == ("two words", "é<i>")
     assert annotations.read(store, KEY).current == (kept,)
     assert kept.note == note
@@ -44,7 +49,15 @@ def test_a_damaged_line_is_named_and_the_others_stay(store: Store):
     lines = path.read_bytes().split(b"\n")
     lines[1] = lines[1][:20]
     path.write_bytes(
-        b"\n".join([*lines[:2], b"\xff\xfe", b"[1]", b'{"case": "x", "id": "", "tags": [], "note": ""}', *lines[2:]])
+        b"\n".join(
+            [
+                *lines[:2],
+                b"\xff\xfe",
+                b"[1]",
+                b'{"case": "x", "id": "", "tags": [], "note": ""}',
+                *lines[2:],
+            ]
+        )
     )
     known = annotations.read(store, KEY)
     assert [one.case for one in known.current] == [2, 0]
@@ -52,7 +65,12 @@ def test_a_damaged_line_is_named_and_the_others_stay(store: Store):
 
 
 @pytest.mark.parametrize(
-    "line", [b"[" * 100_000, b'{"case": 9999999999999999999999, "id": "x", "tags": [], "note": "n"}', b"\xff\xfe"]
+    "line",
+    [
+        b"[" * 100_000,
+        b'{"case": 9999999999999999999999, "id": "x", "tags": [], "note": "n"}',
+        b"\xff\xfe",
+    ],
 )
 def test_a_hostile_line_is_only_a_damaged_one(store: Store, line: bytes):
     annotations.write(store, KEY, Annotation(1, "a", ("telling",)))
@@ -91,7 +109,9 @@ def test_what_is_too_long_or_too_much_is_refused(store: Store, given: dict, word
 
 def test_a_vocabulary_stays_small(store: Store):
     for start in range(0, annotations.MAX_VOCABULARY, 8):
-        annotations.write(store, KEY, Annotation(start, "c", tuple(f"t{start + step:02}" for step in range(8))))
+        annotations.write(
+            store, KEY, Annotation(start, "c", tuple(f"t{start + step:02}" for step in range(8)))
+        )
     with pytest.raises(InvalidInput, match="Use one of: t00"):
         annotations.write(store, KEY, Annotation(99, "c", ("one more",)))
     annotations.write(store, KEY, Annotation(99, "c", ("t00",)))
@@ -112,11 +132,16 @@ def test_processes_that_write_at_once_lose_nothing(store: Store):
         "for n in range(int(sys.argv[3]), int(sys.argv[3]) + 15):\n"
         "    a.write(Store(Path(sys.argv[1])), sys.argv[2], a.Annotation(n, 'c', ('t',), 'x' * 500))"
     )
-    running = [subprocess.Popen([sys.executable, "-c", code, str(store.root), KEY, str(start)]) for start in (0, 100)]
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(store.root), KEY, str(start)])
+        for start in (0, 100)
+    ]
     assert [process.wait() for process in running] == [0, 0]
     known = annotations.read(store, KEY)
     assert known.damaged == ()
-    assert sorted(one.case for one in known.current) == [start + n for start in (0, 100) for n in range(15)]
+    assert sorted(one.case for one in known.current) == [
+        start + n for start in (0, 100) for n in range(15)
+    ]
 
 
 def test_the_version_changes_with_each_word(store: Store):

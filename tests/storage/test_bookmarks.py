@@ -11,7 +11,10 @@ def test_views_are_listed_by_name_and_can_be_replaced_and_removed(store: Store):
     bookmarks.save(store, "  b  view ", "kind=flip")
     bookmarks.save(store, "A <b>", "kind=combined&words=%3D1")
     bookmarks.save(store, "b view", "kind=paraphrase")
-    assert list(bookmarks.read(store).items()) == [("A <b>", "kind=combined&words=%3D1"), ("b view", "kind=paraphrase")]
+    assert list(bookmarks.read(store).items()) == [
+        ("A <b>", "kind=combined&words=%3D1"),
+        ("b view", "kind=paraphrase"),
+    ]
     bookmarks.remove(store, "b view")
     assert list(bookmarks.read(store)) == ["A <b>"]
     with pytest.raises(NotFound, match="b view"):
@@ -19,7 +22,8 @@ def test_views_are_listed_by_name_and_can_be_replaced_and_removed(store: Store):
 
 
 @pytest.mark.parametrize(
-    ("name", "query"), [("", "x=1"), ("  ", "x=1"), ("x" * 61, "x=1"), ("a\x07", ""), ("a", "x" * 4001)]
+    ("name", "query"),
+    [("", "x=1"), ("  ", "x=1"), ("x" * 61, "x=1"), ("a\x07", ""), ("a", "x" * 4001)],
 )
 def test_what_is_no_name_or_too_long_is_refused(store: Store, name: str, query: str):
     with pytest.raises(InvalidInput, match="Expected"):
@@ -48,7 +52,9 @@ def test_a_damaged_file_is_named_and_kept(store: Store, content: bytes):
     assert path.read_bytes() == content
 
 
-def test_a_read_only_dashboard_saves_and_forgets_nothing(store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_read_only_dashboard_saves_and_forgets_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
     bookmarks.save(store, "a", "kind=flip")
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     for ask in (lambda: bookmarks.save(store, "b", ""), lambda: bookmarks.remove(store, "a")):

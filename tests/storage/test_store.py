@@ -13,7 +13,9 @@ from vlprobe.storage import entry as storage_entry
 from vlprobe.storage.files import write_bytes
 from vlprobe.storage.store import Store
 
-TABLE = pa.table({"case": [0, 1, 2], "kind": ["flip", "flip", "paraphrase"], "margin": [0.1, -0.2, float("nan")]})
+TABLE = pa.table(
+    {"case": [0, 1, 2], "kind": ["flip", "flip", "paraphrase"], "margin": [0.1, -0.2, float("nan")]}
+)
 
 
 def finish(store: Store, key: str, when: str = "2026-01-01") -> None:
@@ -99,7 +101,11 @@ def test_the_reader_cannot_leave_the_cache(store: Store, tmp_path):
         assert cursor.execute(
             "SELECT count(*) FROM read_parquet(?)", [store.files(["a" * 16], "scores")]
         ).fetchall() == [(3,)]
-        for query in (f"SELECT * FROM read_csv('{outside}')", f"ATTACH '{tmp_path / 'x.duckdb'}'", "SET threads = 1"):
+        for query in (
+            f"SELECT * FROM read_csv('{outside}')",
+            f"ATTACH '{tmp_path / 'x.duckdb'}'",
+            "SET threads = 1",
+        ):
             with pytest.raises(duckdb.Error):
                 cursor.execute(query)
 
@@ -126,7 +132,9 @@ def test_an_unwritable_cache_is_said_before_any_work(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [1, 3, 100])
-def test_a_table_written_piece_by_piece_reads_back_whole_and_in_slices(store: Store, monkeypatch, rows: int):
+def test_a_table_written_piece_by_piece_reads_back_whole_and_in_slices(
+    store: Store, monkeypatch, rows: int
+):
     monkeypatch.setattr(storage_entry, "GROUP_ROWS", rows)
     monkeypatch.setattr(storage_entry, "BLOCK_ROWS", rows)
     whole = pa.table({"case": range(10), "texts": [["x"] * (number % 3) for number in range(10)]})
@@ -138,7 +146,9 @@ def test_a_table_written_piece_by_piece_reads_back_whole_and_in_slices(store: St
     for (first, last), found in zip(ranges, entry.slices("cases", ranges), strict=True):
         assert found.combine_chunks().equals(whole.slice(first, last - first).combine_chunks())
     blocks = list(entry.blocks("cases", ["case"]))
-    assert [block.num_rows for block in blocks] == [rows] * (10 // rows) + [10 % rows] * (10 % rows > 0)
+    assert [block.num_rows for block in blocks] == [rows] * (10 // rows) + [10 % rows] * (
+        10 % rows > 0
+    )
     assert pa.concat_tables(blocks).equals(whole.select(["case"]))
 
 
@@ -147,5 +157,9 @@ def test_row_groups_end_before_they_take_too_much_memory(store: Store, monkeypat
     tables = (pa.table({"text": ["x" * 300]}) for _ in range(10))
     store.cases("a" * 16).finish({}, {}, [store.cases("a" * 16).write("cases", tables)])
     file = pq.ParquetFile(store.cases("a" * 16).folder / "cases.parquet")
-    assert [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)] == [4, 4, 2]
+    assert [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)] == [
+        4,
+        4,
+        2,
+    ]
     file.close()

@@ -26,7 +26,9 @@ def built(words: int) -> torch.nn.Module:
     """The model for a vocabulary of that size, its weights always the same."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
-        return open_clip.model.CLIP(**{**CONFIG, "text_cfg": {**CONFIG["text_cfg"], "vocab_size": words}})
+        return open_clip.model.CLIP(
+            **{**CONFIG, "text_cfg": {**CONFIG["text_cfg"], "vocab_size": words}}
+        )
 
 
 @pytest.fixture

@@ -14,7 +14,13 @@ WORDS = alter.vocabulary([CAPTION, "The cat's toy is blue."])
 
 
 def test_the_vocabulary_is_every_word_once():
-    assert alter.vocabulary(["A cat, a Dog.", "two dogs; a cat"]) == ("a", "cat", "dog", "dogs", "two")
+    assert alter.vocabulary(["A cat, a Dog.", "two dogs; a cat"]) == (
+        "a",
+        "cat",
+        "dog",
+        "dogs",
+        "two",
+    )
 
 
 def test_a_corrupted_caption_differs_and_never_is_empty():
@@ -60,7 +66,9 @@ def test_half_of_the_pictures_are_mixed_with_another_of_the_batch():
         made, rows = alter.mixed_pictures(pixels, number)
         counts.append(len(rows))
         assert np.array_equal(before, pixels)
-        assert all(not np.array_equal(one, pixels[row]) for one, row in zip(made, rows, strict=True))
+        assert all(
+            not np.array_equal(one, pixels[row]) for one, row in zip(made, rows, strict=True)
+        )
     assert np.mean(counts) == pytest.approx(20, abs=2)
 
 
@@ -84,9 +92,17 @@ def test_pictures_are_mixed_and_patched_as_the_probe_does_it(monkeypatch):
         for one, row in zip(*alter.mixed_pictures(pixels, number), strict=True):
             kind = "patch" if (one == pixels[row]).mean() > 0.6 else "mix"
             kinds.add(kind)
-            partner = int(np.argmin([np.abs(one - pixels[row] * 0.7 - other * 0.3).mean() for other in pixels]))
+            partner = int(
+                np.argmin(
+                    [np.abs(one - pixels[row] * 0.7 - other * 0.3).mean() for other in pixels]
+                )
+            )
             if kind == "patch":
-                partner = next(k for k in range(3) if k != row and ((one == pixels[row]) | (one == pixels[k])).all())
+                partner = next(
+                    k
+                    for k in range(3)
+                    if k != row and ((one == pixels[row]) | (one == pixels[k])).all()
+                )
             edit = PictureEdit(kind, Path(), 0.7, draw(number, "", row, "box"))
             theirs = np.asarray(mix.apply(images[row], images[partner], edit)).transpose(2, 0, 1)
             assert partner != row
@@ -95,7 +111,9 @@ def test_pictures_are_mixed_and_patched_as_the_probe_does_it(monkeypatch):
 
 
 def test_a_varied_picture_is_moved_and_relit_and_stays_between_black_and_white():
-    mean, std = (np.array(value, np.float32).reshape(3, 1, 1) for value in ((0.4, 0.5, 0.6), (0.2, 0.3, 0.4)))
+    mean, std = (
+        np.array(value, np.float32).reshape(3, 1, 1) for value in ((0.4, 0.5, 0.6), (0.2, 0.3, 0.4))
+    )
     seen = pictures(1, 40)[0]
     ratios = []
     for number in range(30):

@@ -64,7 +64,8 @@ def test_a_picture_comes_with_a_caption_of_its_own(items):
 def test_no_row_is_seen_again_before_all_had_their_turn(items):
     made = make(items, size=4)
     epochs = [
-        [row for number in range(3 * epoch, 3 * epoch + 3) for row in shown(made.batch(number))] for epoch in (0, 1)
+        [row for number in range(3 * epoch, 3 * epoch + 3) for row in shown(made.batch(number))]
+        for epoch in (0, 1)
     ]
     assert sorted(epochs[0]) == sorted(epochs[1]) == list(range(12))
     assert epochs[0] != epochs[1]
@@ -83,7 +84,10 @@ def same(one, other) -> bool:
 
 def test_a_batch_depends_on_seed_and_number_and_not_on_the_order_of_the_data_or_of_the_calls(items):
     normal = (np.zeros((3, 1, 1), np.float32), np.ones((3, 1, 1), np.float32))
-    first, again = make(items, makes=EVERYTHING, normal=normal), make(items[::-1], makes=EVERYTHING, normal=normal)
+    first, again = (
+        make(items, makes=EVERYTHING, normal=normal),
+        make(items[::-1], makes=EVERYTHING, normal=normal),
+    )
     straight = [first.batch(number) for number in range(6)]
     assert all(same(again.batch(number), straight[number]) for number in reversed(range(6)))
     other = make(items, seed=1, makes=EVERYTHING, normal=normal)
@@ -107,7 +111,9 @@ def test_altered_captions_and_pictures_name_the_row_they_were_made_of(items):
     for at in batch.reworded:
         assert own[at].split()[-1].rstrip(".") in next(rest)
     for at, kind in zip(batch.flipped, batch.kinds, strict=True):
-        changed = [two for one, two in zip(own[at].split(), next(rest).split(), strict=True) if one != two]
+        changed = [
+            two for one, two in zip(own[at].split(), next(rest).split(), strict=True) if one != two
+        ]
         assert 1 <= len(changed) <= 2, kind  # "one dog" -> "four dogs" changes both
     assert set(batch.kinds) <= {"color", "number", "object"}
     assert next(rest, None) is None
@@ -130,7 +136,10 @@ def test_the_two_pictures_of_a_minimal_pair_are_neighbours_with_a_caption_each(i
     ]
     batch = make(pairs, size=12).batch(0)
     assert shown(batch) == told(batch)
-    assert all(second == first + 1 for first, second in zip(shown(batch)[::2], shown(batch)[1::2], strict=True))
+    assert all(
+        second == first + 1
+        for first, second in zip(shown(batch)[::2], shown(batch)[1::2], strict=True)
+    )
 
 
 def test_what_is_held_out_depends_on_the_items_alone(items):
@@ -162,7 +171,9 @@ def test_too_few_pictures_and_items_without_one_are_refused(items):
 
 def test_pictures_are_decoded_once_while_there_is_room(items, monkeypatch):
     opened = []
-    monkeypatch.setattr(batches.pictures, "open_picture", lambda p: opened.append(p.path) or Image.open(p.path))
+    monkeypatch.setattr(
+        batches.pictures, "open_picture", lambda p: opened.append(p.path) or Image.open(p.path)
+    )
     made = make(items, size=12)
     for number in range(3):
         made.batch(number)

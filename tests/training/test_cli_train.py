@@ -8,9 +8,39 @@ from vlprobe.cli import main
 
 def words(straight) -> list[str]:
     asked = straight.request
-    found = ["--cache", str(straight.folder), "train", "--model", asked.model, "--dataset", asked.datasets[0]]
-    found += ["--output", asked.output, "--loss", asked.loss, "--steps", "4", "--batch-size", "4", "--rate", "0.003"]
-    return [*found, "--warm-up", "2", "--curriculum", "--device", "cpu", "--threads", "1", "--format", "json"]
+    found = [
+        "--cache",
+        str(straight.folder),
+        "train",
+        "--model",
+        asked.model,
+        "--dataset",
+        asked.datasets[0],
+    ]
+    found += [
+        "--output",
+        asked.output,
+        "--loss",
+        asked.loss,
+        "--steps",
+        "4",
+        "--batch-size",
+        "4",
+        "--rate",
+        "0.003",
+    ]
+    return [
+        *found,
+        "--warm-up",
+        "2",
+        "--curriculum",
+        "--device",
+        "cpu",
+        "--threads",
+        "1",
+        "--format",
+        "json",
+    ]
 
 
 def test_the_command_prints_what_was_held_out_before_and_after_and_the_name_to_probe(straight):
@@ -36,7 +66,9 @@ def test_every_part_of_the_request_is_an_option():
 
     command = main.main.commands["train"]
     assert isinstance(command, click.Command)
-    assert {field.name for field in fields(TrainRequest)} == {param.name for param in command.params} - {"how"}
+    assert {field.name for field in fields(TrainRequest)} == {
+        param.name for param in command.params
+    } - {"how"}
     for param in command.params:
         if param.name in ("device", "steps", "rate", "close", "scores", "precision"):
             assert param.default == getattr(TrainRequest, param.name)

@@ -17,17 +17,31 @@ EVERYTHING = {"clip": 1.0, "eqsim": 0.5, "sc": 0.3, "vc": 0.2, "consistency": 2.
 def batch() -> Batch:
     """Six rows with everything that a loss can ask for."""
     rng = np.random.default_rng(0)
-    mixed, corrupted, reworded, flipped = (np.array(rows) for rows in ([0, 2, 5], range(6), [1, 2, 3, 4], [0, 4]))
+    mixed, corrupted, reworded, flipped = (
+        np.array(rows) for rows in ([0, 2, 5], range(6), [1, 2, 3, 4], [0, 4])
+    )
     tokens = np.zeros((6 + 6 + 4 + 2, 32), np.int64)
     tokens[:, :5] = rng.integers(1, 400, (18, 5))
     tokens[:, 5] = 511
     pixels = rng.normal(size=(6 + 3, 3, 16, 16)).astype(np.float32)
-    return Batch(6, pixels, tokens, mixed, corrupted, reworded, flipped, np.array(["color", "object"], dtype=object))
+    return Batch(
+        6,
+        pixels,
+        tokens,
+        mixed,
+        corrupted,
+        reworded,
+        flipped,
+        np.array(["color", "object"], dtype=object),
+    )
 
 
 def learner(model, weights=EVERYTHING, **options) -> Learner:
     return Learner(
-        copy.deepcopy(model), weights, Settings(), **{"rate": 0.01, "decay": 0.1, "warm_up": 0, "steps": 9} | options
+        copy.deepcopy(model),
+        weights,
+        Settings(),
+        **{"rate": 0.01, "decay": 0.1, "warm_up": 0, "steps": 9} | options,
     )
 
 
@@ -49,7 +63,9 @@ def test_pieces_give_the_gradients_of_the_whole_batch(small, batch, piece):
     whole, pieces = learner(small), learner(small, piece=piece)
     told = [one.learn(batch, 0) for one in (whole, pieces)]
     assert told[0] == pytest.approx(told[1], rel=1e-5)
-    for (name, one), other in zip(whole.model.named_parameters(), pieces.model.parameters(), strict=True):
+    for (name, one), other in zip(
+        whole.model.named_parameters(), pieces.model.parameters(), strict=True
+    ):
         assert torch.allclose(one.grad, other.grad, rtol=1e-3, atol=1e-6), name
 
 
@@ -59,7 +75,9 @@ def test_a_frozen_tower_stays_as_it_is_and_the_other_learns(small, batch, tower,
     after = moved(small, batch, freeze=tower, piece=piece)
     for name, before in small.named_parameters():
         own = "image" if name.startswith("visual.") else "text"
-        assert torch.equal(before, after[name]) == (own == tower and not name.startswith("logit_")), name
+        assert torch.equal(before, after[name]) == (
+            own == tower and not name.startswith("logit_")
+        ), name
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
@@ -73,7 +91,9 @@ def test_learning_lowers_the_loss_in_every_precision(small, batch, precision):
 
 def test_the_loss_is_the_weighted_sum_of_its_parts(small, batch):
     told = learner(small).learn(batch, 0)
-    assert told["loss"] == pytest.approx(sum(weight * told[name] for name, weight in EVERYTHING.items()), rel=1e-5)
+    assert told["loss"] == pytest.approx(
+        sum(weight * told[name] for name, weight in EVERYTHING.items()), rel=1e-5
+    )
     assert set(told) == {*EVERYTHING, "loss", "rate"}
 
 
@@ -81,7 +101,10 @@ def test_judging_tells_every_part_and_changes_nothing(small, batch):
     made = learner(small, {"clip": 1.0})
     found = made.judge(batch, PARTS.keys())
     assert set(found) == set(EVERYTHING)
-    assert all(torch.equal(one, other) for one, other in zip(small.parameters(), made.model.parameters(), strict=True))
+    assert all(
+        torch.equal(one, other)
+        for one, other in zip(small.parameters(), made.model.parameters(), strict=True)
+    )
 
 
 def test_dropout_and_batchnorm_do_not_act_while_learning(small, batch):
@@ -95,7 +118,10 @@ def test_a_loss_that_is_no_number_is_told_and_not_learned(small, batch):
     made = learner(small)
     with pytest.raises(InvalidInput, match="nan at step 3"):
         made.learn(batch, 3)
-    assert all(torch.equal(one, other) for one, other in zip(small.parameters(), made.model.parameters(), strict=True))
+    assert all(
+        torch.equal(one, other)
+        for one, other in zip(small.parameters(), made.model.parameters(), strict=True)
+    )
 
 
 def test_the_sigmoid_loss_needs_a_bias(small):

@@ -37,7 +37,9 @@ def test_the_contrastive_loss_is_the_mean_of_both_cross_entropies():
 def test_both_retrieval_losses_are_those_of_open_clip(n):
     images, texts, scale, bias = units(n, 1), units(n, 2), torch.tensor(9.0), torch.tensor(-3.0)
     cosines = images @ texts.T
-    assert same(losses.contrastive(scale * cosines), open_clip.loss.ClipLoss()(images, texts, scale).item())
+    assert same(
+        losses.contrastive(scale * cosines), open_clip.loss.ClipLoss()(images, texts, scale).item()
+    )
     theirs = open_clip.loss.SigLipLoss()(images, texts, scale, bias).item()
     assert same(losses.sigmoid(scale * cosines + bias), theirs)
 
@@ -52,7 +54,9 @@ def test_eqsim_of_two_pairs_is_what_one_gets_by_hand():
 
 
 def test_the_margin_is_forgiven_to_each_pair_and_to_each_equation():
-    assert torch.allclose(losses.eqsim_v1(S, 0.05), torch.tensor([[0, 0, 0], [0, 0, 0.04], [0, 0.04, 0]]).double())
+    assert torch.allclose(
+        losses.eqsim_v1(S, 0.05), torch.tensor([[0, 0, 0], [0, 0, 0.04], [0, 0.04, 0]]).double()
+    )
     # text: (.5 - .5)^2 = 0, image: (.7 - .3)^2 = .16
     assert losses.eqsim_v2(S, 0.06)[0, 1].item() == pytest.approx(0.10)
     assert losses.eqsim_v2(S, 0.2)[0, 1].item() == 0
@@ -75,7 +79,11 @@ def test_v2_asks_for_more_than_v1():
 
 def test_the_close_pairs_are_the_nearest_texts_and_the_nearest_pictures():
     # nearest other text of each picture: 1, 2, 0; nearest other picture of each text: 1, 0, 1
-    assert losses.close_pairs(S, 2).tolist() == [[False, True, True], [True, False, True], [True, True, False]]
+    assert losses.close_pairs(S, 2).tolist() == [
+        [False, True, True],
+        [True, False, True],
+        [True, True, False],
+    ]
     apart = torch.tensor([[0, 9, 1, 0], [8, 0, 0, 0], [0, 0, 0, 7], [1, 0, 6, 0]]).double()
     pairs = {(0, 1), (1, 0), (2, 3), (3, 2)}
     assert {tuple(pair) for pair in losses.close_pairs(apart, 2).nonzero().tolist()} == pairs
@@ -86,13 +94,22 @@ def test_the_close_pairs_are_the_nearest_texts_and_the_nearest_pictures():
 def test_the_hybrid_rule_is_v2_on_the_close_pairs_and_v1_on_the_rest(k):
     scores, margin = random(9, 9, seed=3), 0.3
     s = scores.numpy()
-    texts = {(i, int(j)) for i in range(9) for j in [j for j in np.argsort(-s[i]) if j != i][: (k + 1) // 2]}
-    pictures = {(i, int(j)) for i in range(9) for j in [j for j in np.argsort(-s[:, i]) if j != i][: k // 2]}
+    texts = {
+        (i, int(j))
+        for i in range(9)
+        for j in [j for j in np.argsort(-s[i]) if j != i][: (k + 1) // 2]
+    }
+    pictures = {
+        (i, int(j)) for i in range(9) for j in [j for j in np.argsort(-s[:, i]) if j != i][: k // 2]
+    }
     close, far = [], []
     for i in range(9):
         for j in range(i + 1, 9):
             if {(i, j), (j, i)} & (texts | pictures):
-                text, image = (s[i, i] - s[i, j]) - (s[j, j] - s[j, i]), (s[i, i] - s[j, i]) - (s[j, j] - s[i, j])
+                text, image = (
+                    (s[i, i] - s[i, j]) - (s[j, j] - s[j, i]),
+                    (s[i, i] - s[j, i]) - (s[j, j] - s[i, j]),
+                )
                 close.append(max(text**2 - margin, 0) + max(image**2 - margin, 0))
             else:
                 far.append(max((s[i, j] - s[j, i]) ** 2 - margin, 0))
@@ -104,12 +121,16 @@ def test_a_corrupted_caption_is_judged_beside_its_picture_and_beside_its_caption
     altered = torch.tensor([[1.0, 0.0], [0.6, 0.8]])
     images = torch.tensor([[0.0, 1.0], [0.6, 0.8]])
     texts = torch.tensor([[0.8, 0.6], [0.0, 1.0]])
-    assert losses.corrupted(altered, images, texts).item() == pytest.approx(((0 + 0.8) / 2 + (1 + 0.8) / 2) / 2)
+    assert losses.corrupted(altered, images, texts).item() == pytest.approx(
+        ((0 + 0.8) / 2 + (1 + 0.8) / 2) / 2
+    )
 
 
 def test_consistency_is_the_invariance_error():
     images, texts, paraphrases = units(4, 1), units(4, 2), units(4, 3)
-    moved = [abs(float(i @ t) - float(i @ p)) for i, t, p in zip(images, texts, paraphrases, strict=True)]
+    moved = [
+        abs(float(i @ t) - float(i @ p)) for i, t, p in zip(images, texts, paraphrases, strict=True)
+    ]
     assert same(losses.consistency(images, texts, paraphrases), np.mean(moved))
     assert same(losses.consistency(images, texts, texts), 0)
 
@@ -119,7 +140,9 @@ def test_a_flip_that_fits_as_well_costs_log_two_and_weights_choose_rows():
     assert same(losses.discrimination(images, texts, texts, scale, torch.ones(3)), math.log(2))
     gaps = ((images * texts).sum(1) - (images * flips).sum(1)).tolist()
     expected = (math.log1p(math.exp(-7 * gaps[0])) + 3 * math.log1p(math.exp(-7 * gaps[2]))) / 4
-    assert same(losses.discrimination(images, texts, flips, scale, torch.tensor([1.0, 0.0, 3.0])), expected)
+    assert same(
+        losses.discrimination(images, texts, flips, scale, torch.tensor([1.0, 0.0, 3.0])), expected
+    )
 
 
 def test_the_model_cannot_lower_the_flip_loss_by_its_scale():
@@ -141,7 +164,11 @@ def test_the_curriculum_begins_with_the_weakest_flips_and_ends_with_all():
     strength = np.array([0.5, 0.1, 0.9, 0.3, 0.7])
     assert losses.curriculum(strength, 0).tolist() == [0, 1, 0, 1, 0]
     assert losses.curriculum(strength, 0.25).tolist() == [1, 1, 0, 1, 0]
-    assert losses.curriculum(strength, 0.5).tolist() == losses.curriculum(strength, 1).tolist() == [1] * 5
+    assert (
+        losses.curriculum(strength, 0.5).tolist()
+        == losses.curriculum(strength, 1).tolist()
+        == [1] * 5
+    )
     counted = [losses.curriculum(strength, done).sum() for done in np.linspace(0, 1, 21)]
     assert counted == sorted(counted)
     assert losses.curriculum(np.array([0.4]), 0).tolist() == [1]
@@ -156,7 +183,10 @@ def test_the_curriculum_begins_with_the_weakest_flips_and_ends_with_all():
         (lambda s: losses.eqsim(s.softmax(dim=1), 2, 0.001), [(5, 5)]),
         (losses.corrupted, [(4, 3)] * 3),
         (losses.consistency, [(4, 3)] * 3),
-        (lambda i, t, f: losses.discrimination(i, t, f, torch.tensor(3.0), torch.arange(4.0)), [(4, 3)] * 3),
+        (
+            lambda i, t, f: losses.discrimination(i, t, f, torch.tensor(3.0), torch.arange(4.0)),
+            [(4, 3)] * 3,
+        ),
     ],
 )
 def test_gradients_are_those_of_finite_differences(loss, shapes):

@@ -43,10 +43,17 @@ def test_recall_is_what_one_finds_by_looking_at_one_query_at_a_time():
     path = FOLDER / "weak.safetensors"
     model, transform, tokenize = load_checkpoint(path)
     scenes = distinct("val", n)
-    images = [model.encode_image(transform(render(scene))[None], normalize=True)[0].numpy() for scene in scenes]
-    texts = [[model.encode_text(tokenize([text]), normalize=True)[0].numpy() for text in captions(s)] for s in scenes]
+    images = [
+        model.encode_image(transform(render(scene))[None], normalize=True)[0].numpy()
+        for scene in scenes
+    ]
+    texts = [
+        [model.encode_text(tokenize([text]), normalize=True)[0].numpy() for text in captions(s)]
+        for s in scenes
+    ]
     right = [
-        max((float(image @ text), owner) for owner, own in enumerate(texts) for text in own)[1] == index
+        max((float(image @ text), owner) for owner, own in enumerate(texts) for text in own)[1]
+        == index
         for index, image in enumerate(images)
     ]
     assert measure(path, "val", n)["i2t_r1"] == pytest.approx(np.mean(right))
@@ -56,6 +63,8 @@ def test_a_flip_swaps_one_word_of_its_kind():
     text = "A red dog and two blue cats on the beach."
     assert re.fullmatch(r"A (?!red)\w+ dog and two blue cats on the beach\.", flip(text, "color"))
     assert re.fullmatch(r"A red (?!dog)\w+ and two blue cats on the beach\.", flip(text, "object"))
-    assert re.fullmatch(r"A red dog and (one|three|four|five) blue cats on the beach\.", flip(text, "number"))
+    assert re.fullmatch(
+        r"A red dog and (one|three|four|five) blue cats on the beach\.", flip(text, "number")
+    )
     assert flip("A red dog.", "number") == ""
     assert flip(text, "color") == flip(text, "color")

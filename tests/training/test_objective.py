@@ -18,7 +18,9 @@ def test_a_formula_gives_the_weight_of_each_part(formula, expected):
     assert objective.weights(formula) == expected
 
 
-@pytest.mark.parametrize("formula", ["", "clip+", "clip+eqism", "clip+clip", "clip+0*sc", "clip-sc", "clip+1e3*sc"])
+@pytest.mark.parametrize(
+    "formula", ["", "clip+", "clip+eqism", "clip+clip", "clip+0*sc", "clip-sc", "clip+1e3*sc"]
+)
 def test_a_formula_that_makes_no_sense_is_refused(formula):
     with pytest.raises(InvalidInput, match=r"not understood.*Known: clip"):
         objective.weights(formula)
@@ -30,7 +32,9 @@ def test_one_retrieval_loss_is_always_there(formula):
         objective.weights(formula)
 
 
-@pytest.mark.parametrize("wrong", [{"scores": "logits"}, {"close": -1}, {"margin": -0.1}, {"margin": float("nan")}])
+@pytest.mark.parametrize(
+    "wrong", [{"scores": "logits"}, {"close": -1}, {"margin": -0.1}, {"margin": float("nan")}]
+)
 def test_settings_that_cannot_be_are_refused(wrong):
     with pytest.raises(InvalidInput, match="Expected"):
         objective.check(Settings(**wrong))

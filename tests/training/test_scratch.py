@@ -62,7 +62,9 @@ def test_training_leaves_the_random_numbers_and_the_threads_of_others_alone(batc
     assert torch.get_num_threads() == threads
 
 
-def test_the_loss_falls_below_that_of_a_model_that_knows_nothing(batches_of_8, monkeypatch, tmp_path):
+def test_the_loss_falls_below_that_of_a_model_that_knows_nothing(
+    batches_of_8, monkeypatch, tmp_path
+):
     seen = []
     monkeypatch.setattr(training, "save", lambda path, model, loss, summary: seen.append(summary))
     monkeypatch.setattr(training, "SCENES", 24)
@@ -74,7 +76,12 @@ def test_a_checkpoint_says_how_it_was_made(batches_of_8, tmp_path):
     summary, _ = quickly(tmp_path, "a")
     with safe_open(tmp_path / "a.safetensors", framework="pt") as file:
         assert json.loads(file.metadata()["training"]) == summary
-    assert (summary["loss"], summary["steps"], summary["seed"], summary["scenes"]) == ("softmax", 3, 0, 24)
+    assert (summary["loss"], summary["steps"], summary["seed"], summary["scenes"]) == (
+        "softmax",
+        3,
+        0,
+        24,
+    )
 
 
 def test_progress_names_both_stages_and_ends_at_the_end(batches_of_8, tmp_path):
@@ -84,7 +91,9 @@ def test_progress_names_both_stages_and_ends_at_the_end(batches_of_8, tmp_path):
     assert told[-1] == ("training", 3, 3)
 
 
-@pytest.mark.parametrize(("loss", "steps", "said"), [("triplet", 3, "softmax, sigmoid"), ("softmax", 0, "1 or more")])
+@pytest.mark.parametrize(
+    ("loss", "steps", "said"), [("triplet", 3, "softmax, sigmoid"), ("softmax", 0, "1 or more")]
+)
 def test_what_cannot_be_trained_is_refused_in_one_line(loss, steps, said, tmp_path):
     with pytest.raises(InvalidInput, match=said):
         training.train(loss, steps, 0, 1, tmp_path / "a.safetensors")
@@ -106,7 +115,10 @@ def test_no_training_caption_is_cut_off_or_holds_a_word_without_a_row(few):
 
 def test_training_pictures_are_the_ones_that_the_model_will_see(few):
     transform = image_transform_v2(PreprocessCfg(size=64), is_train=False)
-    mean, std = (torch.tensor(values) for values in (transform.transforms[-1].mean, transform.transforms[-1].std))
+    mean, std = (
+        torch.tensor(values)
+        for values in (transform.transforms[-1].mean, transform.transforms[-1].std)
+    )
     for index in (0, 7):
         seen = transform(render(draw("train", index))).permute(1, 2, 0)
         assert np.array_equal(np.rint(((seen * std + mean) * 255).numpy()), few.pixels[index])

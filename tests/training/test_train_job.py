@@ -26,7 +26,11 @@ def test_a_job_trains_and_names_its_end(begun, straight):
     assert job.request == request
     assert trainer.log(request.path)[-1]["held_out"] == straight.card["held_out"]["after"]
     job = jobs.jobs(store)[0]
-    assert (job.models, job.dataset, job.task) == ((request.model,), request.datasets[0], "training")
+    assert (job.models, job.dataset, job.task) == (
+        (request.model,),
+        request.datasets[0],
+        "training",
+    )
 
 
 def test_a_cancelled_training_keeps_its_steps_and_goes_on(begun, monkeypatch):

@@ -46,12 +46,16 @@ def test_a_stopped_training_goes_on_to_the_same_weights(straight, tmp_path):
     assert not request.path.with_suffix(".state.pt").exists()
 
 
-def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_log(straight, tmp_path, monkeypatch):
+def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_log(
+    straight, tmp_path, monkeypatch
+):
     request, learn = other(straight, tmp_path), Learner.learn
     monkeypatch.setattr(trainer, "_SAVE_SHARE", 1e9)
 
     def killed(self, batch, step):
-        monkeypatch.setattr(trainer, "_SAVE_EVERY", 0 if step == 1 else 1e9)  # the state of step 2 alone is saved
+        monkeypatch.setattr(
+            trainer, "_SAVE_EVERY", 0 if step == 1 else 1e9
+        )  # the state of step 2 alone is saved
         if step == 3:
             raise Stopped
         return learn(self, batch, step)
@@ -64,18 +68,26 @@ def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_l
     with request.path.with_suffix(".jsonl").open("a") as file:
         file.write('{"step": 4, "lo')  # cut off when the process was killed
     steps = []
-    monkeypatch.setattr(Learner, "learn", lambda self, batch, step: steps.append(step) or learn(self, batch, step))
+    monkeypatch.setattr(
+        Learner, "learn", lambda self, batch, step: steps.append(step) or learn(self, batch, step)
+    )
     card = train(request, straight.folder)
     assert steps == [2, 3]
     assert same_weights(straight.request, request)
     for one, two in zip(trainer.log(straight.request.path), trainer.log(request.path), strict=True):
         assert {**one, "seconds": 0} == {**two, "seconds": 0}
-    assert (card["digest"], card["held_out"]) == (straight.card["digest"], straight.card["held_out"])
+    assert (card["digest"], card["held_out"]) == (
+        straight.card["digest"],
+        straight.card["held_out"],
+    )
 
 
 def test_the_tuned_model_is_probed_under_a_name_of_its_own(straight):
     card, asked = straight.card, straight.request
-    tuned, start = registry.load_model(card["tuned"], "cpu"), registry.load_model(asked.model, "cpu")
+    tuned, start = (
+        registry.load_model(card["tuned"], "cpu"),
+        registry.load_model(asked.model, "cpu"),
+    )
     assert card["tuned"] == f"{asked.model}@{asked.path}"
     assert (tuned.digest, start.digest) == (card["digest"], card["start_digest"])
     assert tuned.digest != start.digest
@@ -91,7 +103,9 @@ def test_a_tuned_model_can_be_tuned_again(straight, tmp_path):
 
 def test_the_card_says_how_the_weights_were_made(straight):
     card, asked = straight.card, json.loads(json.dumps(asdict(straight.request)))
-    assert json.loads(straight.request.path.with_suffix(".json").read_text()) == json.loads(json.dumps(card))
+    assert json.loads(straight.request.path.with_suffix(".json").read_text()) == json.loads(
+        json.dumps(card)
+    )
     assert json.loads(json.dumps(card)).items() >= asked.items()
     data = registry.load_dataset(straight.request.datasets[0], straight.folder)
     assert card["data"] == [{"name": data.name, "digest": data.digest, "items": 6}]
@@ -125,7 +139,9 @@ def test_the_same_request_again_answers_at_once(straight, monkeypatch):
     assert train(straight.request, straight.folder) == json.loads(json.dumps(straight.card))
 
 
-def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_state(straight, tmp_path):
+def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_state(
+    straight, tmp_path
+):
     with pytest.raises(InvalidInput, match="from another training"):
         train(replace(straight.request, seed=1), straight.folder)
     request = other(straight, tmp_path)
@@ -149,11 +165,15 @@ def test_another_request_does_not_overwrite_weights_nor_go_on_from_anothers_stat
         (".jsonl", '\n{"a": "row of my data"}\n'),
     ],
 )
-def test_a_file_beside_the_weights_that_is_not_of_the_training_is_not_overwritten(straight, tmp_path, suffix, content):
+def test_a_file_beside_the_weights_that_is_not_of_the_training_is_not_overwritten(
+    straight, tmp_path, suffix, content
+):
     request = other(straight, tmp_path)
     file = request.path.with_suffix(suffix)
     file.write_text(content)
-    with pytest.raises(InvalidInput, match=f"other{suffix}' is there already and not of this training"):
+    with pytest.raises(
+        InvalidInput, match=f"other{suffix}' is there already and not of this training"
+    ):
         train(request, straight.folder)
     assert file.read_text() == content
     assert not request.path.exists()
@@ -174,7 +194,9 @@ def test_what_a_training_left_that_was_killed_before_its_first_state_is_taken_ov
     assert train(request, straight.folder)["digest"] == straight.card["digest"]
 
 
-def test_a_file_beside_the_weights_that_is_a_link_out_of_the_root_is_not_followed(straight, tmp_path, monkeypatch):
+def test_a_file_beside_the_weights_that_is_a_link_out_of_the_root_is_not_followed(
+    straight, tmp_path, monkeypatch
+):
     (tmp_path / "root").mkdir()
     (tmp_path / "elsewhere.jsonl").write_text("a log of somebody else\n")
     (tmp_path / "root" / "other.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
@@ -184,7 +206,9 @@ def test_a_file_beside_the_weights_that_is_a_link_out_of_the_root_is_not_followe
     assert (tmp_path / "elsewhere.jsonl").read_text() == "a log of somebody else\n"
 
 
-def test_a_training_killed_between_weights_and_card_is_finished_by_the_next(straight, tmp_path, monkeypatch):
+def test_a_training_killed_between_weights_and_card_is_finished_by_the_next(
+    straight, tmp_path, monkeypatch
+):
     request = other(straight, tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(trainer, "write_json", lambda *_: (_ for _ in ()).throw(Stopped))
@@ -196,10 +220,15 @@ def test_a_training_killed_between_weights_and_card_is_finished_by_the_next(stra
     assert not request.path.with_suffix(".state.pt").exists()
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_the_training(straight, tmp_path, monkeypatch):
+def test_a_place_that_cannot_be_written_is_refused_before_the_training(
+    straight, tmp_path, monkeypatch
+):
     (tmp_path / "file").touch()
     with pytest.raises(InvalidInput, match="cannot be written"):
-        train(replace(straight.request, output=str(tmp_path / "file" / "tuned.safetensors")), straight.folder)
+        train(
+            replace(straight.request, output=str(tmp_path / "file" / "tuned.safetensors")),
+            straight.folder,
+        )
     monkeypatch.setenv(access.ROOTS, str(straight.folder))
     with pytest.raises(InvalidInput, match="outside of the folders"):
         train(other(straight, tmp_path), straight.folder)
@@ -216,7 +245,9 @@ def test_a_demo_model_is_tuned_to_a_small_file_that_the_demo_family_loads(straig
     start, tuned = (registry.load_model(name, "cpu") for name in ("demo:softmax", card["tuned"]))
     assert not torch.equal(start.module.text_projection, tuned.module.text_projection)
     assert torch.equal(start.module.visual.bn1.running_mean, tuned.module.visual.bn1.running_mean)
-    *new, unknown = start.ids(["tree", "riding", "down", "zebra"])[:, 1]  # three of them are in the data
+    *new, unknown = start.ids(["tree", "riding", "down", "zebra"])[
+        :, 1
+    ]  # three of them are in the data
     assert not start.module.token_embedding.weight[[*new, unknown]].any()
     assert tuned.module.token_embedding.weight[new].any()
     assert not tuned.module.token_embedding.weight[unknown].any()
@@ -224,7 +255,10 @@ def test_a_demo_model_is_tuned_to_a_small_file_that_the_demo_family_loads(straig
 
 def test_a_demo_name_with_a_file_that_is_none_is_refused_in_one_line(tmp_path):
     (tmp_path / "x.safetensors").write_bytes(b"nothing")
-    for name in (f"demo:softmax@{tmp_path / 'x.safetensors'}", f"demo:softmax@{tmp_path / 'gone.safetensors'}"):
+    for name in (
+        f"demo:softmax@{tmp_path / 'x.safetensors'}",
+        f"demo:softmax@{tmp_path / 'gone.safetensors'}",
+    ):
         with pytest.raises(InvalidInput, match="no checkpoint of a demo model"):
             registry.load_model(name)
     with pytest.raises(NotFound):

@@ -17,7 +17,9 @@ ROCOCO = {option.name: option for option in registry.load_probe("rococo").option
 def told(option: Option, value: object) -> str:
     with pytest.raises(InvalidInput) as caught:
         option.parse(value)
-    assert str(caught.value).startswith(f"Option '{option.name}' ") and "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"Option '{option.name}' ") and "\n" not in str(
+        caught.value
+    )
     return str(caught.value)
 
 
@@ -37,7 +39,12 @@ def test_every_setting_of_a_run_is_described_and_has_the_default_of_the_request(
     assert {option.name: option.value for option in SETTINGS} == {
         option.name: getattr(request, option.name) for option in SETTINGS
     }
-    assert {option.name for option in SETTINGS} == set(vars(request)) - {"models", "dataset", "probe", "options"}
+    assert {option.name for option in SETTINGS} == set(vars(request)) - {
+        "models",
+        "dataset",
+        "probe",
+        "options",
+    }
 
 
 @pytest.mark.parametrize(
@@ -54,14 +61,20 @@ def test_every_setting_of_a_run_is_described_and_has_the_default_of_the_request(
         ("approximate", 0, 0),
     ],
 )
-def test_a_value_beyond_the_defaults_is_taken_in_its_own_type(name: str, typed: object, value: object):
+def test_a_value_beyond_the_defaults_is_taken_in_its_own_type(
+    name: str, typed: object, value: object
+):
     assert ROCOCO[name].parse(typed) == value
 
 
 @pytest.mark.parametrize(
     ("name", "typed", "expected"),
     [
-        ("policies", "danger:6", "'danger:6'. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH"),
+        (
+            "policies",
+            "danger:6",
+            "'danger:6'. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH",
+        ),
         ("policies", ["danger", "delete:all"], "'delete:all'"),
         ("pictures", "mix:1.5", "'mix:1.5'. Expected mix:LAM or patch:LAM, 0 < LAM < 1"),
         ("pictures", "mix:0.0", "0 < LAM < 1"),
@@ -74,7 +87,9 @@ def test_a_value_beyond_the_defaults_is_taken_in_its_own_type(name: str, typed: 
         ("approximate", "9" * 40, "Expected 0"),
     ],
 )
-def test_what_means_nothing_is_refused_with_what_was_expected(name: str, typed: object, expected: str):
+def test_what_means_nothing_is_refused_with_what_was_expected(
+    name: str, typed: object, expected: str
+):
     assert expected in told(ROCOCO[name], typed)
 
 
@@ -92,6 +107,8 @@ def test_bounds_hold_and_are_told():
 
 def test_an_option_that_no_probe_has_is_named_with_those_that_there_are():
     with pytest.raises(InvalidInput, match=r"Probe 'x' has no option 'b'\. It has: n\."):
-        parse_options([Option(name="n", default=3, label="N", help="A number.")], {"b": 1}, "Probe 'x'")
+        parse_options(
+            [Option(name="n", default=3, label="N", help="A number.")], {"b": 1}, "Probe 'x'"
+        )
     with pytest.raises(InvalidInput, match=r"Probe 'x' has no option 'b'\. It has: none\."):
         parse_options([], {"b": 1}, "Probe 'x'")

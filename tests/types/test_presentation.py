@@ -12,7 +12,12 @@ from vlprobe.types.presentation import KindPresentation, Presentation
 
 PROBES = registry.names("probes")
 ROOT = Path(__file__).resolve().parents[2] / "vlprobe"
-CARD_FILES = ["render/words.py", "render/html/cards.py", "render/html/cases.py", "dashboard/cards.py"]
+CARD_FILES = [
+    "render/words.py",
+    "render/html/cards.py",
+    "render/html/cases.py",
+    "dashboard/cards.py",
+]
 
 
 @pytest.mark.parametrize("probe", PROBES)
@@ -50,7 +55,9 @@ def test_probes_have_positions_of_their_own_and_agree_on_the_words_of_stored_nam
 
 
 def test_a_probe_that_nobody_has_heard_of_is_shown_by_what_it_says(monkeypatch):
-    kind = KindPresentation(label="A sound against a caption", question="The true caption should score higher.")
+    kind = KindPresentation(
+        label="A sound against a caption", question="The true caption should score higher."
+    )
     presentation = Presentation(
         title="Sounds",
         position=9,
@@ -73,7 +80,11 @@ def test_a_probe_that_nobody_has_heard_of_is_shown_by_what_it_says(monkeypatch):
 @pytest.mark.parametrize("name", CARD_FILES)
 def test_what_draws_cards_names_no_probe_and_no_kind(name: str):
     tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
-    literals = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    literals = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
     bodies = {"pair"}  # a body that has the name of a kind
     kinds = {kind for probe in PROBES for kind in registry.load_probe(probe).kinds}
     assert not literals & ({*PROBES, *kinds} - bodies)

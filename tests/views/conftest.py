@@ -45,8 +45,12 @@ def key(filled: Store) -> str:
 def rows(filled: Store, key: str) -> pd.DataFrame:
     """Every model's margins by case, joined without SQL."""
     runs = pd.DataFrame(views.runs.question_set(filled, key).runs).set_index("model")["key"]
-    table = pd.read_parquet(filled.root / "cases" / key / "cases.parquet").set_index("case")[["item", "kind"]]
+    table = pd.read_parquet(filled.root / "cases" / key / "cases.parquet").set_index("case")[
+        ["item", "kind"]
+    ]
     for model in MODELS:
-        scores = pd.read_parquet(filled.root / "runs" / runs[model] / "scores.parquet").set_index("case")
+        scores = pd.read_parquet(filled.root / "runs" / runs[model] / "scores.parquet").set_index(
+            "case"
+        )
         table[model] = scores["margin"]
     return table.reset_index()

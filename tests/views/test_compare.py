@@ -21,9 +21,9 @@ from vlprobe.views.compare import compare
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_the_values_are_those_of_the_overview(filled: Store, key: str, averaging: str, unit: str):
     table = compare(filled, views.runs.question_set(filled, key), MODELS, averaging, unit)
-    known = views.estimates.estimates(filled, views.runs.question_set(filled, key), "all", averaging, unit).set_index(
-        ["model", "metric"]
-    )["value"]
+    known = views.estimates.estimates(
+        filled, views.runs.question_set(filled, key), "all", averaging, unit
+    ).set_index(["model", "metric"])["value"]
     assert len(table) == 2 * len(views.runs.metrics("lgip"))
     assert set(table["baseline"]) == {MODELS[0]}
     for row in table.itertuples():
@@ -33,12 +33,19 @@ def test_the_values_are_those_of_the_overview(filled: Store, key: str, averaging
         assert row.low <= row.difference <= row.high
 
 
-def test_the_differences_are_those_of_the_cases_themselves(filled: Store, key: str, rows: pd.DataFrame):
+def test_the_differences_are_those_of_the_cases_themselves(
+    filled: Store, key: str, rows: pd.DataFrame
+):
     flips = rows[rows["kind"] == "flip"]
     item = pd.factorize(rows["item"])[0][flips.index]
-    sides = [Measure((flips[model] > 0).to_numpy(float), np.ones(len(flips)), item) for model in MODELS[1::-1]]
+    sides = [
+        Measure((flips[model] > 0).to_numpy(float), np.ones(len(flips)), item)
+        for model in MODELS[1::-1]
+    ]
     expected = estimate.differences([tuple(sides)], 6)[0]
-    table = compare(filled, views.runs.question_set(filled, key), MODELS, "micro").set_index(["metric", "model"])
+    table = compare(filled, views.runs.question_set(filled, key), MODELS, "micro").set_index(
+        ["metric", "model"]
+    )
     found = table.loc[("positive_rate", MODELS[1])]
     for name in ("low", "high", "p", "n_items"):
         assert found[name] == pytest.approx(getattr(expected, name))
@@ -52,7 +59,9 @@ def test_p_is_raised_for_all_that_is_shown_and_decides_the_words(filled: Store, 
     for row in table.itertuples():
         assert (row.verdict == "tied") == (row.p_holm >= 0.05)
     alone = compare(filled, views.runs.question_set(filled, key), MODELS[:2])
-    assert (alone["p_holm"].to_numpy() <= table[table["model"] == MODELS[1]]["p_holm"].to_numpy()).all()
+    assert (
+        alone["p_holm"].to_numpy() <= table[table["model"] == MODELS[1]]["p_holm"].to_numpy()
+    ).all()
 
 
 @pytest.mark.parametrize(
@@ -108,9 +117,12 @@ def partial_answers(filled: Store, key: str, tmp_path_factory: pytest.TempPathFa
     store.run(facts["run"]["key"]).finish(tables, facts["run"])
     sums = tables["sums"].to_pandas()
     sums.loc[(sums["item_code"] == 2) & (sums["averaging"] == "micro"), ["total", "weight"]] /= 2
-    tables["sums"] = pa.Table.from_pandas(sums[sums["item_code"] >= 2], tables["sums"].schema, preserve_index=False)
+    tables["sums"] = pa.Table.from_pandas(
+        sums[sums["item_code"] >= 2], tables["sums"].schema, preserve_index=False
+    )
     tables = {
-        name: own.drop("run").append_column("run", pa.array(["e" * 16] * len(own))) for name, own in tables.items()
+        name: own.drop("run").append_column("run", pa.array(["e" * 16] * len(own)))
+        for name, own in tables.items()
     }
     other = {"key": "e" * 16, "run": facts["run"]["run"] | {"model": "partial"}}
     store.run(other["key"]).finish(tables, facts["run"] | other)
@@ -118,13 +130,20 @@ def partial_answers(filled: Store, key: str, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.parametrize("averaging", ["macro", "micro"])
-def test_a_model_that_leaves_out_pictures_is_tied_with_itself(partial_answers: Store, key: str, averaging: str):
+def test_a_model_that_leaves_out_pictures_is_tied_with_itself(
+    partial_answers: Store, key: str, averaging: str
+):
     table = compare(
-        partial_answers, views.runs.question_set(partial_answers, key), (MODELS[0], "partial"), averaging
+        partial_answers,
+        views.runs.question_set(partial_answers, key),
+        (MODELS[0], "partial"),
+        averaging,
     ).dropna(subset=["difference"])
     assert len(table) == len(views.runs.metrics("lgip"))
     for row in table.itertuples():
-        rate = views.runs.metrics("lgip")[row.metric].unit == "rate"  # may differ on pictures other than these three
+        rate = (
+            views.runs.metrics("lgip")[row.metric].unit == "rate"
+        )  # may differ on pictures other than these three
         most = stats.binomtest(0, 3).proportion_ci(0.95, method="exact").high if rate else 0
         assert (row.difference, row.p, row.verdict) == (0, 1, "tied")
         assert (row.low, row.high) == (pytest.approx(-most), pytest.approx(most))
@@ -135,19 +154,26 @@ def test_a_model_that_leaves_out_pictures_is_tied_with_itself(partial_answers: S
 def test_an_answer_of_no_weight_is_an_answer(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["rococo"]
     table = compare(
-        every_probe, views.runs.question_set(every_probe, key), ("control:random", "control:constant")
+        every_probe,
+        views.runs.question_set(every_probe, key),
+        ("control:random", "control:constant"),
     ).set_index("metric")
-    known = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key)).set_index(
-        ["model", "metric"]
-    )["value"]
-    assert table.loc["i2t_drop_rate", "base"] == pytest.approx(known["control:random", "i2t_drop_rate"], nan_ok=True)
+    known = views.estimates.estimates(
+        every_probe, views.runs.question_set(every_probe, key)
+    ).set_index(["model", "metric"])["value"]
+    assert table.loc["i2t_drop_rate", "base"] == pytest.approx(
+        known["control:random", "i2t_drop_rate"], nan_ok=True
+    )
     assert set(table["left_out"]) == {0}
 
 
 def test_in_spreads_of_nothing_nothing_is_known(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["lgip"]
     table = compare(
-        every_probe, views.runs.question_set(every_probe, key), ("control:random", "control:constant"), unit="spread"
+        every_probe,
+        views.runs.question_set(every_probe, key),
+        ("control:random", "control:constant"),
+        unit="spread",
     ).set_index("metric")
     assert views.runs.question_set(every_probe, key).run("control:constant").spread == 0
     assert math.isnan(table.loc["sensitivity_gap", "difference"])
@@ -158,10 +184,14 @@ def test_in_spreads_of_nothing_nothing_is_known(every_probe: Store):
 @pytest.mark.parametrize("probe", ["rococo", "eqben", "visla", "prsm"])
 def test_every_probe_can_be_compared(every_probe: Store, probe: str):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"][probe]
-    table = compare(every_probe, views.runs.question_set(every_probe, key), ("control:random", "control:constant"))
-    known = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key)).set_index(
-        ["model", "metric"]
-    )["value"]
+    table = compare(
+        every_probe,
+        views.runs.question_set(every_probe, key),
+        ("control:random", "control:constant"),
+    )
+    known = views.estimates.estimates(
+        every_probe, views.runs.question_set(every_probe, key)
+    ).set_index(["model", "metric"])["value"]
     for row in table.itertuples():
         assert row.value == pytest.approx(known[(row.model, row.metric)], nan_ok=True)
 

@@ -22,39 +22,64 @@ def loops(rows: pd.DataFrame, first: str, second: str) -> dict[str, int]:
     """The buckets, counted one by one."""
     counts = dict.fromkeys(BUCKETS, 0)
     for one, other in zip(rows[first], rows[second], strict=True):
-        names = {(True, True): "both_fooled", (True, False): "only_first", (False, True): "only_second"}
+        names = {
+            (True, True): "both_fooled",
+            (True, False): "only_first",
+            (False, True): "only_second",
+        }
         counts[names.get((one <= 0, other <= 0), "both_held")] += 1
     return counts
 
 
 @pytest.mark.parametrize("kind", ["flip", "combined"])
-def test_who_is_fooled_is_what_a_loop_counts(filled: Store, key: str, rows: pd.DataFrame, kind: str):
+def test_who_is_fooled_is_what_a_loop_counts(
+    filled: Store, key: str, rows: pd.DataFrame, kind: str
+):
     own = rows[rows["kind"] == kind]
-    found = paired_outcomes(filled, views.runs.question_set(filled, key), MODELS[0], MODELS[2], kind)
+    found = paired_outcomes(
+        filled, views.runs.question_set(filled, key), MODELS[0], MODELS[2], kind
+    )
     assert found.counts == loops(own, MODELS[0], MODELS[2])
     assert min(found.counts.values()) > 0
     assert not found.independent
     codes = pd.factorize(own["item"])[0]
-    sides = tuple(Measure((own[m] > 0).to_numpy(float), np.ones(len(own)), codes) for m in (MODELS[0], MODELS[2]))
+    sides = tuple(
+        Measure((own[m] > 0).to_numpy(float), np.ones(len(own)), codes)
+        for m in (MODELS[0], MODELS[2])
+    )
     assert found.p == estimate.differences([sides], codes.max() + 1)[0].p
 
 
 def test_one_case_a_picture_is_put_to_mcnemars_test(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["eqben"]
     found = paired_outcomes(
-        every_probe, views.runs.question_set(every_probe, key), "control:random", "control:constant", "pair"
+        every_probe,
+        views.runs.question_set(every_probe, key),
+        "control:random",
+        "control:constant",
+        "pair",
     )
     assert found.independent
     split = (found.counts["only_first"], found.counts["only_second"])
-    assert found.p == pytest.approx(stats.binomtest(split[0], sum(split)).pvalue if sum(split) else 1.0)
+    assert found.p == pytest.approx(
+        stats.binomtest(split[0], sum(split)).pvalue if sum(split) else 1.0
+    )
     assert found.tied_second == sum(found.counts.values())
 
 
-@pytest.mark.parametrize("column", ["cluster", "tags"])  # of question sets as they are, and as they once were
-def test_triplets_that_share_a_picture_are_not_independent(every_probe: Store, tmp_path: Path, column: str):
+@pytest.mark.parametrize(
+    "column", ["cluster", "tags"]
+)  # of question sets as they are, and as they once were
+def test_triplets_that_share_a_picture_are_not_independent(
+    every_probe: Store, tmp_path: Path, column: str
+):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["visla"]
     alone = paired_outcomes(
-        every_probe, views.runs.question_set(every_probe, key), "control:random", "control:constant", "t2t"
+        every_probe,
+        views.runs.question_set(every_probe, key),
+        "control:random",
+        "control:constant",
+        "t2t",
     )
     assert alone.independent
     runs = pd.DataFrame(views.runs.question_set(every_probe, key).runs)
@@ -67,13 +92,19 @@ def test_triplets_that_share_a_picture_are_not_independent(every_probe: Store, t
     place, type_ = table.column_names.index(column), table.schema.field(column).type
     table = table.set_column(place, column, pa.array(clusters, type=type_))
     keep = ("schema", "files")
-    shared.cases(key).finish({"cases": table}, {k: v for k, v in cases.manifest().items() if k not in keep})
+    shared.cases(key).finish(
+        {"cases": table}, {k: v for k, v in cases.manifest().items() if k not in keep}
+    )
     for run in runs["key"]:
         entry = every_probe.run(run)
         facts = {k: v for k, v in entry.manifest().items() if k not in keep}
         facts["n_units"] = -(-facts["n_items"] // 2)
-        shared.run(run).finish({name: entry.table(name) for name in ("scores", "estimates", "sums")}, facts)
-    found = paired_outcomes(shared, views.runs.question_set(shared, key), "control:random", "control:constant", "t2t")
+        shared.run(run).finish(
+            {name: entry.table(name) for name in ("scores", "estimates", "sums")}, facts
+        )
+    found = paired_outcomes(
+        shared, views.runs.question_set(shared, key), "control:random", "control:constant", "t2t"
+    )
     assert not found.independent
     assert found.counts == alone.counts
 
@@ -82,12 +113,18 @@ def test_a_case_of_which_nothing_is_known_is_in_no_bucket(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["prsm"]
     own = pd.DataFrame(views.runs.question_set(every_probe, key).runs).set_index("model")["key"]
     margins = [
-        pd.read_parquet(every_probe.root / "runs" / own[model] / "scores.parquet").set_index("case")["margin"]
+        pd.read_parquet(every_probe.root / "runs" / own[model] / "scores.parquet").set_index(
+            "case"
+        )["margin"]
         for model in ("control:random", "control:constant")
     ]
     unknown = int((margins[0].isna() | margins[1].isna()).sum())
     found = paired_outcomes(
-        every_probe, views.runs.question_set(every_probe, key), "control:random", "control:constant", "ranking"
+        every_probe,
+        views.runs.question_set(every_probe, key),
+        "control:random",
+        "control:constant",
+        "ranking",
     )
     assert found.unknown == unknown
     assert sum(found.counts.values()) == len(margins[0]) - unknown
@@ -96,14 +133,20 @@ def test_a_case_of_which_nothing_is_known_is_in_no_bucket(every_probe: Store):
 def test_a_kind_without_cases_is_unknown(every_probe: Store):
     key = views.runs.question_sets(every_probe).set_index("probe")["case_key"]["eqben"]
     found = paired_outcomes(
-        every_probe, views.runs.question_set(every_probe, key), "control:random", "control:constant", "foil"
+        every_probe,
+        views.runs.question_set(every_probe, key),
+        "control:random",
+        "control:constant",
+        "foil",
     )
     assert sum(found.counts.values()) == 0
     assert math.isnan(found.p)
 
 
 @pytest.mark.parametrize("within", [(), ((-0.05, -0.05), (0.3, -0.05), (0.3, 0.1))])
-def test_the_buckets_hold_what_their_filters_pass(filled: Store, key: str, rows: pd.DataFrame, within: tuple):
+def test_the_buckets_hold_what_their_filters_pass(
+    filled: Store, key: str, rows: pd.DataFrame, within: tuple
+):
     chosen = views.filter.Filter(MODELS[0], "flip", outcome="all", other=MODELS[2], within=within)
     counts = buckets(filled, views.runs.question_set(filled, key), chosen)
     if not within:
@@ -126,15 +169,23 @@ def test_the_buckets_hold_what_their_filters_pass(filled: Store, key: str, rows:
         bucket(chosen, "only_frist")
 
 
-def test_the_scatter_has_every_case_or_the_same_share_of_them_each_time(filled: Store, key: str, rows: pd.DataFrame):
+def test_the_scatter_has_every_case_or_the_same_share_of_them_each_time(
+    filled: Store, key: str, rows: pd.DataFrame
+):
     own = rows[rows["kind"] == "combined"].set_index("case")
-    points, total = scatter(filled, views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined")
+    points, total = scatter(
+        filled, views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined"
+    )
     assert total == len(points) == len(own)
     assert points["case"].tolist() == own.index.tolist()
     assert points["margin"].tolist() == own[MODELS[0]].tolist()
     assert points["other_margin"].tolist() == own[MODELS[1]].tolist()
-    few, total = scatter(filled, views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined", 20)
-    again, _ = scatter(filled, views.runs.question_set(filled, key), MODELS[0], MODELS[2], "combined", 20)
+    few, total = scatter(
+        filled, views.runs.question_set(filled, key), MODELS[0], MODELS[1], "combined", 20
+    )
+    again, _ = scatter(
+        filled, views.runs.question_set(filled, key), MODELS[0], MODELS[2], "combined", 20
+    )
     assert total == len(own)
     assert few["case"].tolist() == again["case"].tolist()
     assert len(few) == 20

@@ -39,45 +39,83 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
-def test_a_severity_curve_has_every_strength_asked_of_the_same_pictures_and_no_other(searched: Store):
+def test_a_severity_curve_has_every_strength_asked_of_the_same_pictures_and_no_other(
+    searched: Store,
+):
     sets = views.runs.question_sets(searched)
     _, first, whole = sets.sort_values(["n_items", "n_cases"])["case_key"]
-    assert views.estimates.slices(searched, views.runs.question_set(searched, first)) and len(sets) == 3
-    found = views.figures.severity(searched, views.runs.question_set(searched, first), "t2i_rsms").set_index("slice")
+    assert (
+        views.estimates.slices(searched, views.runs.question_set(searched, first))
+        and len(sets) == 3
+    )
+    found = views.figures.severity(
+        searched, views.runs.question_set(searched, first), "t2i_rsms"
+    ).set_index("slice")
     assert set(found.index) == {"mix:0.9", "mix:0.6"}
     for name in found.index:
         rows = rows_of(searched, whole).query("subtype == @name")
-        assert found.loc[name, "value"] == pytest.approx(rows.groupby("group")["top_altered"].mean().mean())
+        assert found.loc[name, "value"] == pytest.approx(
+            rows.groupby("group")["top_altered"].mean().mean()
+        )
         assert found.loc[name, "n_cases"] == len(rows)
 
 
 def test_how_it_was_asked_makes_the_same_question_set_again(searched: Store):
     for row in views.runs.question_sets(searched).itertuples():
-        how = views.figures.request_fields(searched, views.runs.question_set(searched, row.case_key))
-        assert set(how["options"]) == set(registry.load_probe("rococo").defaults) - {"approximate"}  # 0 is not named
-        request = Request((RANDOM,), how["dataset"], "rococo", how["options"], how["seed"], how["limit"], examine=False)
+        how = views.figures.request_fields(
+            searched, views.runs.question_set(searched, row.case_key)
+        )
+        assert set(how["options"]) == set(registry.load_probe("rococo").defaults) - {
+            "approximate"
+        }  # 0 is not named
+        request = Request(
+            (RANDOM,),
+            how["dataset"],
+            "rococo",
+            how["options"],
+            how["seed"],
+            how["limit"],
+            examine=False,
+        )
         assert execute(request, searched)[0]["case_key"] == row.case_key
 
 
 @pytest.mark.parametrize(
     ("edit", "metric", "model", "values"),
     [
-        ("mix", "t2i_rsms", "CLIP ViT-B/32 (zero-shot)", {"mix_0.9": "mix:0.9", "mix_0.6": "mix:0.6"}),
-        ("rand-voca", "i2t_drop_rate", "SAF", {"rand_voca": "rand-voca", "substitution_5": "rand-voca:5"}),
+        (
+            "mix",
+            "t2i_rsms",
+            "CLIP ViT-B/32 (zero-shot)",
+            {"mix_0.9": "mix:0.9", "mix_0.6": "mix:0.6"},
+        ),
+        (
+            "rand-voca",
+            "i2t_drop_rate",
+            "SAF",
+            {"rand_voca": "rand-voca", "substitution_5": "rand-voca:5"},
+        ),
         ("danger", "i2t_r1_new", "SGR", {"danger": "danger"}),
     ],
 )
 def test_printed_curves_are_the_paper_s_cells(edit, metric, model, values):
     found = views.figures.published_severity(edit, metric).set_index(["model", "slice"])["value"]
-    table = views.published.load().query("paper == 'rococo' and metric == @metric and model == @model")
+    table = views.published.load().query(
+        "paper == 'rococo' and metric == @metric and model == @model"
+    )
     for split, name in values.items():
         cell = table.loc[table["split"] == split, "value"].iloc[0]
-        assert found[(model, name)] == pytest.approx(cell / (-100 if metric.endswith("drop_rate") else 100))
+        assert found[(model, name)] == pytest.approx(
+            cell / (-100 if metric.endswith("drop_rate") else 100)
+        )
     assert set(found.index.get_level_values("slice")) <= set(views.figures.severity_steps(edit))
 
 
 def test_words_are_counted_from_one():
-    assert list(views.figures.severity_steps("danger")) == ["danger", *(f"danger:{k}" for k in (2, 3, 4, 5))]
+    assert list(views.figures.severity_steps("danger")) == [
+        "danger",
+        *(f"danger:{k}" for k in (2, 3, 4, 5)),
+    ]
 
 
 def distance(one: str, other: str) -> int:
@@ -85,7 +123,9 @@ def distance(one: str, other: str) -> int:
     for row, letter in enumerate(one, 1):
         now = [row]
         for column, against in enumerate(other, 1):
-            now.append(min(before[column] + 1, now[-1] + 1, before[column - 1] + (letter != against)))
+            now.append(
+                min(before[column] + 1, now[-1] + 1, before[column - 1] + (letter != against))
+            )
         before = now
     return before[-1]
 
@@ -93,16 +133,24 @@ def distance(one: str, other: str) -> int:
 def test_edit_distances_are_counted_as_a_loop_counts_them(every_probe: Store):
     key = key_of(every_probe, "visla")
     rows = rows_of(every_probe, key).query("kind == 't2t'")
-    found = views.figures.edit_distances(every_probe, views.runs.question_set(every_probe, key), bins=4)
+    found = views.figures.edit_distances(
+        every_probe, views.runs.question_set(every_probe, key), bins=4
+    )
     assert list(found["model"].unique()) == list(views.figures.PAIRS)
     for name, (one, two) in zip(views.figures.PAIRS, ((0, 1), (0, 2), (1, 2)), strict=True):
         own = found[found["model"] == name]
         values = [distance(texts[one], texts[two]) for texts in rows["texts"]]
         last = own["right"].max()
         for cell in own.itertuples():
-            inside = [v for v in values if cell.left <= min(v, last) < cell.right or (cell.right == last <= v)]
+            inside = [
+                v
+                for v in values
+                if cell.left <= min(v, last) < cell.right or (cell.right == last <= v)
+            ]
             assert cell.share == pytest.approx(len(inside) / len(values))
-    assert views.figures.edit_distances(every_probe, views.runs.question_set(every_probe, key), "nowhere").empty
+    assert views.figures.edit_distances(
+        every_probe, views.runs.question_set(every_probe, key), "nowhere"
+    ).empty
 
 
 def words(text: str) -> set[str]:
@@ -126,10 +174,14 @@ def test_accuracy_by_lure_is_that_of_the_triplets_in_the_bin(every_probe: Store)
         lure = max(shared(near, wrong), shared(far, wrong)) - shared(near, far)
         low = min(math.floor(round(lure, 6) * 4) / 4, 0.75)
         both, with_near, with_far = row.text_scores
-        bins.setdefault(f"{low:.2f} to {low + 0.25:.2f}", []).append(both > with_near and both > with_far)
+        bins.setdefault(f"{low:.2f} to {low + 0.25:.2f}", []).append(
+            both > with_near and both > with_far
+        )
     assert set(found.index) == set(bins) and set(bins) <= set(views.figures.lure_bins())
     for name, won in bins.items():
-        assert found.loc[name, "value"] == pytest.approx(np.mean(won)) and found.loc[name, "n_cases"] == len(won)
+        assert found.loc[name, "value"] == pytest.approx(np.mean(won)) and found.loc[
+            name, "n_cases"
+        ] == len(won)
 
 
 def test_captions_are_the_first_texts_once_each_page_by_page(every_probe: Store):
@@ -147,9 +199,14 @@ def test_captions_are_the_first_texts_once_each_page_by_page(every_probe: Store)
 def test_depths_are_the_estimates_by_setting():
     found = views.figures.published_depths("P2").set_index(["model", "slice"])["value"]
     table = (
-        views.published.load().query("paper == 'prsm' and split == 'male/p2/p1-p2-p3-np'").set_index("metric")["value"]
+        views.published.load()
+        .query("paper == 'prsm' and split == 'male/p2/p1-p2-p3-np'")
+        .set_index("metric")["value"]
     )
-    assert found[("CLIP, men", "100")] == table["local_100"] and found[("CLIP, men", "1000")] == table["local_1000"]
+    assert (
+        found[("CLIP, men", "100")] == table["local_100"]
+        and found[("CLIP, men", "1000")] == table["local_1000"]
+    )
     assert len(found) == 6 and views.figures.published_depths("a file's own").empty
 
 
@@ -165,11 +222,12 @@ def test_deviations_of_one_subset_are_those_of_its_pairs(every_probe: Store):
     rows = rows_of(every_probe, key).query("kind == 'pair'")
     name = rows["subtype"].iloc[0]
     values = [
-        abs((a - b) - (d - c)) + abs((a - c) - (d - b)) for a, b, c, d in rows.query("subtype == @name")["scores"]
+        abs((a - b) - (d - c)) + abs((a - c) - (d - b))
+        for a, b, c, d in rows.query("subtype == @name")["scores"]
     ]
-    found = views.papers.deviations(every_probe, views.runs.question_set(every_probe, key), subset=name, bins=5).query(
-        "model == @RANDOM"
-    )
+    found = views.papers.deviations(
+        every_probe, views.runs.question_set(every_probe, key), subset=name, bins=5
+    ).query("model == @RANDOM")
     first = found.iloc[0]
     low = [value for value in values if value < first["right"]]
     assert first["share"] == pytest.approx(len(low) / len(values))

@@ -33,9 +33,13 @@ def rows(compared: Store, key: str) -> pd.DataFrame:
 
 
 def passing(store: Store, key: str, chosen: views.filter.Filter) -> list[int]:
-    table, total = views.cases.failures(store, views.runs.question_set(store, key), chosen, 1, 100_000)
+    table, total = views.cases.failures(
+        store, views.runs.question_set(store, key), chosen, 1, 100_000
+    )
     assert (
-        len(table) == total == views.cases.outcomes(store, views.runs.question_set(store, key), chosen)[chosen.outcome]
+        len(table)
+        == total
+        == views.cases.outcomes(store, views.runs.question_set(store, key), chosen)[chosen.outcome]
     )
     return table["case"].tolist()
 
@@ -51,11 +55,21 @@ def inside(x: float, y: float, corners: tuple[tuple[float, float], ...]) -> bool
 
 @pytest.mark.parametrize("outcome", ["fooled", "held", "all"])
 @pytest.mark.parametrize("other", ["", "fooled", "held"])
-def test_two_models_outcomes_make_four_buckets(compared: Store, key: str, rows, outcome: str, other: str):
-    told = {"fooled": lambda margin: margin <= 0, "held": lambda margin: margin > 0, "": lambda margin: True}
+def test_two_models_outcomes_make_four_buckets(
+    compared: Store, key: str, rows, outcome: str, other: str
+):
+    told = {
+        "fooled": lambda margin: margin <= 0,
+        "held": lambda margin: margin > 0,
+        "": lambda margin: True,
+    }
     told["all"] = told[""]
     flips = rows[rows["kind"] == "flip"]
-    expected = {row.case for row in flips.itertuples() if told[outcome](row.margin) and told[other](row.other)}
+    expected = {
+        row.case
+        for row in flips.itertuples()
+        if told[outcome](row.margin) and told[other](row.other)
+    }
     assert expected
     chosen = views.filter.Filter(ONE, outcome=outcome, other=OTHER, other_outcome=other)
     assert set(passing(compared, key, chosen)) == expected
@@ -65,7 +79,11 @@ def test_two_models_outcomes_make_four_buckets(compared: Store, key: str, rows, 
 def test_the_largest_difference_comes_first(compared: Store, key: str, rows, sort: str):
     flips = rows[rows["kind"] == "flip"].astype({"margin": float, "other": float})
     rank = (flips["margin"] - flips["other"]).abs() if sort == "difference" else -flips["margin"]
-    expected = flips.assign(rank=rank).sort_values(["rank", "case"], ascending=[False, True])["case"].tolist()
+    expected = (
+        flips.assign(rank=rank)
+        .sort_values(["rank", "case"], ascending=[False, True])["case"]
+        .tolist()
+    )
     found = passing(compared, key, views.filter.Filter(ONE, outcome="all", other=OTHER, sort=sort))
     gaps = flips.set_index("case").loc[found]
     if sort == "difference":  # in float32, gaps that are as good as equal may change places
@@ -104,22 +122,30 @@ def test_a_box_holds_its_edge(compared: Store, key: str, rows):
 def test_words_and_another_model_go_together(compared: Store, key: str):
     alone = views.filter.Filter(ONE, outcome="all", contains="a", other=OTHER, other_outcome="held")
     kinds = passing(compared, key, alone)
-    assert set(kinds) < set(passing(compared, key, views.filter.Filter(ONE, outcome="all", contains="a")))
+    assert set(kinds) < set(
+        passing(compared, key, views.filter.Filter(ONE, outcome="all", contains="a"))
+    )
     assert kinds
 
 
 @pytest.mark.parametrize(
-    "given", [{"other_outcome": "held"}, {"sort": "difference"}, {"within": ((0, 0), (1, 1), (0, 1))}], ids=str
+    "given",
+    [{"other_outcome": "held"}, {"sort": "difference"}, {"within": ((0, 0), (1, 1), (0, 1))}],
+    ids=str,
 )
 def test_a_comparison_without_another_model_is_refused(compared: Store, key: str, given: dict):
     with pytest.raises(InvalidInput, match="other"):
-        views.cases.failures(compared, views.runs.question_set(compared, key), views.filter.Filter(ONE, **given))
+        views.cases.failures(
+            compared, views.runs.question_set(compared, key), views.filter.Filter(ONE, **given)
+        )
 
 
 def test_wrong_names_and_shapes_are_refused(compared: Store, key: str):
     for given in ({"other": "demo:nobody"}, {"other": OTHER, "other_outcome": "fooledd"}):
         with pytest.raises(NotFound, match=r"demo:nobody|fooledd"):
-            views.cases.failures(compared, views.runs.question_set(compared, key), views.filter.Filter(ONE, **given))
+            views.cases.failures(
+                compared, views.runs.question_set(compared, key), views.filter.Filter(ONE, **given)
+            )
     with pytest.raises(InvalidInput, match="2 corners"):
         views.cases.failures(
             compared,
@@ -134,5 +160,12 @@ def test_tagged_cases_are_those_that_people_tagged(compared: Store, key: str, tm
     annotations.write(there, key, Annotation(flips[3], "x", ("odd",)))
     annotations.write(there, key, Annotation(flips[1], "y", ("odd", "even")))
     annotations.write(there, key, Annotation(flips[2], "z", ("even",)))
-    for tag, expected in (("odd", {flips[1], flips[3]}), ("even", {flips[1], flips[2]}), ("none", set())):
-        assert set(passing(there, key, views.filter.Filter(ONE, outcome="all", tagged=tag))) == expected
+    for tag, expected in (
+        ("odd", {flips[1], flips[3]}),
+        ("even", {flips[1], flips[2]}),
+        ("none", set()),
+    ):
+        assert (
+            set(passing(there, key, views.filter.Filter(ONE, outcome="all", tagged=tag)))
+            == expected
+        )

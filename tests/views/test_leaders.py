@@ -21,7 +21,11 @@ from vlprobe.storage.store import Store
 from vlprobe.views.leaders import Contender, Leader, leader
 
 NAN = math.nan
-A, B, C = Contender("a", 0.90, 0.85, 0.95), Contender("b", 0.70, 0.62, 0.78), Contender("c", 0.55, 0.45, 0.65)
+A, B, C = (
+    Contender("a", 0.90, 0.85, 0.95),
+    Contender("b", 0.70, 0.62, 0.78),
+    Contender("c", 0.55, 0.45, 0.65),
+)
 NEAR = Contender("near", 0.86, 0.80, 0.92)  # its interval overlaps a's
 CONTROL = Contender("control:random", 0.99, 0.98, 1.0, credible=False)
 
@@ -52,29 +56,51 @@ CONTROL = Contender("control:random", 0.99, 0.98, 1.0, credible=False)
         # What is unknown neither leads nor is led.
         ([Contender("a", NAN, NAN, NAN), B], "up", 0.5, Leader("alone", ("b",))),
         ([Contender("a", 0.9, NAN, NAN), B], "up", 0.5, Leader("tied", ("b", "a"))),
-        ([Contender("a", 0.9, NAN, NAN), Contender("b", 0.1, NAN, NAN)], "up", NAN, Leader("tied", ("a", "b"))),
+        (
+            [Contender("a", 0.9, NAN, NAN), Contender("b", 0.1, NAN, NAN)],
+            "up",
+            NAN,
+            Leader("tied", ("a", "b")),
+        ),
         ([Contender("a", 0.9, NAN, NAN)], "up", 0.5, Leader("chance", ("a",))),
         # Equal values, and intervals that only touch.
         ([Contender("b", 1, 1, 1), Contender("a", 1, 1, 1)], "up", 0.5, Leader("tied", ("a", "b"))),
-        ([Contender("a", 0.8, 0.7, 0.9), Contender("b", 0.6, 0.5, 0.7)], "up", NAN, Leader("tied", ("a", "b"))),
+        (
+            [Contender("a", 0.8, 0.7, 0.9), Contender("b", 0.6, 0.5, 0.7)],
+            "up",
+            NAN,
+            Leader("tied", ("a", "b")),
+        ),
     ],
 )
-def test_who_is_named_best(contenders: list[Contender], direction: str, chance: float, expected: Leader):
+def test_who_is_named_best(
+    contenders: list[Contender], direction: str, chance: float, expected: Leader
+):
     assert leader(contenders, direction, chance) == expected
 
 
 @pytest.mark.parametrize(("better", "state"), [(True, "leads"), (False, "tied"), (None, "tied")])
 def test_a_paired_comparison_decides_where_there_is_one(better: bool | None, state: str):
-    assert leader([A, NEAR], "up", 0.5, lambda *pair: better if pair == ("a", "near") else None).state == state
+    assert (
+        leader([A, NEAR], "up", 0.5, lambda *pair: better if pair == ("a", "near") else None).state
+        == state
+    )
 
 
 intervals = st.tuples(*[st.floats(0, 1)] * 3).map(sorted)
 
 
-@given(st.lists(st.tuples(intervals, st.booleans()), max_size=5), st.sampled_from(["up", "down"]), st.floats(0, 1))
-def test_who_leads_is_credible_above_chance_and_apart_from_every_credible_other(values, direction: str, chance: float):
+@given(
+    st.lists(st.tuples(intervals, st.booleans()), max_size=5),
+    st.sampled_from(["up", "down"]),
+    st.floats(0, 1),
+)
+def test_who_leads_is_credible_above_chance_and_apart_from_every_credible_other(
+    values, direction: str, chance: float
+):
     contenders = [
-        Contender(str(place), value, low, high, credible) for place, ((low, value, high), credible) in enumerate(values)
+        Contender(str(place), value, low, high, credible)
+        for place, ((low, value, high), credible) in enumerate(values)
     ]
     found = leader(contenders, direction, chance)
     able = {str(place): range_ for place, (range_, credible) in enumerate(values) if credible}
@@ -113,8 +139,12 @@ def test_the_front_holds_who_is_ahead_of_every_credible_other_on_one_side():
     assert list(views.leaders.pareto_front(points[:0], trusted, 0.5)) == []
 
 
-def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(tmp_path: Path, filled: Store, key: str):
-    assert views.leaders.credible_models(filled, views.runs.question_set(filled, key)) == set(MODELS[:2])
+def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(
+    tmp_path: Path, filled: Store, key: str
+):
+    assert views.leaders.credible_models(filled, views.runs.question_set(filled, key)) == set(
+        MODELS[:2]
+    )
     store = Store(shutil.copytree(filled.root, tmp_path / "cache"))
     run = next(one["run"] for one in store.runs() if one["run"]["model"] == MODELS[0])
     for name, digest in (
@@ -125,39 +155,54 @@ def test_controls_and_models_that_fail_the_check_of_chance_are_not_credible(tmp_
         shutil.rmtree(store.root / "models", ignore_errors=True)
         examine(store, run["model_digest"], digest, name)
         guessing = name == "r1_back" and digest == run["dataset_digest"]
-        assert (MODELS[0] in views.leaders.credible_models(store, views.runs.question_set(store, key))) is not guessing
+        assert (
+            MODELS[0] in views.leaders.credible_models(store, views.runs.question_set(store, key))
+        ) is not guessing
 
 
 def examine(store: Store, model: str, dataset: str, failed: str) -> None:
     check = doctor_examine.Check(failed, "It does.", False, 0.1, 0.5, "It does not.")
     found = doctor_examine.Examination("m", model, "d", dataset, {}, (check,), (), "2026-01-01")
-    doctor_examine.write_json(store.root / "models" / f"{model}-{dataset}.json", doctor_examine._plain(found))
+    doctor_examine.write_json(
+        store.root / "models" / f"{model}-{dataset}.json", doctor_examine._plain(found)
+    )
 
 
-def test_leaders_of_a_store_are_those_of_its_intervals_and_paired_comparisons(filled: Store, key: str):
+def test_leaders_of_a_store_are_those_of_its_intervals_and_paired_comparisons(
+    filled: Store, key: str
+):
     found = views.leaders.leaders(filled, views.runs.question_set(filled, key))
     metrics = views.runs.metrics("lgip")
     assert set(found) == set(metrics)
-    table = views.estimates.estimates(filled, views.runs.question_set(filled, key)).set_index(["metric", "model"])
+    table = views.estimates.estimates(filled, views.runs.question_set(filled, key)).set_index(
+        ["metric", "model"]
+    )
     for name, own in found.items():
         if own.state in ("leads", "tied"):
             best, *rivals = own.models
             assert set(own.models) <= set(MODELS[:2])
             values = {model: table.loc[(name, model), "value"] for model in MODELS[:2]}
             paired = views.compare.compare(
-                filled, views.runs.question_set(filled, key), (best, *(set(MODELS[:2]) - {best})), only=(name,)
+                filled,
+                views.runs.question_set(filled, key),
+                (best, *(set(MODELS[:2]) - {best})),
+                only=(name,),
             )
             assert (own.state == "tied") == bool(rivals)
             if own.state == "tied" and paired["verdict"].iloc[0]:
                 assert paired["verdict"].iloc[0] != "worse"
             else:
-                assert values[best] == (max if metrics[name].direction == "up" else min)(values.values())
+                assert values[best] == (max if metrics[name].direction == "up" else min)(
+                    values.values()
+                )
     assert {own.state for own in found.values()} <= {"leads", "tied", "chance", "unknown"}
     assert found["positive_rate"].state in ("chance", "tied")  # both draw their embeddings by lot
 
 
 def test_only_the_metrics_that_are_asked_for_are_compared(filled: Store, key: str):
-    whole = views.compare.compare(filled, views.runs.question_set(filled, key), MODELS[:2]).set_index("metric")
+    whole = views.compare.compare(
+        filled, views.runs.question_set(filled, key), MODELS[:2]
+    ).set_index("metric")
     only = views.compare.compare(
         filled, views.runs.question_set(filled, key), MODELS[:2], only=("positive_rate",)
     ).set_index("metric")
@@ -172,7 +217,10 @@ VALUES = {"a": 0.9, "<b>": 0.555}
     ("found", "told"),
     [
         (Leader("leads", ("a",)), "Most alert: a|positive rate 90.0 %"),
-        (Leader("tied", ("a", "<b>")), "Most alert: these are tied: a, <b>|positive rate 55.5 % to 90.0 %"),
+        (
+            Leader("tied", ("a", "<b>")),
+            "Most alert: these are tied: a, <b>|positive rate 55.5 % to 90.0 %",
+        ),
         (Leader("tied", ("a", "a")), "Most alert: these are tied: a, a|positive rate 90.0 %"),
         (
             Leader("chance", ("<b>",)),
@@ -183,7 +231,9 @@ VALUES = {"a": 0.9, "<b>": 0.555}
     ],
 )
 def test_what_is_said_of_who_is_best(found: Leader, told: str):
-    body = tables.reading("Most alert", found, VALUES, views.runs.metrics("lgip")["positive_rate"], "cosine", 0.5)
+    body = tables.reading(
+        "Most alert", found, VALUES, views.runs.metrics("lgip")["positive_rate"], "cosine", 0.5
+    )
     assert html.unescape(re.sub(r"</?(p|strong|small)>", "", body.replace("<br>", "|"))) == told
 
 
@@ -196,9 +246,15 @@ def test_an_untrained_model_and_controls_are_crowned_nowhere(monkeypatch, filled
     assert bold == sum(own.state == "leads" for own in found.values())
     if found["positive_rate"].state == "chance":
         assert "Most alert: nobody, since nothing is above chance" in words(at)
-    traces = [trace["name"] for trace in json.loads(at.get("plotly_chart")[0].proto.spec)["data"] if "name" in trace]
+    traces = [
+        trace["name"]
+        for trace in json.loads(at.get("plotly_chart")[0].proto.spec)["data"]
+        if "name" in trace
+    ]
     front = set(
-        views.tradeoff.trade_off(filled, views.runs.question_set(filled, key), "positive_rate").query("front")["model"]
+        views.tradeoff.trade_off(
+            filled, views.runs.question_set(filled, key), "positive_rate"
+        ).query("front")["model"]
     )
     assert ("best trade-offs" in traces) == (len(front) > 1)
     assert MODELS[2] not in front

@@ -16,8 +16,14 @@ from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
 RANDOM = "control:random"
-NUMBERS = [(probe, table.number) for probe, tables in views.paper_tables.TABLES.items() for table in tables]
-with Path(views.published.__file__).with_name("published.csv").open(encoding="utf-8", newline="") as _file:
+NUMBERS = [
+    (probe, table.number) for probe, tables in views.paper_tables.TABLES.items() for table in tables
+]
+with (
+    Path(views.published.__file__)
+    .with_name("published.csv")
+    .open(encoding="utf-8", newline="") as _file
+):
     CELLS = list(csv.DictReader(_file))
 
 
@@ -30,7 +36,9 @@ def table_of(probe: str, number: int) -> views.paper_tables.PaperTable:
 
 
 @pytest.mark.parametrize(("probe", "number"), NUMBERS)
-def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(every_probe: Store, probe: str, number: int):
+def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(
+    every_probe: Store, probe: str, number: int
+):
     found = views.papers.remade(
         every_probe, views.runs.question_set(every_probe, key_of(every_probe, probe)), number
     ).query("source == 'published'")
@@ -43,7 +51,8 @@ def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(every_probe:
         printed = [
             column.sign * float(row["value"]) / (100 if row["unit"] == "percent" else 1)
             for row in CELLS
-            if (row["paper"], row["table"], row["metric"], row["split"]) == (probe, str(number), metric, split)
+            if (row["paper"], row["table"], row["metric"], row["split"])
+            == (probe, str(number), metric, split)
             and row["dataset"] in (column.datasets or (dataset,))
             and (starts or row["model"] == cell.model)
         ]
@@ -57,9 +66,9 @@ def test_printed_cells_are_those_of_the_paper_in_shares_and_cosines(every_probe:
 @pytest.mark.parametrize(("probe", "number"), NUMBERS)
 def test_cells_of_runs_are_the_estimates(every_probe: Store, probe: str, number: int):
     key = key_of(every_probe, probe)
-    found = views.papers.remade(every_probe, views.runs.question_set(every_probe, key), number).query(
-        "source == 'run' and model == @RANDOM"
-    )
+    found = views.papers.remade(
+        every_probe, views.runs.question_set(every_probe, key), number
+    ).query("source == 'run' and model == @RANDOM")
     columns = table_of(probe, number).columns
     assert len(found) == len(columns)
     estimates = {
@@ -76,27 +85,45 @@ def test_cells_of_runs_are_the_estimates(every_probe: Store, probe: str, number:
             assert cell.value == pytest.approx(own["value"].mean(), nan_ok=True)
         else:
             named = own[own["slice"].isin(column.slices)]["value"]
-            assert cell.value == pytest.approx(named.iloc[0] if len(named) else math.nan, nan_ok=True)
+            assert cell.value == pytest.approx(
+                named.iloc[0] if len(named) else math.nan, nan_ok=True
+            )
 
 
-@pytest.mark.parametrize(("file", "heading"), [("danger", "Danger"), ("same_concept", "Same concept"), ("mine", None)])
-def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(store: Store, tmp_path, file, heading):
+@pytest.mark.parametrize(
+    ("file", "heading"), [("danger", "Danger"), ("same_concept", "Same concept"), ("mine", None)]
+)
+def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(
+    store: Store, tmp_path, file, heading
+):
     """Against the stored answers; the same model over a file of another name fills the clean gallery's column only."""
     rows = []
     for number in range(6):
         name = f"COCO_val2014_{number:012}.jpg"
         Image.new("RGB", (32, 32), (40 * number, 9, 9)).save(tmp_path / name)
-        captions = [f"{thing} number {number}, version {v}." for thing in ("A dog", "A gun") for v in range(5)]
+        captions = [
+            f"{thing} number {number}, version {v}."
+            for thing in ("A dog", "A gun")
+            for v in range(5)
+        ]
         rows.append({"image": f"val2014/{name}", "caption": captions})
     (tmp_path / f"{file}.json").write_text(json.dumps(rows))
-    asked = Request((RANDOM,), f"rococo:{tmp_path / file}.json@{tmp_path}", "rococo", {"pictures": []}, examine=False)
+    asked = Request(
+        (RANDOM,),
+        f"rococo:{tmp_path / file}.json@{tmp_path}",
+        "rococo",
+        {"pictures": []},
+        examine=False,
+    )
     manifest = execute(asked, store)[0]
     answers = store.run(manifest["key"]).table("scores").to_pandas()
     clean, new = ((answers[name] == 1).mean() for name in ("rank_clean", "rank"))
     drop = (clean - new) / clean if clean else math.nan
     expected = {"i2t_r1_new": new, "i2t_rsms": answers["top_altered"].mean(), "i2t_drop_rate": drop}
     columns = table_of("rococo", 3).columns
-    found = views.papers.remade(store, views.runs.question_set(store, manifest["case_key"]), 3).query("source == 'run'")
+    found = views.papers.remade(
+        store, views.runs.question_set(store, manifest["case_key"]), 3
+    ).query("source == 'run'")
     for cell in found.itertuples():
         column = columns[cell.column]
         if column.group == "Clean gallery":
@@ -108,7 +135,9 @@ def test_a_run_over_a_released_file_fills_the_columns_of_its_way_of_altering(sto
 
 
 def test_drop_rates_lose_the_sign_that_the_paper_gives_them(every_probe: Store):
-    found = views.papers.remade(every_probe, views.runs.question_set(every_probe, key_of(every_probe, "rococo")), 3)
+    found = views.papers.remade(
+        every_probe, views.runs.question_set(every_probe, key_of(every_probe, "rococo")), 3
+    )
     clip = found[(found["model"] == "CLIP ViT-B/32 (zero-shot)") & (found["column"] == 2)].iloc[0]
     assert clip["value"] == pytest.approx(0.2639)
 
@@ -125,20 +154,27 @@ def test_drop_rates_lose_the_sign_that_the_paper_gives_them(every_probe: Store):
         ("anything", (), True),
     ],
 )
-def test_a_slice_belongs_to_a_column_by_its_name_or_a_word_of_it(name: str, slices: tuple, belongs: bool):
+def test_a_slice_belongs_to_a_column_by_its_name_or_a_word_of_it(
+    name: str, slices: tuple, belongs: bool
+):
     assert views.papers._belongs(name, slices) is belongs
 
 
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
 def test_deviations_are_counted_as_a_loop_counts_them(every_probe: Store, unit: str):
     key = key_of(every_probe, "eqben")
-    found = views.papers.deviations(every_probe, views.runs.question_set(every_probe, key), unit, bins=5).query(
-        "model == @RANDOM"
-    )
+    found = views.papers.deviations(
+        every_probe, views.runs.question_set(every_probe, key), unit, bins=5
+    ).query("model == @RANDOM")
     run = views.runs.runs(every_probe).query("case_key == @key and model == @RANDOM").iloc[0]
     values = []
-    for a, b, c, d in pd.read_parquet(every_probe.root / "runs" / run["key"] / "scores.parquet")["scores"].map(tuple):
-        values.append((abs((a - b) - (d - c)) + abs((a - c) - (d - b))) / (run["spread"] if unit == "spread" else 1))
+    for a, b, c, d in pd.read_parquet(every_probe.root / "runs" / run["key"] / "scores.parquet")[
+        "scores"
+    ].map(tuple):
+        values.append(
+            (abs((a - b) - (d - c)) + abs((a - c) - (d - b)))
+            / (run["spread"] if unit == "spread" else 1)
+        )
     assert found["share"].sum() == pytest.approx(1)
     for row in found.itertuples():
         last = row.right == found["right"].max()
@@ -153,6 +189,6 @@ def test_guessing_an_overlap_depends_on_the_gallery(every_probe: Store):
     known = views.papers.chances(every_probe, views.runs.question_set(every_probe, key))
     assert math.isnan(known["prsm_local_10"])  # there are no ten others
     assert known["prsm_global"] == 0
-    assert views.papers.chances(every_probe, views.runs.question_set(every_probe, key_of(every_probe, "eqben")))[
-        "group_score"
-    ] == pytest.approx(1 / 6)
+    assert views.papers.chances(
+        every_probe, views.runs.question_set(every_probe, key_of(every_probe, "eqben"))
+    )["group_score"] == pytest.approx(1 / 6)

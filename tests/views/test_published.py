@@ -10,7 +10,9 @@ import pytest
 from vlprobe.views import published
 
 PAPERS = Path(__file__).parents[3] / "shared" / "papers"
-with Path(published.__file__).with_name("published.csv").open(encoding="utf-8", newline="") as _file:
+with (
+    Path(published.__file__).with_name("published.csv").open(encoding="utf-8", newline="") as _file
+):
     ROWS = list(csv.DictReader(_file))
 KEY = ("paper", "table", "dataset", "split", "model", "metric")
 CELLS = {tuple(row[k] for k in KEY): row for row in ROWS}
@@ -43,7 +45,9 @@ COUNTS = {
     ("visla", 3): 20 * 4,
     ("visla", 4): 21 * 4 - 2 * 4,  # four models have no T2T on either dataset
     ("visla", 5): 20 * (2 + 4),
-    ("visla", 6): 21 * 3 + 1 + 7,  # parameters, dimension, data; SegCLIP's second source; seven fine-tuned models
+    ("visla", 6): 21 * 3
+    + 1
+    + 7,  # parameters, dimension, data; SegCLIP's second source; seven fine-tuned models
     ("visla", 7): 15 * (3 + 4),
     ("visla", 8): 34 * (3 + 4) - 4,
     ("visla", 9): 34 * (3 + 4) - 4,
@@ -53,7 +57,9 @@ COUNTS = {
 
 def pick(paper, tables, metric):
     """{key: value} of a metric in some tables."""
-    return {k: v for k, v in VALUE.items() if k[0] == paper and int(k[1]) in tables and k[5] == metric}
+    return {
+        k: v for k, v in VALUE.items() if k[0] == paper and int(k[1]) in tables and k[5] == metric
+    }
 
 
 def swap(key, **changes):
@@ -86,7 +92,10 @@ def test_load_gives_whole_tables_finite_values_and_text_without_holes():
     table = published.load()
     assert list(table.columns) == list(ROWS[0])
     assert table["table"].dtype == "int64" and table["value"].dtype == "float64"
-    assert all(pd.api.types.is_string_dtype(table[name]) for name in table.columns.difference(["table", "value"]))
+    assert all(
+        pd.api.types.is_string_dtype(table[name])
+        for name in table.columns.difference(["table", "value"])
+    )
     assert not table.isna().any().any() and table["value"].map(math.isfinite).all()
     assert table["value"].tolist() == [float(row["value"]) for row in ROWS]
     assert (table.drop(columns=["note", "table", "value"]) != "").all().all()
@@ -101,11 +110,22 @@ def test_no_cell_is_listed_twice():
 
 
 def test_values_are_possible_in_their_unit():
-    limits = {"share": (0, 1), "percent": (-100, 100), "cosine": (-2, 2), "rank correlation": (-1, 1)}
+    limits = {
+        "share": (0, 1),
+        "percent": (-100, 100),
+        "cosine": (-2, 2),
+        "rank correlation": (-1, 1),
+    }
     for row in ROWS:
         low, high = limits.get(row["unit"], (0, math.inf))
-        low = 0 if row["unit"] == "percent" and not row["metric"].endswith(("drop_rate", "increase")) else low
-        assert low <= float(row["value"]) <= (math.inf if row["metric"].endswith("increase") else high)
+        low = (
+            0
+            if row["unit"] == "percent" and not row["metric"].endswith(("drop_rate", "increase"))
+            else low
+        )
+        assert (
+            low <= float(row["value"]) <= (math.inf if row["metric"].endswith("increase") else high)
+        )
 
 
 def test_every_paper_has_a_source():
@@ -115,7 +135,9 @@ def test_every_paper_has_a_source():
 def printed_numbers(paper, table):
     """The numbers in a table of the paper's text, in order, found without knowing its rows or columns."""
     lines = (PAPERS / f"{paper}.txt").read_text(encoding="utf-8").split("\n")
-    mark = {"visla": f"Table {table}. ", "prsm": f"**Table {table}.**"}.get(paper, f"Table {table}: ")
+    mark = {"visla": f"Table {table}. ", "prsm": f"**Table {table}.**"}.get(
+        paper, f"Table {table}: "
+    )
     (caption,) = (i for i, line in enumerate(lines) if line.startswith(mark))
     if paper in ("eqben", "prsm"):  # the caption stands below
         end = max(i for i in range(caption) if lines[i].strip()) + 1
@@ -123,14 +145,18 @@ def printed_numbers(paper, table):
     else:
         start = min(i for i in range(caption + 1, len(lines)) if lines[i].strip())
         ends = ("Refer to caption", "Table ", "Figure ")
-        end = min(i for i in range(start, len(lines)) if not lines[i].strip() or lines[i].startswith(ends))
+        end = min(
+            i for i in range(start, len(lines)) if not lines[i].strip() or lines[i].startswith(ends)
+        )
     heads = ("\t\t", "COCO 5K", "COCO 2 words")
     rows = [re.sub(r"</?u>", "", line) for line in lines[start:end] if not line.startswith(heads)]
     unit = "[KMB]?" if paper == "visla" else ""
     tokens = [token for line in rows for token in re.split(r"[\s+%]+", line)]
     tokens = [token for token in tokens if re.fullmatch(rf"-?\d+(\.\d+)?{unit}", token)]
     if (paper, table) == ("visla", 6):
-        tokens = [token for token in tokens if not re.fullmatch("20[12][0-9]", token)]  # years of the citations
+        tokens = [
+            token for token in tokens if not re.fullmatch("20[12][0-9]", token)
+        ]  # years of the citations
     if paper == "prsm":
         tokens = [token for token in tokens if "." in token]  # 100 and 1000 in the head
     return [token.rstrip("KMB") for token in tokens]
@@ -139,7 +165,11 @@ def printed_numbers(paper, table):
 @pytest.mark.skipif(not PAPERS.is_dir(), reason="the texts of the papers are not here")
 @pytest.mark.parametrize(("paper", "table"), COUNTS, ids=lambda part: str(part))
 def test_the_numbers_are_those_of_the_papers_text_in_the_same_order(paper, table):
-    ours = [row for row in ROWS if (row["paper"], row["table"]) == (paper, str(table)) and row["metric"] != "n"]
+    ours = [
+        row
+        for row in ROWS
+        if (row["paper"], row["table"]) == (paper, str(table)) and row["metric"] != "n"
+    ]
     assert [row["value"] for row in ours] == printed_numbers(paper, table)
 
 
@@ -155,7 +185,9 @@ def test_rococo_drop_rates_follow_from_the_recalls():
     (key,) = wrong
     rsms = swap(key, metric="i2t_rsms")
     assert is_suspect(key) and is_suspect(rsms)
-    assert -VALUE[rsms] == pytest.approx(100 * (65.54 / 81.90 - 1), abs=0.005)  # exchanged with the cell beside it
+    assert -VALUE[rsms] == pytest.approx(
+        100 * (65.54 / 81.90 - 1), abs=0.005
+    )  # exchanged with the cell beside it
 
 
 def test_rococo_lost_queries_have_an_altered_item_on_top():
@@ -201,7 +233,9 @@ def test_eqben_kubric_group_score_is_the_mean_of_its_three_splits():
     wrong = []
     for key, value in pick("eqben", [3], "group_score").items():
         if key[2] == "eq_kubric":
-            splits = [VALUE[swap(key, table="4", split=s)] for s in ("location", "counting", "attribute")]
+            splits = [
+                VALUE[swap(key, table="4", split=s)] for s in ("location", "counting", "attribute")
+            ]
             if abs(sum(splits) / 3 - value) > 0.011:
                 wrong.append(key)
     assert [key[4] for key in wrong] == ["LXMERT"] and is_suspect(wrong[0])
@@ -220,11 +254,16 @@ def test_eqben_tables_agree_where_they_repeat_a_cell():
     prints = defaultdict(set)
     for key, value in VALUE.items():
         if key[0] == "eqben" and key[2] != "row_mean":
-            name = key[4].replace("CLIP‡", "CLIP")  # table 3 leaves the mark out, and CLIP has no other score
+            name = key[4].replace(
+                "CLIP‡", "CLIP"
+            )  # table 3 leaves the mark out, and CLIP has no other score
             prints[key[2], key[3], name, key[5]].add((value, key))
     differ = {cell: keys for cell, keys in prints.items() if len({value for value, _ in keys}) > 1}
     fiber = "FIBER + FT (F30K)"
-    assert set(differ) == {("winoground", "all", fiber, "group_score"), ("eq_sd", "all", fiber, "group_score")}
+    assert set(differ) == {
+        ("winoground", "all", fiber, "group_score"),
+        ("eq_sd", "all", fiber, "group_score"),
+    }
     assert all("print" in CELLS[key]["note"] for keys in differ.values() for _, key in keys)
     assert is_suspect(("eqben", "6", "winoground", "all", fiber, "group_score"))
     assert is_suspect(("eqben", "10", "eq_sd", "all", fiber, "group_score"))
@@ -259,7 +298,9 @@ def test_lgip_tables_6_and_7_agree_to_two_digits_or_say_that_they_do_not():
         other = swap(key, table="6")
         assert abs(VALUE[other] - value) <= 0.02
         if abs(VALUE[other] - value) > 0.0051:
-            assert "table 7 prints" in CELLS[other]["note"] and "table 6 prints" in CELLS[key]["note"]
+            assert (
+                "table 7 prints" in CELLS[other]["note"] and "table 6 prints" in CELLS[key]["note"]
+            )
 
 
 def visla_name(model):
@@ -315,7 +356,10 @@ def test_visla_scores_are_counts_of_their_datasets_or_noted():
 
 def test_prsm_sets_of_versions_are_means_of_their_pairs():
     # (set, its pairs that have a row of their own, all its pairs): the other pairs must be possible overlaps
-    sets = [("p1/o-c1-c2", ("p1/o-c1", "p1/o-c2"), 3), ("p2/p1-p2-p3-np", ("p2/p1-p2", "p2/p1-np"), 6)]
+    sets = [
+        ("p1/o-c1-c2", ("p1/o-c1", "p1/o-c2"), 3),
+        ("p2/p1-p2-p3-np", ("p2/p1-p2", "p2/p1-np"), 6),
+    ]
     sets.append(("p3/o-a1-a2-a12", ("p3/o-a1", "p3/o-a2", "p3/o-a12"), 6))
     for group in ("overall", "female", "male"):
         for name, pairs, total in sets:

@@ -41,17 +41,23 @@ def test_cases_and_answers_by_name_are_those_of_the_files(compared: Store, key: 
     ]
     answers = answer_records(views.cases.answers(compared, asked, [5, 2]))
     for run in asked.runs:
-        scores = pd.read_parquet(compared.root / "runs" / run.key / "scores.parquet").set_index("case")
+        scores = pd.read_parquet(compared.root / "runs" / run.key / "scores.parquet").set_index(
+            "case"
+        )
         for number in (5, 2):
             assert answers[number][run.model].margin == scores["margin"][number]
             assert answers[number][run.model].columns["margin"] == scores["margin"][number]
-    failing, _ = views.cases.failures(compared, asked, views.filter.Filter(asked.models[0], outcome="all"))
+    failing, _ = views.cases.failures(
+        compared, asked, views.filter.Filter(asked.models[0], outcome="all")
+    )
     assert [row.margin for row in records(FailureRow, failing)] == failing["margin"].tolist()
 
 
 def test_a_question_set_names_its_models_and_refuses_others(compared: Store, key: str):
     asked = question_set(compared, key)
-    assert {run.key for run in asked.runs} == {path.name for path in (compared.root / "runs").iterdir()}
+    assert {run.key for run in asked.runs} == {
+        path.name for path in (compared.root / "runs").iterdir()
+    }
     assert asked.label == views.runs.question_sets(compared)["label"].iloc[0]
     assert asked.run(asked.models[1]).model == asked.models[1]
     with pytest.raises(NotFound, match=asked.models[0]):

@@ -26,12 +26,17 @@ from vlprobe.views.repair import (
 )
 
 BEFORE, CONTROL, AFTER = MODELS
-NUMBERS = (("lgip", ("positive_rate", "sensitivity_gap", "invariance_error")), ("eqben", ("text_score",)))
+NUMBERS = (
+    ("lgip", ("positive_rate", "sensitivity_gap", "invariance_error")),
+    ("eqben", ("text_score",)),
+)
 CONTROLS = ("control:random", "control:constant")
 
 
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
-@pytest.mark.parametrize(("step", "base", "model"), [("loss", CONTROL, AFTER), ("training", BEFORE, CONTROL)])
+@pytest.mark.parametrize(
+    ("step", "base", "model"), [("loss", CONTROL, AFTER), ("training", BEFORE, CONTROL)]
+)
 def test_each_step_is_what_the_two_models_alone_would_give(
     filled: Store,
     key: str,
@@ -42,9 +47,9 @@ def test_each_step_is_what_the_two_models_alone_would_give(
 ):
     found = repair_moves(filled, BEFORE, CONTROL, AFTER, NUMBERS, unit)
     found = found[found["step"] == step].set_index("metric")
-    alone = views.compare.compare(filled, views.runs.question_set(filled, key), (base, model), "macro", unit).set_index(
-        "metric"
-    )
+    alone = views.compare.compare(
+        filled, views.runs.question_set(filled, key), (base, model), "macro", unit
+    ).set_index("metric")
     assert tuple(found.index) == NUMBERS[0][1]
     for name, row in found.iterrows():
         for column in ("base", "value", "difference", "low", "high", "p", "n_items", "left_out"):
@@ -66,9 +71,9 @@ def test_levels_are_the_estimates_in_the_order_that_was_asked(filled: Store, key
     table = repair_levels(filled, MODELS, NUMBERS, "spread")
     asked = [(name, model) for name in NUMBERS[0][1] for model in MODELS]
     assert list(zip(table["metric"], table["model"], strict=True)) == asked
-    known = views.estimates.estimates(filled, views.runs.question_set(filled, key), "all", "macro", "spread").set_index(
-        ["metric", "model"]
-    )
+    known = views.estimates.estimates(
+        filled, views.runs.question_set(filled, key), "all", "macro", "spread"
+    ).set_index(["metric", "model"])
     for row in table.itertuples():
         for column in ("value", "low", "high", "n_items"):
             assert getattr(row, column) == known.loc[(row.metric, row.model), column]
@@ -85,20 +90,31 @@ def test_every_probe_that_all_models_answered_is_there_and_no_other(every_probe:
     assert repair_levels(every_probe, (*CONTROLS, "demo:softmax"), NUMBERS).empty
 
 
-def test_of_several_question_sets_it_is_the_newest_that_all_answered(store: Store, monkeypatch: pytest.MonkeyPatch):
-    rows = [("4", "lgip", ["a"]), ("3", "lgip", ["b", "c", "a"]), ("2", "lgip", ["a", "b"]), ("1", "prsm", ["a"])]
-    table = pd.DataFrame(rows, columns=["case_key", "probe", "models"])  # newest first, as `question_sets` has them
+def test_of_several_question_sets_it_is_the_newest_that_all_answered(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    rows = [
+        ("4", "lgip", ["a"]),
+        ("3", "lgip", ["b", "c", "a"]),
+        ("2", "lgip", ["a", "b"]),
+        ("1", "prsm", ["a"]),
+    ]
+    table = pd.DataFrame(
+        rows, columns=["case_key", "probe", "models"]
+    )  # newest first, as `question_sets` has them
     monkeypatch.setattr("vlprobe.views.repair.question_sets", lambda _: table)
     assert repair_sets(store, ("a", "b")) == {"lgip": "3"}
     assert repair_sets(store, ("a",)) == {"lgip": "4", "prsm": "1"}
 
 
-def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(filled: Store, key: str):
+def test_seeds_are_differences_of_the_same_estimates_with_their_mean_and_spread(
+    filled: Store, key: str
+):
     pairs = ((BEFORE, CONTROL), (AFTER, CONTROL), (BEFORE, AFTER))
     table = repair_seeds(filled, pairs, NUMBERS).set_index("metric")
-    known = views.estimates.estimates(filled, views.runs.question_set(filled, key), "all", "macro", "spread").set_index(
-        ["metric", "model"]
-    )["value"]
+    known = views.estimates.estimates(
+        filled, views.runs.question_set(filled, key), "all", "macro", "spread"
+    ).set_index(["metric", "model"])["value"]
     assert tuple(table.index) == NUMBERS[0][1]
     for name, row in table.iterrows():
         found = [known[name, after] - known[name, control] for control, after in pairs]
@@ -115,8 +131,19 @@ def test_three_models_are_needed(filled: Store):
 
 
 def test_a_control_differs_by_its_loss_alone_or_it_is_told(tmp_path: Path):
-    assert training_differences("demo:softmax", "demo:weak", f"demo:softmax@{tmp_path / 'none.safetensors'}") == []
-    card = {"model": "demo:softmax", "loss": "clip", "steps": 200, "datasets": ["demo-train"], "batch_size": 128}
+    assert (
+        training_differences(
+            "demo:softmax", "demo:weak", f"demo:softmax@{tmp_path / 'none.safetensors'}"
+        )
+        == []
+    )
+    card = {
+        "model": "demo:softmax",
+        "loss": "clip",
+        "steps": 200,
+        "datasets": ["demo-train"],
+        "batch_size": 128,
+    }
     card |= {"rate": 1e-4, "decay": 0.1, "freeze": "", "seed": 1}
     names = []
     for place, change in enumerate(({}, {"loss": "clip+sc"}, {"seed": 2, "datasets": ["a", "b"]})):
@@ -153,13 +180,19 @@ def test_a_log_is_read_as_far_as_it_is_written(tmp_path: Path):
     ]
     assert seconds_per_step(path) == 0.5
     figure = charts.repair.losses(loss_curves(path), {"clip": "clip"}, 4)
-    assert [(list(line.x), list(line.y)) for line in figure.data] == [([1, 2], [1.5, 1.25]), ([0, 2], [2.0, 1.0])]
+    assert [(list(line.x), list(line.y)) for line in figure.data] == [
+        ([1, 2], [1.5, 1.25]),
+        ([0, 2], [2.0, 1.0]),
+    ]
 
 
 def test_a_dumbbell_has_a_mark_a_model_with_its_interval_and_leaves_out_what_is_unknown():
     values = {"a": 0.2, "b": 0.4, "c": math.nan}
     levels = pd.DataFrame(
-        [("lgip", "m", model, value, value - 0.1, value + 0.2, 7) for model, value in values.items()],
+        [
+            ("lgip", "m", model, value, value - 0.1, value + 0.2, 7)
+            for model, value in values.items()
+        ],
         columns=["probe", "metric", "model", "value", "low", "high", "n_items"],
     )
     names = dict(zip(values, ("Before", "<i>", "After"), strict=True))
@@ -170,5 +203,7 @@ def test_a_dumbbell_has_a_mark_a_model_with_its_interval_and_leaves_out_what_is_
     assert [list(trace.x) for trace in figure.data[1:]] == [[0.2], [0.4], []]
     assert np.allclose(figure.data[1].error_x.array, 0.2)
     assert np.allclose(figure.data[1].error_x.arrayminus, 0.1)
-    assert figure.data[1].y[0] < figure.data[2].y[0]  # the axis runs downwards: before stands above the control
+    assert (
+        figure.data[1].y[0] < figure.data[2].y[0]
+    )  # the axis runs downwards: before stands above the control
     assert len({(trace.marker.color, trace.marker.symbol) for trace in figure.data[1:]}) == 3

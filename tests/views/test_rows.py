@@ -29,7 +29,10 @@ def store(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Store:
             "case": range(ROWS),
             "kind": ["flip", "same"] * 11 + ["flip"],
             "texts": [[f"dog {case}"] * (case % 3) for case in range(ROWS)],
-            "tags": pa.array([[("place", str(case % 4))] for case in range(ROWS)], pa.map_(pa.string(), pa.string())),
+            "tags": pa.array(
+                [[("place", str(case % 4))] for case in range(ROWS)],
+                pa.map_(pa.string(), pa.string()),
+            ),
         }
     )
     there.cases("b").finish({"cases": words}, {})
@@ -42,7 +45,9 @@ def answers(seed: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("few", [100, 0], ids=["from row groups", "by DuckDB"])
-def test_rows_are_those_of_the_file_in_the_order_that_is_asked_for(store: Store, monkeypatch, few: int):
+def test_rows_are_those_of_the_file_in_the_order_that_is_asked_for(
+    store: Store, monkeypatch, few: int
+):
     monkeypatch.setattr(views.rows, "FEW", few)
     path = store.files(["b"], "cases")[0]
     whole = pd.read_parquet(path)
@@ -57,7 +62,9 @@ def test_rows_are_those_of_the_file_in_the_order_that_is_asked_for(store: Store,
 
 
 def test_cases_and_margins_are_by_number(store: Store):
-    assert views.rows.case_numbers(store, "b", "kind = ?", ["same"]).tolist() == list(range(1, ROWS, 2))
+    assert views.rows.case_numbers(store, "b", "kind = ?", ["same"]).tolist() == list(
+        range(1, ROWS, 2)
+    )
     assert views.rows.case_numbers(store, "b", "kind = ?", ["other"]).tolist() == []
     assert views.rows.margins(store, "a").tolist() == answers(0)["margin"].to_pylist()
 
@@ -71,7 +78,9 @@ def test_a_table_that_was_made_anew_is_read_anew(store: Store):
     assert views.rows.read_rows(store, path, [3], ())["margin"].tolist() == expected[3:4]
 
 
-def test_a_file_that_becomes_another_while_it_is_read_is_one_line(store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_file_that_becomes_another_while_it_is_read_is_one_line(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
     path = store.files(["a"], "scores")[0]
     known = views.rows._footer(views.rows._file_version(path))
     monkeypatch.setattr(views.rows, "_footer", lambda version: known)
@@ -80,7 +89,9 @@ def test_a_file_that_becomes_another_while_it_is_read_is_one_line(store: Store, 
         views.rows.read_rows(store, path, [3], ())
 
 
-def test_answers_in_another_order_than_the_questions_are_refused_and_not_shown_to_the_wrong_case(store: Store):
+def test_answers_in_another_order_than_the_questions_are_refused_and_not_shown_to_the_wrong_case(
+    store: Store,
+):
     mixed = answers(0).take(pa.array([1, 0, *range(2, ROWS)]))
     store.run("c").finish({"scores": mixed}, {})
     with pytest.raises(InvalidInput, match="in another order"):
@@ -90,7 +101,9 @@ def test_answers_in_another_order_than_the_questions_are_refused_and_not_shown_t
 @pytest.mark.parametrize("sort", views.filter.SORTS)
 def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
     rng = np.random.default_rng(0)
-    margin, other = rng.choice([-0.5, -0.0, 0.0, 0.25, 0.5, math.nan], size=(2, 200)).astype(np.float32)
+    margin, other = rng.choice([-0.5, -0.0, 0.0, 0.25, 0.5, math.nan], size=(2, 200)).astype(
+        np.float32
+    )
     by = {
         "worst": lambda m, o: m,
         "closest": lambda m, o: abs(m),
@@ -100,7 +113,13 @@ def test_a_page_is_a_part_of_all_that_is_sorted(sort: str):
     }[sort]
     keys = [by(float(m), float(o)) for m, o in zip(margin, other, strict=True)]
     known = [place for place in range(200) if not math.isnan(keys[place])]
-    expected = [*sorted(known, key=keys.__getitem__), *(place for place in range(200) if math.isnan(keys[place]))]
+    expected = [
+        *sorted(known, key=keys.__getitem__),
+        *(place for place in range(200) if math.isnan(keys[place])),
+    ]
     chosen = replace(Filter("x"), sort=sort)
     for start, stop in ((0, 1), (0, 12), (60, 72), (130, 170), (190, 300), (200, 212), (500, 512)):
-        assert views.filter.sorted_indices(chosen, margin, other, start, stop).tolist() == expected[start:stop]
+        assert (
+            views.filter.sorted_indices(chosen, margin, other, start, stop).tolist()
+            == expected[start:stop]
+        )

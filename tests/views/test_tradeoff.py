@@ -25,40 +25,54 @@ def test_the_trade_off_is_the_estimates_side_by_side(every_probe: Store, asked: 
     points = views.tradeoff.trade_off(
         every_probe, views.runs.question_set(every_probe, asked), "positive_rate"
     ).set_index("model")
-    table = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, asked)).set_index(
-        ["model", "metric"]
-    )
+    table = views.estimates.estimates(
+        every_probe, views.runs.question_set(every_probe, asked)
+    ).set_index(["model", "metric"])
     assert len(points) == 2
     for model in points.index:
         assert same(points.loc[model, "x"], table.loc[(model, "invariance_error"), "value"])
         assert points.loc[model, "y_low"] == table.loc[(model, "positive_rate"), "low"]
         assert points.loc[model, "y_n"] == table.loc[(model, "positive_rate"), "n_items"]
     with pytest.raises(NotFound, match="positive_rate"):
-        views.tradeoff.trade_off(every_probe, views.runs.question_set(every_probe, asked), "invariance_error")
+        views.tradeoff.trade_off(
+            every_probe, views.runs.question_set(every_probe, asked), "invariance_error"
+        )
 
 
 def test_a_metric_without_a_case_is_unknown_in_the_trade_off(store: Store, tmp_path):
-    execute(Request(("control:random",), make_tiny(tmp_path / "tiny"), "lgip", {"kinds": ["flip"]}, limit=3), store)
+    execute(
+        Request(
+            ("control:random",), make_tiny(tmp_path / "tiny"), "lgip", {"kinds": ["flip"]}, limit=3
+        ),
+        store,
+    )
     key = views.runs.question_sets(store)["case_key"].iloc[0]
     points = views.tradeoff.trade_off(store, views.runs.question_set(store, key), "positive_rate")
     assert math.isnan(points["x"].iloc[0])
     assert not points["front"].any()
     assert (
-        views.tradeoff.trade_off_by_type(store, views.runs.question_set(store, key), "positive_rate")["x"].isna().all()
+        views.tradeoff.trade_off_by_type(
+            store, views.runs.question_set(store, key), "positive_rate"
+        )["x"]
+        .isna()
+        .all()
     )
 
 
 def test_a_control_is_on_no_front(every_probe: Store, asked: str):
-    assert not views.tradeoff.trade_off(every_probe, views.runs.question_set(every_probe, asked), "positive_rate")[
-        "front"
-    ].any()
+    assert not views.tradeoff.trade_off(
+        every_probe, views.runs.question_set(every_probe, asked), "positive_rate"
+    )["front"].any()
 
 
 @pytest.mark.parametrize(
-    "up, combined", [("positive_rate", "combined_positive_rate"), ("sensitivity_gap", "combined_gap")]
+    "up, combined",
+    [("positive_rate", "combined_positive_rate"), ("sensitivity_gap", "combined_gap")],
 )
 @pytest.mark.parametrize("unit", ["cosine", "spread"])
-def test_by_type_the_height_is_that_of_the_type_and_the_place_that_of_the_whole(every_probe, asked, up, combined, unit):
+def test_by_type_the_height_is_that_of_the_type_and_the_place_that_of_the_whole(
+    every_probe, asked, up, combined, unit
+):
     found = views.tradeoff.trade_off_by_type(
         every_probe, views.runs.question_set(every_probe, asked), up, "macro", unit
     )

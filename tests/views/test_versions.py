@@ -25,11 +25,16 @@ def older_copy(store: Store, manifest: dict, key: str, model: str, finished: str
     """The same answers as a run of the metrics before the last change of the first of them."""
     tables = {
         name: own.drop("run").append_column("run", pa.array([key] * len(own)))
-        for name, own in ((name, store.run(manifest["key"]).table(name)) for name in ("scores", "estimates", "sums"))
+        for name, own in (
+            (name, store.run(manifest["key"]).table(name))
+            for name in ("scores", "estimates", "sums")
+        )
     }
     moved, *others = manifest["run"]["metrics"]
     run = manifest["run"] | {"model": model, "metrics": [f"{moved.partition('@')[0]}@0", *others]}
-    facts = {name: value for name, value in manifest.items() if name not in ("schema", "files", "sha256")}
+    facts = {
+        name: value for name, value in manifest.items() if name not in ("schema", "files", "sha256")
+    }
     store.run(key).finish(tables, facts | {"key": key, "run": run, "finished": finished})
 
 
@@ -38,12 +43,17 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """LGIP and RoCOCO: both controls of today; of before, two models of other names and the first control."""
     folder = tmp_path_factory.mktemp("versions")
     store = Store(folder / "cache")
-    options = {"lgip": {}, "rococo": {"policies": [], "pictures": ["mix:0.9"], "picture_seeds": [1]}}
+    options = {
+        "lgip": {},
+        "rococo": {"policies": [], "pictures": ["mix:0.9"], "picture_seeds": [1]},
+    }
     for place, (probe, chosen) in enumerate(options.items()):
         asked = Request(TODAY, make_tiny(folder / "tiny"), probe, chosen, examine=False)
         manifest = execute(asked, store)[0]
         for number, model in enumerate((*VETERANS, TODAY[0])):
-            finished = "2026-01-01" if number else "2099-01-01"  # that it was asked last makes it no newer
+            finished = (
+                "2026-01-01" if number else "2099-01-01"
+            )  # that it was asked last makes it no newer
             older_copy(store, manifest, f"{place}{number}" * 8, model, finished)
     return store
 
@@ -65,7 +75,9 @@ def only_older(mixed: Store, tmp_path: Path) -> Store:
 def test_every_run_is_listed_and_the_older_ones_are_marked(mixed: Store):
     table = views.runs.runs(mixed)
     assert len(table) == 10
-    assert table.loc[table["older"] == "", "model"].value_counts().to_dict() == dict.fromkeys(TODAY, 2)
+    assert table.loc[table["older"] == "", "model"].value_counts().to_dict() == dict.fromkeys(
+        TODAY, 2
+    )
     moved = views.runs.runs(mixed).set_index("key").loc["00" * 8, "older"]
     assert moved == "older version: invariance_error@0"
 
@@ -76,10 +88,16 @@ def test_no_table_of_a_question_set_has_runs_of_two_versions(mixed: Store):
         assert set(row.models) == set(TODAY)
         assert views.versions.OLDER not in row.label
         assert set(views.runs.question_set(mixed, key).models) == set(TODAY)
-        assert set(views.estimates.estimates(mixed, views.runs.question_set(mixed, key))["model"]) == set(TODAY)
-        assert set(views.cases.answers(mixed, views.runs.question_set(mixed, key), [0])["model"]) == set(TODAY)
+        assert set(
+            views.estimates.estimates(mixed, views.runs.question_set(mixed, key))["model"]
+        ) == set(TODAY)
+        assert set(
+            views.cases.answers(mixed, views.runs.question_set(mixed, key), [0])["model"]
+        ) == set(TODAY)
         remade = views.papers.remade(
-            mixed, views.runs.question_set(mixed, key), views.paper_tables.paper_tables(row.probe)[0].number
+            mixed,
+            views.runs.question_set(mixed, key),
+            views.paper_tables.paper_tables(row.probe)[0].number,
         )
         assert set(remade.loc[remade["source"] == "run", "model"]) == set(TODAY)
         shown = {run.key for run in views.runs.question_set(mixed, key).runs}
@@ -88,11 +106,16 @@ def test_no_table_of_a_question_set_has_runs_of_two_versions(mixed: Store):
 
 def test_a_model_of_an_older_version_is_compared_with_no_other(mixed: Store):
     key = key_of(mixed)
-    for call in (views.compare.compare, lambda *given: views.compare.scatter(*given[:2], *given[2], "flip")):
+    for call in (
+        views.compare.compare,
+        lambda *given: views.compare.scatter(*given[:2], *given[2], "flip"),
+    ):
         with pytest.raises(NotFound, match="veteran"):
             call(mixed, views.runs.question_set(mixed, key), (TODAY[0], "veteran"))
     with pytest.raises(NotFound, match="veteran"):
-        views.compare.paired_outcomes(mixed, views.runs.question_set(mixed, key), TODAY[0], "veteran", "flip")
+        views.compare.paired_outcomes(
+            mixed, views.runs.question_set(mixed, key), TODAY[0], "veteran", "flip"
+        )
     assert views.repair.repair_sets(mixed, (TODAY[0], "veteran")) == {}
     assert views.repair.repair_sets(mixed, TODAY).keys() == {"lgip", "rococo"}
     paired = views.filter.Filter("veteran", outcome="all", other=TODAY[1], other_outcome="held")
@@ -101,25 +124,36 @@ def test_a_model_of_an_older_version_is_compared_with_no_other(mixed: Store):
 
 
 def test_a_curve_of_severity_has_one_version(mixed: Store):
-    found = views.figures.severity(mixed, views.runs.question_set(mixed, key_of(mixed, "rococo")), "t2i_r1")
+    found = views.figures.severity(
+        mixed, views.runs.question_set(mixed, key_of(mixed, "rococo")), "t2i_r1"
+    )
     assert set(found["model"]) <= set(TODAY)
     assert len(found) == len(found.drop_duplicates(["model", "slice"])) > 0
 
 
 def test_a_run_of_an_older_version_can_still_be_looked_at(mixed: Store):
     key = key_of(mixed)
-    found = views.estimates.estimates(mixed, views.runs.question_set(mixed, key, version_of="00" * 8))
+    found = views.estimates.estimates(
+        mixed, views.runs.question_set(mixed, key, version_of="00" * 8)
+    )
     assert set(found["model"]) == {*VETERANS, TODAY[0]}
     assert set(found["key"]) == {"00" * 8, "01" * 8, "02" * 8}
     cases, total = views.cases.failures(
-        mixed, views.runs.question_set(mixed, key, model="veteran"), views.filter.Filter("veteran", outcome="all")
+        mixed,
+        views.runs.question_set(mixed, key, model="veteran"),
+        views.filter.Filter("veteran", outcome="all"),
     )
     assert total > 0 and len(cases)
-    for run, others in (("00" * 8, TODAY[1:]), (views.runs.question_set(mixed, key).runs[0].key, VETERANS)):
+    for run, others in (
+        ("00" * 8, TODAY[1:]),
+        (views.runs.question_set(mixed, key).runs[0].key, VETERANS),
+    ):
         said = CliRunner().invoke(main, ["--cache", str(mixed.root), "show", run])
         assert said.exit_code == 0
         assert not any(name in said.stdout for name in others)
-        assert ("veteran was asked by an older version: invariance_error@0" in said.stderr) == (run == "00" * 8)
+        assert ("veteran was asked by an older version: invariance_error@0" in said.stderr) == (
+            run == "00" * 8
+        )
 
 
 def test_show_marks_the_older_runs(mixed: Store):
@@ -130,7 +164,9 @@ def test_show_marks_the_older_runs(mixed: Store):
 def test_a_report_and_a_page_say_what_is_not_beside_the_others(mixed: Store, monkeypatch):
     key = key_of(mixed)
     text = report.report(mixed, views.runs.question_set(mixed, key))
-    assert f"Run {'00' * 8} of veteran is not beside these (older version: invariance_error@0)" in text
+    assert (
+        f"Run {'00' * 8} of veteran is not beside these (older version: invariance_error@0)" in text
+    )
     assert text.count("veteran") == 1
     page = open_page(monkeypatch, mixed, "breakdown", set=key)
     assert any("not beside these" in one.value and "veteran" in one.value for one in page.warning)
@@ -141,8 +177,14 @@ def test_where_all_are_older_they_are_shown_and_marked(only_older: Store):
     assert set(row.models) == set(VETERANS)
     assert row.label.endswith(" · older version")
     assert set(
-        views.estimates.estimates(only_older, views.runs.question_set(only_older, row.case_key))["model"]
+        views.estimates.estimates(only_older, views.runs.question_set(only_older, row.case_key))[
+            "model"
+        ]
     ) == set(VETERANS)
-    assert len(views.compare.compare(only_older, views.runs.question_set(only_older, row.case_key), VETERANS))
+    assert len(
+        views.compare.compare(
+            only_older, views.runs.question_set(only_older, row.case_key), VETERANS
+        )
+    )
     notes = views.runs.version_notes(only_older, views.runs.question_set(only_older, row.case_key))
     assert len(notes) == 2 and all("was asked by an older version" in note for note in notes)

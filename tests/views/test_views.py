@@ -22,7 +22,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
     folder = tmp_path_factory.mktemp("views")
     store = Store(folder / "cache")
     execute(Request((RANDOM, "control:constant"), make_tiny(folder / "tiny"), "lgip"), store)
-    execute(Request((RANDOM,), make_tiny(folder / "tiny"), "lgip", {"kinds": ["flip"]}, limit=3), store)
+    execute(
+        Request((RANDOM,), make_tiny(folder / "tiny"), "lgip", {"kinds": ["flip"]}, limit=3), store
+    )
     return store
 
 
@@ -36,7 +38,9 @@ def rows(filled: Store, asked: str) -> pd.DataFrame:
     """Questions and the random model's answers, joined without SQL."""
     run = views.runs.runs(filled).query("case_key == @asked and model == @RANDOM")["key"].iloc[0]
     questions = pd.read_parquet(filled.root / "cases" / asked / "cases.parquet")
-    answers = pd.read_parquet(filled.root / "runs" / run / "scores.parquet")[["case", "margin", "scores"]]
+    answers = pd.read_parquet(filled.root / "runs" / run / "scores.parquet")[
+        ["case", "margin", "scores"]
+    ]
     return questions.merge(answers, on="case")
 
 
@@ -47,7 +51,9 @@ def everything(store: Store, key: str, chosen: views.filter.Filter, size: int = 
     found = [
         case
         for page in pages
-        for case in views.cases.failures(store, views.runs.question_set(store, key), chosen, page, size)[0]["case"]
+        for case in views.cases.failures(
+            store, views.runs.question_set(store, key), chosen, page, size
+        )[0]["case"]
     ]
     assert len(found) == total
     return found
@@ -70,14 +76,18 @@ def test_an_empty_store_gives_empty_tables_with_their_columns(store: Store):
     assert list(views.runs.question_sets(store)["case_key"]) == []
 
 
-def test_the_whole_estimates_are_means_of_the_margins(filled: Store, asked: str, rows: pd.DataFrame):
+def test_the_whole_estimates_are_means_of_the_margins(
+    filled: Store, asked: str, rows: pd.DataFrame
+):
     table = (
         views.estimates.estimates(filled, views.runs.question_set(filled, asked), averaging="micro")
         .query("model == @RANDOM")
         .set_index("metric")
     )
     flips = rows[rows["kind"] == "flip"]
-    assert table.loc["sensitivity_gap", "value"] == pytest.approx(flips["margin"].astype(float).mean(), abs=1e-7)
+    assert table.loc["sensitivity_gap", "value"] == pytest.approx(
+        flips["margin"].astype(float).mean(), abs=1e-7
+    )
     assert table.loc["positive_rate", "value"] == pytest.approx((flips["margin"] > 0).mean())
     assert table.loc["positive_rate", "n_cases"] == len(flips)
 
@@ -95,7 +105,9 @@ def test_spreads_divide_cosines_and_leave_rates_alone(filled: Store, asked: str)
     )
     own = views.runs.runs(filled).query("model == @RANDOM and case_key == @asked")["spread"].iloc[0]
     for column in ("value", "low", "high"):
-        assert spread.loc["invariance_error", column] == pytest.approx(cosine.loc["invariance_error", column] / own)
+        assert spread.loc["invariance_error", column] == pytest.approx(
+            cosine.loc["invariance_error", column] / own
+        )
         assert spread.loc["positive_rate", column] == cosine.loc["positive_rate", column]
     with pytest.raises(InvalidInput, match="furlong"):
         views.estimates.estimates(filled, views.runs.question_set(filled, asked), unit="furlong")
@@ -136,10 +148,17 @@ def test_slices_of_a_metric_hold_all_its_cases(filled: Store, asked: str):
     ],
     ids=str,
 )
-def test_a_filter_passes_what_a_loop_passes_in_its_order(filled: Store, asked: str, rows: pd.DataFrame, given: dict):
+def test_a_filter_passes_what_a_loop_passes_in_its_order(
+    filled: Store, asked: str, rows: pd.DataFrame, given: dict
+):
     chosen = views.filter.Filter(RANDOM, **given)
     tag, _, value = chosen.tag.partition("=")
-    outcome = {"fooled": lambda m: m <= 0, "held": lambda m: m > 0, "tied": lambda m: m == 0, "all": lambda m: True}
+    outcome = {
+        "fooled": lambda m: m <= 0,
+        "held": lambda m: m > 0,
+        "tied": lambda m: m == 0,
+        "all": lambda m: True,
+    }
     order = {
         "worst": lambda row: row.margin,
         "closest": lambda row: abs(row.margin),
@@ -163,7 +182,9 @@ def test_a_filter_passes_what_a_loop_passes_in_its_order(filled: Store, asked: s
 def test_the_rule_of_a_filter_is_met_by_every_case(filled: Store, asked: str):
     for row in views.estimates.choices(filled, views.runs.question_set(filled, asked)).itertuples():
         chosen = views.filter.Filter(RANDOM, row.kind, row.subtype, row.rule, outcome="all")
-        table, total = views.cases.failures(filled, views.runs.question_set(filled, asked), chosen, size=1000)
+        table, total = views.cases.failures(
+            filled, views.runs.question_set(filled, asked), chosen, size=1000
+        )
         assert total == row.n_cases
         assert set(table["rule"]) == {row.rule}
 
@@ -176,7 +197,9 @@ def test_outcomes_count_what_the_lists_hold(filled: Store, asked: str):
             assert (
                 count
                 == views.cases.failures(
-                    filled, views.runs.question_set(filled, asked), dataclasses.replace(chosen, outcome=outcome)
+                    filled,
+                    views.runs.question_set(filled, asked),
+                    dataclasses.replace(chosen, outcome=outcome),
                 )[1]
             )
         assert counts["fooled"] + counts["held"] == counts["all"]
@@ -185,16 +208,23 @@ def test_outcomes_count_what_the_lists_hold(filled: Store, asked: str):
 
 @pytest.mark.parametrize("text", ["'; DROP TABLE x; --", "%", "_", '"', "\\", "100 % sure\n"])
 def test_what_people_type_is_looked_for_as_it_is(filled: Store, asked: str, text: str):
-    for chosen in (views.filter.Filter(RANDOM, contains=text), views.filter.Filter(RANDOM, tag=f"thing={text}")):
+    for chosen in (
+        views.filter.Filter(RANDOM, contains=text),
+        views.filter.Filter(RANDOM, tag=f"thing={text}"),
+    ):
         assert views.cases.failures(filled, views.runs.question_set(filled, asked), chosen)[1] == 0
 
 
 def test_unknown_names_are_refused_with_what_there_is(filled: Store, asked: str):
     with pytest.raises(NotFound, match="control:constant"):
-        views.cases.failures(filled, views.runs.question_set(filled, asked), views.filter.Filter("control:constnt"))
+        views.cases.failures(
+            filled, views.runs.question_set(filled, asked), views.filter.Filter("control:constnt")
+        )
     with pytest.raises(NotFound, match="fooled"):
         views.cases.failures(
-            filled, views.runs.question_set(filled, asked), views.filter.Filter(RANDOM, outcome="fooledd")
+            filled,
+            views.runs.question_set(filled, asked),
+            views.filter.Filter(RANDOM, outcome="fooledd"),
         )
     with pytest.raises(NotFound, match="question set"):
         views.estimates.estimates(filled, views.runs.question_set(filled, "0" * 16))
@@ -202,14 +232,19 @@ def test_unknown_names_are_refused_with_what_there_is(filled: Store, asked: str)
 
 def test_a_page_beyond_the_last_is_empty_and_still_tells_the_total(filled: Store, asked: str):
     table, total = views.cases.failures(
-        filled, views.runs.question_set(filled, asked), views.filter.Filter(RANDOM, outcome="all"), page=999
+        filled,
+        views.runs.question_set(filled, asked),
+        views.filter.Filter(RANDOM, outcome="all"),
+        page=999,
     )
     assert table.empty
     assert total > 0
 
 
 def test_answers_are_those_of_every_model(filled: Store, asked: str, rows: pd.DataFrame):
-    table = views.cases.answers(filled, views.runs.question_set(filled, asked), [0, 3]).set_index(["case", "model"])
+    table = views.cases.answers(filled, views.runs.question_set(filled, asked), [0, 3]).set_index(
+        ["case", "model"]
+    )
     assert len(table) == 4
     for case in (0, 3):
         own = rows.set_index("case").loc[case]
@@ -231,7 +266,9 @@ def test_an_export_holds_every_score(filled: Store, tmp_path: Path):
 
 def test_a_case_of_which_nothing_is_known_is_neither_fooled_nor_held(tmp_path):
     there = Store(tmp_path / "cache")
-    manifest = execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "prsm"), there)[0]
+    manifest = execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "prsm"), there)[
+        0
+    ]
     margins = there.run(manifest["key"]).table("scores").to_pandas()["margin"]
     assert margins.isna().any()
     counts = views.cases.outcomes(
@@ -243,7 +280,9 @@ def test_a_case_of_which_nothing_is_known_is_neither_fooled_nor_held(tmp_path):
     assert counts["all"] == len(margins)
 
 
-def test_a_failed_check_is_a_note_on_the_runs_of_its_own_dataset_and_of_no_other(store: Store, tmp_path: Path):
+def test_a_failed_check_is_a_note_on_the_runs_of_its_own_dataset_and_of_no_other(
+    store: Store, tmp_path: Path
+):
     first, second = make_tiny(tmp_path / "first"), make_tiny(tmp_path / "second")
     captions = Path(second.removeprefix("csv:"))
     captions.write_text(captions.read_text().replace("bench", "chair"))

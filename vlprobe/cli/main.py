@@ -1,4 +1,5 @@
-"""The command line: one command per public function. Data goes to stdout, progress and messages to stderr.
+"""The command line: one command per public function. Data goes to stdout, progress and messages to
+stderr.
 
 Heavy modules are imported inside the commands, so that `vlprobe --help` answers at once.
 """
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 
 class _Commands(click.Group):
-    """Turns a VlprobeError into one line and exit code 1, and Ctrl-C into a hint; a bug keeps its traceback."""
+    """Turns a VlprobeError into one line and exit code 1, and Ctrl-C into a hint; a bug keeps
+    its traceback.
+    """
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -32,13 +35,19 @@ class _Commands(click.Group):
             click.echo(f"Error: {error}", err=True)
             ctx.exit(1)
         except KeyboardInterrupt:
-            click.echo("Stopped. Finished parts are kept; the same command goes on from there.", err=True)
+            click.echo(
+                "Stopped. Finished parts are kept; the same command goes on from there.", err=True
+            )
             ctx.exit(130)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
-@click.option("--cache", envvar="VLPROBE_CACHE", help="Where results live: a folder or a URL, s3://... [cache].")
+@click.option(
+    "--cache",
+    envvar="VLPROBE_CACHE",
+    help="Where results live: a folder or a URL, s3://... [cache].",
+)
 @click.pass_context
 def main(ctx: click.Context, cache: str | None) -> None:
     """Probe vision-language models: perturb captions and pictures, see where a model is fooled."""
@@ -78,34 +87,80 @@ def list_(collection: str, how: str) -> None:
 
     if collection == "metrics":
         rows = [
-            (metric.name, probe, metric.unit, metric.direction, metric.chance, metric.source, metric.help)
+            (
+                metric.name,
+                probe,
+                metric.unit,
+                metric.direction,
+                metric.chance,
+                metric.source,
+                metric.help,
+            )
             for probe in registry.names("probes")
             for metric in views.runs.metrics(probe).values()
         ]
         print_table(
-            pd.DataFrame(rows, columns=["metric", "probe", "unit", "better", "chance", "source", "meaning"]), how
+            pd.DataFrame(
+                rows, columns=["metric", "probe", "unit", "better", "chance", "source", "meaning"]
+            ),
+            how,
         )
     else:
         print_table(pd.DataFrame({collection.removesuffix("s"): registry.names(collection)}), how)
 
 
 @main.command()
-@click.option("--model", "models", multiple=True, required=True, help="A model's name; may be given several times.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    required=True,
+    help="A model's name; may be given several times.",
+)
 @click.option("--dataset", default="", help="A dataset's name [the probe's demo data].")
 @click.option("--probe", default="lgip", show_default=True)
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the probe, such as rules=paper.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of the probe, such as rules=paper.",
+)
 @click.option("--seed", default=42, show_default=True)
 @click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
-@click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True)
-@click.option("--batch-size", default=64, show_default=True)
-@click.option("--workers", type=int, help="Threads that open pictures, processes that edit [one a core, at most 16].")
-@click.option("--memory", default=2048, show_default=True, help="MiB that a run may take beside the model's weights.")
-@click.option("--threads", default=0, type=click.IntRange(0, 1024), help="Threads of torch; 0 leaves them to torch.")
 @click.option(
-    "--executor", type=click.Choice(["local", "ray"]), default="local", help="This process, or Ray's machines."
+    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True
 )
-@click.option("--ray-address", default="", help="HOST:PORT of a Ray cluster, or auto [one of this machine alone].")
+@click.option("--batch-size", default=64, show_default=True)
+@click.option(
+    "--workers",
+    type=int,
+    help="Threads that open pictures, processes that edit [one a core, at most 16].",
+)
+@click.option(
+    "--memory",
+    default=2048,
+    show_default=True,
+    help="MiB that a run may take beside the model's weights.",
+)
+@click.option(
+    "--threads",
+    default=0,
+    type=click.IntRange(0, 1024),
+    help="Threads of torch; 0 leaves them to torch.",
+)
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    help="This process, or Ray's machines.",
+)
+@click.option(
+    "--ray-address",
+    default="",
+    help="HOST:PORT of a Ray cluster, or auto [one of this machine alone].",
+)
 @click.option("--no-embedding-cache", is_flag=True, help="Keep no embeddings for later runs.")
 @click.option("--no-doctor", is_flag=True, help="Do not put the model to the doctor's checks.")
 @click.option("--format", "how", type=FORMATS, default="table")
@@ -128,7 +183,9 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **se
     store = _store(ctx)
     with Bar() as bar:
         manifests = execute(request, store, bar)
-    estimates = views.estimates.estimates(store, views.runs.question_set(store, manifests[0]["case_key"]))
+    estimates = views.estimates.estimates(
+        store, views.runs.question_set(store, manifests[0]["case_key"])
+    )
     keys = [manifest["key"] for manifest in manifests]
     of_models = pd.concat([estimates.loc[estimates["key"] == key] for key in dict.fromkeys(keys)])
     print_table(of_models.drop(columns=["slice"]), how)
@@ -137,18 +194,34 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **se
     for note in manifests[0]["notes"]:
         click.echo(f"Note on the data: {note}", err=True)
     for finding in manifests[0]["findings"]:
-        click.echo(f"Defect {finding['name']}: {finding['count']} of {finding['of']}. {finding['meaning']}", err=True)
+        click.echo(
+            f"Defect {finding['name']}: {finding['count']} of {finding['of']}. {finding['meaning']}",
+            err=True,
+        )
 
 
 @main.command()
 @click.argument("key", required=False)
-@click.option("--by", "slice_by", default="all", show_default=True, help="subtype, rule, strength_bin or tag:NAME.")
-@click.option("--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True)
-@click.option("--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True)
+@click.option(
+    "--by",
+    "slice_by",
+    default="all",
+    show_default=True,
+    help="subtype, rule, strength_bin or tag:NAME.",
+)
+@click.option(
+    "--averaging", type=click.Choice(["macro", "micro"]), default="macro", show_default=True
+)
+@click.option(
+    "--unit", type=click.Choice(["cosine", "spread"]), default="cosine", show_default=True
+)
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
-def show(ctx: click.Context, key: str | None, slice_by: str, averaging: str, unit: str, how: str) -> None:
-    """Show what is stored; with the KEY of a run, the numbers of every model over the same questions.
+def show(
+    ctx: click.Context, key: str | None, slice_by: str, averaging: str, unit: str, how: str
+) -> None:
+    """Show what is stored; with the KEY of a run, the numbers of every model over the same
+    questions.
 
     A run of an older version is marked as such, and stands beside runs of that version only.
     """
@@ -159,7 +232,9 @@ def show(ctx: click.Context, key: str | None, slice_by: str, averaging: str, uni
         print_folded(views.runs.runs(store), ("options", "note"), how)
     else:
         manifest = store.find(key)
-        question_set = views.runs.question_set(store, manifest["case_key"], version_of=manifest["key"])
+        question_set = views.runs.question_set(
+            store, manifest["case_key"], version_of=manifest["key"]
+        )
         print_table(views.estimates.estimates(store, question_set, slice_by, averaging, unit), how)
         print_notes(question_set.runs)
     for line in views.runs.unread(store):
@@ -179,7 +254,9 @@ def show(ctx: click.Context, key: str | None, slice_by: str, averaging: str, uni
 @click.option("--size", default=20, type=click.IntRange(1, 10**6), show_default=True)
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
-def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **conditions: str) -> None:
+def failures(
+    ctx: click.Context, key: str, page: int, size: int, how: str, **conditions: str
+) -> None:
     """List the cases in which the model of run KEY is fooled, worst first."""
     from vlprobe import views
 
@@ -187,10 +264,18 @@ def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **con
     manifest = store.find(key)
     kind = conditions.pop("kind") or next(iter(views.runs.kinds(manifest["run"]["probe"])))
     case_filter = replace(views.filter.Filter(manifest["run"]["model"], kind), **conditions)
-    question_set = views.runs.question_set(store, manifest["case_key"], model=manifest["run"]["model"])
+    question_set = views.runs.question_set(
+        store, manifest["case_key"], model=manifest["run"]["model"]
+    )
     table, total = views.cases.failures(store, question_set, case_filter, page, size)
-    for name, column, position in (("original", "texts", 0), ("edited", "texts", 1), ("image", "images", 0)):
-        table[name] = [entries[position] if len(entries) > position else "" for entries in table[column]]
+    for name, column, position in (
+        ("original", "texts", 0),
+        ("edited", "texts", 1),
+        ("image", "images", 0),
+    ):
+        table[name] = [
+            entries[position] if len(entries) > position else "" for entries in table[column]
+        ]
     click.echo(f"{total} cases; page {page} of {max(1, -(-total // size))}", err=True)
     columns = ["id", "kind", "subtype", "rule", "margin", "original", "edited", "image"]
     print_table(table.loc[:, columns], how)
@@ -198,16 +283,31 @@ def failures(ctx: click.Context, key: str, page: int, size: int, how: str, **con
 
 @main.command()
 @click.argument("dataset")
-@click.option("--rules", type=click.Choice(["strict", "paper"]), default="strict", show_default=True)
+@click.option(
+    "--rules", type=click.Choice(["strict", "paper"]), default="strict", show_default=True
+)
 @click.option("--seed", default=42, show_default=True)
 @click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
-@click.option("--format", "how", type=click.Choice(["lgip", "edits"]), default="lgip", show_default=True)
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of stdout.")
+@click.option(
+    "--format", "how", type=click.Choice(["lgip", "edits"]), default="lgip", show_default=True
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of stdout."
+)
 @click.pass_context
-def perturb(ctx: click.Context, dataset: str, rules: str, seed: int, limit: int, how: str, output: Path | None) -> None:
+def perturb(
+    ctx: click.Context,
+    dataset: str,
+    rules: str,
+    seed: int,
+    limit: int,
+    how: str,
+    output: Path | None,
+) -> None:
     """Write the edited captions of DATASET as JSON lines, without a model.
 
-    Format lgip is that of the paper's appendix, a picture a line; format edits has one edit a line, with its rule.
+    Format lgip is that of the paper's appendix, a picture a line; format edits has one edit a line,
+    with its rule.
     """
     import json
     from dataclasses import asdict
@@ -220,7 +320,12 @@ def perturb(ctx: click.Context, dataset: str, rules: str, seed: int, limit: int,
         for item in items[:limit] if limit else items:
             lgip_edits = lgip.edits(item.captions, item.id, rules=rules, seed=seed)
             if how == "lgip":
-                handle.write(lgip_format.line(item.image.name if item.image else "", item.captions, lgip_edits) + "\n")
+                handle.write(
+                    lgip_format.line(
+                        item.image.name if item.image else "", item.captions, lgip_edits
+                    )
+                    + "\n"
+                )
                 continue
             for caption, edits in zip(item.captions, lgip_edits.edits, strict=True):
                 for text, edit in edits:
@@ -249,10 +354,20 @@ def check(ctx: click.Context, dataset: str, how: str) -> None:
 @click.argument("model")
 @click.option("--dataset", default="demo", show_default=True, help="What the model is tried on.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
-@click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True)
-@click.option("--format", "how", type=FORMATS, default="table", help="table and csv: the checks alone on stdout.")
+@click.option(
+    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True
+)
+@click.option(
+    "--format",
+    "how",
+    type=FORMATS,
+    default="table",
+    help="table and csv: the checks alone on stdout.",
+)
 @click.pass_context
-def doctor(ctx: click.Context, model: str, dataset: str, device: str, precision: str, how: str) -> None:
+def doctor(
+    ctx: click.Context, model: str, dataset: str, device: str, precision: str, how: str
+) -> None:
     """Ask MODEL for its passport, and try whether its numbers can be believed."""
     import json
     from dataclasses import asdict
@@ -265,17 +380,30 @@ def doctor(ctx: click.Context, model: str, dataset: str, device: str, precision:
     root = _store(ctx).root
     with Bar() as bar:
         tried_on = registry.load_dataset(dataset, root)
-        examination = doctor_examine.examine(registry.load_model(model, device, precision), tried_on, root, bar.update)
+        examination = doctor_examine.examine(
+            registry.load_model(model, device, precision), tried_on, root, bar.update
+        )
     if how == "json":
-        click.echo(json.dumps(json.loads(json.dumps(asdict(examination)), parse_constant=lambda name: None), indent=1))
+        click.echo(
+            json.dumps(
+                json.loads(json.dumps(asdict(examination)), parse_constant=lambda name: None),
+                indent=1,
+            )
+        )
         return
     for subject, words in examination.passport.items():
         click.echo(f"{subject}: {words or '-'}", err=True)
     words = {True: "passed", False: "FAILED", None: "not judged"}
-    rows = [(c.name, words[c.passed], f"{c.value:.3g}", f"{c.limit:.3g}", c.detail) for c in examination.checks]
+    rows = [
+        (c.name, words[c.passed], f"{c.value:.3g}", f"{c.limit:.3g}", c.detail)
+        for c in examination.checks
+    ]
     print_table(pd.DataFrame(rows, columns=["check", "outcome", "value", "limit", "detail"]), how)
     for row in examination.erased:
-        click.echo(f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}", err=True)
+        click.echo(
+            f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}",
+            err=True,
+        )
 
 
 @main.command()
@@ -284,7 +412,9 @@ def doctor(ctx: click.Context, model: str, dataset: str, device: str, precision:
 @click.option("--log", "log_id", metavar="ID", help="The end of a job's log.")
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
-def jobs(ctx: click.Context, cancel_id: str | None, resume_id: str | None, log_id: str | None, how: str) -> None:
+def jobs(
+    ctx: click.Context, cancel_id: str | None, resume_id: str | None, log_id: str | None, how: str
+) -> None:
     """List the jobs that the dashboard started; cancel, resume or read one."""
     import pandas as pd
 
@@ -310,7 +440,12 @@ def jobs(ctx: click.Context, cancel_id: str | None, resume_id: str | None, log_i
             )
             for job in jobs.jobs(store)
         ]
-        print_table(pd.DataFrame(rows, columns=["id", "state", "models", "dataset", "probe", "done", "error"]), how)
+        print_table(
+            pd.DataFrame(
+                rows, columns=["id", "state", "models", "dataset", "probe", "done", "error"]
+            ),
+            how,
+        )
         for line in jobs.damaged(store):
             click.echo(f"Left out: {line}", err=True)
 

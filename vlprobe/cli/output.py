@@ -24,7 +24,9 @@ WHOLE = "vlprobe show --format json"
 
 @contextlib.contextmanager
 def text_output(path: Path | None) -> Iterator[IO[str]]:
-    """A handle to write text to: stdout, or the file. Raises InvalidInput where the file cannot be written."""
+    """A handle to write text to: stdout, or the file. Raises InvalidInput where the file cannot
+    be written.
+    """
     if path is None:
         with click.open_file("-", "w", encoding="utf-8") as handle:
             yield handle
@@ -53,11 +55,14 @@ def print_table(table: "pd.DataFrame", how: str) -> None:
         click.echo("Nothing to show yet.", err=True)
     else:
         table = table.map(lambda value: printable(value) if isinstance(value, str) else value)
-        click.echo(table.to_string(index=False, na_rep="-", float_format=lambda value: f"{value:.4f}"))
+        click.echo(
+            table.to_string(index=False, na_rep="-", float_format=lambda value: f"{value:.4f}")
+        )
 
 
 def folded(text: str, width: int = FOLDED) -> str:
-    """The text on one line of at most `width` characters, cut after a word; "…" stands for the rest.
+    """The text on one line of at most `width` characters, cut after a word; "…" stands for the
+    rest.
 
     >>> folded("an untrained model: nothing follows", 20)
     'an untrained model:…'
@@ -69,7 +74,9 @@ def folded(text: str, width: int = FOLDED) -> str:
 
 
 def print_folded(table: "pd.DataFrame", columns: Sequence[str], how: str) -> None:
-    """As `print_table`; as text, long words in these columns are folded, and a line on stderr says how to see all."""
+    """As `print_table`; as text, long words in these columns are folded, and a line on stderr
+    says how to see all.
+    """
     if how != "table":
         print_table(table, how)
         return
@@ -87,7 +94,10 @@ def print_notes(runs: "Iterable[RunRow]") -> None:
     """
     runs = list(runs)
     for row in (row for row in runs if row.older):
-        click.echo(f"{printable(row.model)} was asked by an {row.older}; nothing newer is compared with it.", err=True)
+        click.echo(
+            f"{printable(row.model)} was asked by an {row.older}; nothing newer is compared with it.",
+            err=True,
+        )
     cut = False
     for row in (row for row in runs if row.note):
         line = folded(row.note, NOTE)

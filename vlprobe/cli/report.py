@@ -9,7 +9,9 @@ from vlprobe.errors import InvalidInput
 
 @click.command()
 @click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--set", "key", default="", metavar="KEY", help="The question set, or a run of it [the newest].")
+@click.option(
+    "--set", "key", default="", metavar="KEY", help="The question set, or a run of it [the newest]."
+)
 @click.pass_context
 def report(ctx: click.Context, output: Path, key: str) -> None:
     """Write a comparison of all models on one question set as one HTML file that opens offline."""
@@ -25,7 +27,9 @@ def report(ctx: click.Context, output: Path, key: str) -> None:
             "Nothing is stored yet, so there is nothing to report. Run a probe first: vlprobe run --help."
         )
     matching = (
-        [case_key for case_key in sets["case_key"] if case_key.startswith(key)] if key else [sets["case_key"].iloc[0]]
+        [case_key for case_key in sets["case_key"] if case_key.startswith(key)]
+        if key
+        else [sets["case_key"].iloc[0]]
     )
     case_key = matching[0] if len(matching) == 1 else store.find(key)["case_key"]
     content = page.report(store, views.runs.question_set(store, case_key)).encode()

@@ -15,7 +15,12 @@ from vlprobe.storage import access
 
 @click.command()
 @click.option("--port", default=8501, show_default=True)
-@click.option("--address", default="127.0.0.1", show_default=True, help="0.0.0.0 serves everybody who can reach it.")
+@click.option(
+    "--address",
+    default="127.0.0.1",
+    show_default=True,
+    help="0.0.0.0 serves everybody who can reach it.",
+)
 @click.option(
     "--root",
     "roots",
@@ -23,7 +28,9 @@ from vlprobe.storage import access
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="A folder that datasets and models may be read from; may be given several times [everything].",
 )
-@click.option("--read-only", is_flag=True, help="For public demos: nothing can be run, written or uploaded.")
+@click.option(
+    "--read-only", is_flag=True, help="For public demos: nothing can be run, written or uploaded."
+)
 @click.option(
     "--sign-in",
     "people",
@@ -33,7 +40,12 @@ from vlprobe.storage import access
 )
 @click.pass_context
 def dashboard(
-    ctx: click.Context, port: int, address: str, roots: Sequence[Path], read_only: bool, people: Sequence[str]
+    ctx: click.Context,
+    port: int,
+    address: str,
+    roots: Sequence[Path],
+    read_only: bool,
+    people: Sequence[str],
 ) -> None:
     """Open the dashboard in a browser."""
     from vlprobe.storage.objects import MIRROR
@@ -72,7 +84,8 @@ def dashboard(
 
 
 def _become(command: list[str], folder: Path, environment: Mapping[str, str]) -> NoReturn:
-    """This process goes on as the command: whatever signal ends `vlprobe dashboard` ends the server.
+    """This process goes on as the command: whatever signal ends `vlprobe dashboard` ends the
+    server.
 
     Its jobs are sessions of their own and go on.
     """
@@ -83,7 +96,9 @@ def _become(command: list[str], folder: Path, environment: Mapping[str, str]) ->
 
 
 def _provider(folder: Path) -> bool:
-    """Whether there are Streamlit secrets, which may configure a provider: then people have to sign in, too."""
+    """Whether there are Streamlit secrets, which may configure a provider: then people have to
+    sign in, too.
+    """
     return any((root / ".streamlit" / "secrets.toml").exists() for root in (folder, Path.home()))
 
 

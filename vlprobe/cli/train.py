@@ -11,8 +11,20 @@ from vlprobe.training.request import TrainRequest as Default
 
 @click.command()
 @click.option("--model", required=True, help="What is tuned: a demo: or an openclip: model.")
-@click.option("--dataset", "datasets", multiple=True, default=["demo-train"], show_default=True, help="One or several.")
-@click.option("--output", required=True, metavar="FILE.safetensors", help="The weights; a card and a log lie beside.")
+@click.option(
+    "--dataset",
+    "datasets",
+    multiple=True,
+    default=["demo-train"],
+    show_default=True,
+    help="One or several.",
+)
+@click.option(
+    "--output",
+    required=True,
+    metavar="FILE.safetensors",
+    help="The weights; a card and a log lie beside.",
+)
 @click.option(
     "--loss",
     default=Default.loss,
@@ -21,24 +33,61 @@ from vlprobe.training.request import TrainRequest as Default
 )
 @click.option("--steps", default=Default.steps, show_default=True)
 @click.option("--batch-size", default=Default.batch_size, show_default=True)
-@click.option("--piece", default=Default.piece, help="Rows that go through a tower at once, to save memory; 0: all.")
+@click.option(
+    "--piece",
+    default=Default.piece,
+    help="Rows that go through a tower at once, to save memory; 0: all.",
+)
 @click.option("--rate", default=Default.rate, show_default=True, help="The highest learning rate.")
 @click.option("--warm-up", default=Default.warm_up, show_default=True, help="Steps.")
 @click.option("--decay", default=Default.decay, show_default=True, help="Weight decay.")
-@click.option("--freeze", type=click.Choice(["image", "text"]), default=None, help="A tower that stays as it is.")
-@click.option("--close", default=Default.close, show_default=True, help="EqSim: how many pairs of each row are close.")
-@click.option("--margin", default=Default.margin, show_default=True, help="EqSim: how much unevenness is forgiven.")
-@click.option("--scores", type=click.Choice(["cosine", "softmax"]), default=Default.scores, help="What EqSim compares.")
+@click.option(
+    "--freeze",
+    type=click.Choice(["image", "text"]),
+    default=None,
+    help="A tower that stays as it is.",
+)
+@click.option(
+    "--close",
+    default=Default.close,
+    show_default=True,
+    help="EqSim: how many pairs of each row are close.",
+)
+@click.option(
+    "--margin",
+    default=Default.margin,
+    show_default=True,
+    help="EqSim: how much unevenness is forgiven.",
+)
+@click.option(
+    "--scores",
+    type=click.Choice(["cosine", "softmax"]),
+    default=Default.scores,
+    help="What EqSim compares.",
+)
 @click.option("--curriculum", is_flag=True, help="Flips: the weakest first.")
 @click.option("--seed", default=Default.seed, show_default=True)
 @click.option("--validate-every", default=Default.validate_every, show_default=True, help="Steps.")
-@click.option("--device", default=Default.device, show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
-@click.option("--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default=Default.precision, show_default=True)
-@click.option("--workers", default=Default.workers, show_default=True, help="Threads that read pictures.")
-@click.option("--threads", default=Default.threads, help="Threads of torch; 0 leaves them to torch.")
+@click.option(
+    "--device", default=Default.device, show_default=True, help="auto, cpu, cuda, cuda:1 or mps."
+)
+@click.option(
+    "--precision",
+    type=click.Choice(["fp32", "fp16", "bf16"]),
+    default=Default.precision,
+    show_default=True,
+)
+@click.option(
+    "--workers", default=Default.workers, show_default=True, help="Threads that read pictures."
+)
+@click.option(
+    "--threads", default=Default.threads, help="Threads of torch; 0 leaves them to torch."
+)
 @click.option("--format", "how", type=FORMATS, default="table")
 @click.pass_context
-def train(ctx: click.Context, datasets: Sequence[str], freeze: str | None, how: str, **given) -> None:
+def train(
+    ctx: click.Context, datasets: Sequence[str], freeze: str | None, how: str, **given
+) -> None:
     """Fine-tune a model and print the losses on what was held out; the same command again resumes."""
     import pandas as pd
 
@@ -59,7 +108,9 @@ def train(ctx: click.Context, datasets: Sequence[str], freeze: str | None, how: 
 
 
 @click.command("train-demo")
-@click.option("--loss", type=click.Choice(["softmax", "sigmoid"]), default="softmax", show_default=True)
+@click.option(
+    "--loss", type=click.Choice(["softmax", "sigmoid"]), default="softmax", show_default=True
+)
 @click.option("--steps", default=900, show_default=True)
 @click.option("--seed", default=0, show_default=True)
 @click.option("--threads", default=2, show_default=True)

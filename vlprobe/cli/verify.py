@@ -4,12 +4,15 @@ import click
 
 
 @click.command()
-@click.option("--repair", is_flag=True, help="Remove what is damaged, so that the same runs make it anew.")
+@click.option(
+    "--repair", is_flag=True, help="Remove what is damaged, so that the same runs make it anew."
+)
 @click.pass_context
 def verify(ctx: click.Context, repair: bool) -> None:
     """Compare what is stored with its checksums; exit code 1 where something is damaged.
 
-    One line on stdout for each damage. With --repair they go; then the same `vlprobe run` makes them again.
+    One line on stdout for each damage. With --repair they go; then the same `vlprobe run` makes
+    them again.
     """
     from vlprobe.runs import verify
     from vlprobe.storage.store import DEFAULT, Store
@@ -20,13 +23,21 @@ def verify(ctx: click.Context, repair: bool) -> None:
     damages = verify.damages(store)
     for damage in damages:
         click.echo(f"{damage.path}: {damage.why}")
-    still = verify.damages(store, again=damages) if repair and damages else []  # not what was made anew meanwhile
+    still = (
+        verify.damages(store, again=damages) if repair and damages else []
+    )  # not what was made anew meanwhile
     verify.repair(still)
     gone = sum(bool(damage.drop) for damage in still)
     if not damages:
         click.echo("Everything is as it was written.", err=True)
     elif repair:
-        click.echo(f"{gone} of {len(damages)} removed. The runs that they belong to make them again.", err=True)
+        click.echo(
+            f"{gone} of {len(damages)} removed. The runs that they belong to make them again.",
+            err=True,
+        )
     else:
-        click.echo(f"{len(damages)} damaged. `vlprobe verify --repair` removes what can be made again.", err=True)
+        click.echo(
+            f"{len(damages)} damaged. `vlprobe verify --repair` removes what can be made again.",
+            err=True,
+        )
     ctx.exit(1 if damages and not (repair and all(damage.drop for damage in damages)) else 0)

@@ -23,14 +23,18 @@ def admit() -> None:
         uploads.refuse()
         st.title("vlprobe")
         st.markdown("This dashboard is for people who sign in.")
-        st.button("Sign in", type="primary", icon=":material/login:", key="sign_in", on_click=_sign_in)
+        st.button(
+            "Sign in", type="primary", icon=":material/login:", key="sign_in", on_click=_sign_in
+        )
         if problem := st.session_state.pop("sign_in_problem", ""):
             st.error(plain(problem), icon=":material/error:")
         st.stop()
     if not access.allowed(who, st.user.get("email_verified") is True):
         uploads.refuse()
         st.title("vlprobe")
-        st.error(f"{plain(who) or 'This account'} may not see this dashboard. Ask whoever serves it to let you in.")
+        st.error(
+            f"{plain(who) or 'This account'} may not see this dashboard. Ask whoever serves it to let you in."
+        )
         st.button("Sign out", key="sign_out", on_click=st.logout)
         st.stop()
     uploads.allow()
@@ -42,7 +46,9 @@ def _sign_in() -> None:
     try:
         st.login()
     except StreamlitAuthError as error:
-        st.session_state["sign_in_problem"] = f"Nobody can sign in yet: {str(error).splitlines()[0].strip()}"
+        st.session_state["sign_in_problem"] = (
+            f"Nobody can sign in yet: {str(error).splitlines()[0].strip()}"
+        )
 
 
 def changes(what: str) -> bool:

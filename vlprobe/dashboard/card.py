@@ -29,17 +29,36 @@ def shown(asked: Questions, chosen: Filter, everything: bool = False) -> tuple[s
     return names if everything else names[: 2 if chosen.other else SHOWN]
 
 
-def card(row: object, said: Mapping[str, Mapping], asked: Questions, chosen: Filter, everything: bool = False) -> str:
+def card(
+    row: object,
+    said: Mapping[str, Mapping],
+    asked: Questions,
+    chosen: Filter,
+    everything: bool = False,
+) -> str:
     """Verdict, texts and scores of one case as HTML, of the models that are `shown`."""
     names = shown(asked, chosen, everything)
     source = functools.partial(_source, side=280 if everything else 112)
     parts = [
         cards.card(
-            row, presentations()[asked.probe], said, names, asked.looks, source, everything, beside=bool(chosen.other)
+            row,
+            presentations()[asked.probe],
+            said,
+            names,
+            asked.looks,
+            source,
+            everything,
+            beside=bool(chosen.other),
         )
     ]
     if len(names) < len(asked.models) and not chosen.other:
-        parts.append(tag("p", f"{len(asked.models) - len(names)} more models in the details.", class_="vp-quiet"))
+        parts.append(
+            tag(
+                "p",
+                f"{len(asked.models) - len(names)} more models in the details.",
+                class_="vp-quiet",
+            )
+        )
     return f'<div class="vp-card">{"".join(parts)}</div>'
 
 
@@ -55,7 +74,13 @@ def case_pictures(row: object, kind: KindPresentation, mine: Mapping, side: int)
     for shot, place in zip(found, places, strict=len(found) > 0):
         if shot.label:
             css = "vp-label vp-wrong" if shot.wrong else "vp-label"
-            place.html(tag("p", shot.label, class_=css if kind.body == "picture_search" else f"{css} vp-one"))
+            place.html(
+                tag(
+                    "p",
+                    shot.label,
+                    class_=css if kind.body == "picture_search" else f"{css} vp-one",
+                )
+            )
         _picture(place, shot, row, side)
 
 

@@ -32,7 +32,10 @@ def cards(asked: Questions, chosen: Filter) -> None:
         selection(asked, chosen, total)
     table, _ = view(views.cases.failures, asked.question_set, chosen, page, SIZE)
     if table.empty:
-        st.info("No case passes these filters. Widen them, or choose another outcome.", icon=":material/search_off:")
+        st.info(
+            "No case passes these filters. Widen them, or choose another outcome.",
+            icon=":material/search_off:",
+        )
     else:
         _grid(asked, chosen, table)
     if "case" in st.query_params:
@@ -41,7 +44,12 @@ def cards(asked: Questions, chosen: Filter) -> None:
 
 def _grid(asked: Questions, chosen: Filter, table: pd.DataFrame) -> None:
     said = html_cards.by_case(
-        view(views.cases.answers, asked.question_set, tuple(table["case"].tolist()), shown(asked, chosen))
+        view(
+            views.cases.answers,
+            asked.question_set,
+            tuple(table["case"].tolist()),
+            shown(asked, chosen),
+        )
     )
     kind = presentations()[asked.probe].kind(chosen.kind)
     ours = {one.case: one for one in annotations.read(store(), asked.key).current}
@@ -58,7 +66,9 @@ def _grid(asked: Questions, chosen: Filter, table: pd.DataFrame) -> None:
             own = said[row.case]
             case_pictures(row, kind, own[chosen.model], 480)
             st.html(card(row, own, asked, chosen) + chips(ours.get(row.case)))
-            st.button("Details", key=f"open_{row.case}", on_click=_open, args=(row.id,), width="stretch")
+            st.button(
+                "Details", key=f"open_{row.case}", on_click=_open, args=(row.id,), width="stretch"
+            )
 
 
 def _open(case_id: str) -> None:
@@ -71,7 +81,9 @@ def summary(asked: Questions, chosen: Filter) -> None:
     model = plain(chosen.model)
     kind = presentations()[asked.probe].kind(chosen.kind)
     if kind.summary:
-        st.markdown(kind.summary.format(n_cases=counted["all"], n_tied=counted["tied"], model=model))
+        st.markdown(
+            kind.summary.format(n_cases=counted["all"], n_tied=counted["tied"], model=model)
+        )
     elif counted["all"]:
         share = f"{100 * counted['fooled'] / counted['all']:.1f} %"
         ties = f", {counted['tied']:,} of them by a tie" if counted["tied"] else ""

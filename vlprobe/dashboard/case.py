@@ -50,7 +50,9 @@ def details(asked: Questions, chosen: Filter, size: int) -> None:
     st.code(cards.command(run, row), language="bash", wrap_lines=True)
     st.download_button(
         "Save as a web page",
-        functools.partial(case.case_page, store(), asked.question_set, chosen.model, number, chosen.other),
+        functools.partial(
+            case.case_page, store(), asked.question_set, chosen.model, number, chosen.other
+        ),
         f"vlprobe_case_{number}.html",
         "text/html",
         icon=":material/download:",
@@ -68,7 +70,9 @@ def _steps(asked: Questions, chosen: Filter, size: int, number: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, key, to in (("Previous", "Left", place - 1), ("Next", "Right", place + 1)):
             off = not place or not 1 <= to <= total
-            st.button(label, shortcut=key, on_click=_step, args=(asked, chosen, size, to), disabled=off)
+            st.button(
+                label, shortcut=key, on_click=_step, args=(asked, chosen, size, to), disabled=off
+            )
         told = f"{place:,} of {total:,}" if place else "Not among the cases that pass the filters"
         st.html(tag("p", told, class_="vp-quiet"))
 
@@ -101,8 +105,12 @@ def _annotate(asked: Questions, row: object) -> None:
             accept_new_options=True,
             placeholder="Choose, or type a new one",
         )
-        st.text_area("Note", own.note, key=f"note_{key}", max_chars=annotations.NOTE_LENGTH, height=80)
-        st.form_submit_button("Keep", icon=":material/save:", on_click=_keep, args=(asked.key, own, key))
+        st.text_area(
+            "Note", own.note, key=f"note_{key}", max_chars=annotations.NOTE_LENGTH, height=80
+        )
+        st.form_submit_button(
+            "Keep", icon=":material/save:", on_click=_keep, args=(asked.key, own, key)
+        )
 
 
 def _keep(case_key: str, own: Annotation, key: str) -> None:

@@ -26,7 +26,9 @@ def chart(figure: go.Figure, key: str, alt: str, chosen: bool = False) -> list[d
     if not chosen:
         st.plotly_chart(figure, key=key, alt=alt, config=config)
         return []
-    event = st.plotly_chart(figure, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points")
+    event = st.plotly_chart(
+        figure, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points"
+    )
     return event["selection"]["points"]
 
 
@@ -41,12 +43,20 @@ def inked(figure: go.Figure) -> go.Figure:
 
 def headlines(asked: Questions, averaging: str, unit: str) -> None:
     """The headline numbers, a row each."""
-    table = view(views.estimates.estimates, asked.question_set, "all", averaging, unit).dropna(subset=["value"])
+    table = view(views.estimates.estimates, asked.question_set, "all", averaging, unit).dropna(
+        subset=["value"]
+    )
     there = set(table["metric"])
-    metrics = {name: asked.metrics[name] for name in presentations()[asked.probe].headlines if name in there}
+    metrics = {
+        name: asked.metrics[name]
+        for name in presentations()[asked.probe].headlines
+        if name in there
+    }
     if not metrics:
         return
-    figure = charts.dots.headlines(table, metrics, unit, asked.looks, view(views.papers.chances, asked.question_set))
+    figure = charts.dots.headlines(
+        table, metrics, unit, asked.looks, view(views.papers.chances, asked.question_set)
+    )
     left, right = st.columns([5, 2], gap="medium")
     with left:
         chart(figure, "headlines", "A row a number, a mark a model; the table has the numbers.")
@@ -76,7 +86,9 @@ def by_subtype(asked: Questions, metric: Metric) -> None:
         return
     names = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
     known = view(views.papers.chances, asked.question_set)[metric.name]
-    figure = charts.dots.dots(table, metric, "cosine", names, asked.looks, dict.fromkeys(names, known))
+    figure = charts.dots.dots(
+        table, metric, "cosine", names, asked.looks, dict.fromkeys(names, known)
+    )
     figure.update_xaxes(title=numbers.WAYS[metric.direction], title_standoff=8)
     st.markdown(f"**{metric.label.rpartition(': ')[2]}**")
     chart(figure, metric.name, f"{metric.label} by what was asked, a mark a model.")
@@ -85,7 +97,9 @@ def by_subtype(asked: Questions, metric: Metric) -> None:
 def triplets(asked: Questions) -> None:
     """VISLA's accuracies by subset, with what counting shared words gets; guessing is one in three."""
     table = view(views.estimates.estimates, asked.question_set, "subtype").dropna(subset=["value"])
-    measured = [name for name in presentations()[asked.probe].headlines if name in set(table["metric"])]
+    measured = [
+        name for name in presentations()[asked.probe].headlines if name in set(table["metric"])
+    ]
     words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == asked.models[0])]
     words = words.assign(metric="t2t_accuracy", model=WORDS_ALONE)
     table = pd.concat([table[table["metric"].isin(measured)], words])
@@ -94,7 +108,9 @@ def triplets(asked: Questions) -> None:
         for part in sorted(table.loc[table["metric"] == name, "slice"].unique()):
             key = f"{name} {part}"
             rows[key] = (
-                f"{asked.metrics[name].label}, {value_label(part).lower()}" if part else asked.metrics[name].label
+                f"{asked.metrics[name].label}, {value_label(part).lower()}"
+                if part
+                else asked.metrics[name].label
             )
             known[key] = asked.metrics[name].chance
     if not rows:
@@ -105,6 +121,8 @@ def triplets(asked: Questions) -> None:
     figure.update_xaxes(title="Accuracy · higher is better", range=[-0.02, 1.02])
     chart(figure, "triplets", "Accuracy by subset, a mark a model; the table has the numbers.")
     quiet(
-        ARMS + GUESSING + " The grey cross needs no model: it takes the two texts that share most words to mean the "
+        ARMS
+        + GUESSING
+        + " The grey cross needs no model: it takes the two texts that share most words to mean the "
         "same. A model has to beat it."
     )

@@ -37,7 +37,9 @@ HOW_TO_READ_MOVED = (
 def compared(asked: Questions) -> tuple[str, ...]:
     """Pickers for the baseline and up to three models beside it. With one model there is nothing to compare: stops."""
     if len(asked.models) < 2:
-        st.info("One model was asked these questions; to compare takes two.", icon=":material/info:")
+        st.info(
+            "One model was asked these questions; to compare takes two.", icon=":material/info:"
+        )
         st.page_link("pages/run.py", label="Ask another model", icon=":material/play_circle:")
         st.stop()
     left, right = st.columns([1, 2])
@@ -49,7 +51,9 @@ def compared(asked: Questions) -> tuple[str, ...]:
     st.query_params["with"] = BETWEEN.join(chosen)
     st.session_state["with"] = chosen
     with right:
-        st.multiselect("Compared with it", others, key="with", max_selections=MOST, on_change=_models)
+        st.multiselect(
+            "Compared with it", others, key="with", max_selections=MOST, on_change=_models
+        )
     if not chosen:
         st.info(
             f"Nothing is compared with {plain(base)}. Choose one to {MOST} models in the list above.",
@@ -81,7 +85,9 @@ def _models() -> None:
 def in_words(asked: Questions, table: pd.DataFrame, unit: str) -> None:
     """What the comparison says, for people who do not read tables of p-values."""
     if table["verdict"].eq("").all():
-        st.info("Nothing is known of these models on the same questions, so nothing can be compared.")
+        st.info(
+            "Nothing is known of these models on the same questions, so nothing can be compared."
+        )
         return
     st.html(compare.in_words(table, asked.metrics, unit, asked.looks, compare.main(asked.probe)))
 
@@ -112,17 +118,29 @@ def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
     chosen = ordered(Filter(base, kind, outcome="all", other=other, within=area))
     points, total = view(views.compare.scatter, asked.question_set, base, other, kind)
     if not moved:
-        st.markdown(_fooled(view(views.compare.paired_outcomes, asked.question_set, base, other, kind), base, other))
+        st.markdown(
+            _fooled(
+                view(views.compare.paired_outcomes, asked.question_set, base, other, kind),
+                base,
+                other,
+            )
+        )
     left, right = st.columns([5, 2], gap="medium")
     with right:
         tool = choose("Mark an area with a", "tool", TOOLS, "box", segments=True)
         quiet((HOW_TO_READ_MOVED if moved else HOW_TO_READ).format(first=base, second=other))
         if total > len(points):
-            quiet(f"Drawn: {len(points):,} of {total:,} cases, chosen by lot. An area finds all cases inside it.")
+            quiet(
+                f"Drawn: {len(points):,} of {total:,} cases, chosen by lot. An area finds all cases inside it."
+            )
         if area:
             inside = view(views.compare.buckets, asked.question_set, chosen)["all"]
-            st.html(f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the marked area.</p>')
-            st.button("Take the area away", key="unmark", icon=":material/ink_eraser:", on_click=_unmark)
+            st.html(
+                f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the marked area.</p>'
+            )
+            st.button(
+                "Take the area away", key="unmark", icon=":material/ink_eraser:", on_click=_unmark
+            )
     with left:
         words = {name: value_label(name) for name in points["subtype"].unique()}
         figure = charts.compare.margins(points, base, other, asked.looks, words, area, tool, moved)
@@ -151,7 +169,11 @@ def _fooled(found: PairedOutcomes, first: str, second: str) -> str:
     how = "each case decided by a fair coin (McNemar's exact test)"
     if not found.independent:
         how = "each picture's answers exchanged as a whole by a fair coin (randomization test)"
-    ties = [f"{plain(name)} {n:,}" for name, n in ((first, found.tied_first), (second, found.tied_second)) if n]
+    ties = [
+        f"{plain(name)} {n:,}"
+        for name, n in ((first, found.tied_first), (second, found.tied_second))
+        if n
+    ]
     told = f" Ties, which count as fooled: {', '.join(ties)}." if ties else ""
     told += f" Unknown, and in none of these counts: {found.unknown:,}." if found.unknown else ""
     return (
@@ -164,10 +186,14 @@ def _fooled(found: PairedOutcomes, first: str, second: str) -> str:
 def corners(text: str) -> tuple[tuple[float, float], ...]:
     """The corners that a URL names: x,y;x,y;... Nothing where it is not that."""
     try:
-        found = tuple((float(x), float(y)) for x, y in (pair.split(",") for pair in text.split(";") if pair))
+        found = tuple(
+            (float(x), float(y)) for x, y in (pair.split(",") for pair in text.split(";") if pair)
+        )
     except ValueError:
         return ()
-    fine = 3 <= len(found) <= CORNERS + 1 and all(math.isfinite(number) for pair in found for number in pair)
+    fine = 3 <= len(found) <= CORNERS + 1 and all(
+        math.isfinite(number) for pair in found for number in pair
+    )
     return found if fine else ()
 
 

@@ -21,7 +21,9 @@ LISTED = 50  # cases with tags or notes
 def link() -> None:
     """The address of this view, to copy."""
     with st.popover("Link", icon=":material/link:"):
-        quiet("Opens exactly this view, wherever this dashboard runs on the same results. The button copies it.")
+        quiet(
+            "Opens exactly this view, wherever this dashboard runs on the same results. The button copies it."
+        )
         st.code(address(), language=None, wrap_lines=True)
 
 
@@ -29,9 +31,16 @@ def selection(asked: Questions, chosen: Filter, total: int) -> None:
     """The cases that pass the filter, as files."""
     with st.popover("Export", icon=":material/download:", disabled=not total):
         most = report_selection.MOST
-        told = f"All {total:,} cases" if total <= most else f"The first {most:,} of {total:,} cases, in this order"
+        told = (
+            f"All {total:,} cases"
+            if total <= most
+            else f"The first {most:,} of {total:,} cases, in this order"
+        )
         quiet(f"{told}: what was asked, the scores, every model's margin, and your tags and notes.")
-        files = (("CSV", report_selection.as_csv, "text/csv"), ("JSON", report_selection.as_json, "application/json"))
+        files = (
+            ("CSV", report_selection.as_csv, "text/csv"),
+            ("JSON", report_selection.as_json, "application/json"),
+        )
         with st.container(horizontal=True):
             for label, make, kind in files:
                 st.download_button(
@@ -75,11 +84,15 @@ def _saved() -> None:
         st.error(plain(str(error)), icon=":material/error:")
         return
     if not known:
-        quiet("None yet. A saved view is a set of filters with a name, for all who use these results.")
+        quiet(
+            "None yet. A saved view is a set of filters with a name, for all who use these results."
+        )
     allowed = changes("Views cannot be saved or removed here.")
     for place, (name, kept) in enumerate(known.items()):
         with st.container(horizontal=True, vertical_alignment="center", key=f"saved_{place}"):
-            st.page_link("pages/failures.py", label=plain(name), query_params=parse_qs(kept), width="stretch")
+            st.page_link(
+                "pages/failures.py", label=plain(name), query_params=parse_qs(kept), width="stretch"
+            )
             if allowed:
                 st.button(
                     "Remove",
@@ -102,7 +115,9 @@ def _save() -> None:
 def _annotated(asked: Questions) -> None:
     known = annotations.read(store(), asked.key)
     if known.damaged:
-        st.warning(f"Damaged, and left out: {plain('; '.join(known.damaged))}.", icon=":material/warning:")
+        st.warning(
+            f"Damaged, and left out: {plain('; '.join(known.damaged))}.", icon=":material/warning:"
+        )
     if not known.current:
         quiet("None yet. Open the details of a case to tag it or to write a note.")
         return
@@ -111,14 +126,18 @@ def _annotated(asked: Questions) -> None:
         + (f" Here: {LISTED}." if len(known.current) > LISTED else "")
     )
     shown = known.current[:LISTED]
-    texts = view(views.cases.questions, asked.question_set, tuple(sorted(one.case for one in shown))).set_index("case")[
-        "texts"
-    ]
+    texts = view(
+        views.cases.questions, asked.question_set, tuple(sorted(one.case for one in shown))
+    ).set_index("case")["texts"]
     for one in shown:
         if one.case not in texts.index:
             continue  # the file names a case that these questions do not have
         text = texts[one.case][min(1, len(texts[one.case]) - 1)]
-        asks = {name: st.query_params[name] for name in ("set", "model", "kind") if name in st.query_params}
+        asks = {
+            name: st.query_params[name]
+            for name in ("set", "model", "kind")
+            if name in st.query_params
+        }
         st.page_link("pages/failures.py", label=plain(text), query_params=asks | {"case": one.id})
         said = [*one.tags, one.note]
         st.html(tag("p", " · ".join(filter(None, said)), class_="vp-quiet vp-small"))

@@ -14,7 +14,13 @@ from vlprobe.render import charts, numbers
 from vlprobe.render.words import slice_order, value_label
 from vlprobe.runs.request import Request
 from vlprobe.types import Metric
-from vlprobe.views.figures import DEPTHS, lure_bins, published_depths, published_severity, severity_steps
+from vlprobe.views.figures import (
+    DEPTHS,
+    lure_bins,
+    published_depths,
+    published_severity,
+    severity_steps,
+)
 from vlprobe.views.tradeoff import published_values
 
 MEASURES = {"drop_rate": "Drop rate", "rsms": "Altered on top (RSMS)"}
@@ -43,7 +49,11 @@ def severity(asked: Questions) -> None:
     table = view(views.figures.severity, asked.question_set, metric.name)
     table = table[table["slice"].isin(steps)]
     paper = published_severity(edit, metric.name)
-    across = "Share of the picture taken from another" if edit in PICTURES else "Words exchanged in a caption"
+    across = (
+        "Share of the picture taken from another"
+        if edit in PICTURES
+        else "Words exchanged in a caption"
+    )
     figure = charts.tradeoff.curves(table, metric, "cosine", asked.looks, steps, across, paper)
     chart(figure, "severity", f"{metric.label} over how much was altered, a line a model.")
     hollow = " Hollow and grey: as the paper prints its models on COCO." if len(paper) else ""
@@ -65,12 +75,27 @@ def _missing(asked: Questions, edit: str, steps: dict[str, str], stored: set[str
     if not changes("The missing strengths cannot be asked here."):
         return
     how = view(views.figures.request_fields, asked.question_set)
-    lists = {"policies": [], "pictures": list(left)} if edit in PICTURES else {"policies": list(left), "pictures": []}
+    lists = (
+        {"policies": [], "pictures": list(left)}
+        if edit in PICTURES
+        else {"policies": list(left), "pictures": []}
+    )
     request = Request(
-        asked.models, how["dataset"], asked.probe, how["options"] | lists, seed=how["seed"], limit=how["limit"]
+        asked.models,
+        how["dataset"],
+        asked.probe,
+        how["options"] | lists,
+        seed=how["seed"],
+        limit=how["limit"],
     )
     icon = ":material/play_arrow:"
-    st.button(f"Run it with {told} {unit}", icon=icon, key="ask_severity", on_click=attempt, args=(begin, request))
+    st.button(
+        f"Run it with {told} {unit}",
+        icon=icon,
+        key="ask_severity",
+        on_click=attempt,
+        args=(begin, request),
+    )
 
 
 def deviations(asked: Questions, unit: str) -> None:
@@ -88,7 +113,9 @@ def deviations(asked: Questions, unit: str) -> None:
     )
     scores = view(views.estimates.estimates, asked.question_set, "subtype" if subset else "all")
     scores = scores[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
-    told = ", ".join(f"{row.model} {numbers.number(row.value, 'rate')}" for row in scores.itertuples())
+    told = ", ".join(
+        f"{row.model} {numbers.number(row.value, 'rate')}" for row in scores.itertuples()
+    )
     quiet(
         "How to read it: a model that answers equally to equal changes piles up at 0; the last step has all beyond. "
         "Compare models in spreads: one that uses a wider range of cosines deviates more in cosines for that reason "
@@ -113,26 +140,42 @@ def subsets(asked: Questions) -> None:
         quiet("No case here has two pictures.")
         return
     rows = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
-    figure = charts.dots.dots(table, metric, "cosine", rows, asked.looks, dict.fromkeys(rows, metric.chance))
+    figure = charts.dots.dots(
+        table, metric, "cosine", rows, asked.looks, dict.fromkeys(rows, metric.chance)
+    )
     paper = published_values("eqben", 4, metric.name)
     paper = paper.assign(slice=paper["slice"].map(KUBRIC))
     paper = paper[paper["slice"].isin(rows)]
     if len(paper):
         charts.tradeoff.beside(figure, paper, list(rows), "rate")
     chart(figure, "subsets", f"{metric.label} of each subset, a mark a model.")
-    hollow = " Hollow: what table 4 prints of Kubric's location, counting and attribute." if len(paper) else ""
-    quiet(f"How to read it: right is better, and rows far apart are different skills. {ARMS}{GUESSING}{hollow}")
+    hollow = (
+        " Hollow: what table 4 prints of Kubric's location, counting and attribute."
+        if len(paper)
+        else ""
+    )
+    quiet(
+        f"How to read it: right is better, and rows far apart are different skills. {ARMS}{GUESSING}{hollow}"
+    )
 
 
 def lexical(asked: Questions) -> None:
     """VISLA's edit distances, and how accuracy follows shared words."""
     known = view(views.estimates.choices, asked.question_set)
-    parts = {name: value_label(name) for name in known.loc[known["kind"] == "t2t", "subtype"].unique() if name}
+    parts = {
+        name: value_label(name)
+        for name in known.loc[known["kind"] == "t2t", "subtype"].unique()
+        if name
+    }
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How alike the captions look**")
-        subset = choose("Subset", "subset", {"all": "All", **parts}, "spatial" if "spatial" in parts else "all")
-        table = view(views.figures.edit_distances, asked.question_set, "" if subset == "all" else subset)
+        subset = choose(
+            "Subset", "subset", {"all": "All", **parts}, "spatial" if "spatial" in parts else "all"
+        )
+        table = view(
+            views.figures.edit_distances, asked.question_set, "" if subset == "all" else subset
+        )
         if table.empty:
             quiet("No triplet of texts here.")
             return
@@ -155,7 +198,11 @@ def lexical(asked: Questions) -> None:
         figure = charts.tradeoff.curves(found, metric, "cosine", asked.looks, steps, across)
         if (first := "0.00 to 0.25") in steps and next(iter(steps)) != first:
             charts.papers.turning_point(figure, steps, first, "words mislead")
-        chart(figure, "lures", "Text-to-text accuracy over how much the words mislead, a line a model.")
+        chart(
+            figure,
+            "lures",
+            "Text-to-text accuracy over how much the words mislead, a line a model.",
+        )
         quiet(
             "How to read it: the lure is the share of words that the false caption has in common with a true one, "
             "minus that of the two true ones. Left of the line, whoever counts shared words is right, right of it "
@@ -172,19 +219,31 @@ def depths(asked: Questions) -> None:
         quiet("This gallery is too small for an overlap: fewer than eleven pictures.")
         return
     papers = {setting: published_depths(setting) for setting in settings}
-    lowest = min([table["value"].min(), *(own["value"].min() for own in papers.values() if len(own))])
+    lowest = min(
+        [table["value"].min(), *(own["value"].min() for own in papers.values() if len(own))]
+    )
     mentioned(asked, "hollow: published")
     for place, setting in zip(st.columns(len(settings)), settings, strict=True):
         own = table[table["setting"] == setting]
         paper = papers[setting]
-        steps = {depth: f"{int(depth):,}" for depth in DEPTHS if depth in {*own["slice"], *paper["slice"]}}
+        steps = {
+            depth: f"{int(depth):,}"
+            for depth in DEPTHS
+            if depth in {*own["slice"], *paper["slice"]}
+        }
         metric = asked.metrics["prsm_local_100"]
         with place:
             st.markdown(f"**{plain(value_label(setting))}**")
-            figure = charts.tradeoff.curves(own, metric, "cosine", asked.looks, steps, "First pictures compared", paper)
+            figure = charts.tradeoff.curves(
+                own, metric, "cosine", asked.looks, steps, "First pictures compared", paper
+            )
             figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
             figure.update_layout(showlegend=False, height=280, margin_t=5)
-            chart(figure, f"depth_{setting}", f"Overlap by depth, {value_label(setting)}, a line a model.")
+            chart(
+                figure,
+                f"depth_{setting}",
+                f"Overlap by depth, {value_label(setting)}, a line a model.",
+            )
     size = view(views.papers.gallery_size, asked.question_set)
     quiet(
         "How to read it: the paper has no figure; these are its table's numbers as curves. Up is steadier. The "

@@ -25,10 +25,14 @@ def filters(asked: Questions) -> Filter:
     known = view(views.estimates.choices, asked.question_set)
     columns = st.columns(3 if len(asked.models) > 1 else 2)
     with columns[0]:
-        model = choose("Model", "model", {name: name for name in asked.models}, asked.models[0], always=True)
+        model = choose(
+            "Model", "model", {name: name for name in asked.models}, asked.models[0], always=True
+        )
     with columns[1]:
         there = set(known["kind"])
-        kinds = {kind: words for kind, words in views.runs.kinds(asked.probe).items() if kind in there}
+        kinds = {
+            kind: words for kind, words in views.runs.kinds(asked.probe).items() if kind in there
+        }
         kind = choose("Kind of question", "kind", kinds, next(iter(kinds)))
     other = ""
     if len(asked.models) > 1:
@@ -40,7 +44,11 @@ def filters(asked: Questions) -> Filter:
     with st.expander("More filters", expanded=any(name in st.query_params for name in MORE)):
         chosen = _more(asked, Filter(model, kind, outcome="all", other=other), own)
     if kind not in movement_kinds():
-        chosen = bucket(chosen, buckets(asked, chosen)) if other else replace(chosen, outcome=_outcome(asked, chosen))
+        chosen = (
+            bucket(chosen, buckets(asked, chosen))
+            if other
+            else replace(chosen, outcome=_outcome(asked, chosen))
+        )
     return ordered(chosen)
 
 
@@ -59,7 +67,10 @@ def _more(asked: Questions, chosen: Filter, known: pd.DataFrame) -> Filter:
         own = known[known["subtype"] == subtype] if subtype else known
         rule = _any("Rule", "rule", own.groupby("rule")["n_cases"].sum().to_dict())
     with columns[0]:
-        tags = {value: value.replace("=", ": ", 1) for value in view(views.estimates.tag_values, asked.question_set)}
+        tags = {
+            value: value.replace("=", ": ", 1)
+            for value in view(views.estimates.tag_values, asked.question_set)
+        }
         tag = choose("Tag of the dataset", "tag", {"": "Any", **tags}, disabled=not tags)
     with columns[1]:
         contains = search("Caption contains", "words", "such as: bench")
@@ -78,12 +89,18 @@ def sorting(chosen: Filter) -> str:
 
 def _orders(chosen: Filter) -> dict[str, str]:
     """What cards can be ordered by; the first is what they are ordered by unless somebody chose."""
-    return (BESIDE if chosen.other else {}) | (SORTS_MOVED if chosen.kind in movement_kinds() else SORTS) | LAST
+    return (
+        (BESIDE if chosen.other else {})
+        | (SORTS_MOVED if chosen.kind in movement_kinds() else SORTS)
+        | LAST
+    )
 
 
 def _any(label: str, name: str, counts: dict[str, int]) -> str:
     """A picker with "any" first; each choice says how many cases it has."""
-    options = {value: f"{value_label(value)} ({count:,})" for value, count in counts.items() if value}
+    options = {
+        value: f"{value_label(value)} ({count:,})" for value, count in counts.items() if value
+    }
     return choose(label, name, {"": "Any", **options})
 
 
@@ -109,5 +126,9 @@ def buckets(asked: Questions, chosen: Filter) -> str:
         "both_fooled": f"Both fooled {counted['both_fooled']:,}",
         "both_held": f"Both held {counted['both_held']:,}",
     }
-    first = next(name for name in ("only_first", "only_second", "all") if counted[name] or name == "all")
-    return choose("Cases", "bucket", options, "all" if chosen.within else first, segments=True, help_=TIES)
+    first = next(
+        name for name in ("only_first", "only_second", "all") if counted[name] or name == "all"
+    )
+    return choose(
+        "Cases", "bucket", options, "all" if chosen.within else first, segments=True, help_=TIES
+    )

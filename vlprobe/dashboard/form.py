@@ -39,7 +39,9 @@ def form() -> None:
 
 def _form() -> None:
     """Models, dataset, probe and all that can be set; then what is wrong with it, or one button."""
-    if not changes("What was run before is on the other pages. Install vlprobe to run your own models and pictures."):
+    if not changes(
+        "What was run before is on the other pages. Install vlprobe to run your own models and pictures."
+    ):
         return
     models = st.multiselect(
         "Models",
@@ -51,7 +53,9 @@ def _form() -> None:
     )
     models = tuple(dict.fromkeys(name.strip() for name in models))
     columns = st.columns(COLUMNS)
-    probe = columns[0].selectbox("Probe", sorted(registry.names("probes"), key=_lgip_first), key="run_probe")
+    probe = columns[0].selectbox(
+        "Probe", sorted(registry.names("probes"), key=_lgip_first), key="run_probe"
+    )
     dataset = _dataset(probe, columns[1:])
     described = registry.load_probe(probe).options
     front = [option for option in described if option.type in IN_FRONT]
@@ -59,7 +63,9 @@ def _form() -> None:
     with st.expander("Size, machine and details"):
         fields |= _fields([option for option in described if option not in front], f"run_{probe}")
         has_ray = importlib.util.find_spec("ray") is not None
-        settings = _fields([option for option in SETTINGS if has_ray or option.name not in CLUSTER], "run")
+        settings = _fields(
+            [option for option in SETTINGS if has_ray or option.name not in CLUSTER], "run"
+        )
     problem = ""
     try:
         request = checked(models, dataset, probe, fields, settings)
@@ -108,27 +114,40 @@ def _fields(options: Sequence[Option], prefix: str, width: int = COLUMNS) -> dic
         option.name: _field(column, option, f"{prefix}_{option.name}")
         for start in range(0, len(options), width)
         for option, column in zip(
-            options[start : start + width], st.columns(width, vertical_alignment="bottom"), strict=False
+            options[start : start + width],
+            st.columns(width, vertical_alignment="bottom"),
+            strict=False,
         )
     }
 
 
 def _field(column: "st.delta_generator.DeltaGenerator", option: Option, key: str) -> object:
     """A field of the option's type; what is in it, as it was typed."""
-    choices = [str(choice) for choice in option.choices] or (_names(f"{option.refers_to}s") if option.refers_to else [])
+    choices = [str(choice) for choice in option.choices] or (
+        _names(f"{option.refers_to}s") if option.refers_to else []
+    )
     told = {"key": key, "help": option.help}
     if option.type == "flag":
         return column.toggle(option.label, option.default, **told)
     if option.type == "number":
-        least = option.minimum if option.off_value is None else min(option.minimum, option.off_value)
-        return int(column.number_input(option.label, least, option.maximum, option.default, 1, **told))
+        least = (
+            option.minimum if option.off_value is None else min(option.minimum, option.off_value)
+        )
+        return int(
+            column.number_input(option.label, least, option.maximum, option.default, 1, **told)
+        )
     if option.type == "list":
         default = [str(value) for value in option.default]
         hint = "None; type a value and press Enter" if option.open else "None"
         field = {"accept_new_options": option.open, "placeholder": hint}
-        typed = [entry.strip() for entry in column.multiselect(option.label, choices, default, **field, **told)]
+        typed = [
+            entry.strip()
+            for entry in column.multiselect(option.label, choices, default, **field, **told)
+        ]
         order = {choice: place for place, choice in enumerate(choices)}
-        return sorted(typed, key=lambda entry: order.get(entry, len(order)))  # one selection, one name of its run
+        return sorted(
+            typed, key=lambda entry: order.get(entry, len(order))
+        )  # one selection, one name of its run
     if choices:
         index = choices.index(option.default) if option.default else None
         field = {"accept_new_options": option.open, "placeholder": "None; or type a name"}
@@ -161,7 +180,9 @@ def checked(
     loaded = registry.load_probe(probe)
     options = parse_options(loaded.options, fields, f"Probe '{probe}'")
     loaded.check_options(options)
-    request = Request(tuple(models), dataset, probe, options, **parse_options(SETTINGS, settings, "A run"))
+    request = Request(
+        tuple(models), dataset, probe, options, **parse_options(SETTINGS, settings, "A run")
+    )
     registry.check_name("datasets", dataset)
     for name in models:
         registry.check_name("models", name)
@@ -179,7 +200,9 @@ def _look(option: Option, value: object) -> None:
             registry.check_name(f"{option.refers_to}s", name)
 
 
-def _start(models: Sequence[str], dataset: str, probe: str, fields: Mapping, settings: Mapping) -> None:
+def _start(
+    models: Sequence[str], dataset: str, probe: str, fields: Mapping, settings: Mapping
+) -> None:
     """Begins the job, if all is still there."""
     request = checked(models, dataset, probe, fields, settings)
     if request.executor == "local" and request.device not in EVERYWHERE:
@@ -207,4 +230,6 @@ def _names(folder: str) -> list[str]:
         return []
     earlier: Iterable[str] = view(views.runs.runs)[folder.removesuffix("s")].tolist()
     complete = [name for name in registry.names(folder) if not re.search("[A-Z]{3}", name)]
-    return sorted(dict.fromkeys([*earlier, *complete]), key=lambda name: not name.startswith("demo"))
+    return sorted(
+        dict.fromkeys([*earlier, *complete]), key=lambda name: not name.startswith("demo")
+    )

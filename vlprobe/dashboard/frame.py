@@ -132,7 +132,11 @@ def main() -> None:
     st.set_page_config(page_icon="🔎", layout="wide")
     pages = [
         st.Page(
-            f"pages/{name}.py", title=title, icon=icon, default=name == HOME, url_path="home" if name == HOME else name
+            f"pages/{name}.py",
+            title=title,
+            icon=icon,
+            default=name == HOME,
+            url_path="home" if name == HOME else name,
         )
         for name, (title, icon) in PAGES.items()
     ]
@@ -141,14 +145,19 @@ def main() -> None:
     st.set_page_config(page_title=f"{page.title} · vlprobe")
     st.html(style(st.context.theme.type))
     admit()
-    st.sidebar.html(tag("p", f"vlprobe {__version__} · results in {store().address}", class_="vp-quiet"))
+    st.sidebar.html(
+        tag("p", f"vlprobe {__version__} · results in {store().address}", class_="vp-quiet")
+    )
     token = _framed.set(True)
     try:
         if problem := st.session_state.pop("problem", ""):
             st.error(plain(problem), icon=":material/error:")
         with glance():
             if unreached := store().connection_error:
-                st.warning(f"Shown is what this machine has. {plain(unreached)}", icon=":material/cloud_off:")
+                st.warning(
+                    f"Shown is what this machine has. {plain(unreached)}",
+                    icon=":material/cloud_off:",
+                )
             left_out()
             with arrival():
                 page.run()
@@ -161,7 +170,10 @@ def main() -> None:
 
 def _home() -> None:
     """Leads from the first page's name to its address, which is that of the dashboard, with all that a link says."""
-    st.switch_page(f"pages/{HOME}.py", query_params={name: st.query_params.get_all(name) for name in st.query_params})
+    st.switch_page(
+        f"pages/{HOME}.py",
+        query_params={name: st.query_params.get_all(name) for name in st.query_params},
+    )
 
 
 def enter() -> None:
@@ -180,7 +192,9 @@ def first_start() -> None:
         if job is None:
             st.html(WELCOME)
             demo_button()
-            st.page_link("pages/run.py", label="Or run your own models and pictures", icon=":material/tune:")
+            st.page_link(
+                "pages/run.py", label="Or run your own models and pictures", icon=":material/tune:"
+            )
             tour(open_=True)
         st.stop()
     tour()
@@ -223,21 +237,31 @@ def averaging(asked: Questions, metric: Metric | None = None) -> str:
         return metric.averaging[0]
     if not view(views.estimates.averaging_matters, asked.question_set):
         return "macro"
-    help_ = "Macro: the mean of each caption's edits first, then of captions. Micro: all edits pooled."
+    help_ = (
+        "Macro: the mean of each caption's edits first, then of captions. Micro: all edits pooled."
+    )
     return choose("Average", "average", AVERAGING, "macro", segments=True, help_=help_)
 
 
 def metric(asked: Questions) -> Metric:
     """One of the probe's metrics, of those that have a value."""
-    known = set(view(views.estimates.estimates, asked.question_set).dropna(subset=["value"])["metric"])
+    known = set(
+        view(views.estimates.estimates, asked.question_set).dropna(subset=["value"])["metric"]
+    )
     options = {key: own.label for key, own in asked.metrics.items() if key in known}
-    first = next((name for name in presentations()[asked.probe].headlines if name in options), next(iter(options)))
+    first = next(
+        (name for name in presentations()[asked.probe].headlines if name in options),
+        next(iter(options)),
+    )
     return asked.metrics[choose("Metric", "metric", options, first)]
 
 
 def by(asked: Questions) -> str:
     """What to take the numbers apart by."""
-    options = {name: breakdown_label(asked.probe, name) for name in view(views.estimates.slices, asked.question_set)}
+    options = {
+        name: breakdown_label(asked.probe, name)
+        for name in view(views.estimates.slices, asked.question_set)
+    }
     return choose("Taken apart by", "by", options, next(iter(options)))
 
 
@@ -267,7 +291,9 @@ def notes(asked: Questions) -> None:
     """What to know before believing a model's numbers, such as that it was never trained."""
     if versions := view(views.runs.version_notes, asked.question_set):
         st.warning("\n".join(f"- {plain(note)}" for note in versions), icon=":material/history:")
-    if lines := [f"- {plain(run.model)}: {plain(run.note)}" for run in asked.question_set.runs if run.note]:
+    if lines := [
+        f"- {plain(run.model)}: {plain(run.note)}" for run in asked.question_set.runs if run.note
+    ]:
         st.info("\n".join(lines), icon=":material/info:")
 
 

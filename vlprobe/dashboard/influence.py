@@ -24,12 +24,16 @@ SIDE = 480  # pixels of a picture with its parts
 
 def word_influence(asked: Questions) -> None:
     """RoCOCO's figure 7: how much each word of a few captions does to their embedding, for a model of choice."""
-    name = choose("Model that reads", "reader", {model: model for model in asked.models}, asked.models[0])
+    name = choose(
+        "Model that reads", "reader", {model: model for model in asked.models}, asked.models[0]
+    )
     model = _encoder(name, "encode_texts", "texts")
     if model is None:
         return
     total = view(views.figures.captions, asked.question_set, 1, CAPTIONS)[1]
-    shown, _ = view(views.figures.captions, asked.question_set, turn(total, CAPTIONS, "captions"), CAPTIONS)
+    shown, _ = view(
+        views.figures.captions, asked.question_set, turn(total, CAPTIONS, "captions"), CAPTIONS
+    )
     try:
         with st.spinner("Reading the captions"):
             scores, nouns = _influences(name, tuple(shown))
@@ -51,7 +55,9 @@ def word_influence(asked: Questions) -> None:
 
 def occlusion(asked: Questions) -> None:
     """RoCOCO's figure 8: which parts of a picture decide its embedding, on one failure of a model of choice."""
-    name = choose("Model that looks", "looker", {model: model for model in asked.models}, asked.models[0])
+    name = choose(
+        "Model that looks", "looker", {model: model for model in asked.models}, asked.models[0]
+    )
     kinds = set(view(views.estimates.choices, asked.question_set)["kind"])
     chosen = Filter(name, "t2i" if "t2i" in kinds else "i2t")
     total = view(views.cases.outcomes, asked.question_set, chosen)["fooled"]
@@ -63,11 +69,15 @@ def occlusion(asked: Questions) -> None:
         return
     table, _ = view(views.cases.failures, asked.question_set, chosen, turn(total, 1, "failure"), 1)
     row = next(table.itertuples())
-    said = view(views.cases.answers, asked.question_set, (int(row.case),)).set_index("model").loc[name]
+    said = (
+        view(views.cases.answers, asked.question_set, (int(row.case),)).set_index("model").loc[name]
+    )
     shown = {"The right picture": row.images[0]} | (
         {"What came first instead": said["top"]} if row.kind == "t2i" else {}
     )
-    st.html(tag("p", f"Asked for: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {said['top']}"))
+    st.html(
+        tag("p", f"Asked for: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {said['top']}")
+    )
     for place, (title, picture) in zip(st.columns(2, gap="medium"), shown.items(), strict=False):
         with place:
             _part(title, picture, name)
@@ -96,7 +106,8 @@ def _part(title: str, picture: str, name: str) -> None:
     large = heat(ImageOps.contain(image, (SIDE, SIDE)), values, least)
     st.image(large, width="stretch", alt=f"{title}, {told}")
     st.html(
-        legend(values, "moves least", "moves most", least) + tag("p", told.capitalize(), class_="vp-quiet vp-small")
+        legend(values, "moves least", "moves most", least)
+        + tag("p", told.capitalize(), class_="vp-quiet vp-small")
     )
 
 
@@ -116,8 +127,12 @@ def _encoder(name: str, does: str, what: str) -> Player | None:
         return None
     ready.add(name)
     capabilities = player.model.capabilities
-    if not {"encode_texts": capabilities.embeds_texts, "encode_images": capabilities.embeds_images}[does]:
-        quiet(f"{name} gives no embeddings of {what}, so nothing can be said of their parts. Choose another model.")
+    if not {"encode_texts": capabilities.embeds_texts, "encode_images": capabilities.embeds_images}[
+        does
+    ]:
+        quiet(
+            f"{name} gives no embeddings of {what}, so nothing can be said of their parts. Choose another model."
+        )
         return None
     return player
 
@@ -126,8 +141,12 @@ def _encoder(name: str, does: str, what: str) -> Player | None:
 def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, float]], list[str]]:
     """For each caption how far the embedding moves without a word, by its start; and the noun that moves it least."""
     words = [influence.word_spans(caption) for caption in captions]
-    nouns = [[(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions]
-    by_word, by_noun = (influence.influence(captions, spans, [loaded(name).texts]) for spans in (words, nouns))
+    nouns = [
+        [(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions
+    ]
+    by_word, by_noun = (
+        influence.influence(captions, spans, [loaded(name).texts]) for spans in (words, nouns)
+    )
     least = [
         min(((own[start], caption[start:end]) for start, end in spans), default=((), ""))[1]
         for caption, spans, own in zip(captions, nouns, by_noun, strict=True)
@@ -142,6 +161,8 @@ def _occlusion(name: str, picture: str, changed: int) -> np.ndarray:
 
     def encode(images):
         rows = player.embed_uncached(images)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # several vectors a picture count as one
+        return rows / np.linalg.norm(
+            rows, axis=1, keepdims=True
+        )  # several vectors a picture count as one
 
     return 1 - influence.occlusion_map(pictures.open_picture(Picture.from_name(picture)), encode)

@@ -35,7 +35,12 @@ def demo_button() -> None:
     if not changes("Nothing has been stored in it yet."):
         return
     st.button(
-        "Run the demo", type="primary", icon=":material/play_arrow:", key="demo", on_click=attempt, args=(begin, DEMO)
+        "Run the demo",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="demo",
+        on_click=attempt,
+        args=(begin, DEMO),
     )
 
 
@@ -45,10 +50,19 @@ def probe_button(probe: str) -> None:
         return
     request = Request(DEMO.models, registry.load_probe(probe).dataset, probe)
     icon = ":material/play_arrow:"
-    st.button("Run it on the demo data", type="primary", icon=icon, key="demo", on_click=attempt, args=(begin, request))
+    st.button(
+        "Run it on the demo data",
+        type="primary",
+        icon=icon,
+        key="demo",
+        on_click=attempt,
+        args=(begin, request),
+    )
     st.html(tag("p", "Or in a terminal, for models of your own:", class_="vp-quiet"))
     words = [word for model in DEMO.models for word in ("--model", model)]
-    st.code(shlex.join(["vlprobe", "run", *words, "--probe", probe]), language="bash", wrap_lines=True)
+    st.code(
+        shlex.join(["vlprobe", "run", *words, "--probe", probe]), language="bash", wrap_lines=True
+    )
 
 
 def watched() -> Job | None:
@@ -92,7 +106,9 @@ def _panel(job_id: str, ended: bool) -> None:
             st.progress(_overall(job), text=plain(job.label))
             quiet(_pace(job))
         elif job.label:
-            quiet(f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started.")
+            quiet(
+                f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started."
+            )
         with st.container(horizontal=True):
             if job.state != "done" and not changes("Jobs cannot be stopped or started here."):
                 pass
@@ -100,14 +116,25 @@ def _panel(job_id: str, ended: bool) -> None:
                 asked = st.session_state.get("stopping") == job.id
                 word = "Stopping at the next batch" if asked else "Cancel"
                 icon = ":material/stop:"
-                st.button(word, icon=icon, key="cancel", disabled=asked, on_click=attempt, args=(stop, job.id))
+                st.button(
+                    word,
+                    icon=icon,
+                    key="cancel",
+                    disabled=asked,
+                    on_click=attempt,
+                    args=(stop, job.id),
+                )
             elif job.state != "done":
                 icon = ":material/play_arrow:"
-                st.button("Resume", icon=icon, key="resume", on_click=attempt, args=(resume, job.id))
+                st.button(
+                    "Resume", icon=icon, key="resume", on_click=attempt, args=(resume, job.id)
+                )
             else:
                 _results_link(job)
         with st.expander("Log"):
-            st.code(jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True)
+            st.code(
+                jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True
+            )
 
 
 def stop(job_id: str) -> None:
@@ -135,7 +162,11 @@ def _pace(job: Job) -> str:
     if job.state == "running" and job.done > 0 and spent > 0.5:
         rate = job.done / spent
         what = "steps" if job.request.kind == "training" else "cases"
-        parts = [f"{job.done:,.0f} of {job.total:,.0f} {what}", f"{rate:,.{0 if rate >= 10 else 1}f} a second", *parts]
+        parts = [
+            f"{job.done:,.0f} of {job.total:,.0f} {what}",
+            f"{rate:,.{0 if rate >= 10 else 1}f} a second",
+            *parts,
+        ]
         if rate > 0 and job.done < job.total:
             parts.insert(2, f"about {span((job.total - job.done) / rate)} left for this model")
     return " · ".join(parts)
@@ -154,14 +185,26 @@ def span(seconds: float) -> str:
 def _results_link(job: Job) -> None:
     if job.request.kind == "training":
         to = {"training": job.id}
-        st.page_link("pages/repair.py", label="See the losses", icon=":material/build:", query_params=to)
+        st.page_link(
+            "pages/repair.py", label="See the losses", icon=":material/build:", query_params=to
+        )
         return
     stored = view(views.runs.runs)
     own = stored[stored["key"].isin(job.keys)]
     if len(own):
         asked = {"set": own["case_key"].iloc[0]}
-        st.page_link("pages/overview.py", label="See the numbers", icon=":material/scatter_plot:", query_params=asked)
-        st.page_link("pages/failures.py", label="See the failures", icon=":material/image:", query_params=asked)
+        st.page_link(
+            "pages/overview.py",
+            label="See the numbers",
+            icon=":material/scatter_plot:",
+            query_params=asked,
+        )
+        st.page_link(
+            "pages/failures.py",
+            label="See the failures",
+            icon=":material/image:",
+            query_params=asked,
+        )
 
 
 def past() -> None:

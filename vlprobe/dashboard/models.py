@@ -10,14 +10,20 @@ from vlprobe.dashboard.tables import breakable, show
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.doctor.examine import Examination
 
-VERDICTS = {True: ("✓", "Passed", "held"), False: ("✗", "Failed", "fooled"), None: ("–", "Not judged", "tied")}
+VERDICTS = {
+    True: ("✓", "Passed", "held"),
+    False: ("✗", "Failed", "fooled"),
+    None: ("–", "Not judged", "tied"),
+}
 
 
 def examined() -> Examination:
     """A picker of what was examined. Without any, says how to begin and stops."""
     found = view(views.runs.examinations)
     if not found:
-        st.info("No model has been examined yet: every run examines its models.", icon=":material/info:")
+        st.info(
+            "No model has been examined yet: every run examines its models.", icon=":material/info:"
+        )
         st.page_link("pages/overview.py", label="Begin with the demo", icon=":material/play_arrow:")
         st.code("vlprobe doctor demo:softmax", language="sh")
         st.stop()
@@ -37,13 +43,17 @@ def verdict(found: Examination) -> None:
             icon=":material/warning:",
         )
     else:
-        st.success(f"{plain(found.model)} passed all {judged} checks that apply.", icon=":material/check_circle:")
+        st.success(
+            f"{plain(found.model)} passed all {judged} checks that apply.",
+            icon=":material/check_circle:",
+        )
 
 
 def checks(found: Examination) -> None:
     """A row a check: outcome, what was found, and what a healthy model does."""
     head = "".join(
-        tag("th", title, scope="col") for title in ("Check", "Outcome", "Found", "What a healthy model does")
+        tag("th", title, scope="col")
+        for title in ("Check", "Outcome", "Found", "What a healthy model does")
     )
     show(f"Checks of {found.model}", head, [_row(check) for check in found.checks])
 
@@ -64,7 +74,11 @@ def passport(found: Examination) -> None:
         f'<tr class="first">{tag("th", name, scope="row")}<td>{breakable(str(value))}</td></tr>'
         for name, value in found.passport.items()
     ]
-    show(f"Passport of {found.model}", tag("th", "Fact", scope="col") + tag("th", "Value", scope="col"), rows)
+    show(
+        f"Passport of {found.model}",
+        tag("th", "Fact", scope="col") + tag("th", "Value", scope="col"),
+        rows,
+    )
     quiet(f"Examined on {found.dataset}, {found.finished}.")
 
 
@@ -78,5 +92,7 @@ def erased(found: Examination) -> None:
     if not rows:
         quiet("None: every edit that was tried reaches the model.")
         return
-    head = "".join(tag("th", title, scope="col") for title in ("Edit", "Never reach the model", "Undone by"))
+    head = "".join(
+        tag("th", title, scope="col") for title in ("Edit", "Never reach the model", "Undone by")
+    )
     show("Erased edits", head, rows)

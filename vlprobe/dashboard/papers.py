@@ -17,7 +17,11 @@ def paper(asked: Questions) -> PaperTable:
         number = choose("Table of the paper", "table", names, number)
     table = tables[number]
     shown = papers.remade(
-        view(views.papers.remade, asked.question_set, table.number), table, asked.probe, asked.metrics, asked.looks
+        view(views.papers.remade, asked.question_set, table.number),
+        table,
+        asked.probe,
+        asked.metrics,
+        asked.looks,
     )
     st.html(shown.table)
     quiet(shown.remark)

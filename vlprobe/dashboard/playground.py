@@ -67,7 +67,10 @@ def _page() -> None:
         shown = _picture(shelf)
     if shown is None:
         with right:
-            st.info("Remove the file, or choose another: then its picture stands here.", icon=":material/image:")
+            st.info(
+                "Remove the file, or choose another: then its picture stands here.",
+                icon=":material/image:",
+            )
         return
     with right:
         caption = _caption(shown)
@@ -75,28 +78,48 @@ def _page() -> None:
         results = st.container()
     if not caption or not players:
         with results:
-            st.info("Choose a model." if caption else "Type what the picture shows.", icon=":material/edit:")
+            st.info(
+                "Choose a model." if caption else "Type what the picture shows.",
+                icon=":material/edit:",
+            )
         return
     stored = view(views.runs.models)
-    looks = charts.styles.styles(stored | {one.name: one.model.digest for one in players if one.name not in stored})
+    looks = charts.styles.styles(
+        stored | {one.name: one.model.digest for one in players if one.name not in stored}
+    )
     st.header("Every edit of your caption")
     seed, k, which, show = _options()
-    edits, dropped = runs_playground.edits(caption, seed=seed, k=k, players=players if which == "least" else ())
-    answers = runs_playground.score(players, shown.canvas, caption, [edited.text for edited in edits])
+    edits, dropped = runs_playground.edits(
+        caption, seed=seed, k=k, players=players if which == "least" else ()
+    )
+    answers = runs_playground.score(
+        players, shown.canvas, caption, [edited.text for edited in edits]
+    )
     with results:
         st.html(glance(edits, answers, looks))
         st.markdown(READ)
     rows = table(caption, edits, answers, looks, show == "fools")
-    st.html(rows or tag("p", "No wrong caption fools these models. Change a word, or draw others.", class_="vp-quiet"))
+    st.html(
+        rows
+        or tag(
+            "p",
+            "No wrong caption fools these models. Change a word, or draw others.",
+            class_="vp-quiet",
+        )
+    )
     for answer in answers:
         if answer.alike.any():
             told = (
-                f"{answer.model} cannot tell {answer.alike.sum()} of these edits from each other, so they score alike"
+                f"{answer.model} cannot tell {answer.alike.sum()} of these edits from each other, so they score "
+                "alike"
             )
             quiet(f"{told}: words that it never learned are one to it.")
     if dropped:
         with st.expander("What could not be made, and why"):
-            lines = [tag("p", f"{reason} ({count})", class_="vp-quiet vp-small") for reason, count in dropped.items()]
+            lines = [
+                tag("p", f"{reason} ({count})", class_="vp-quiet vp-small")
+                for reason, count in dropped.items()
+            ]
             st.html("".join(lines))
     why(players, shown.canvas, caption)
     mixing(players, shown.canvas, caption, shelf, shown.item, looks)
@@ -106,9 +129,13 @@ def _page() -> None:
 
 def _shelf() -> dict[str, Exhibit]:
     """The pictures to pick from: the demo's, or those of a dataset that was run; the URL can name no other."""
-    stored = [name for name in view(views.runs.runs)["dataset"].unique() if not name.startswith("demo")]
+    stored = [
+        name for name in view(views.runs.runs)["dataset"].unique() if not name.startswith("demo")
+    ]
     names = ["demo", *sorted(stored)]
-    name = choose("Pictures of", "from", {name: name for name in names}, "demo") if stored else "demo"
+    name = (
+        choose("Pictures of", "from", {name: name for name in names}, "demo") if stored else "demo"
+    )
     try:
         found = _exhibits(name, str(store().root))
     except VlprobeError as error:
@@ -140,14 +167,26 @@ def _picture(shelf: Mapping[str, Exhibit]) -> Shown | None:
             disabled=own,
         )
         others = [one for one in shelf if one != item] or [item]
-        st.button("Another", icon=":material/casino:", key="another", on_click=_pick_one, args=(others,), disabled=own)
+        st.button(
+            "Another",
+            icon=":material/casino:",
+            key="another",
+            on_click=_pick_one,
+            args=(others,),
+            disabled=own,
+        )
     _uploader()
     if own and "play_upload" not in st.session_state:
         return None
     if own:
         shown = Shown(st.session_state["play_upload"][1], "The picture that you uploaded", "")
     else:
-        shown = Shown(opened(shelf[item], "play_opened"), shelf[item].captions[0], shelf[item].captions[0], item)
+        shown = Shown(
+            opened(shelf[item], "play_opened"),
+            shelf[item].captions[0],
+            shelf[item].captions[0],
+            item,
+        )
     with frame:
         photo(shown.canvas.draw(), shown.about)
     return shown
@@ -178,7 +217,10 @@ def _refused() -> str:
     if file is None:
         return ""
     try:
-        st.session_state["play_upload"] = (file.file_id, runs_playground.uploaded(file.getvalue(), file.name))
+        st.session_state["play_upload"] = (
+            file.file_id,
+            runs_playground.uploaded(file.getvalue(), file.name),
+        )
     except VlprobeError as error:
         return str(error)
     return ""
@@ -188,7 +230,9 @@ def _uploader() -> None:
     """Where a picture of one's own is chosen."""
     if changes("Install vlprobe to try a picture of your own."):
         st.file_uploader("Or a picture of your own", SUFFIXES, key="play_file", on_change=_uploaded)
-        quiet("It and what models make of it stay in memory and go when you leave, unless you keep it below.")
+        quiet(
+            "It and what models make of it stay in memory and go when you leave, unless you keep it below."
+        )
 
 
 def _uploaded() -> None:
@@ -214,9 +258,15 @@ def _caption(shown: Shown) -> str:
 
 def _players() -> list[Player]:
     """The chosen models. Those that are not at hand get a button each: loading may take long, or fetch weights."""
-    asked = [name for name in dict.fromkeys(st.query_params.get_all("models")) if name][:MOST_MODELS]
+    asked = [name for name in dict.fromkeys(st.query_params.get_all("models")) if name][
+        :MOST_MODELS
+    ]
     asked = asked or list(MODELS)
-    listed = [name for name in registry.names("models") if not any(map(str.isupper, name.rpartition(":")[2]))]
+    listed = [
+        name
+        for name in registry.names("models")
+        if not any(map(str.isupper, name.rpartition(":")[2]))
+    ]
     known = dict.fromkeys([*listed, *ordered(view(views.runs.runs)["model"].unique()), *asked])
     st.session_state["play_models"] = asked
     st.multiselect(
@@ -276,7 +326,13 @@ def _options() -> tuple[int, int, str, str]:
         k = choose("Things exchanged", "k", words, "1", segments=True, help_=help_)
         help_ = "The word whose loss changes the caption's embedding least, by the vote of the chosen models; or any."
         which = choose("Which thing first", "word", WHICH, "least", segments=True, help_=help_)
-        st.button("Draw other words", icon=":material/casino:", key="draw_again", on_click=_draw, args=(seed + 1,))
+        st.button(
+            "Draw other words",
+            icon=":material/casino:",
+            key="draw_again",
+            on_click=_draw,
+            args=(seed + 1,),
+        )
     return seed, int(k), which, show
 
 

@@ -33,20 +33,28 @@ def why(players: Sequence[Player], canvas: Canvas, caption: str) -> None:
     player = next(player for player in players if player.name == name)
     left, right = st.columns([3, 2], gap="large")
     with left:
-        st.markdown("**Words.** How much the caption's meaning changes, to this model, when the word is left out.")
+        st.markdown(
+            "**Words.** How much the caption's meaning changes, to this model, when the word is left out."
+        )
         if player.embeds_texts:
             scores = {
                 start: found[0]
-                for start, found in playground.influences([player], caption, word_spans(caption)).items()
+                for start, found in playground.influences(
+                    [player], caption, word_spans(caption)
+                ).items()
             }
             st.html(coloured_words(*worded(caption, scores)))
             quiet("A wrong word goes unnoticed most easily where the number is small.")
         else:
-            quiet("This model looks at a picture and a text together and has no meaning of a text alone: unknown.")
+            quiet(
+                "This model looks at a picture and a text together and has no meaning of a text alone: unknown."
+            )
     if shown == "hidden":
         return
     with right:
-        st.markdown("**Parts.** How much your caption's score falls when that part of the picture is black.")
+        st.markdown(
+            "**Parts.** How much your caption's score falls when that part of the picture is black."
+        )
         if not player.sees:
             quiet("This model sees no pictures.")
             return
@@ -56,7 +64,9 @@ def why(players: Sequence[Player], canvas: Canvas, caption: str) -> None:
             quiet(str(error))
             return
         if not np.isfinite(values).all():
-            quiet("This model gives scores that are not numbers, so nothing can be said of the parts.")
+            quiet(
+                "This model gives scores that are not numbers, so nothing can be said of the parts."
+            )
             return
         row, column = np.unravel_index(np.argmax(values), values.shape)
         alt = f"The score falls most, by {values.max():.3f}, without row {row + 1}, column {column + 1}."
@@ -69,7 +79,12 @@ def why(players: Sequence[Player], canvas: Canvas, caption: str) -> None:
 
 @st.fragment
 def mixing(
-    players: Sequence[Player], canvas: Canvas, caption: str, shelf: Mapping[str, Exhibit], item: str, looks: Looks
+    players: Sequence[Player],
+    canvas: Canvas,
+    caption: str,
+    shelf: Mapping[str, Exhibit],
+    item: str,
+    looks: Looks,
 ) -> None:
     """The picture with another one mixed in, and what it scores with both captions; the slider runs this alone."""
     st.header("Mix in another picture")
@@ -86,12 +101,15 @@ def mixing(
         with st.container(horizontal=True, vertical_alignment="bottom"):
             partner = shelf[choose("Other picture", "with", others, next(iter(others)))]
             kind = choose("Edit", "edit", KINDS, "mix", segments=True)
-        stays = st.slider("How much of your picture stays", 5, 95, 80, 5, "%d %%", key="lam", bind="query-params")
+        stays = st.slider(
+            "How much of your picture stays", 5, 95, 80, 5, "%d %%", key="lam", bind="query-params"
+        )
         other = opened(partner, "play_other")
         made = playground.edited(canvas, other, kind, stays / 100)
         captions = (caption, partner.captions[0])
         scores = {
-            player.name: player.scores([canvas, made, other], captions) if player.sees else None for player in players
+            player.name: player.scores([canvas, made, other], captions) if player.sees else None
+            for player in players
         }
         st.html(mixed(captions, scores, looks))
     with left, st.container(key="play_mix"):
@@ -123,7 +141,9 @@ def keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input("Name of the dataset", "playground", max_chars=60, key="play_name")
         asked = st.button("Keep as a dataset", icon=":material/save:", key="play_keep")
-    quiet("Keep more pictures under the same name, and they become one dataset. The camera's notes are not kept.")
+    quiet(
+        "Keep more pictures under the same name, and they become one dataset. The camera's notes are not kept."
+    )
     if not asked:
         return
     try:
@@ -131,13 +151,24 @@ def keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     except VlprobeError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
-    st.success(f"Kept in {plain(str(folder))}. Ask all questions about it in a terminal:", icon=":material/check:")
+    st.success(
+        f"Kept in {plain(str(folder))}. Ask all questions about it in a terminal:",
+        icon=":material/check:",
+    )
     named = [word for model in models for word in ("--model", model)]
-    st.code(shlex.join(["vlprobe", "run", *named, "--dataset", f"folder:{folder}"]), language="bash", wrap_lines=True)
+    st.code(
+        shlex.join(["vlprobe", "run", *named, "--dataset", f"folder:{folder}"]),
+        language="bash",
+        wrap_lines=True,
+    )
 
 
 def link(complete: bool) -> None:
     """The address of what is seen."""
     with st.popover("Link", icon=":material/link:"):
-        quiet("Opens this caption, these models and this picture." if complete else "Holds all but your own picture.")
+        quiet(
+            "Opens this caption, these models and this picture."
+            if complete
+            else "Holds all but your own picture."
+        )
         st.code(address(), language=None, wrap_lines=True)

@@ -47,15 +47,23 @@ def repaired() -> Three:
     """Pickers for the models before, in the control and after; "" where none is there to be picked."""
     tuned = trained()
     shipped = [name for name in registry.names("models") if name.startswith("demo:")]
-    names = list(dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.runs)["model"].unique())]))
-    own = {"before": "", "control": _first(tuned, plain_=True), "after": _first(tuned, plain_=False)}
+    names = list(
+        dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.runs)["model"].unique())])
+    )
+    own = {
+        "before": "",
+        "control": _first(tuned, plain_=True),
+        "after": _first(tuned, plain_=False),
+    }
     chosen = []
     for column, (role, help_) in zip(st.columns(3), HELP.items(), strict=True):
         default = FIRST[role] if FIRST[role] in names else own[role]
         options = {} if default else {"": "None yet: fine-tune one below"}
         options |= {name: short(name) for name in names}
         with column:
-            chosen.append(choose(role.capitalize(), role, options, default, always=True, help_=help_))
+            chosen.append(
+                choose(role.capitalize(), role, options, default, always=True, help_=help_)
+            )
     return chosen[0], chosen[1], chosen[2]
 
 
@@ -114,7 +122,8 @@ def changed(models: Three) -> None:
         "pictures and captions that do not belong together, because training changes the range of a model's cosines. "
         f"Better and worse: p below .05, raised because {tests} differences are looked at at once (Holm's method). "
         "Left out of a difference: pictures of which its two models did not answer the same questions, such as finds "
-        "that only one of them had to lose. " + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
+        "that only one of them had to lose. "
+        + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
     )
 
 
@@ -138,7 +147,11 @@ def seeds(models: Three) -> None:
         for probe in view(views.repair.repair_sets, models)
         if probe not in view(views.repair.repair_sets, everyone)
     )
-    if missing and not _going(everyone) and changes("The other seeds were not asked before it was opened."):
+    if (
+        missing
+        and not _going(everyone)
+        and changes("The other seeds were not asked before it was opened.")
+    ):
         rest = tuple(name for name in everyone if name not in models)
         told = {
             "icon": ":material/play_arrow:",
@@ -150,7 +163,11 @@ def seeds(models: Three) -> None:
     table = view(views.repair.repair_seeds, pairs, NUMBERS)
     if len(table):
         metrics = {probe: tables.metrics(probe) for probe in PROBES}
-        st.html(repair.seeds(table, metrics, [f"Training {number}" for number in range(1, len(pairs) + 1)]))
+        st.html(
+            repair.seeds(
+                table, metrics, [f"Training {number}" for number in range(1, len(pairs) + 1)]
+            )
+        )
         quiet(
             "After − control, on the same questions, in trainings that differ by their seed alone. The standard "
             "deviation is that of one training: what is not larger than it may be the seed's doing, not the loss's."
@@ -182,7 +199,11 @@ def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], look
         with column:
             figure = charts.repair.dumbbells(levels, {pair: row}, names, looks)
             figure.update_layout(showlegend=not rates, margin_t=10, height=150)
-            chart(figure, f"repair_{pair[1]}", f"{row[0]}: marks for before, control and after, as above.")
+            chart(
+                figure,
+                f"repair_{pair[1]}",
+                f"{row[0]}: marks for before, control and after, as above.",
+            )
 
 
 def _ask(models: Three, missing: list[str]) -> None:
@@ -196,7 +217,9 @@ def _ask(models: Three, missing: list[str]) -> None:
         panel(job)
         waiting = len([one for one in going if one.id != job.id])
         if waiting:
-            quiet(f"{waiting} more such {'job waits' if waiting == 1 else 'jobs wait'} for its end.")
+            quiet(
+                f"{waiting} more such {'job waits' if waiting == 1 else 'jobs wait'} for its end."
+            )
     if not missing or going:
         return
     told = ", ".join(PROBES[probe] for probe in missing)
@@ -225,7 +248,12 @@ def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) 
     """A job a probe, with the questions that it has for the demo world; what was answered before is not asked twice."""
     named = [
         jobs.start(
-            Request(tuple(dict.fromkeys(filter(None, models))), registry.load_probe(probe).dataset, probe), store()
+            Request(
+                tuple(dict.fromkeys(filter(None, models))),
+                registry.load_probe(probe).dataset,
+                probe,
+            ),
+            store(),
         )
         for probe in probes
     ]
@@ -244,10 +272,14 @@ def _work(models: Three, missing: list[str]) -> str:
     stored = view(views.runs.runs)
     total = 0.0
     for probe in missing:
-        own = stored[(stored["probe"] == probe) & (stored["dataset"] == registry.load_probe(probe).dataset)]
+        own = stored[
+            (stored["probe"] == probe) & (stored["dataset"] == registry.load_probe(probe).dataset)
+        ]
         own = own[own["model"].str.startswith("demo:")]
         there = own["model"].isin(models).groupby(own["model"]).any()
-        total += own["seconds"].median() * (len(models) - int(there.sum())) if len(own) else math.nan
+        total += (
+            own["seconds"].median() * (len(models) - int(there.sum())) if len(own) else math.nan
+        )
     if math.isnan(total):
         return "How long it takes is unknown until the first of them runs: nobody was asked these questions here."
     return f"About {span(total)}, judging by earlier runs of the demo models on this machine."

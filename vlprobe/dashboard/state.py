@@ -40,8 +40,12 @@ RESULTS = (  # parameters of the URL that name results; what others say is only 
     *("reader", "looker", "subset", "before", "control", "after"),
 )
 NAMED = 80  # characters of an unknown name that are repeated
-_unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar("unknown", default=None)
-_seen: contextvars.ContextVar[str] = contextvars.ContextVar("seen", default="")  # the store's version in this run
+_unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar(
+    "unknown", default=None
+)
+_seen: contextvars.ContextVar[str] = contextvars.ContextVar(
+    "seen", default=""
+)  # the store's version in this run
 
 
 def store() -> Store:
@@ -114,7 +118,9 @@ def view(query: Callable[..., Any], *arguments: Any) -> Any:
     said = annotations.version(there, arguments[0].key) if tagged else ""
     key = (there.address, version, said, query, arguments)
     # A run that is completed meanwhile is in the answer, and not in the version that this page began with.
-    return _own(_kept.get(key, lambda: query(there, *arguments), lambda: there.version() == version))
+    return _own(
+        _kept.get(key, lambda: query(there, *arguments), lambda: there.version() == version)
+    )
 
 
 def _own(kept: Any) -> Any:
@@ -126,7 +132,9 @@ def _own(kept: Any) -> Any:
 
 def counts(asked: "Questions", chosen: Filter) -> dict[str, int]:
     """How many cases pass a filter with each outcome; the same for every outcome and order that it names."""
-    return view(views.cases.outcomes, asked.question_set, replace(chosen, outcome="all", sort="worst"))
+    return view(
+        views.cases.outcomes, asked.question_set, replace(chosen, outcome="all", sort="worst")
+    )
 
 
 def plain(text: str) -> str:
@@ -168,16 +176,25 @@ def pick_question_set(probe: str = "") -> Questions:
     table = view(views.runs.question_sets)
     table = table[table["probe"] == probe] if probe else table
     if table.empty:
-        st.info("Nothing has been run yet, so there is nothing to see here.", icon=":material/info:")
+        st.info(
+            "Nothing has been run yet, so there is nothing to see here.", icon=":material/info:"
+        )
         st.page_link("pages/overview.py", label="Begin with the demo", icon=":material/play_arrow:")
         st.stop()
     rows = {row.case_key: row for row in table.itertuples()}
     labels = [row.label for row in rows.values()]
     options = {
-        key: row.label if labels.count(row.label) == 1 else f"{row.label} · {key[:6]}" for key, row in rows.items()
+        key: row.label if labels.count(row.label) == 1 else f"{row.label} · {key[:6]}"
+        for key, row in rows.items()
     }
     kept = st.session_state.get("kept_set", "")
-    key = choose("Question set", "set", options, kept if kept in options else next(iter(options)), always=True)
+    key = choose(
+        "Question set",
+        "set",
+        options,
+        kept if kept in options else next(iter(options)),
+        always=True,
+    )
     st.session_state["kept_set"] = key
     question_set = view(views.runs.question_set, key)
     looks = charts.styles.styles(view(views.runs.models))
@@ -258,7 +275,11 @@ def turn(total: int, size: int, name: str = "page") -> int:
 def turned(total: int, size: int, name: str = "page") -> int:
     """The page that the URL names, within those that there are."""
     given = st.query_params.get(name, "1")
-    return min(max(int(given), 1), max(1, -(-total // size))) if given.isdecimal() and len(given) < 9 else 1
+    return (
+        min(max(int(given), 1), max(1, -(-total // size)))
+        if given.isdecimal() and len(given) < 9
+        else 1
+    )
 
 
 def _write(name: str, default: object) -> None:

@@ -48,7 +48,9 @@ def slices(
     for name, words in names.items():
         for place, model in enumerate(models):
             found = cells.get((name, model))
-            first = tag("th", words, scope="rowgroup", rowspan=str(len(models))) if place == 0 else ""
+            first = (
+                tag("th", words, scope="rowgroup", rowspan=str(len(models))) if place == 0 else ""
+            )
             values = ["-", "-", "0", "0", "0"]
             if found is not None:
                 values = [
@@ -107,5 +109,7 @@ def about(facts: Mapping[str, object]) -> None:
     Args:
         facts: What `views.facts` returns.
     """
-    with st.expander(f"About the questions: {facts['n_items']:,} pictures, {facts['n_cases']:,} cases"):
+    with st.expander(
+        f"About the questions: {facts['n_items']:,} pictures, {facts['n_cases']:,} cases"
+    ):
         st.html(tables.facts(facts))

@@ -32,10 +32,18 @@ STEPS = (
 
 def tour(open_: bool = False) -> None:
     """The three steps, unfolded where nothing has been run yet."""
-    with st.expander("New here? Three steps", expanded=open_, icon=":material/explore:", key="tour"):
-        for place, (title, text, page, label, icon) in zip(st.columns(3, gap="medium"), STEPS, strict=True):
+    with st.expander(
+        "New here? Three steps", expanded=open_, icon=":material/explore:", key="tour"
+    ):
+        for place, (title, text, page, label, icon) in zip(
+            st.columns(3, gap="medium"), STEPS, strict=True
+        ):
             with place:
                 st.markdown(f"**{title}**")
                 st.markdown(text)
                 st.page_link(f"pages/{page}.py", label=label, icon=icon)
-        st.page_link("pages/playground.py", label="Or type a caption and watch: the Playground", icon=":material/draw:")
+        st.page_link(
+            "pages/playground.py",
+            label="Or type a caption and watch: the Playground",
+            icon=":material/draw:",
+        )

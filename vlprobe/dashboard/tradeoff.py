@@ -11,7 +11,13 @@ from vlprobe.registry import is_control
 from vlprobe.render import charts, numbers
 from vlprobe.render.html.elements import breakable, mark
 from vlprobe.render.words import presentations, value_label
-from vlprobe.views.tradeoff import COMBINED, TYPES, published_by_type, published_trade_off, published_values
+from vlprobe.views.tradeoff import (
+    COMBINED,
+    TYPES,
+    published_by_type,
+    published_trade_off,
+    published_values,
+)
 
 HOW_TO_READ = (
     "How to read it: left is steadier, up is more alert, so the top left corner is ideal. The arms are 95 % intervals: "
@@ -21,7 +27,9 @@ HOW_TO_READ = (
 )
 PRINTED = {"hidden": "Hidden", "shown": "Shown"}
 FAR = 3.0  # printed values so many times larger would squeeze one's own into a corner
-KINDS = {name: f"{value_label(name)} flips" for name in TYPES} | {COMBINED: "Flips of a reworded caption"}
+KINDS = {name: f"{value_label(name)} flips" for name in TYPES} | {
+    COMBINED: "Flips of a reworded caption"
+}
 STRENGTHS = ("weak", "medium", "strong")
 WORDINGS = ("simple", "advanced")
 
@@ -45,7 +53,9 @@ def trade_off(asked: Questions, averaging: str, unit: str) -> tuple[str, bool]:
             up = choose("Alert, measured by", "up", names, ups[0], segments=True)
             points = view(views.tradeoff.trade_off, asked.question_set, up, averaging, unit)
             hollow = _printed(points, up, unit)
-        figure = charts.tradeoff.trade_off(points, asked.metrics[down], asked.metrics[up], unit, asked.looks, hollow)
+        figure = charts.tradeoff.trade_off(
+            points, asked.metrics[down], asked.metrics[up], unit, asked.looks, hollow
+        )
         alt = "A mark a model: invariance error against sensitivity. The table has the numbers."
         _opens(chart(figure, "trade_off", alt, chosen=True), asked)
     with right:
@@ -75,11 +85,21 @@ def _printed(points: pd.DataFrame, up: str, unit: str) -> pd.DataFrame | None:
     found = published_trade_off(up)
     models = points[~points["model"].map(is_control).astype(bool)]
     near = all(
-        found[axis].max() <= FAR * models[axis].max() and models[axis].max() <= FAR * found[axis].max()
+        found[axis].max() <= FAR * models[axis].max()
+        and models[axis].max() <= FAR * found[axis].max()
         for axis in ("x", "y")
     )
-    help_ = "What the paper prints of nine models on COCO: other pictures, so a rough comparison only."
-    asked = choose("Published models", "printed", PRINTED, "shown" if near else "hidden", segments=True, help_=help_)
+    help_ = (
+        "What the paper prints of nine models on COCO: other pictures, so a rough comparison only."
+    )
+    asked = choose(
+        "Published models",
+        "printed",
+        PRINTED,
+        "shown" if near else "hidden",
+        segments=True,
+        help_=help_,
+    )
     return found if asked == "shown" else None
 
 
@@ -114,8 +134,15 @@ def types(asked: Questions, up: str, averaging: str, unit: str, hollow: bool) ->
             st.markdown(f"**{KINDS[kind]}**")
             own = points[points["type"] == kind]
             printed_here = None if paper is None else paper[paper["type"] == kind]
-            figure = charts.tradeoff.panel(own, down, asked.metrics[up], unit, asked.looks, ranges, printed_here)
-            chosen = chart(figure, f"type_{kind}", f"{KINDS[kind]}: a mark a model, as in the large figure.", True)
+            figure = charts.tradeoff.panel(
+                own, down, asked.metrics[up], unit, asked.looks, ranges, printed_here
+            )
+            chosen = chart(
+                figure,
+                f"type_{kind}",
+                f"{KINDS[kind]}: a mark a model, as in the large figure.",
+                True,
+            )
             _opens(chosen, asked, kind)
             with st.popover("Failures", icon=":material/image_search:", width="stretch"):
                 for model in asked.models:
@@ -144,7 +171,9 @@ def strength(asked: Questions, up: str, averaging: str, unit: str, hollow: bool)
     table = table[table["metric"] == up]
     paper = published_values("lgip", 5, up) if hollow else None
     steps = {name: value_label(name) for name in STRENGTHS}
-    figure = charts.tradeoff.curves(table, metric, unit, asked.looks, steps, "How strong the flip is", paper)
+    figure = charts.tradeoff.curves(
+        table, metric, unit, asked.looks, steps, "How strong the flip is", paper
+    )
     chart(figure, "strength", f"{metric.label} for weak, medium and strong flips, a line a model.")
     quiet(
         "How to read it: a model that understands what it reads rises to the right. Strength is half a prior of the "
@@ -158,13 +187,17 @@ def wordings(asked: Questions, averaging: str, unit: str, hollow: bool) -> None:
     down = asked.metrics[presentations()[asked.probe].trade_off.down]
     table = view(views.estimates.estimates, asked.question_set, "subtype", averaging, unit)
     table = table[(table["metric"] == down.name)].dropna(subset=["value"])
-    names = {name: f"{value_label(name)} rewordings" for name in WORDINGS if name in set(table["slice"])}
+    names = {
+        name: f"{value_label(name)} rewordings" for name in WORDINGS if name in set(table["slice"])
+    }
     if not names:
         quiet("No rewording was asked.")
         return
     figure = charts.dots.dots(table, down, unit, names, asked.looks)
     if hollow:
-        charts.tradeoff.beside(figure, published_values("lgip", 4, down.name), list(names), numbers.unit_of(down, unit))
+        charts.tradeoff.beside(
+            figure, published_values("lgip", 4, down.name), list(names), numbers.unit_of(down, unit)
+        )
     chart(figure, "wordings", f"{down.label} of simple and advanced rewordings, a mark a model.")
     quiet(
         "How to read it: left is steadier. Simple: a frame around the caption, such as 'a photo of'; advanced: another "

@@ -24,7 +24,11 @@ from vlprobe.views.repair import loss_curves, seconds_per_step
 
 # What is added to CLIP's loss, with what weights, and what it is for.
 REPAIRS = {
-    "plain": ("Plain: the control", {}, "CLIP's own loss and nothing more. All the others are compared with it."),
+    "plain": (
+        "Plain: the control",
+        {},
+        "CLIP's own loss and nothing more. All the others are compared with it.",
+    ),
     "eqsim": (
         "EqSim (EqBen)",
         {"eqsim": 5.0},
@@ -54,7 +58,9 @@ VALIDATIONS = 8  # of a training, so that its curve has marks
 
 def trained() -> dict[str, str]:
     """Models that were fine-tuned from this dashboard and are ready, newest first, and the loss of each."""
-    found = [job.request for job in _trainings() if job.state == "done" and job.request.path.exists()]
+    found = [
+        job.request for job in _trainings() if job.state == "done" and job.request.path.exists()
+    ]
     return {request.tuned: request.loss for request in found}
 
 
@@ -64,7 +70,11 @@ def other_seeds(control: str, after: str) -> list[tuple[str, str]]:
     if control not in known or after not in known:
         return []
     alike = [
-        {one.seed: name for name, one in known.items() if _but_for_seed(one) == _but_for_seed(known[own])}
+        {
+            one.seed: name
+            for name, one in known.items()
+            if _but_for_seed(one) == _but_for_seed(known[own])
+        }
         for own in (control, after)
     ]
     pairs = [(alike[0][seed], alike[1][seed]) for seed in sorted(alike[0].keys() & alike[1].keys())]
@@ -110,10 +120,19 @@ def training_form() -> None:
         help="Its weights beside CLIP's loss are multiplied by this. More repairs more, and costs more elsewhere.",
     )
     second = st.columns(3)
-    steps = second[0].number_input("Steps", 1, 10_000, 200, 20, key="train_steps", help="Batches of 128 pictures.")
-    rate = second[1].selectbox("Learning rate", list(RATES), index=2, format_func=RATES.get, key="train_rate")
+    steps = second[0].number_input(
+        "Steps", 1, 10_000, 200, 20, key="train_steps", help="Batches of 128 pictures."
+    )
+    rate = second[1].selectbox(
+        "Learning rate", list(RATES), index=2, format_func=RATES.get, key="train_rate"
+    )
     seed = second[2].number_input(
-        "Seed", 0, 1_000_000, 0, key="train_seed", help="Another seed, another order of the batches."
+        "Seed",
+        0,
+        1_000_000,
+        0,
+        key="train_seed",
+        help="Another seed, another order of the batches.",
     )
     request = _request(start, data, kind, strength, int(steps), rate, int(seed))
     quiet(f"{_effort(request.steps)} Loss: {request.loss}.")
@@ -127,10 +146,14 @@ def training_form() -> None:
     )
 
 
-def _request(start: str, data: str, kind: str, strength: float, steps: int, rate: float, seed: int) -> TrainRequest:
+def _request(
+    start: str, data: str, kind: str, strength: float, steps: int, rate: float, seed: int
+) -> TrainRequest:
     """The training, with a file of its own: the same choices name the same file, and so are not done twice."""
     first = "sigmoid" if start == "demo:sigmoid" else "clip"
-    loss = "+".join([first, *(_term(weight * strength, part) for part, weight in REPAIRS[kind][1].items())])
+    loss = "+".join(
+        [first, *(_term(weight * strength, part) for part, weight in REPAIRS[kind][1].items())]
+    )
     request = TrainRequest(
         start,
         tuple(data.split("|")),
@@ -144,7 +167,9 @@ def _request(start: str, data: str, kind: str, strength: float, steps: int, rate
         device="cpu",
         threads=1,
     )
-    named = hashlib.sha256(json.dumps(dataclasses.asdict(request), sort_keys=True).encode()).hexdigest()[:6]
+    named = hashlib.sha256(
+        json.dumps(dataclasses.asdict(request), sort_keys=True).encode()
+    ).hexdigest()[:6]
     name = f"{start.partition(':')[2]}-{kind}-{steps}-seed{seed}-{named}.safetensors"
     return dataclasses.replace(request, output=str(store().root / "trained" / name))
 
@@ -159,7 +184,9 @@ def _effort(steps: int) -> str:
     last = next((own for own in known if not math.isnan(own)), math.nan)
     if math.isnan(last):
         return "How long it takes, its first steps tell."
-    return f"About {span(steps * last)} on one core, at {last:.2g} s a step as the last training here."
+    return (
+        f"About {span(steps * last)} on one core, at {last:.2g} s a step as the last training here."
+    )
 
 
 def _begin(request: TrainRequest) -> None:
@@ -175,10 +202,13 @@ def trainings(probe: Callable[[str, str], None]) -> None:
     """
     begun = _trainings()
     if not begun:
-        quiet("Nothing was fine-tuned here yet. What you start is listed here, its losses drawn as it runs.")
+        quiet(
+            "Nothing was fine-tuned here yet. What you start is listed here, its losses drawn as it runs."
+        )
         return
     options = {
-        job.id: f"{_what(job)} · {time.strftime('%d %b, %H:%M:%S', time.localtime(job.created))}" for job in begun
+        job.id: f"{_what(job)} · {time.strftime('%d %b, %H:%M:%S', time.localtime(job.created))}"
+        for job in begun
     }
     chosen = choose("Training", "training", options, begun[0].id, always=True)
     live = next(not job.ended for job in begun if job.id == chosen)
@@ -209,13 +239,21 @@ def _row(job: Job) -> list[str]:
     request, table = job.request, loss_curves(job.request.path)
     own = table[(table["side"] == "held out") & table["part"].isin(objective.weights(request.loss))]
     told = [
-        f"{part} {of['value'].iloc[0]:.3f} → {of['value'].iloc[-1]:.3f}" for part, of in own.groupby("part", sort=False)
+        f"{part} {of['value'].iloc[0]:.3f} → {of['value'].iloc[-1]:.3f}"
+        for part, of in own.groupby("part", sort=False)
     ]
     steps = f"{table['step'].max() if len(table) else 0:,} of {request.steps:,}"
     icon, word = STATES[job.state]
     when = time.strftime("%d %b, %H:%M", time.localtime(job.created))
     return [
-        *(f"{icon} {word}", when, request.model, request.loss, steps, f"{request.seed}, {request.rate:g}"),
+        *(
+            f"{icon} {word}",
+            when,
+            request.model,
+            request.loss,
+            steps,
+            f"{request.seed}, {request.rate:g}",
+        ),
         "; ".join(told) or "-",
     ]
 
@@ -224,18 +262,24 @@ def _panel(job: Job, probe: Callable[[str, str], None]) -> None:
     icon, word = STATES[job.state]
     table = loss_curves(job.request.path)
     with st.container(border=True, key="training_panel"):
-        st.html(f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", _what(job))}</p>')
+        st.html(
+            f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", _what(job))}</p>'
+        )
         if job.error:
             st.error(plain(job.error))
         if not job.ended:
             st.progress(job.fraction if job.total > 1 else 0.0, text=plain(job.label))
             quiet(_progress(job))
         elif job.label:
-            quiet(f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started.")
+            quiet(
+                f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started."
+            )
         _buttons(job, probe)
         _curves(job.request, table)
         with st.expander("Log"):
-            st.code(jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True)
+            st.code(
+                jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True
+            )
 
 
 def _progress(job: Job) -> str:
@@ -270,7 +314,14 @@ def _buttons(job: Job, probe: Callable[[str, str], None]) -> None:
         asked = st.session_state.get("stopping") == job.id
         word = "Stopping at the next step" if asked else "Cancel"
         icon = ":material/stop:"
-        st.button(word, icon=icon, key="train_cancel", disabled=asked, on_click=attempt, args=(stop, job.id))
+        st.button(
+            word,
+            icon=icon,
+            key="train_cancel",
+            disabled=asked,
+            on_click=attempt,
+            args=(stop, job.id),
+        )
     else:
         icon = ":material/play_arrow:"
         st.button("Resume", icon=icon, key="train_resume", on_click=attempt, args=(resume, job.id))
@@ -287,7 +338,9 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
     names = {part: f"{part}: {objective.PARTS[part]}" for part in weights}
     figure = charts.repair.losses(table, names, request.steps)
     chart(
-        figure, "training_losses", "Losses step by step, in training and on what is held out; the table has the latter."
+        figure,
+        "training_losses",
+        "Losses step by step, in training and on what is held out; the table has the latter.",
     )
     quiet(
         "How to read it: down is better. The thin line is each batch before the step that learns from it; diamonds are "

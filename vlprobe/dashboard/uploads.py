@@ -48,7 +48,11 @@ class SignedInUploads:
         """Passes on everything else as it is."""
         from starlette.responses import PlainTextResponse
 
-        upload = UPLOADS.search(scope["path"]) if scope["type"] == "http" and scope["method"] != "OPTIONS" else None
+        upload = (
+            UPLOADS.search(scope["path"])
+            if scope["type"] == "http" and scope["method"] != "OPTIONS"
+            else None
+        )
         if upload and upload[1] not in _admitted:
             await PlainTextResponse("Sign in first.", 403)(scope, receive, send)
         else:

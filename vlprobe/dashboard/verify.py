@@ -31,8 +31,14 @@ PRESS = "On the Run page, press 'Check what is stored', then 'Make it anew'."
 ROWS = 50
 UNREAD = 3  # lines above a page about what cannot be read
 OTHERS = {  # what is no run: in plain words, and what becomes of it
-    "embeddings": ("Embeddings, kept to save time", "Goes, and is made by the next run that needs it"),
-    "models": ("What a model's examination found", "Goes, and the model is examined by its next run"),
+    "embeddings": (
+        "Embeddings, kept to save time",
+        "Goes, and is made by the next run that needs it",
+    ),
+    "models": (
+        "What a model's examination found",
+        "Goes, and the model is examined by its next run",
+    ),
     "jobs": ("What is known of a job", "Goes; what it had finished stays"),
     "annotations": ("Tags and notes", "Stays: nobody but you can write it again"),
 }
@@ -63,14 +69,19 @@ def stored() -> None:
     st.header("What is stored")
     if told := st.session_state.pop(MENDED, ""):
         st.success(plain(told), icon=":material/check_circle:")
-    quiet("Disks forget. Every result was stored with a checksum; this compares all of them, and changes nothing.")
+    quiet(
+        "Disks forget. Every result was stored with a checksum; this compares all of them, and changes nothing."
+    )
     if st.button("Check what is stored", icon=":material/fact_check:", key="check_stored"):
         _look()
     looked = st.session_state.get(FOUND)
     if looked is None:
         return
     if not looked.found:
-        st.success(f"{looked.at}: everything that is stored is as it was written.", icon=":material/check_circle:")
+        st.success(
+            f"{looked.at}: everything that is stored is as it was written.",
+            icon=":material/check_circle:",
+        )
         return
     _list(looked)
 
@@ -92,7 +103,11 @@ def left_out() -> None:
 def way_out(error: VlprobeError) -> None:
     """Below an error that says something stored is damaged: the way to the button."""
     if REPAIR in str(error) and not access.read_only():
-        st.page_link("pages/run.py", label="Check what is stored, and make it anew", icon=":material/fact_check:")
+        st.page_link(
+            "pages/run.py",
+            label="Check what is stored, and make it anew",
+            icon=":material/fact_check:",
+        )
 
 
 def said(error: str) -> str:
@@ -114,7 +129,11 @@ def _read(again: tuple[Damage, ...] | None = None) -> list[Damage]:
     bar = st.progress(0.0, text="Reading what is stored")
     try:
         return verify.damages(
-            store(), lambda label, done, of: bar.progress(done / of, text=f"{label}: {done:,} of {of:,} files"), again
+            store(),
+            lambda label, done, of: bar.progress(
+                done / of, text=f"{label}: {done:,} of {of:,} files"
+            ),
+            again,
         )
     finally:
         bar.empty()
@@ -129,7 +148,10 @@ def _list(looked: Looked) -> None:
     rows = []
     for (what, why, then), files in list(alike.items())[:ROWS]:
         more = f"<br>{tag('small', f'and {len(files) - 1:,} more')}" if len(files) > 1 else ""
-        cells = [breakable(files[0]) + more, *(html.escape(text[:1].upper() + text[1:]) for text in (why, then))]
+        cells = [
+            breakable(files[0]) + more,
+            *(html.escape(text[:1].upper() + text[1:]) for text in (why, then)),
+        ]
         named = zip(HEAD[1:], cells, strict=True)
         own = "".join(f'<td data-title="{title}">{cell}</td>' for title, cell in named)
         rows.append(f'<tr class="first">{tag("th", what, scope="row")}{own}</tr>')
@@ -138,9 +160,12 @@ def _list(looked: Looked) -> None:
         st.warning(f"{looked.at}: {_files(damaged)} damaged.", icon=":material/warning:")
     if older:
         st.info(
-            f"{looked.at}: {_files(older)} of an older version of vlprobe. No result is lost.", icon=":material/info:"
+            f"{looked.at}: {_files(older)} of an older version of vlprobe. No result is lost.",
+            icon=":material/info:",
         )
-    show("What was found", "".join(tag("th", title, scope="col") for title in HEAD), rows, "vp-prose")
+    show(
+        "What was found", "".join(tag("th", title, scope="col") for title in HEAD), rows, "vp-prose"
+    )
     if len(alike) > ROWS:
         quiet(f"The first {ROWS} kinds of {len(alike):,}. `vlprobe verify` lists all of them.")
     if not any(one.drop for one in found):
@@ -171,7 +196,9 @@ def again(found: Sequence[Damage], known: Known) -> list[Request]:
         if not alike:
             merged.append(request)
         elif not set(request.models) <= set(alike[0].models):
-            merged[merged.index(alike[0])] = replace(request, models=(*alike[0].models, *request.models))
+            merged[merged.index(alike[0])] = replace(
+                request, models=(*alike[0].models, *request.models)
+            )
     return merged
 
 
@@ -179,11 +206,17 @@ def _mend(found: tuple[Damage, ...]) -> None:
     """Drops what is damaged still, and starts its runs. They are written down first, so that none is forgotten."""
     there = store()
     there.require_writable()
-    with lock(there.root / "jobs" / ".mending.lock", lambda: None):  # of two who press, one finds it mended
+    with lock(
+        there.root / "jobs" / ".mending.lock", lambda: None
+    ):  # of two who press, one finds it mended
         still = _read(found)
         st.session_state.pop(FOUND, None)
         known = _known(there)
-        live = {job.request.probe for job in jobs.jobs(there) if isinstance(job.request, Request) and not job.ended}
+        live = {
+            job.request.probe
+            for job in jobs.jobs(there)
+            if isinstance(job.request, Request) and not job.ended
+        }
         free = [one for one in still if not _busy(one, known, live)]
         asked = {jobs.write(request, there): request for request in again(free, known)}
         gone, begun, problems = 0, [], []
@@ -199,13 +232,19 @@ def _mend(found: tuple[Damage, ...]) -> None:
                 begun.append(job_id)
             except VlprobeError as error:
                 what = f"{', '.join(request.models)} on {request.dataset} · {request.probe}"
-                command = shlex.join(["vlprobe", "--cache", there.address, "jobs", "--resume", job_id])
+                command = shlex.join(
+                    ["vlprobe", "--cache", there.address, "jobs", "--resume", job_id]
+                )
                 problems.append(f"{what}: {error} In a terminal: {command}")
-    told = [f"{gone:,} {'file' if gone == 1 else 'files'} removed." if gone else "Nothing was removed."]
+    told = [
+        f"{gone:,} {'file' if gone == 1 else 'files'} removed." if gone else "Nothing was removed."
+    ]
     if begun:
         told.append("What they held is being made anew: see the top of this page.")
     if busy := len(still) - len(free):
-        told.append(f"{busy:,} left alone while a job asks the same questions: check again when it has ended.")
+        told.append(
+            f"{busy:,} left alone while a job asks the same questions: check again when it has ended."
+        )
     if {one.path for one in found if one.drop} - {one.path for one in still}:
         told.append("What was made anew since the check was left alone.")
     st.session_state[MENDED] = " ".join(told)
@@ -229,7 +268,9 @@ def _known(there: Store) -> Known:
     for path in there.root.glob("runs/*/manifest.json"):
         try:
             run = Run(**parse_json(path.read_text())["run"])
-            if run.key == path.parent.name:  # the rest of a damaged manifest may be wrong, but not this
+            if (
+                run.key == path.parent.name
+            ):  # the rest of a damaged manifest may be wrong, but not this
                 runs[run.key] = run
         except (OSError, ValueError, TypeError, KeyError):
             continue
@@ -276,7 +317,9 @@ def _in_words(damage: Damage, known: Known) -> tuple[str, str]:
 
 def _place(damage: Damage) -> tuple[str, str]:
     """The folder of the cache that a file is in, and the one below it, which names a run or its questions."""
-    found = re.search(r"\b(runs|cases|embeddings|models|jobs|annotations)/([0-9a-z]*)", _inside(damage))
+    found = re.search(
+        r"\b(runs|cases|embeddings|models|jobs|annotations)/([0-9a-z]*)", _inside(damage)
+    )
     return (found[1], found[2]) if found else ("", "")
 
 

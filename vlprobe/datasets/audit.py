@@ -66,7 +66,10 @@ def check(items: Sequence[Item], cache: Path) -> list[Finding]:
 
 def _item_alterations(item: Item) -> list[Alteration]:
     final_index = len(item.captions) - 1
-    return [Alteration(item.id, item.captions[min(j, final_index)], foil) for j, foil in enumerate(item.foils)]
+    return [
+        Alteration(item.id, item.captions[min(j, final_index)], foil)
+        for j, foil in enumerate(item.foils)
+    ]
 
 
 class _Words(dict[str, tuple[str, ...]]):
@@ -97,19 +100,29 @@ def _caption_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
         _finding(
             "repeated_caption",
             "Two captions of the item are the same (P1 = P2): a comparison between them is won without reading.",
-            ((item.id, len(set(map(_plain, item.captions))) < len(item.captions)) for item in items),
+            (
+                (item.id, len(set(map(_plain, item.captions))) < len(item.captions))
+                for item in items
+            ),
         ),
         _finding(
             "shared_caption",
             "The same caption belongs to another image too (without images: to another item), so "
             "that a search for it has several right answers.",
-            ((item.id, len(images_by_caption[_plain(caption)]) > 1) for item in items for caption in item.captions),
+            (
+                (item.id, len(images_by_caption[_plain(caption)]) > 1)
+                for item in items
+                for caption in item.captions
+            ),
         ),
     ]
 
 
 def _language_finding(items: Sequence[Item]) -> Finding:
-    foreign = {caption: language.is_foreign(caption) for caption in {text for item in items for text in item.captions}}
+    foreign = {
+        caption: language.is_foreign(caption)
+        for caption in {text for item in items for text in item.captions}
+    }
     return _finding(
         NOT_ENGLISH,
         "The caption is not in English, as far as its letters and words tell: edits of captions "
@@ -131,7 +144,11 @@ def _picture_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
             _finding(
                 "shared_image",
                 "Another item has the same image, byte for byte: the items are not independent of each other.",
-                ((item.id, image_counts[digests[item.image.path]] > 1) for item in items if item.image),
+                (
+                    (item.id, image_counts[digests[item.image.path]] > 1)
+                    for item in items
+                    if item.image
+                ),
             )
         )
     if any(item.foil_image for item in items):
@@ -163,7 +180,8 @@ def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration
             (
                 (
                     item.id,
-                    words[row.foil] in {words[caption] for caption in item.captions} - {words[row.caption]},
+                    words[row.foil]
+                    in {words[caption] for caption in item.captions} - {words[row.caption]},
                 )
                 for item in items
                 for row in _item_alterations(item)
@@ -184,7 +202,10 @@ def _alteration_findings(items: Sequence[Item], alterations: Sequence[Alteration
             "glued_word",
             "The foil has an inserted word stuck in another one, such as 'wocriminal' for "
             "'woman': it was replaced without regard to where words end.",
-            ((row.item, bool(glued)) for row, glued in zip(alterations, glued_words(alterations), strict=True)),
+            (
+                (row.item, bool(glued))
+                for row, glued in zip(alterations, glued_words(alterations), strict=True)
+            ),
         ),
         _style_finding(
             "upper_case",
@@ -260,6 +281,11 @@ def _is_glued(
             middle = replaced[start : len(replaced) - len(rest)]
             is_plural_of_it = start == 0 and rest in ("", "s")
             is_frequent = inserted.get(word[start:end], 0) >= GLUED_TIMES * inserted[word]
-            if is_frequent and not is_plural_of_it and replaced.endswith(rest) and middle in caption_words:
+            if (
+                is_frequent
+                and not is_plural_of_it
+                and replaced.endswith(rest)
+                and middle in caption_words
+            ):
                 return True
     return False

@@ -58,7 +58,10 @@ def read_items(file: Path) -> list[Item]:
                 f"'{file}', line {line}: '{image}' has {column} '{row_tags.get(column, '')}' here and "
                 f"'{tags[image].get(column, '')}' before. A tag belongs to the image: write the same in all its rows."
             )
-    return [Item(image, Picture(file.parent / image), tuple(captions[image]), tags[image]) for image in captions]
+    return [
+        Item(image, Picture(file.parent / image), tuple(captions[image]), tags[image])
+        for image in captions
+    ]
 
 
 def _header(file: Path, text: str) -> "tuple[Reader, list[str]]":

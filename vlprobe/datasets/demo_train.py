@@ -51,7 +51,9 @@ def load(name: str, cache: Path) -> LoadedDataset:
         return validated(name, items, cache)
     for kind in KINDS:
         for index, contrast in enumerate(contrasts(kind, "train", PAIRS)):
-            images = [demo_pairs.picture(scene, folder) for scene in (contrast.scene, contrast.changed)]
+            images = [
+                demo_pairs.picture(scene, folder) for scene in (contrast.scene, contrast.changed)
+            ]
             caption, foil = contrast.captions
             key = demo_pairs.item_id(PREFIX, "pairs", kind, index)
             items.append(

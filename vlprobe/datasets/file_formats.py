@@ -86,7 +86,11 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
     else:
         reader = csv.reader(text, strict=True)
     try:
-        rows = [(reader.line_num, [field.strip() for field in row]) for row in reader if any(map(str.strip, row))]
+        rows = [
+            (reader.line_num, [field.strip() for field in row])
+            for row in reader
+            if any(map(str.strip, row))
+        ]
     except csv.Error as error:
         raise InvalidInput(
             f"'{file}', line {reader.line_num}: {error}. Expected a table; check the quotes.",
@@ -102,7 +106,10 @@ def read_table(file: Path) -> list[tuple[int, dict[str, str]]]:
             f"{len(longer)} rows of '{file}' have more than its {len(header)} fields (first: line {longer[0]}). "
             "Expected as many as the first line names."
         )
-    return [(line, dict(zip(header, row + [""] * (len(header) - len(row)), strict=True))) for line, row in rows[1:]]
+    return [
+        (line, dict(zip(header, row + [""] * (len(header) - len(row)), strict=True)))
+        for line, row in rows[1:]
+    ]
 
 
 def read_head(path: Path) -> tuple[str, bool]:
@@ -133,7 +140,10 @@ def check_json_head(path: Path) -> None:
     try:
         json.JSONDecoder().raw_decode(text, len(text) - len(text.lstrip()))
     except json.JSONDecodeError as error:
-        is_cut = error.msg.startswith("Unterminated string") or len(error.doc) - error.pos <= LONGEST_ESCAPE
+        is_cut = (
+            error.msg.startswith("Unterminated string")
+            or len(error.doc) - error.pos <= LONGEST_ESCAPE
+        )
         if not is_cut:
             where = f"line {error.lineno}, column {error.colno}: {error.msg}"
             raise InvalidInput(

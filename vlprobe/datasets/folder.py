@@ -68,9 +68,13 @@ def _folder(name: str) -> Path:
 
 def _lists(folder: Path) -> list[Path]:
     """The file of all captions, if there is one. Raises InvalidInput where there are two."""
-    lists = [folder / file for file in ("captions.csv", "captions.json") if (folder / file).is_file()]
+    lists = [
+        folder / file for file in ("captions.csv", "captions.json") if (folder / file).is_file()
+    ]
     if len(lists) > 1:
-        raise InvalidInput(f"'{folder}' holds captions.csv and captions.json. Expected one of them; remove the other.")
+        raise InvalidInput(
+            f"'{folder}' holds captions.csv and captions.json. Expected one of them; remove the other."
+        )
     return lists
 
 

@@ -125,7 +125,11 @@ def load(name: str, cache: Path) -> LoadedDataset:
         ]
         notes += ignored
         for reason in (ALIKE, SKIPPED, MOVES, FACES, SAME):
-            keys = [f"{earlier.key}-{later.key}" for earlier, later, exclusion in pairs if exclusion == reason]
+            keys = [
+                f"{earlier.key}-{later.key}"
+                for earlier, later, exclusion in pairs
+                if exclusion == reason
+            ]
             notes += sources.count_note(keys, len(pairs), f"{reason} and are left out", "pairs")
     if not rows:
         raise InvalidInput(
@@ -186,7 +190,9 @@ def predicted_times(
         # In frames: half of it is the way to the next.
         frame_position = boundary_time(was, becomes, fps=1)
         times.append(
-            math.nan if math.isnan(frame_position) else np.interp(frame_position, np.arange(len(was)), boundary.times)
+            math.nan
+            if math.isnan(frame_position)
+            else np.interp(frame_position, np.arange(len(was)), boundary.times)
         )
     return np.array(times)
 
@@ -242,7 +248,10 @@ def _same_caption_reason(earlier: Frame, later: Frame) -> str:
 
 def _segments(sequence: list[Frame]) -> list[list[Frame]]:
     captioned = [frame for frame in sequence if frame.caption]
-    return [list(run) for _, run in groupby(captioned, key=lambda frame: (frame.caption, frame.boundary))]
+    return [
+        list(run)
+        for _, run in groupby(captioned, key=lambda frame: (frame.caption, frame.boundary))
+    ]
 
 
 def _middles(sequence: list[Frame]) -> list[Frame]:
@@ -273,7 +282,10 @@ def _sequences(file: Path, frames: Sequence[Frame]) -> list[list[Frame]]:
     sources.refuse_rows(file, repeated, len(frames), expected)
     ordered = [[by_time[time] for time in sorted(by_time)] for by_time in sequences.values()]
     falling = [
-        later.key for sequence in ordered for earlier, later in pairwise(sequence) if later.boundary < earlier.boundary
+        later.key
+        for sequence in ordered
+        for earlier, later in pairwise(sequence)
+        if later.boundary < earlier.boundary
     ]
     sources.refuse_rows(file, falling, len(frames), "boundaries that do not fall as time goes on")
     return ordered
@@ -297,7 +309,9 @@ def _read(file: Path, choice: str = "") -> tuple[list[Frame], list[str]]:
     )
     frames = [frame for frame in frame_by_row.values() if frame]
     if choice == "ag":
-        faulty = [frame.key for frame in frames if len(frame.relations) != 3 or not all(frame.relations)]
+        faulty = [
+            frame.key for frame in frames if len(frame.relations) != 3 or not all(frame.relations)
+        ]
         expected = f"three relations for +ag: columns {', '.join(RELATIONS)}, or a|b|c in relations"
         sources.refuse_rows(file, faulty, len(frames), expected)
     if choice == "youcook2":
@@ -335,7 +349,13 @@ def _frame(key: str, row: dict[str, str]) -> Frame | None:
     relations = [row.get(column, "") for column in RELATIONS]
     if not any(relations):
         relations = row["relations"].split("|") if row.get("relations") else []
-    is_known = video and file and math.isfinite(time) and boundary <= time and (faces is None or faces >= 0)
+    is_known = (
+        video
+        and file
+        and math.isfinite(time)
+        and boundary <= time
+        and (faces is None or faces >= 0)
+    )
     if not is_known:
         return None
     shows = None if faces is None else faces > 0
@@ -362,7 +382,9 @@ def _number(text: str) -> float:
 
 def _item(file: Path, earlier: Frame, later: Frame) -> Item:
     """An item without its pictures."""
-    tags = {"subset": file.stem, "video": earlier.video} | ({"object": earlier.object} if earlier.object else {})
+    tags = {"subset": file.stem, "video": earlier.video} | (
+        {"object": earlier.object} if earlier.object else {}
+    )
     return Item(
         f"{file.stem}/{earlier.key}-{later.key}",
         None,

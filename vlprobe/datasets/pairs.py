@@ -75,7 +75,9 @@ def load(name: str, cache: Path) -> LoadedDataset:
                 doubtful.append(row.item.id)
         notes += sources.unread_columns(file, (row.unread for row in file_rows), [])
     if doubtful and UNVALIDATED not in source.options:
-        why = f"have a foil that fewer than {VOTES} annotators told from the caption and are left out"
+        why = (
+            f"have a foil that fewer than {VOTES} annotators told from the caption and are left out"
+        )
         notes += sources.count_note(doubtful, len(rows), f"{why}; +{UNVALIDATED} keeps them")
         doubtful_ids = set(doubtful)
         rows = [(item, images) for item, images in rows if item.id not in doubtful_ids]
@@ -100,9 +102,15 @@ def _read(file: Path) -> list[_Row]:
     leaves = list(_leaves(read_records(file), ()))
     if not leaves:
         raise InvalidInput(f"'{file}' holds no rows. Expected {EXPECTED}.")
-    faulty = ["/".join(trail) or "the whole file" for trail, row in leaves if not all(_texts(row).values())]
+    faulty = [
+        "/".join(trail) or "the whole file"
+        for trail, row in leaves
+        if not all(_texts(row).values())
+    ]
     sources.refuse_rows(file, faulty, len(leaves), EXPECTED)
-    folders = [next(iter(_texts(row).values())).rpartition("/")[0].partition("/")[0] for _, row in leaves]
+    folders = [
+        next(iter(_texts(row).values())).rpartition("/")[0].partition("/")[0] for _, row in leaves
+    ]
     is_flat = all(len(trail) == 1 for trail, _ in leaves)
     by_folder = is_flat and all(folders) and 1 < len(set(folders)) <= MAX_SUBSETS
     return [
@@ -120,7 +128,11 @@ def _row(key: str, subset: str, row: dict) -> _Row:
         votes = further.pop("mturk", None)
         votes = votes.get("caption") if isinstance(votes, dict) else None
     else:
-        tags = {field: further.pop(field) for field in list(further) if isinstance(further[field], str | int | float)}
+        tags = {
+            field: further.pop(field)
+            for field in list(further)
+            if isinstance(further[field], str | int | float)
+        }
         votes = None
     tags = {"subset": subset, **{tag: str(value) for tag, value in tags.items() if value != ""}}
     return _Row(
@@ -139,9 +151,12 @@ def _fields(row: dict) -> tuple[str, ...]:
 def _texts(row: dict) -> dict[str, str]:
     """Those fields, pictures first, stripped; of a list the first; empty where there is no text."""
     values = {
-        field: row[field][0] if isinstance(row[field], list) and row[field] else row[field] for field in _fields(row)
+        field: row[field][0] if isinstance(row[field], list) and row[field] else row[field]
+        for field in _fields(row)
     }
-    texts = {field: value.strip() if isinstance(value, str) else "" for field, value in values.items()}
+    texts = {
+        field: value.strip() if isinstance(value, str) else "" for field, value in values.items()
+    }
     return texts or {"": ""}
 
 
@@ -151,7 +166,11 @@ def _leaves(content: object, trail: tuple[str, ...]) -> Iterator[tuple[tuple[str
         for number, child in enumerate(content):
             row_id = child.get("id") if isinstance(child, dict) else None
             yield from _leaves(child, (*trail, str(number if row_id is None else row_id)))
-    elif isinstance(content, dict) and content and all(isinstance(child, list | dict) for child in content.values()):
+    elif (
+        isinstance(content, dict)
+        and content
+        and all(isinstance(child, list | dict) for child in content.values())
+    ):
         for key, child in content.items():
             yield from _leaves(child, (*trail, str(key)))
     else:

@@ -63,7 +63,9 @@ PROMPT = re.compile(
 )
 LEAD = re.compile(rf"^(?:{'|'.join(filter(None, PREFIXES.values()))}) ", re.IGNORECASE)
 P1_EXPECTED = "columns query (an id) and caption with text in both; for SocialCounterfactuals' prompts add +p2 or +p3"
-PROMPTS_EXPECTED = 'lines such as {"caption": "a White male barber", "output_1": "a White female barber", ...}'
+PROMPTS_EXPECTED = (
+    'lines such as {"caption": "a White male barber", "output_1": "a White female barber", ...}'
+)
 
 
 def names() -> list[str]:
@@ -82,7 +84,9 @@ def load(name: str, cache: Path) -> LoadedDataset:
     """Queries in the order of the file. Raises InvalidInput."""
     source = sources.parse_source(name, ["p2", "p3"], [".csv", ".tsv", ".jsonl"])
     if len(source.files) != 1 or source.images or len(source.options) > 1:
-        raise InvalidInput(f"'{name}' is not as expected. Expected one file, no image folder, and one of +p2 and +p3.")
+        raise InvalidInput(
+            f"'{name}' is not as expected. Expected one file, no image folder, and one of +p2 and +p3."
+        )
     file = source.files[0]
     if not source.options:
         items, notes = _from_table(file)
@@ -94,7 +98,9 @@ def load(name: str, cache: Path) -> LoadedDataset:
 def _from_table(file: Path) -> tuple[list[Item], list[str]]:
     rows = [(str(line), row) for line, row in _rows(file)]
     required = ("query", "caption")
-    faulty = [line for line, row in rows if not all(row.get(column, "").strip() for column in required)]
+    faulty = [
+        line for line, row in rows if not all(row.get(column, "").strip() for column in required)
+    ]
     sources.refuse_rows(file, faulty, len(rows), P1_EXPECTED)
     queries: dict[str, list[dict[str, str]]] = {}
     for _, row in rows:
@@ -106,7 +112,11 @@ def _from_table(file: Path) -> tuple[list[Item], list[str]]:
         "have one version only and are left out",
         "queries",
     )
-    items = [_paraphrased(file, query, versions) for query, versions in queries.items() if len(versions) > 1]
+    items = [
+        _paraphrased(file, query, versions)
+        for query, versions in queries.items()
+        if len(versions) > 1
+    ]
     return items, notes
 
 

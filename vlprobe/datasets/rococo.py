@@ -36,7 +36,9 @@ def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of the file. Raises InvalidInput."""
     source = sources.parse_source(name, [sources.AVAILABLE], [".json"])
     if len(source.files) != 1:
-        raise InvalidInput(f"'{name}' holds {len(source.files)} files. Name one of them: each is a way of altering.")
+        raise InvalidInput(
+            f"'{name}' holds {len(source.files)} files. Name one of them: each is a way of altering."
+        )
     file = source.files[0]
     entries = read_records(file)
     if not isinstance(entries, list):
@@ -66,7 +68,11 @@ def _is_entry(entry: object, lengths: tuple[int, ...]) -> bool:
     if not isinstance(entry, dict) or not isinstance(entry.get("image"), str):
         return False
     captions = entry.get("caption")
-    return isinstance(captions, list) and len(captions) in lengths and all(isinstance(text, str) for text in captions)
+    return (
+        isinstance(captions, list)
+        and len(captions) in lengths
+        and all(isinstance(text, str) for text in captions)
+    )
 
 
 def _item(entry: dict, subset: str, altered: bool) -> Item:

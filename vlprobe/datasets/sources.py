@@ -61,7 +61,9 @@ def parse_source(name: str, options: Sequence[str], suffixes: Sequence[str]) -> 
         path, _, folder = path.rpartition("@")
         images = files.parse_path(folder)
         if not images.is_dir():
-            raise InvalidInput(f"Image folder '{images}' of '{name}' does not exist. Expected {prefix}:FILE@IMAGEDIR.")
+            raise InvalidInput(
+                f"Image folder '{images}' of '{name}' does not exist. Expected {prefix}:FILE@IMAGEDIR."
+            )
     return Source(
         name,
         _files(files.parse_path(path), suffixes),
@@ -76,7 +78,9 @@ def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
         return (path,)
     matching = tuple(sorted(file for file in path.iterdir() if file.suffix in suffixes))
     if not matching:
-        raise InvalidInput(f"Folder '{path}' holds no file of the kind {' or '.join(suffixes)}. Name the file itself.")
+        raise InvalidInput(
+            f"Folder '{path}' holds no file of the kind {' or '.join(suffixes)}. Name the file itself."
+        )
     return matching
 
 
@@ -135,7 +139,9 @@ def attach_pictures(
         items.append(replace(item, **dict(zip(("image", "foil_image"), images, strict=False))))
     if missing and not (items and AVAILABLE in source.options):
         remedy = (
-            f", or write '{source.name}+{AVAILABLE}' to use the {len(items)} rows that have theirs" if items else ""
+            f", or write '{source.name}+{AVAILABLE}' to use the {len(items)} rows that have theirs"
+            if items
+            else ""
         )
         raise InvalidInput(
             f"{len(missing)} of {len(rows)} rows of '{source.name}' lack a picture in '{source.images}' "
@@ -147,7 +153,9 @@ def attach_pictures(
         f"have no picture in {source.images} and are left out",
     )
     if finder.found_by_id:
-        notes.append(f"{len(finder.found_by_id)} pictures were found by their COCO id under another file name.")
+        notes.append(
+            f"{len(finder.found_by_id)} pictures were found by their COCO id under another file name."
+        )
     return items, notes
 
 
@@ -182,6 +190,9 @@ class _PictureFinder:
     def _coco_files(self) -> dict[str, Path]:
         """COCO id to file, of the files of the folder that are named as COCO's are."""
         if self._path_by_id is None:
-            matches = [(COCO_FILE_NAME.fullmatch(file.name), file) for file in sorted(self.folder.iterdir())]
+            matches = [
+                (COCO_FILE_NAME.fullmatch(file.name), file)
+                for file in sorted(self.folder.iterdir())
+            ]
             self._path_by_id = {match[1]: file for match, file in matches if match}
         return self._path_by_id

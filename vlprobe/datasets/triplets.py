@@ -66,7 +66,10 @@ def load(name: str, cache: Path) -> LoadedDataset:
 def _read(file: Path) -> tuple[list[tuple[Item, list[str]]], list[str]]:
     rows = _rows(file)
     present = {column for _, row in rows for column in row}
-    columns = {role: next((name for name in names if name in present), "") for role, names in COLUMNS.items()}
+    columns = {
+        role: next((name for name in names if name in present), "")
+        for role, names in COLUMNS.items()
+    }
     if not rows or not all(columns[role] for role in ("picture", "first", "negative")):
         raise InvalidInput(
             f"'{file}' has the columns {', '.join(sorted(map(str, present))) or 'none'}. Expected {EXPECTED}."
@@ -104,7 +107,9 @@ def _rows(file: Path) -> list[tuple[str, dict]]:
     if isinstance(content, dict):
         pairs = list(content.items())
     elif isinstance(content, list):
-        pairs = [(row.get("id", n) if isinstance(row, dict) else n, row) for n, row in enumerate(content)]
+        pairs = [
+            (row.get("id", n) if isinstance(row, dict) else n, row) for n, row in enumerate(content)
+        ]
     else:
         raise InvalidInput(
             f"'{file}' holds neither a list nor a dict of rows. Expected {EXPECTED}.",

@@ -80,7 +80,9 @@ def _refuse_texts(name: str, item: Item) -> None:
     for kind, texts in (("Caption", item.captions), ("Foil", item.foils)):
         empty = [number for number, text in enumerate(texts, 1) if not text.strip()]
         if empty:
-            raise InvalidInput(f"{kind} {empty[0]} of item '{item.id}' in '{name}' is empty. Fill it in or remove it.")
+            raise InvalidInput(
+                f"{kind} {empty[0]} of item '{item.id}' in '{name}' is empty. Fill it in or remove it."
+            )
         too_long = [text for text in texts if len(text) > MAX_CHARACTERS]
         if too_long:
             raise InvalidInput(
@@ -130,7 +132,9 @@ def dataset_digest(items: Sequence[Item], cache: Path) -> str:
     digests = image_digests(items, cache)
     hasher = hashlib.blake2b(digest_size=16)
     for item in items:
-        image_bytes = [digests[picture.path] if picture else None for picture in (item.image, item.foil_image)]
+        image_bytes = [
+            digests[picture.path] if picture else None for picture in (item.image, item.foil_image)
+        ]
         fields = zip(RESERVED, (item.cluster, item.setting), strict=True)
         labels = [*item.tags.items(), *((name, value) for name, value in fields if value)]
         row = [item.id, item.captions, item.foils, sorted(labels), *image_bytes]
@@ -191,7 +195,11 @@ def _is_file(path: Path) -> bool:
 
 def image_files(items: Sequence[Item]) -> list[Path]:
     """The image files of all items, each once, in the order of the items."""
-    return list(dict.fromkeys(picture.path for item in items for picture in (item.image, item.foil_image) if picture))
+    return list(
+        dict.fromkeys(
+            picture.path for item in items for picture in (item.image, item.foil_image) if picture
+        )
+    )
 
 
 def image_digests(items: Sequence[Item], cache: Path) -> dict[Path, str]:

@@ -1,11 +1,13 @@
-"""Means, their intervals, and differences between models, made here for every metric in the same way.
+"""Means, their intervals, and differences between models, made here for every metric in the same
+way.
 
-A value is a weighted mean over cases. Its interval comes from resampling items, because five captions and ten edits of
-one image are not fifty observations. The same resampling serves every metric of a run and, since it depends on the
-number of items alone, every model on the same dataset: differences between models are paired.
+A value is a weighted mean over cases. Its interval comes from resampling items, because five
+captions and ten edits of one image are not fifty observations. The same resampling serves every
+metric of a run and, since it depends on the number of items alone, every model on the same dataset:
+differences between models are paired.
 
-Where all items say the same, resampling shows no spread, and its interval would have no width: of a rate, the exact
-bound for as many items is given instead.
+Where all items say the same, resampling shows no spread, and its interval would have no width: of a
+rate, the exact bound for as many items is given instead.
 """
 
 import functools
@@ -30,9 +32,10 @@ EXCHANGE_BLOCK = 1000  # exchanges held in memory at once
 def without_spread(value: float, n_items: int, lowest: float = 0.0) -> tuple[float, float]:
     """The 95 % interval of a mean that all items agree on, from how many of them they are.
 
-    Of values between `lowest` and 1, at most a share q of all items can differ from the ones that were drawn, where
-    (1 - q)^n = .025: with a larger share one of n items would have differed, 39 times in 40. At worst these lie at one
-    end. For a rate of 0 or 1 that is the exact binomial interval; it holds for items that are means of several cases.
+    Of values between `lowest` and 1, at most a share q of all items can differ from the ones that
+    were drawn, where (1 - q)^n = .025: with a larger share one of n items would have differed, 39
+    times in 40. At worst these lie at one end. For a rate of 0 or 1 that is the exact binomial
+    interval; it holds for items that are means of several cases.
 
     Args:
         value: What all items have.
@@ -60,7 +63,8 @@ class Difference:
 
 
 def macro(value: np.ndarray, weight: np.ndarray, group: np.ndarray, item: np.ndarray) -> Measure:
-    """The mean within each group first, every group then counting once (equations 2, 4 and 5 of LGIP as printed).
+    """The mean within each group first, every group then counting once (equations 2, 4 and 5 of
+    LGIP as printed).
 
     Args:
         value: Float of shape (n,); NaN does not apply.
@@ -86,7 +90,8 @@ def micro(value: np.ndarray, weight: np.ndarray, item: np.ndarray) -> Measure:
 
 
 def resample_counts(n_items: int, start: int, stop: int) -> np.ndarray:
-    """How often each item is drawn in resamples `start` to `stop`, float32 of shape (stop - start, n_items).
+    """How often each item is drawn in resamples `start` to `stop`, float32 of shape (stop - start,
+    n_items).
 
     Depends on nothing but the number of items and the resample's own number.
     """
@@ -98,7 +103,8 @@ def resample_counts(n_items: int, start: int, stop: int) -> np.ndarray:
 
 
 class Sums:
-    """What many means and their intervals rest on, from blocks of items that come one after another.
+    """What many means and their intervals rest on, from blocks of items that come one after
+    another.
 
     It grows with the number of items by RESAMPLES bytes each, and not with the number of cases.
     """
@@ -109,27 +115,35 @@ class Sums:
 
     @functools.cached_property
     def _resample_counts(self) -> np.ndarray:
-        """How often each item is drawn in each resample, shape (n_items, RESAMPLES); never more than 255 times."""
+        """How often each item is drawn in each resample, shape (n_items, RESAMPLES); never more
+        than 255 times.
+        """
         counts = np.empty((self.n_items, RESAMPLES), dtype=np.uint8)
         for start in range(0, RESAMPLES, RESAMPLE_BLOCK):
             stop = min(start + RESAMPLE_BLOCK, RESAMPLES)
             counts[:, start:stop] = resample_counts(self.n_items, start, stop).T
         return counts
 
-    def add(self, names: Sequence[Hashable], total: np.ndarray, weight: np.ndarray, item: np.ndarray) -> None:
+    def add(
+        self, names: Sequence[Hashable], total: np.ndarray, weight: np.ndarray, item: np.ndarray
+    ) -> None:
         """Adds to the measures of these names what a block of items has of them.
 
         Args:
             names: Of the measures, each once.
-            total: Weight times value, summed within each item, shape (len(names), items in the block).
+            total: Weight times value, summed within each item, shape (len(names), items in the
+                block).
             weight: The same of the weight.
-            item: The codes of the items, each once in a block; an item may come again in a later one.
+            item: The codes of the items, each once in a block; an item may come again in a later
+                one.
         """
         resampled = np.zeros((2 * len(names), RESAMPLES))
         totals_and_weights = np.concatenate([total, weight])
         for start in range(0, len(item), ITEM_BLOCK):
             block = slice(start, start + ITEM_BLOCK)
-            resampled += totals_and_weights[:, block] @ self._resample_counts[item[block]].astype(np.float64)
+            resampled += totals_and_weights[:, block] @ self._resample_counts[item[block]].astype(
+                np.float64
+            )
         for index, name in enumerate(names):
             if name not in self._running:
                 self._running[name] = RunningMean(self.n_items)
@@ -145,8 +159,9 @@ class Sums:
     def estimate(self, name: Hashable, is_rate: bool = False) -> Estimate:
         """The weighted mean of a measure, with a 95 % percentile interval clustered on the item.
 
-        A measure without any weight is unknown: NaN with n_items 0. With fewer than two items the interval is NaN. The
-        interval of a rate, of values 0 to 1, that all items agree on is `without_spread`.
+        A measure without any weight is unknown: NaN with n_items 0. With fewer than two items the
+        interval is NaN. The interval of a rate, of values 0 to 1, that all items agree on is
+        `without_spread`.
         """
         running = self._running.get(name)
         if running is None or running.observed[1] == 0:
@@ -208,25 +223,29 @@ def estimates(measures: Sequence[Measure], n_items: int, are_rates: bool = False
 def differences(
     pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: Sequence[bool] = ()
 ) -> list[Difference]:
-    """How much higher the first model of each pair scores than the second, and whether that may be chance.
+    """How much higher the first model of each pair scores than the second, and whether that may be
+    chance.
 
-    The interval is the 95 % percentile interval of the difference over resampled items, the draws being those of
-    `estimates`. The p-value is that of a randomization test: it asks how often a difference at least as large, either
-    way, comes about when each item exchanges its two models' answers by a fair coin, as it might if the models were
-    alike (for plain means that turns the signs of the items' differences). It holds its level where few items tell the
-    models apart (five items for one and none for the other give 1/16, where resampled items give .01), and is McNemar's
-    exact test where each item has one right or wrong answer.
+    The interval is the 95 % percentile interval of the difference over resampled items, the draws
+    being those of `estimates`. The p-value is that of a randomization test: it asks how often a
+    difference at least as large, either way, comes about when each item exchanges its two models'
+    answers by a fair coin, as it might if the models were alike (for plain means that turns the
+    signs of the items' differences). It holds its level where few items tell the models apart (five
+    items for one and none for the other give 1/16, where resampled items give .01), and is
+    McNemar's exact test where each item has one right or wrong answer.
 
-    Only items that have a row in both measures take part: what one model alone answered would compare other questions,
-    not other models. A row of weight 0 is an answer that does not count for that model.
+    Only items that have a row in both measures take part: what one model alone answered would
+    compare other questions, not other models. A row of weight 0 is an answer that does not count
+    for that model.
 
-    With more than GROUPS items, items are thrown together into GROUPS random groups, which are then resampled and
-    exchanged as one: a hundred thousand items cost no more than a thousand, in time or memory, and the estimated
-    standard error is off by some 2 % (1 / sqrt(2 GROUPS)).
+    With more than GROUPS items, items are thrown together into GROUPS random groups, which are then
+    resampled and exchanged as one: a hundred thousand items cost no more than a thousand, in time
+    or memory, and the estimated standard error is off by some 2 % (1 / sqrt(2 GROUPS)).
 
-    Two models that answered every item alike may still differ on others: where all items have the same difference of
-    rates, the interval is `without_spread` for as many items. What is no rate has no bound, and keeps an interval
-    without width. The p-value needs nothing of the kind: no difference at all is as likely as can be, p = 1.
+    Two models that answered every item alike may still differ on others: where all items have the
+    same difference of rates, the interval is `without_spread` for as many items. What is no rate
+    has no bound, and keeps an interval without width. The p-value needs nothing of the kind: no
+    difference at all is as likely as can be, p = 1.
 
     Args:
         pairs: Two models' measures of one metric; items have the same codes in both.
@@ -234,9 +253,11 @@ def differences(
         are_rates: Of each pair, whether its values are 0 to 1; empty: none is.
 
     Returns:
-        One Difference a pair; unknown where a model has no value, without interval and p with fewer than two items.
+        One Difference a pair; unknown where a model has no value, without interval and p with fewer
+        than two items.
 
-    Source: Pitman 1937 (randomization tests); Wolter, Introduction to Variance Estimation, chapter 2 (random groups).
+    Source: Pitman 1937 (randomization tests); Wolter, Introduction to Variance Estimation, chapter
+        2 (random groups).
     """
     if not pairs:
         return []
@@ -245,7 +266,9 @@ def differences(
     if n_items > GROUPS:
         group = np.random.default_rng(n_items).permutation(n_items) % GROUPS
     pairs = [_common(*pair) for pair in pairs]
-    totals = [[np.bincount(group[m.item], m.weight * m.value, n_groups) for m in pair] for pair in pairs]
+    totals = [
+        [np.bincount(group[m.item], m.weight * m.value, n_groups) for m in pair] for pair in pairs
+    ]
     weights = [[np.bincount(group[m.item], m.weight, n_groups) for m in pair] for pair in pairs]
     sums = np.array([totals, weights], dtype=np.float64)  # counts of nothing are integers
     value = _difference(*sums.sum(axis=3))
@@ -280,7 +303,9 @@ def _of_items(measure: Measure, items: np.ndarray) -> Measure:
 
 
 def _difference(totals: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Shapes (..., pairs, 2) to (..., pairs): the first model's mean minus the second's, NaN where one has none."""
+    """Shapes (..., pairs, 2) to (..., pairs): the first model's mean minus the second's, NaN
+    where one has none.
+    """
     means = np.divide(totals, weights, out=np.full_like(totals, np.nan), where=weights > 0)
     return means[..., 0] - means[..., 1]
 
@@ -289,14 +314,17 @@ def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The middle 95 % of each pair's difference over resampled groups.
 
     Args:
-        sums: Shape (2, pairs, 2, groups): weight times value, and weight, of each pair's two models in each group.
+        sums: Shape (2, pairs, 2, groups): weight times value, and weight, of each pair's two models
+            in each group.
     """
     resampled = []
     for start in range(0, RESAMPLES, RESAMPLE_BLOCK):
         stop = min(start + RESAMPLE_BLOCK, RESAMPLES)
         counts = resample_counts(sums.shape[3], start, stop).astype(np.float64)
         resampled_sums = counts @ sums.reshape(-1, sums.shape[3]).T
-        resampled.append(_difference(*resampled_sums.reshape(len(counts), *sums.shape[:3]).swapaxes(0, 1)))
+        resampled.append(
+            _difference(*resampled_sums.reshape(len(counts), *sums.shape[:3]).swapaxes(0, 1))
+        )
     resampled_differences = np.concatenate(resampled)
     resampled_differences[:, np.isnan(resampled_differences).all(axis=0)] = (
         0.0  # unknown as a whole: `value` is NaN there
@@ -306,17 +334,25 @@ def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The share of random exchanges, the observed one included, with at least the observed difference."""
+    """The share of random exchanges, the observed one included, with at least the observed
+    difference.
+    """
     n_groups = sums.shape[3]
-    moved = (sums[:, :, 1] - sums[:, :, 0]).swapaxes(1, 2)  # what a group's exchange adds to the first model's sums
+    moved = (sums[:, :, 1] - sums[:, :, 0]).swapaxes(
+        1, 2
+    )  # what a group's exchange adds to the first model's sums
     start, pooled = sums[:, None, :, 0].sum(axis=3), sums[:, None].sum(axis=(3, 4))
-    # Sums differ in their last digits by their order: what differs from the observed by these alone counts as equal.
-    observed = np.abs(value) - 1e-9 * np.abs(sums[0]).sum(axis=(1, 2)) / np.maximum(pooled[1, 0], 1e-300)
+    # Sums differ in their last digits by their order: what differs from the observed by these alone
+    # counts as equal.
+    observed = np.abs(value) - 1e-9 * np.abs(sums[0]).sum(axis=(1, 2)) / np.maximum(
+        pooled[1, 0], 1e-300
+    )
     large = np.ones(len(value))
     for start_exchange in range(0, EXCHANGES, EXCHANGE_BLOCK):
         size = min(EXCHANGE_BLOCK, EXCHANGES - start_exchange)
         coins = np.frombuffer(
-            np.random.default_rng([n_groups, start_exchange]).bytes(size * -(-n_groups // 8)), np.uint8
+            np.random.default_rng([n_groups, start_exchange]).bytes(size * -(-n_groups // 8)),
+            np.uint8,
         )
         exchange = np.unpackbits(coins.reshape(size, -1), axis=1, count=n_groups).astype(np.float64)
         left = start + exchange @ moved
@@ -326,7 +362,8 @@ def _exchanged(sums: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """How often a fair coin divides the cases that only one of two models gets wrong at least as unevenly as this.
+    """How often a fair coin divides the cases that only one of two models gets wrong at least as
+    unevenly as this.
 
     Twice the lower tail of a binomial, at most 1. For independent cases only: one case an item.
 
@@ -335,21 +372,25 @@ def mcnemar(only_first: int, only_second: int) -> float:
     n, fewer = only_first + only_second, min(only_first, only_second)
     halves = n * math.log(2)
     tail = sum(
-        math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - halves) for k in range(fewer + 1)
+        math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - halves)
+        for k in range(fewer + 1)
     )
     return min(1.0, 2 * tail)
 
 
 def holm(p: Sequence[float]) -> np.ndarray:
-    """P-values raised so that calling all below .05 real errs in any of them at most once in twenty times.
+    """P-values raised so that calling all below .05 real errs in any of them at most once in twenty
+    times.
 
-    The k-th smallest of m is multiplied by m - k + 1, and is no smaller than the one before it. NaN stays NaN and is
-    not counted.
+    The k-th smallest of m is multiplied by m - k + 1, and is no smaller than the one before it. NaN
+    stays NaN and is not counted.
 
     Source: Holm 1979.
     """
     p_values = np.asarray(p, dtype=np.float64)
     order = np.argsort(p_values)[: int((~np.isnan(p_values)).sum())]  # NaN sorts last
     raised = np.full(len(p_values), np.nan)
-    raised[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * np.arange(len(order), 0, -1)))
+    raised[order] = np.minimum(
+        1.0, np.maximum.accumulate(p_values[order] * np.arange(len(order), 0, -1))
+    )
     return raised

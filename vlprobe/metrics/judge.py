@@ -1,4 +1,6 @@
-"""From scored cases to estimates: every metric, as a whole and in slices, a block of cases at a time."""
+"""From scored cases to estimates: every metric, as a whole and in slices, a block of cases at a
+time.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -12,12 +14,14 @@ from vlprobe.types import Metric
 MAX_SLICES = 60  # a tag with more values than this is an identifier, not something to slice by
 
 
-# By column that rows are sliced by, and by its values: numbers of cases and of ties, int64 of shape (2,).
+# By column that rows are sliced by, and by its values: numbers of cases and of ties, int64 of shape
+# (2,).
 Slices = dict[str, dict[str, np.ndarray]]
 
 
 class Judge:
-    """Means and intervals of every metric over a run's cases and over each slice of them, and what they rest on.
+    """Means and intervals of every metric over a run's cases and over each slice of them, and what
+    they rest on.
 
     Args:
         metrics: What to compute; each on the rows of its own kinds.
@@ -33,17 +37,20 @@ class Judge:
             defaultdict(dict, {"all": {"": np.zeros(2, dtype=np.int64)}}) for _ in metrics
         ]  # of each metric
         self._by_item = {
-            (metric.name, averaging): np.zeros((2, n_items)) for metric in metrics for averaging in metric.averaging
+            (metric.name, averaging): np.zeros((2, n_items))
+            for metric in metrics
+            for averaging in metric.averaging
         }
 
     def add(self, rows: pd.DataFrame) -> None:
         """Judges a block of cases.
 
         Args:
-            rows: One row a case with `item_code`, `group_code` (integers, which may be others in another block),
-                `kind`, `subtype`, `rule`, `margin`, what the metrics ask for, and one column `tag:NAME` for each tag.
-                A margin of NaN is a case that the model cannot answer: it counts for no metric but those that are
-                `model_free`. All cases of a group are in one block.
+            rows: One row a case with `item_code`, `group_code` (integers, which may be others in
+                another block), `kind`, `subtype`, `rule`, `margin`, what the metrics ask for, and
+                one column `tag:NAME` for each tag. A margin of NaN is a case that the model cannot
+                answer: it counts for no metric but those that are `model_free`. All cases of a
+                group are in one block.
         """
         for metric, slices in zip(self.metrics, self._slices, strict=True):
             of_kinds = rows.loc[rows["kind"].isin(metric.kinds), :]
@@ -63,7 +70,9 @@ class Judge:
         for column, code, names in self._sliced(metric, slices, rows):
             in_slice = code >= 0
             code = code[in_slice]
-            counts = np.stack([np.bincount(code), np.bincount(code, is_tied[in_slice])], axis=1).astype(np.int64)
+            counts = np.stack(
+                [np.bincount(code), np.bincount(code, is_tied[in_slice])], axis=1
+            ).astype(np.int64)
             for name, cases_and_ties in zip(names, counts, strict=True):
                 slices[column][name] = slices[column].get(name, 0) + cases_and_ties
             cell = code * n_items + item[in_slice]  # of a table of slices by items
@@ -71,18 +80,31 @@ class Judge:
                 measure = (
                     estimate.micro(value[in_slice], weight[in_slice], cell)
                     if averaging == "micro"
-                    else estimate.macro(value[in_slice], weight[in_slice], code * n_groups + groups[in_slice], cell)
+                    else estimate.macro(
+                        value[in_slice], weight[in_slice], code * n_groups + groups[in_slice], cell
+                    )
                 )
                 totals, weights = (
-                    np.bincount(measure.item, summand, len(names) * n_items).reshape(len(names), n_items)
+                    np.bincount(measure.item, summand, len(names) * n_items).reshape(
+                        len(names), n_items
+                    )
                     for summand in (measure.weight * measure.value, measure.weight)
                 )
-                self._sums.add([(metric.name, averaging, column, name) for name in names], totals, weights, items)
+                self._sums.add(
+                    [(metric.name, averaging, column, name) for name in names],
+                    totals,
+                    weights,
+                    items,
+                )
                 if column == "all":
                     self._by_item[metric.name, averaging][:, items] += totals[0], weights[0]
 
-    def _sliced(self, metric: Metric, slices: Slices, rows: pd.DataFrame) -> Iterator[tuple[str, np.ndarray, list]]:
-        """What to slice by, the code of each row's slice in this block (-1: none), and the names of these slices."""
+    def _sliced(
+        self, metric: Metric, slices: Slices, rows: pd.DataFrame
+    ) -> Iterator[tuple[str, np.ndarray, list]]:
+        """What to slice by, the code of each row's slice in this block (-1: none), and the names
+        of these slices.
+        """
         yield "all", np.zeros(len(rows), dtype=np.int64), [""]
         for column in self._columns:
             counts = slices[column]
@@ -102,8 +124,8 @@ class Judge:
         """One row for each metric, averaging and slice.
 
         Returns:
-            `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`, `n_items`, `n_cases`, `ties` (cases
-            in which what this metric compares is equal).
+            `metric`, `averaging`, `by`, `slice`, `value`, `low`, `high`, `n_items`, `n_cases`,
+            `ties` (cases in which what this metric compares is equal).
         """
         table = []
         for metric, slices in zip(self.metrics, self._slices, strict=True):
@@ -112,18 +134,32 @@ class Judge:
                 for name in sorted(name for name in counts if name != "" or column == "all"):
                     for averaging in metric.averaging:
                         label = (metric.name, averaging, column, str(name))
-                        mean = self._sums.estimate((metric.name, averaging, column, name), metric.unit == "rate")
+                        mean = self._sums.estimate(
+                            (metric.name, averaging, column, name), metric.unit == "rate"
+                        )
                         numbers = (mean.value, mean.low, mean.high, mean.n_items)
                         table.append((*label, *numbers, *counts[name].tolist()))
-        names = ["metric", "averaging", "by", "slice", "value", "low", "high", "n_items", "n_cases", "ties"]
+        names = [
+            "metric",
+            "averaging",
+            "by",
+            "slice",
+            "value",
+            "low",
+            "high",
+            "n_items",
+            "n_cases",
+            "ties",
+        ]
         return pd.DataFrame(table, columns=pd.Index(names))
 
     def sums(self) -> pd.DataFrame:
-        """One row for each metric, averaging and item that counts, so that models can be compared item by item.
+        """One row for each metric, averaging and item that counts, so that models can be compared
+        item by item.
 
         Returns:
-            `metric`, `averaging`, `item_code`, `total` (of weight times value), `weight`; the value of a metric is the
-            sum of totals over the sum of weights.
+            `metric`, `averaging`, `item_code`, `total` (of weight times value), `weight`; the value
+            of a metric is the sum of totals over the sum of weights.
         """
         tables = []
         for (metric, averaging), (total, weight) in self._by_item.items():

@@ -1,9 +1,11 @@
-"""EqBen's metrics, on samples of two pictures and two captions, each caption true of its own picture only.
+"""EqBen's metrics, on samples of two pictures and two captions, each caption true of its own
+picture only.
 
-Rows carry `score_0` to `score_3`: s11, s12, s21, s22, where s12 is the similarity of the first picture to the second
-caption. All comparisons are strict: a tie is a failure. `probability` says whether these are probabilities; `order_12`
-and `order_21` are the probability that a generative model matches two captions rightly to two pictures side by side,
-asked in either order, NaN of any other model.
+Rows carry `score_0` to `score_3`: s11, s12, s21, s22, where s12 is the similarity of the first
+picture to the second caption. All comparisons are strict: a tie is a failure. `probability` says
+whether these are probabilities; `order_12` and `order_21` are the probability that a generative
+model matches two captions rightly to two pictures side by side, asked in either order, NaN of any
+other model.
 """
 
 import math
@@ -26,19 +28,25 @@ def _scores(rows: pd.DataFrame) -> tuple[np.ndarray, ...]:
 
 
 def margins(rows: pd.DataFrame) -> np.ndarray:
-    """The smallest of the four differences that should be positive: the sample is solved where it is above 0."""
+    """The smallest of the four differences that should be positive: the sample is solved where
+    it is above 0.
+    """
     s11, s12, s21, s22 = _scores(rows)
     return np.minimum.reduce([s11 - s12, s22 - s21, s11 - s21, s22 - s12])
 
 
 def _differences(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """The smaller of the two differences that the text score needs above 0, and that of the image score."""
+    """The smaller of the two differences that the text score needs above 0, and that of the
+    image score.
+    """
     s11, s12, s21, s22 = _scores(rows)
     return np.minimum(s11 - s12, s22 - s21), np.minimum(s11 - s21, s22 - s12)
 
 
 def text_tied(rows: pd.DataFrame) -> np.ndarray:
-    """Whether equality alone denies a sample its text score: the smaller of its two differences is 0."""
+    """Whether equality alone denies a sample its text score: the smaller of its two differences
+    is 0.
+    """
     return _differences(rows)[0] == 0
 
 
@@ -52,13 +60,17 @@ def _either_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def text_score(rows: pd.DataFrame) -> np.ndarray:
-    """Whether each picture prefers its own caption: s11 > s12 and s22 > s21. Source: EqBen section 5, Winoground."""
+    """Whether each picture prefers its own caption: s11 > s12 and s22 > s21. Source: EqBen
+    section 5, Winoground.
+    """
     s11, s12, s21, s22 = _scores(rows)
     return ((s11 > s12) & (s22 > s21)).astype(np.float64)
 
 
 def image_score(rows: pd.DataFrame) -> np.ndarray:
-    """Whether each caption prefers its own picture: s11 > s21 and s22 > s12. Source: EqBen section 5, Winoground."""
+    """Whether each caption prefers its own picture: s11 > s21 and s22 > s12. Source: EqBen
+    section 5, Winoground.
+    """
     s11, s12, s21, s22 = _scores(rows)
     return ((s11 > s21) & (s22 > s12)).astype(np.float64)
 
@@ -74,9 +86,11 @@ def group_score(rows: pd.DataFrame) -> np.ndarray:
 
 
 def equivariance_deviation(rows: pd.DataFrame) -> np.ndarray:
-    """How unequally the score answers to equal changes: |(s11-s12) - (s22-s21)| + |(s11-s21) - (s22-s12)|.
+    """How unequally the score answers to equal changes: |(s11-s12) - (s22-s21)| + |(s11-s21) -
+    (s22-s12)|.
 
-    Source: EqBen figure 6, which gives no formula; this is the deviation that equation 6 (EqSim v2) drives to zero.
+    Source: EqBen figure 6, which gives no formula; this is the deviation that equation 6 (EqSim v2)
+        drives to zero.
     """
     s11, s12, s21, s22 = _scores(rows)
     return np.abs((s11 - s12) - (s22 - s21)) + np.abs((s11 - s21) - (s22 - s12))
@@ -97,7 +111,11 @@ def _evenly_over_subsets(rows: pd.DataFrame) -> np.ndarray:
 
 def _of_probabilities(rows: pd.DataFrame, outcome: np.ndarray) -> np.ndarray:
     """The outcomes of cases whose scores are probabilities; NaN of others."""
-    is_probability = rows["probability"].to_numpy(bool) if "probability" in rows else np.zeros(len(rows), dtype=bool)
+    is_probability = (
+        rows["probability"].to_numpy(bool)
+        if "probability" in rows
+        else np.zeros(len(rows), dtype=bool)
+    )
     return np.where(is_probability, outcome, math.nan)
 
 
@@ -138,7 +156,8 @@ def judged_rightly(rows: pd.DataFrame) -> np.ndarray:
 
 
 def weaker_side(rows: pd.DataFrame) -> np.ndarray:
-    """p_c or p_f, whichever is lower over all cases of a run: min(p_c, p_f). Source: VALSE; EqBen table 2.
+    """p_c or p_f, whichever is lower over all cases of a run: min(p_c, p_f). Source: VALSE; EqBen
+    table 2.
 
     It is the same side in every slice, so that a slice can be above its own minimum.
     """
@@ -151,7 +170,8 @@ def matched(rows: pd.DataFrame, *orders: str) -> np.ndarray:
     >>> matched(pd.DataFrame({"order_12": [0.9, 0.9], "order_21": [0.6, 0.1]}), "order_12", "order_21").tolist()
     [1.0, 0.0]
 
-    Source: EqBen, section 5.5, where LLaVA's free answers are read by people; here it is the probability of the first
+    Source: EqBen, section 5.5, where LLaVA's free answers are read by people; here it is the
+        probability of the first
     word of its answer.
     """
     lowest = _lowest(rows, orders)
@@ -165,7 +185,8 @@ def _lowest(rows: pd.DataFrame, orders: Sequence[str]) -> np.ndarray:
 
 
 def boundary_time(before: np.ndarray, after: np.ndarray, fps: float) -> float:
-    """Where in a video a change happens: between the two neighbouring frames that best fit "before" then "after".
+    """Where in a video a change happens: between the two neighbouring frames that best fit "before"
+    then "after".
 
     Args:
         before: Similarity of each frame to the caption of what was, shape (n_frames,).
@@ -173,8 +194,8 @@ def boundary_time(before: np.ndarray, after: np.ndarray, fps: float) -> float:
         fps: Frames a second.
 
     Returns:
-        Seconds from the first frame to the middle of the pair with the largest s(I1, T1) + s(I2, T2); the first pair
-        where several are equal; NaN with fewer than two frames.
+        Seconds from the first frame to the middle of the pair with the largest s(I1, T1) + s(I2,
+        T2); the first pair where several are equal; NaN with fewer than two frames.
 
     Source: EqBen, appendix A.6.
     """
@@ -186,7 +207,8 @@ def boundary_time(before: np.ndarray, after: np.ndarray, fps: float) -> float:
 def boundary_accuracy(
     predicted: np.ndarray, true: np.ndarray, thresholds: Sequence[float] = BOUNDARY_THRESHOLDS
 ) -> dict[float, float]:
-    """Share of boundaries found within each distance (seconds); a boundary without prediction is a failure.
+    """Share of boundaries found within each distance (seconds); a boundary without prediction is a
+    failure.
 
     Source: EqBen, table 12.
     """
@@ -200,7 +222,9 @@ class Survey(TypedDict):
     """What the metrics must know of all cases of a run."""
 
     subset_sizes: Mapping[str, int]  # pairs in each subset
-    captions_are_weaker: bool  # of pairs of caption and foil: no more captions are accepted than foils rejected
+    captions_are_weaker: (
+        bool  # of pairs of caption and foil: no more captions are accepted than foils rejected
+    )
 
 
 def survey(blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
@@ -249,12 +273,25 @@ def _metric(
     )
 
 
-def _foil_metric(*, name: str, label: str, help: str, chance: float, value: Column, tied: Column) -> Metric:
+def _foil_metric(
+    *, name: str, label: str, help: str, chance: float, value: Column, tied: Column
+) -> Metric:
     source = "VALSE; EqBen, table 2"
-    return _metric(name=name, label=label, help=help, chance=chance, value=value, tied=tied, kind="foil", source=source)
+    return _metric(
+        name=name,
+        label=label,
+        help=help,
+        chance=chance,
+        value=value,
+        tied=tied,
+        kind="foil",
+        source=source,
+    )
 
 
-def _order_metric(*, name: str, label: str, help: str, chance: float, orders: tuple[str, ...]) -> Metric:
+def _order_metric(
+    *, name: str, label: str, help: str, chance: float, orders: tuple[str, ...]
+) -> Metric:
     return _metric(
         name=name,
         label=label,

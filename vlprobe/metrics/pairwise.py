@@ -1,8 +1,8 @@
 """LGIP's metrics: how a caption's similarity to its image moves when the caption is edited.
 
-Rows are cases with the columns `kind`, `subtype`, `strength` and `margin` (similarity of the original minus that of the
-edit; for a paraphrase minus its absolute value), and for the erased share `erased` and `text_01` (the cosine of
-original and edit).
+Rows are cases with the columns `kind`, `subtype`, `strength` and `margin` (similarity of the
+original minus that of the edit; for a paraphrase minus its absolute value), and for the erased
+share `erased` and `text_01` (the cosine of original and edit).
 """
 
 import math
@@ -16,10 +16,11 @@ PRIORS = {"color": 0.25, "number": 0.55, "object": 1.0}
 
 
 def invariance_error(rows: pd.DataFrame) -> np.ndarray:
-    """How far a caption's similarity to its image moves when only its wording changes: |s(I, c) - s(I, c')|.
+    """How far a caption's similarity to its image moves when only its wording changes: |s(I, c) -
+    s(I, c')|.
 
-    Over all paraphrases, as printed: one with the embedding of its original moves nothing and counts as 0. How many
-    these are is `erased_share`.
+    Over all paraphrases, as printed: one with the embedding of its original moves nothing and
+    counts as 0. How many these are is `erased_share`.
 
     Source: LGIP, equation 2.
 
@@ -30,7 +31,8 @@ def invariance_error(rows: pd.DataFrame) -> np.ndarray:
 
 
 def erased_share(rows: pd.DataFrame) -> np.ndarray:
-    """Whether a paraphrase has the embedding of its original, so that the model cannot see it; NaN: it embeds no texts.
+    """Whether a paraphrase has the embedding of its original, so that the model cannot see it; NaN:
+    it embeds no texts.
 
     >>> erased_share(pd.DataFrame({"erased": [True, False, False], "text_01": [1.0, 0.98, math.nan]})).tolist()
     [1.0, 0.0, nan]
@@ -60,9 +62,11 @@ def positive_rate(rows: pd.DataFrame) -> np.ndarray:
 
 
 def strength(subtype: np.ndarray, text_similarity: np.ndarray) -> np.ndarray:
-    """How strongly a flip contradicts its caption, 0 to 1: half a prior of its type, half its distance to the model.
+    """How strongly a flip contradicts its caption, 0 to 1: half a prior of its type, half its
+    distance to the model.
 
-    `clip01(0.5 * prior + 0.5 * clip01(1 - cos(caption, flip)))` with the priors color .25, number .55, object 1.
+    `clip01(0.5 * prior + 0.5 * clip01(1 - cos(caption, flip)))` with the priors color .25, number
+    .55, object 1.
 
     Source: LGIP, section 4.3; the formula and the priors are in its released code only.
     """
@@ -78,7 +82,9 @@ def quartiles(values: np.ndarray) -> tuple[float, float]:
 
 
 def strength_bins(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Weak (up to the first quartile of that model's flips), medium, strong (above the third); "" where unknown."""
+    """Weak (up to the first quartile of that model's flips), medium, strong (above the third);
+    "" where unknown.
+    """
     names = np.full(len(values), "", dtype=object)
     names[values <= low] = "weak"
     names[(values > low) & (values <= high)] = "medium"

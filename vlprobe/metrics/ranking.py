@@ -1,7 +1,7 @@
 """PRSM's measures: how alike two rankings of the same gallery are.
 
-A higher similarity ranks first. Ties share the average rank, and stand for every order they allow: a model that cannot
-tell candidates apart gets chance, not a perfect score.
+A higher similarity ranks first. Ties share the average rank, and stand for every order they allow:
+a model that cannot tell candidates apart gets chance, not a perfect score.
 """
 
 import math
@@ -20,12 +20,17 @@ class Rankings:
     """The same n candidates ranked several times."""
 
     order: np.ndarray  # int64 (n_versions, n): numbers of the candidates, best first, ties in the order of the numbers
-    centred: np.ndarray  # float64 of the same shape: average rank of each candidate less the mean rank
-    tied: list[tuple[np.ndarray, np.ndarray]]  # a version: first and last place (from 0) of every group that ties
+    centred: (
+        np.ndarray
+    )  # float64 of the same shape: average rank of each candidate less the mean rank
+    tied: list[
+        tuple[np.ndarray, np.ndarray]
+    ]  # a version: first and last place (from 0) of every group that ties
 
 
 class Ranker:
-    """Ranks query after query in the same memory: fresh memory for each would take as long as the ranking itself.
+    """Ranks query after query in the same memory: fresh memory for each would take as long as the
+    ranking itself.
 
     >>> Ranker()(np.float32([[0.1, 0.9, 0.5]])).order.tolist()
     [[1, 2, 0]]
@@ -36,19 +41,29 @@ class Ranker:
         self._centred: np.ndarray = np.empty((0, 0), np.float64)
 
     def __call__(self, values: np.ndarray) -> Rankings:
-        """The rankings of similarities of shape (n_versions, n), float32, or float64 at several times the time.
+        """The rankings of similarities of shape (n_versions, n), float32, or float64 at several
+        times the time.
 
         They are overwritten by the next call.
         """
         n_versions, n = len(values), values.shape[1]
         if self._order.shape[0] < n_versions or self._order.shape[1] != n:
-            self._order, self._centred = np.empty(values.shape, np.int64), np.empty(values.shape, np.float64)
+            self._order, self._centred = (
+                np.empty(values.shape, np.int64),
+                np.empty(values.shape, np.float64),
+            )
             self._spare, self._bits = np.empty(n, np.int64), np.empty(n, np.int32)
             self._numbers = np.arange(n)
             self._ranks = self._numbers - (n - 1) / 2  # centred
         rankings = Rankings(self._order[:n_versions], self._centred[:n_versions], [])
-        for similarities, order, centred in zip(values, rankings.order, rankings.centred, strict=True):
-            ties = self._sort(similarities, order) if values.dtype == np.float32 else _sort(similarities, order)
+        for similarities, order, centred in zip(
+            values, rankings.order, rankings.centred, strict=True
+        ):
+            ties = (
+                self._sort(similarities, order)
+                if values.dtype == np.float32
+                else _sort(similarities, order)
+            )
             starts, ends = _tie_groups(ties)
             centred[order] = self._ranks
             size = ends - starts + 1
@@ -58,9 +73,11 @@ class Ranker:
         return rankings
 
     def _sort(self, values: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """As `_sort` does: the bits of a float, in an order that integers have, above the candidate's number.
+        """As `_sort` does: the bits of a float, in an order that integers have, above the
+        candidate's number.
 
-        One sort of integers then gives the order, several times as fast as sorting floats by their numbers.
+        One sort of integers then gives the order, several times as fast as sorting floats by their
+        numbers.
         """
         raw = (values + np.float32(0)).view(np.int32)  # -0 becomes 0
         np.right_shift(raw, 31, out=self._bits)
@@ -78,7 +95,9 @@ class Ranker:
 
 
 def _sort(values: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Writes the numbers of the candidates, best first, into `order`; returns at which places the next one ties."""
+    """Writes the numbers of the candidates, best first, into `order`; returns at which places
+    the next one ties.
+    """
     order[:] = np.argsort(-values, kind="stable")
     ranked = values[order]
     return np.flatnonzero(ranked[1:] == ranked[:-1])
@@ -91,7 +110,8 @@ def _tie_groups(ties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rank_correlation(rankings: Rankings) -> float:
-    """Mean Spearman correlation over all pairs of versions, ties at their average rank; NaN where one is constant.
+    """Mean Spearman correlation over all pairs of versions, ties at their average rank; NaN where
+    one is constant.
 
     >>> round(rank_correlation(Ranker()(np.float32([[0.9, 0.5, 0.1], [0.7, 0.1, 0.2]]))), 3)
     0.5
@@ -103,33 +123,41 @@ def rank_correlation(rankings: Rankings) -> float:
     if len(rows) < 2 or not all(squares):
         return math.nan
     pairs = combinations(range(len(rows)), 2)
-    return float(np.mean([rows[i] @ rows[j] / math.sqrt(squares[i] * squares[j]) for i, j in pairs]))
+    return float(
+        np.mean([rows[i] @ rows[j] / math.sqrt(squares[i] * squares[j]) for i, j in pairs])
+    )
 
 
 def list_correlation(rankings: Rankings) -> float:
-    """Mean correlation of the two lists of candidate numbers in ranked order: not a stability, see below.
+    """Mean correlation of the two lists of candidate numbers in ranked order: not a stability, see
+    below.
 
-    Two rankings that differ by one exchange at the top already disagree in every place after it, and the numbers of
-    the candidates mean nothing. It is offered because the correlations that PRSM prints (.02 to .04 beside overlaps of
-    .64 to .89) are of the size that this reading gives, and cannot be correlations of ranks.
+    Two rankings that differ by one exchange at the top already disagree in every place after it,
+    and the numbers of the candidates mean nothing. It is offered because the correlations that PRSM
+    prints (.02 to .04 beside overlaps of .64 to .89) are of the size that this reading gives, and
+    cannot be correlations of ranks.
     """
     rows, n = rankings.order, rankings.order.shape[1]
     if len(rows) < 2 or not all(row.any() for row in rankings.centred):
         return math.nan
-    # of the numbers 0 to n - 1, whose mean and variance are known; whole numbers, so that nothing is rounded
+    # of the numbers 0 to n - 1, whose mean and variance are known; whole numbers, so that nothing
+    # is rounded
     square, spread = n * (n - 1) ** 2, n * (n - 1) * (n + 1) / 3
     pairs = combinations(range(len(rows)), 2)
     return float(np.mean([(4 * int(rows[i] @ rows[j]) - square) / spread for i, j in pairs]))
 
 
 def top_overlap(rankings: Rankings, k: int) -> float:
-    """Mean share of the first k candidates that two versions have in common, over all pairs of versions.
+    """Mean share of the first k candidates that two versions have in common, over all pairs of
+    versions.
 
-    A candidate tied at the border counts with the chance that a random order of the tie puts it among the first k.
+    A candidate tied at the border counts with the chance that a random order of the tie puts it
+    among the first k.
 
     Args:
         rankings: Of at least two versions.
-        k: Less than n_candidates; otherwise the share is 1 whatever the model does, and NaN is returned.
+        k: Less than n_candidates; otherwise the share is 1 whatever the model does, and NaN is
+            returned.
 
     Source: PRSM, section 3 (local).
     """
@@ -140,13 +168,18 @@ def top_overlap(rankings: Rankings, k: int) -> float:
     shares = []
     for i, j in combinations(range(n_versions), 2):
         top = rankings.order[i, : borders[i][1] + 1]
-        chances = [_inside(rankings.centred[version, top] + (n - 1) / 2, *borders[version]) for version in (i, j)]
+        chances = [
+            _inside(rankings.centred[version, top] + (n - 1) / 2, *borders[version])
+            for version in (i, j)
+        ]
         shares.append((chances[0] * chances[1]).sum() / k)
     return float(np.mean(shares))
 
 
 def _border(starts: np.ndarray, ends: np.ndarray, k: int) -> tuple[int, int, float]:
-    """First and last place of the candidates that tie across the border, and the chance of each to be inside."""
+    """First and last place of the candidates that tie across the border, and the chance of each
+    to be inside.
+    """
     group = np.searchsorted(ends, k)
     if group < len(ends) and starts[group] < k:
         start, end = int(starts[group]), int(ends[group])
@@ -220,12 +253,15 @@ def measures(rankings: Rankings) -> dict[str, float]:
 
 
 def first_measures(values: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
-    """The measures of one query's versions of which only the best candidates are known; NaN where that is too little.
+    """The measures of one query's versions of which only the best candidates are known; NaN where
+    that is too little.
 
-    An overlap is known where every version has a candidate below the first k and those that tie with these.
+    An overlap is known where every version has a candidate below the first k and those that tie
+    with these.
 
     Args:
-        values: Similarities, float32 of shape (n_versions, n); -inf where a candidate was not among the best.
+        values: Similarities, float32 of shape (n_versions, n); -inf where a candidate was not among
+            the best.
 
     Returns:
         The measures by column name, and the order of the candidates as in Rankings.
@@ -239,5 +275,7 @@ def first_measures(values: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
             for similarities, order, low in zip(values, rankings.order, lowest, strict=True)
         )
 
-    overlaps = {f"local_{k}": top_overlap(rankings, k) if is_decided(k) else math.nan for k in OVERLAPS}
+    overlaps = {
+        f"local_{k}": top_overlap(rankings, k) if is_decided(k) else math.nan for k in OVERLAPS
+    }
     return {"global": math.nan, "global_idlist": math.nan, **overlaps}, rankings.order

@@ -1,9 +1,11 @@
-"""RoCOCO's measures: retrieval in a clean gallery, and in the same gallery with altered captions or pictures added.
+"""RoCOCO's measures: retrieval in a clean gallery, and in the same gallery with altered captions or
+pictures added.
 
-Rows carry `rank_clean` and `rank` (1 is best; a tie with a wrong candidate counts against the right one; NaN: beyond
-the candidates that an approximate search looked up, of which there are 10 or more), and `top_altered` (1 where no
-original scores strictly above the best altered candidate). `least_rank_clean` and `least_rank` are the ranks if no tie
-counted against the right candidate, `top_tied` is 1 where the best original and the best altered candidate are equal.
+Rows carry `rank_clean` and `rank` (1 is best; a tie with a wrong candidate counts against the right
+one; NaN: beyond the candidates that an approximate search looked up, of which there are 10 or
+more), and `top_altered` (1 where no original scores strictly above the best altered candidate).
+`least_rank_clean` and `least_rank` are the ranks if no tie counted against the right candidate,
+`top_tied` is 1 where the best original and the best altered candidate are equal.
 """
 
 import math
@@ -42,10 +44,11 @@ def _drop_tied(rows: pd.DataFrame) -> np.ndarray:
 
 
 def drop(rows: pd.DataFrame) -> np.ndarray:
-    """What is lost of the clean R@1: averaged with the clean hits as weights this is (R@1 - R_new@1) / R@1.
+    """What is lost of the clean R@1: averaged with the clean hits as weights this is (R@1 -
+    R_new@1) / R@1.
 
-    A query that is right in the altered gallery alone does not count as a gain. Only a matching head can have one:
-    altered candidates may push an original that it prefers from its short-list.
+    A query that is right in the altered gallery alone does not count as a gain. Only a matching
+    head can have one: altered candidates may push an original that it prefers from its short-list.
 
     Source: RoCOCO, section 4. Undefined where nothing is found in the clean gallery.
     """
@@ -96,9 +99,15 @@ def _recall_metric(kind: str, query: str, target: str, *, k: int, altered: bool)
 
 
 def _kind_metrics(kind: str, query: str, target: str) -> tuple[Metric, ...]:
-    """The metrics of one direction of search; `query` is what searches, in plural, `target` what it should find."""
+    """The metrics of one direction of search; `query` is what searches, in plural, `target` what
+    it should find.
+    """
     return (
-        *(_recall_metric(kind, query, target, k=k, altered=altered) for k in (1, 5, 10) for altered in (False, True)),
+        *(
+            _recall_metric(kind, query, target, k=k, altered=altered)
+            for k in (1, 5, 10)
+            for altered in (False, True)
+        ),
         _metric(
             kind=kind,
             name="drop_rate",
@@ -122,4 +131,7 @@ def _kind_metrics(kind: str, query: str, target: str) -> tuple[Metric, ...]:
     )
 
 
-METRICS = (*_kind_metrics("i2t", "pictures", "caption"), *_kind_metrics("t2i", "captions", "picture"))
+METRICS = (
+    *_kind_metrics("i2t", "pictures", "caption"),
+    *_kind_metrics("t2i", "captions", "picture"),
+)

@@ -1,8 +1,10 @@
-"""VISLA's metrics, on triplets of two captions that mean the same (P1, P2) and one that does not (N).
+"""VISLA's metrics, on triplets of two captions that mean the same (P1, P2) and one that does not
+(N).
 
-Rows of kind `i2t` carry `score_0`, `score_1`, `score_2`: similarity of the picture to P1, P2, N. Rows of kind `t2t`
-carry `text_01`, `text_02`, `text_12`: cos(P1, P2), cos(P1, N), cos(P2, N), and `overlap_01`... for shared words.
-P1 is the positive with the smaller edit distance to N. All comparisons are strict.
+Rows of kind `i2t` carry `score_0`, `score_1`, `score_2`: similarity of the picture to P1, P2, N.
+Rows of kind `t2t` carry `text_01`, `text_02`, `text_12`: cos(P1, P2), cos(P1, N), cos(P2, N), and
+`overlap_01`... for shared words. P1 is the positive with the smaller edit distance to N. All
+comparisons are strict.
 """
 
 from collections.abc import Callable
@@ -22,10 +24,15 @@ def _beats(rows: pd.DataFrame, winner: str, loser: str) -> np.ndarray:
 
 
 def _level(*comparisons: tuple[str, str]) -> Column:
-    """Whether equality alone denies a case what it gets where each winner is above its loser: the least is 0."""
+    """Whether equality alone denies a case what it gets where each winner is above its loser:
+    the least is 0.
+    """
 
     def tied(rows: pd.DataFrame) -> np.ndarray:
-        gaps = [rows[winner].to_numpy(np.float64) - rows[loser].to_numpy(np.float64) for winner, loser in comparisons]
+        gaps = [
+            rows[winner].to_numpy(np.float64) - rows[loser].to_numpy(np.float64)
+            for winner, loser in comparisons
+        ]
         return np.min(gaps, axis=0) == 0
 
     return tied
@@ -37,7 +44,8 @@ def i2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
 
 
 def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """Whether the two true captions are closer to each other than either is to the false one. Source: VISLA, section 3.
+    """Whether the two true captions are closer to each other than either is to the false one.
+    Source: VISLA, section 3.
 
     >>> t2t_accuracy(pd.DataFrame({"text_01": [0.9, 0.8], "text_02": [0.5, 0.8], "text_12": [0.4, 0.1]})).tolist()
     [1.0, 0.0]
@@ -46,7 +54,9 @@ def t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
 
 
 def words_t2t_accuracy(rows: pd.DataFrame) -> np.ndarray:
-    """T2T accuracy of a bag of words (Jaccard index of the word sets): what counting shared words alone gets."""
+    """T2T accuracy of a bag of words (Jaccard index of the word sets): what counting shared
+    words alone gets.
+    """
     return _beats(rows, "overlap_01", "overlap_02") * _beats(rows, "overlap_01", "overlap_12")
 
 

@@ -106,9 +106,13 @@ def load_weights(name: str, model: "torch.nn.Module", path: Path, confined: bool
     missing = [key for key in expected if key not in state]
     unexpected = [key for key in state if key not in expected]
     # OpenCLIP would stretch position embeddings of another size in silence; that is another model.
-    misshapen = [key for key in expected if key in state and state[key].shape != expected[key].shape]
+    misshapen = [
+        key for key in expected if key in state and state[key].shape != expected[key].shape
+    ]
     problems = [
-        f"{len(keys)} {kind} ({keys[0]})" for kind, keys in (("missing", missing), ("unexpected", unexpected)) if keys
+        f"{len(keys)} {kind} ({keys[0]})"
+        for kind, keys in (("missing", missing), ("unexpected", unexpected))
+        if keys
     ]
     if misshapen:
         shapes = f"{tuple(state[misshapen[0]].shape)} for {tuple(expected[misshapen[0]].shape)}"

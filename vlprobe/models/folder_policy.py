@@ -137,7 +137,11 @@ def _walk(name: str, folder: Path) -> Iterator[Path]:
     count = 0
     for root, folders, names in os.walk(folder, followlinks=True):
         below = len(Path(root).relative_to(folder).parts)
-        folders[:] = [] if below >= DEPTH else sorted(folder for folder in folders if not folder.startswith("."))
+        folders[:] = (
+            []
+            if below >= DEPTH
+            else sorted(folder for folder in folders if not folder.startswith("."))
+        )
         count += len(names)
         if count > MOST_FILES:
             raise InvalidInput(
@@ -213,7 +217,11 @@ def _entries(content: object) -> Iterator[tuple[str, object]]:
 
 def _check_implementation(key: str, value: object) -> str | None:
     implementations = value.values() if isinstance(value, Mapping) else [value]
-    return None if all(name is None or name in IMPLEMENTATIONS[key] for name in implementations) else KERNELS
+    return (
+        None
+        if all(name is None or name in IMPLEMENTATIONS[key] for name in implementations)
+        else KERNELS
+    )
 
 
 def _check_class_name(key: str, value: object) -> str | None:
@@ -270,7 +278,9 @@ def _check_arguments(
 def _check_shards(name: str, file: str, content: object) -> None:
     shards = content.get("weight_map") if isinstance(content, Mapping) else None
     if not isinstance(shards, Mapping):
-        raise InvalidInput(f"'{name}': {file} has no 'weight_map'. Expected the file of each tensor.")
+        raise InvalidInput(
+            f"'{name}': {file} has no 'weight_map'. Expected the file of each tensor."
+        )
     for shard in shards.values():
         if not isinstance(shard, str) or not _is_file_name(shard):
             raise _refused(name, ELSEWHERE, str(shard)[:200], file)
@@ -299,7 +309,9 @@ def check_modules(name: str, modules: object) -> None:
             for module in modules
         )
     ):
-        raise InvalidInput(f"'{name}': modules.json holds no modules. Expected a list of objects with type and path.")
+        raise InvalidInput(
+            f"'{name}': modules.json holds no modules. Expected a list of objects with type and path."
+        )
     for module in modules:
         kind, path = module.get("type"), module.get("path")
         if not isinstance(kind, str) or not SENTENCE_MODULES.fullmatch(kind):
@@ -310,7 +322,9 @@ def check_modules(name: str, modules: object) -> None:
 
 def _refused(name: str, reason: str, value: str, file: str) -> InvalidInput:
     if reason == CODE:
-        advice = "Use a model whose architecture is part of the libraries, with classes of theirs alone."
+        advice = (
+            "Use a model whose architecture is part of the libraries, with classes of theirs alone."
+        )
     elif reason == KERNELS:
         advice = f"Use weights in floating point, and an attention of {', '.join(ATTENTION)}; or remove the entry."
     else:

@@ -38,7 +38,9 @@ PAD = -1  # no text there: unlike a tokenizer's own padding, never a word
 def check_precision(precision: str) -> str:
     """The precision, where it is one that is known. Raises InvalidInput."""
     if precision not in PRECISIONS:
-        raise InvalidInput(f"Precision '{precision}' is not known. Expected one of {', '.join(PRECISIONS)}.")
+        raise InvalidInput(
+            f"Precision '{precision}' is not known. Expected one of {', '.join(PRECISIONS)}."
+        )
     return precision
 
 
@@ -55,7 +57,9 @@ def pick_device(name: str) -> str:
     if torch.cuda.is_available():
         available += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     if name not in available:
-        raise InvalidInput(f"Device '{name}' is not available here. Expected auto or one of: {', '.join(available)}.")
+        raise InvalidInput(
+            f"Device '{name}' is not available here. Expected auto or one of: {', '.join(available)}."
+        )
     return name
 
 

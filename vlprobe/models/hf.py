@@ -140,7 +140,9 @@ class HfEncoder(DualEncoder):
         self.dim = whole.shape[1]
         vectors = self.encode_images(self.preprocess(Image.new("RGB", (64, 64)))[None])
         if vectors.shape[1] != self.dim:
-            raise InvalidInput(f"'{name}' embeds pictures in {vectors.shape[1]} numbers and texts in {self.dim}.")
+            raise InvalidInput(
+                f"'{name}' embeds pictures in {vectors.shape[1]} numbers and texts in {self.dim}."
+            )
         self.cuts_columns = kind.pads != "seen"
         if self.cuts_columns:
             alone = np.concatenate([self.encode_texts(row[None]) for row in tokens])

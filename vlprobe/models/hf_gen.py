@@ -106,8 +106,12 @@ class Generator(SideBySideMatcher):
         self.name, self.device, self.precision = name, device, precision
         self._processor = processor
         if not getattr(processor, "chat_template", None):
-            raise InvalidInput(f"'{name}' has no chat template, so it is not known how it is asked. Expected one.")
-        self._yes_no, self._one_two = (self._first_tokens(variants) for variants in (YES_NO, ONE_TWO))
+            raise InvalidInput(
+                f"'{name}' has no chat template, so it is not known how it is asked. Expected one."
+            )
+        self._yes_no, self._one_two = (
+            self._first_tokens(variants) for variants in (YES_NO, ONE_TWO)
+        )
         image = processor.image_processor
         description = {
             "config": hub.described(config),

@@ -224,7 +224,9 @@ class _TwoSided(ItmHead, DualEncoder):
     def _hidden(self, pixels: np.ndarray) -> "torch.Tensor":
         import torch
 
-        return self._model.vision_model(pixel_values=torch.from_numpy(pixels).to(self.device)).last_hidden_state
+        return self._model.vision_model(
+            pixel_values=torch.from_numpy(pixels).to(self.device)
+        ).last_hidden_state
 
 
 class Blip(_TwoSided):

@@ -188,7 +188,9 @@ def read_json(path: Path, *kinds: type[Content]) -> Content:
             f"'{path}' cannot be read ({error.strerror}). Expected a model folder as save_pretrained writes it."
         ) from None
     except ValueError as error:
-        raise InvalidInput(f"'{path}' is not JSON ({error}). Expected a model's description.") from None
+        raise InvalidInput(
+            f"'{path}' is not JSON ({error}). Expected a model's description."
+        ) from None
     if not isinstance(content, kinds):
         expected = " | ".join(kind.__name__ for kind in kinds)
         raise InvalidInput(f"'{path}' holds a {type(content).__name__}. Expected a {expected}.")
@@ -274,7 +276,9 @@ def load(
 
     settings = {"dtype": getattr(torch, dtype), **SAFELY}
     model, loading = architecture.from_pretrained(folder, output_loading_info=True, **settings)
-    missing = sorted(key for key in loading["missing_keys"] if not any(word in key for word in unused))
+    missing = sorted(
+        key for key in loading["missing_keys"] if not any(word in key for word in unused)
+    )
     missing += [key for key, *_ in loading["mismatched_keys"]]
     if missing:
         raise InvalidInput(
@@ -302,7 +306,9 @@ def tokenizer(folder: Path) -> Tokenizer:
     from transformers import AutoTokenizer
 
     if not any(path for pattern in VOCABULARIES for path in folder.glob(pattern)):
-        raise InvalidInput(f"'{folder}' holds no tokenizer. Expected one of: {', '.join(VOCABULARIES)}.")
+        raise InvalidInput(
+            f"'{folder}' holds no tokenizer. Expected one of: {', '.join(VOCABULARIES)}."
+        )
     return cast(
         Tokenizer,
         AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False),
@@ -315,7 +321,9 @@ def facts(
     processor: ImageProcessor | None,
 ) -> dict[str, str]:
     """What was built, in words; read from the modules and not from the name."""
-    activations = {type(layer).__name__ for layer in model.modules() if "GELU" in type(layer).__name__}
+    activations = {
+        type(layer).__name__ for layer in model.modules() if "GELU" in type(layer).__name__
+    }
     subjects = {
         "architecture": type(model).__name__,
         "activation": " and ".join(

@@ -52,11 +52,20 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Raises InvalidInput where a folder or a checkpoint that the name has is not there."""
-    source, _, checkpoint = name.removeprefix(f"{PREFIX}:").removeprefix("local-dir:").partition("@")
-    if name.startswith(f"{PREFIX}:local-dir:") and not (files.parse_path(source) / "open_clip_config.json").is_file():
-        raise InvalidInput(f"'{source}' holds no open_clip_config.json. Expected a folder that OpenCLIP wrote.")
+    source, _, checkpoint = (
+        name.removeprefix(f"{PREFIX}:").removeprefix("local-dir:").partition("@")
+    )
+    if (
+        name.startswith(f"{PREFIX}:local-dir:")
+        and not (files.parse_path(source) / "open_clip_config.json").is_file()
+    ):
+        raise InvalidInput(
+            f"'{source}' holds no open_clip_config.json. Expected a folder that OpenCLIP wrote."
+        )
     if checkpoint and not files.parse_path(checkpoint).is_file():
-        raise InvalidInput(f"Checkpoint '{checkpoint}' does not exist. Expected a .safetensors or .pt file.")
+        raise InvalidInput(
+            f"Checkpoint '{checkpoint}' does not exist. Expected a .safetensors or .pt file."
+        )
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEncoder:
@@ -94,13 +103,17 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
         config["quick_gelu"] = tag_config.get("quick_gelu", False)
     if config["quick_gelu"] != architecture_gelu:
         gelu = "QuickGELU" if config["quick_gelu"] else "GELU"
-        notes.append(f"{gelu}, as {tag} was trained, and not the activation that {architecture} stands for")
+        notes.append(
+            f"{gelu}, as {tag} was trained, and not the activation that {architecture} stands for"
+        )
     weights = None
     if checkpoint:
         weights = files.parse_path(checkpoint)
         if not tag:
             _check_that_defaults_can_be_right(name, architecture)
-            notes.append(f"OpenCLIP's default preprocessing and {architecture}'s activation, whatever the weights had")
+            notes.append(
+                f"OpenCLIP's default preprocessing and {architecture}'s activation, whatever the weights had"
+            )
     elif tag:
         weights = _download(name, tag_config)
     else:
@@ -125,7 +138,9 @@ def save_tuned(name: str, model: OpenClipModel, path: Path, described: dict) -> 
     """
     from safetensors.torch import save
 
-    state = {key: value.detach().cpu().clone().contiguous() for key, value in model.state_dict().items()}
+    state = {
+        key: value.detach().cpu().clone().contiguous() for key, value in model.state_dict().items()
+    }
     write_bytes(path, save(state, metadata={"training": json.dumps(described)}))
 
 
@@ -153,7 +168,9 @@ def load_folder(
             "Expected OpenCLIP's folder layout: its config beside the weights."
         ) from None
     except ValueError as error:
-        raise InvalidInput(f"'{path}' is not JSON ({error}). Expected OpenCLIP's model config.") from None
+        raise InvalidInput(
+            f"'{path}' is not JSON ({error}). Expected OpenCLIP's model config."
+        ) from None
     config = described.get("model_cfg") if isinstance(described, dict) else None
     if not isinstance(config, dict) or not {"embed_dim", "vision_cfg", "text_cfg"} <= set(config):
         raise InvalidInput(
@@ -165,7 +182,9 @@ def load_folder(
         None,
     )
     if weights is None:
-        raise InvalidInput(f"'{folder}' holds no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}.")
+        raise InvalidInput(
+            f"'{folder}' holds no weights. Expected one of: {', '.join(FOLDER_WEIGHTS)}."
+        )
     return _assemble(name, f"local-dir:{folder}", config, weights, device, precision, note, {})
 
 
@@ -183,7 +202,9 @@ def _assemble(
     device = pick_device(device)
     tokenizer = _tokenizer(name, source, config)
     if weights and not weights.is_file():
-        raise InvalidInput(f"Checkpoint '{weights}' does not exist. Expected a .safetensors or .pt file.")
+        raise InvalidInput(
+            f"Checkpoint '{weights}' does not exist. Expected a .safetensors or .pt file."
+        )
     model = _build(name, source, config["quick_gelu"], preprocess)
     if weights:
         load_weights(name, model, weights, confined=not published)
@@ -257,7 +278,9 @@ def _build(name: str, source: str, quick_gelu: bool, preprocess: dict[str, Any])
             )
     except (*MISFITS, AssertionError, RuntimeError, OSError, MemoryError) as error:
         reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
-        raise InvalidInput(f"OpenCLIP cannot build '{name}' ({reason}). Check its config.") from error
+        raise InvalidInput(
+            f"OpenCLIP cannot build '{name}' ({reason}). Check its config."
+        ) from error
     finally:
         logging.disable(was_disabled)
 
@@ -269,7 +292,9 @@ def _transform(name: str, model: OpenClipModel) -> Callable:
     try:
         return cast(Callable, image_transform_v2(PreprocessCfg(**config), is_train=False))
     except (*MISFITS, AssertionError):
-        values = ", ".join(f"{key} {config.get(key)!r}" for key in ("mode", "interpolation", "resize_mode", "size"))
+        values = ", ".join(
+            f"{key} {config.get(key)!r}" for key in ("mode", "interpolation", "resize_mode", "size")
+        )
         raise InvalidInput(
             f"OpenCLIP cannot prepare pictures as the config of '{name}' says ({values}). "
             "Expected mode RGB, interpolation bicubic, bilinear or random, resize_mode shortest, "
@@ -288,7 +313,11 @@ def _tokenizer(name: str, source: str, config: dict) -> Callable:
         dict,
     ) and bool(config["text_cfg"].get("hf_tokenizer_name"))
     from_hub = not folder and (names_tokenizer or "siglip" in source.lower())
-    if folder and names_tokenizer and not any(path for pattern in hub.VOCABULARIES for path in folder.glob(pattern)):
+    if (
+        folder
+        and names_tokenizer
+        and not any(path for pattern in hub.VOCABULARIES for path in folder.glob(pattern))
+    ):
         raise InvalidInput(
             f"'{name}': '{folder}' names a tokenizer of another place and holds none. "
             f"Put its files into the folder, one of: {', '.join(hub.VOCABULARIES)}."
@@ -307,7 +336,9 @@ def _tokenizer(name: str, source: str, config: dict) -> Callable:
     # AssertionError: an unknown `clean` or `reduction_mask`
     except (*MISFITS, AssertionError) as error:
         reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
-        raise InvalidInput(f"OpenCLIP cannot build the tokenizer of '{name}' ({reason}). Check its config.") from None
+        raise InvalidInput(
+            f"OpenCLIP cannot build the tokenizer of '{name}' ({reason}). Check its config."
+        ) from None
     except OSError:
         raise InvalidInput(
             f"The tokenizer of '{name}' is not on this machine and the Hugging Face hub cannot be "

@@ -61,7 +61,9 @@ class OpenClipEncoder(DualEncoder):
         self._tokenizer = tokenizer
         self._ids = quick(tokenizer)
         self._canonical = self._unlearned()
-        self._small = device == "cpu" and sum(weight.numel() for weight in model.parameters()) < 5_000_000
+        self._small = (
+            device == "cpu" and sum(weight.numel() for weight in model.parameters()) < 5_000_000
+        )
         # Whether columns can be cut is a property of the tower, so it is judged in fp32: half
         # precision rounds by more than the tolerance whenever a shape changes.
         self.precision = "fp32"
@@ -124,7 +126,12 @@ class OpenClipEncoder(DualEncoder):
     def _arithmetic(self) -> contextlib.ExitStack:
         contexts = contextlib.ExitStack()
         contexts.enter_context(frozen.arithmetic(self.device, self.precision, self._small))
-        if self.device == "cpu" and self.precision == "fp32" and not self._small and amd.is_supported():
+        if (
+            self.device == "cpu"
+            and self.precision == "fp32"
+            and not self._small
+            and amd.is_supported()
+        ):
             contexts.enter_context(amd.linear())
         return contexts
 
@@ -185,7 +192,9 @@ class OpenClipEncoder(DualEncoder):
 
     def _activation(self) -> str:
         layers = [owner.gelu for owner in self._gelus()] or list(self._model.modules())
-        names = sorted({type(layer).__name__ for layer in layers if type(layer).__name__.endswith("GELU")})
+        names = sorted(
+            {type(layer).__name__ for layer in layers if type(layer).__name__.endswith("GELU")}
+        )
         return " and ".join(names) or "neither GELU nor QuickGELU"
 
     def _unlearned(self) -> np.ndarray | None:

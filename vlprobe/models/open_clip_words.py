@@ -58,7 +58,10 @@ class Words:
         )
         tokens = np.zeros((len(texts), context), dtype=np.int64)
         tokens[:, 0] = start
-        plain = [text.isascii() and text.isprintable() and "&" not in text and "<" not in text for text in texts]
+        plain = [
+            text.isascii() and text.isprintable() and "&" not in text and "<" not in text
+            for text in texts
+        ]
         rows = np.flatnonzero(plain)
         ids, lengths = self._by_words([texts[row] for row in rows.tolist()])
         columns = 1 + np.arange(len(ids)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -94,7 +94,9 @@ class StEncoder(TextEncoder):
             self.note += f"; every text begins with its prompt '{self._prompt}'"
         # What pooling needs beside tokens: how long the prompt is that it leaves out
         inputs = model.preprocess(["a"], prompt=self._prompt)
-        self._prompt_inputs = {key: inputs[key] for key in ("prompt_length", "modality") if key in inputs}
+        self._prompt_inputs = {
+            key: inputs[key] for key in ("prompt_length", "modality") if key in inputs
+        }
         description = {
             "config": {
                 path.relative_to(folder).as_posix(): hub.read_json(path, dict, list)

@@ -42,14 +42,18 @@ _WHOLES = words(
     "closet stadium vase chair"
 )
 _IDIOMS = {("stand", "out"), ("look", "like")}  # of another meaning in another tense
-_PARTS = words("bottom top front back side inside outside edge end part half middle center rear corner left right")
+_PARTS = words(
+    "bottom top front back side inside outside edge end part half middle center rear corner left right"
+)
 _NEVER = words("be have get do go come see say")
 
 
 def subject_phrases(sentence: Sentence) -> tuple[Phrase, Phrase] | None:
     """The first noun phrase, and the whole subject: that and all phrases joined to it by "and"."""
     first_phrase = noun_phrase(sentence, 0)
-    if first_phrase is None or (first_phrase.head in _PARTS and "of" in sentence.lower[: first_phrase.end]):
+    if first_phrase is None or (
+        first_phrase.head in _PARTS and "of" in sentence.lower[: first_phrase.end]
+    ):
         return None  # "The bottom of a plane flying": the verb may belong to the plane
     subject = first_phrase
     if sentence.lower[first_phrase.end] == "and":
@@ -102,19 +106,24 @@ def _restated(sentence: Sentence, first_phrase: Phrase, subject: Phrase) -> list
 
 def be(phrase: Phrase) -> str:
     """The form of "be" that agrees with the phrase as a subject."""
-    return "are" if phrase.plural or (phrase.members and phrase.head in ("bunch", "number")) else "is"
+    return (
+        "are" if phrase.plural or (phrase.members and phrase.head in ("bunch", "number")) else "is"
+    )
 
 
 def _is_state(sentence: Sentence, subject: Phrase, at: int) -> bool:
     """Whether the verb tells a state, so that it has no progressive: "a plate is holding food"."""
     verb = VERBS[sentence.lower[at]].base
-    return verb in STATES or (not subject.animate and verb in ("hold", "carry", "make", "use", "wear"))
+    return verb in STATES or (
+        not subject.animate and verb in ("hold", "carry", "make", "use", "wear")
+    )
 
 
 def _goes_on(sentence: Sentence, at: int) -> bool:
     """Whether a second participle depends on the first: "standing in the water and drinking"."""
     return any(
-        sentence.bits[index] & ING and ("and" in sentence.lower[index - 2 : index] or sentence.lower[index - 1] == ",")
+        sentence.bits[index] & ING
+        and ("and" in sentence.lower[index - 2 : index] or sentence.lower[index - 1] == ",")
         for index in range(at + 1, sentence.size)
     )
 
@@ -173,7 +182,12 @@ def _after_result(
 def _has_to_with(sentence: Sentence, subject: Phrase) -> Paraphrase | None:
     at = subject.end
     is_counted = sentence.bits[at + 1] & (DETERMINER | NUMBER)
-    if subject.animate or not is_counted or has_verb(sentence, at + 1) or not no_finite_verb(sentence, at + 1):
+    if (
+        subject.animate
+        or not is_counted
+        or has_verb(sentence, at + 1)
+        or not no_finite_verb(sentence, at + 1)
+    ):
         return None
     return rewritten(
         sentence,
@@ -191,7 +205,11 @@ def _is_present(sentence: Sentence, subject: Phrase) -> bool:
 
 def _present(sentence: Sentence, subject: Phrase, at: int) -> str | None:
     verb = VERBS[sentence.lower[at]]
-    if verb.base in _NEVER or _goes_on(sentence, at) or (verb.base, sentence.lower[at + 1]) in _IDIOMS:
+    if (
+        verb.base in _NEVER
+        or _goes_on(sentence, at)
+        or (verb.base, sentence.lower[at + 1]) in _IDIOMS
+    ):
         return None
     return verb.base if subject.plural else verb.present
 
@@ -254,7 +272,11 @@ def _after_present(sentence: Sentence, subject: Phrase) -> list[Paraphrase | Non
     verb = VERBS[sentence.lower[at]]
     if (verb.base, sentence.lower[at + 1]) in _IDIOMS:
         return []
-    if _is_state(sentence, subject, at) or verb.base in _NEVER or not no_finite_verb(sentence, at + 1):
+    if (
+        _is_state(sentence, subject, at)
+        or verb.base in _NEVER
+        or not no_finite_verb(sentence, at + 1)
+    ):
         return []
     understood = sentence.bits[at + 1] & (PREPOSITION | DETERMINER | NUMBER | ADVERB)
     if not understood and sentence.lower[at + 1] not in ("", "next"):
@@ -285,7 +307,11 @@ def _after_preposition(
         return []
     out = [_with_there_is(sentence, first_phrase, [(0, size)])]
     location = prepositional_phrase(sentence, at)
-    if location and not has_verb(sentence, at) and not {"with", "and", ","}.intersection(sentence.lower[at:]):
+    if (
+        location
+        and not has_verb(sentence, at)
+        and not {"with", "and", ","}.intersection(sentence.lower[at:])
+    ):
         out += [_with_copula(sentence, subject, at), _relative(sentence, subject, at)]
     if sentence.lower[at] == "with" and _can_have(sentence, subject) and not has_verb(sentence, at):
         phrase = noun_phrase(sentence, at + 1)
@@ -341,7 +367,9 @@ def without_there(sentence: Sentence) -> list[Paraphrase]:
 
 def _with_article(sentence: Sentence, subject: Phrase) -> Paraphrase | None:
     at = subject.end
-    if not (is_verb_ing(sentence, at) or sentence.lower[at] in RESULT or sentence.lower[at] in LOCATIVE):
+    if not (
+        is_verb_ing(sentence, at) or sentence.lower[at] in RESULT or sentence.lower[at] in LOCATIVE
+    ):
         return None
     if not no_finite_verb(sentence, at + 1):
         return None

@@ -70,14 +70,20 @@ def whole(caption: str, nouns: Sequence[Noun]) -> list[Noun]:
     lower = [token.group().lower() for token in tokens]
     noun_by_end = {}  # number of the last token -> the noun that ends with it
     for noun in nouns:
-        noun_by_end[next(index for index, token in enumerate(tokens) if token.end() == noun.end)] = noun
+        noun_by_end[
+            next(index for index, token in enumerate(tokens) if token.end() == noun.end)
+        ] = noun
     widened: list[Noun] = []
     for end_index, noun in sorted(noun_by_end.items()):
         if noun.form == "quality":
             continue
         start = index_by_start[noun.start]
         while start and _modifier(lower, start - 1, noun_by_end):
-            start = index_by_start[noun_by_end[start - 1].start] if start - 1 in noun_by_end else start - 1
+            start = (
+                index_by_start[noun_by_end[start - 1].start]
+                if start - 1 in noun_by_end
+                else start - 1
+            )
         if not _modifies(lower, end_index + 1, noun):
             widened = [earlier for earlier in widened if earlier.start < tokens[start].start()]
             widened.append(noun._replace(start=tokens[start].start()))
@@ -96,12 +102,16 @@ def _modifier(lower: Sequence[str], index: int, noun_by_end: dict[int, Noun]) ->
     if word in _MODIFIERS or word in _ALWAYS or (word in _WITH_ARTICLE and index and opened):
         return True
     tag = _tag(word)
-    if not tag & (lexicon.SINGULAR | lexicon.MASS) or tag & (_NO_NOUN | lexicon.ING | lexicon.ADJECTIVE):
+    if not tag & (lexicon.SINGULAR | lexicon.MASS) or tag & (
+        _NO_NOUN | lexicon.ING | lexicon.ADJECTIVE
+    ):
         return False
     if tag & lexicon.VERB:  # "a park bench" and "a metal park bench", and not "people ride horses"
         earlier = _tag(before)
         is_subject = bool(earlier & (lexicon.PLURAL | lexicon.PRONOUN)) or tag & lexicon.PRESENT
-        return opened or bool(earlier & lexicon.VERB and not earlier & lexicon.NOUN) or not is_subject
+        return (
+            opened or bool(earlier & lexicon.VERB and not earlier & lexicon.NOUN) or not is_subject
+        )
     return True
 
 

@@ -68,7 +68,9 @@ def _read() -> tuple[Concept, ...]:
     spellings: dict[tuple[str, Kind], set[str]] = {}
     members: dict[str, list[str]] = {}
     hypernyms: list[tuple[str, list[str]]] = []
-    for line in files("vlprobe.perturb").joinpath("concepts.txt").read_text(encoding="utf-8").splitlines():
+    for line in (
+        files("vlprobe.perturb").joinpath("concepts.txt").read_text(encoding="utf-8").splitlines()
+    ):
         head, _, words = line.partition(": ")
         directive, _, name = head.partition(" ")
         if directive == "#":
@@ -87,7 +89,9 @@ def _read() -> tuple[Concept, ...]:
                 spellings.setdefault(key, set()).update(plurals)
                 members.setdefault(name, []).append(concept.lemma)
         elif directive == "words":
-            LISTS[name] = LISTS.get(name, ()) + tuple(_parse(entry, kind)[0] for entry in _split(words))
+            LISTS[name] = LISTS.get(name, ()) + tuple(
+                _parse(entry, kind)[0] for entry in _split(words)
+            )
         elif directive == "idiom":
             IDIOMS.update(_split(words))
         elif directive == "kind":
@@ -135,7 +139,9 @@ def mentions(text: str) -> set[str]:
     mentioned = set(words)
     for size in range(1, _LONGEST + 1):
         for at in range(len(words) - size + 1):
-            mentioned.update(concept.lemma for concept, _ in _READINGS.get(" ".join(words[at : at + size]), ()))
+            mentioned.update(
+                concept.lemma for concept, _ in _READINGS.get(" ".join(words[at : at + size]), ())
+            )
     mentioned.update(lexicon.SINGULARS[word] for word in words if word in lexicon.SINGULARS)
     return mentioned
 
@@ -203,7 +209,13 @@ class _Sentence:
         word = self.word(at)
         tag = lexicon.TAGS.get(word, 0)
         for _, form in _READINGS.get(word, ()):
-            tag |= lexicon.ADJECTIVE if form == "quality" else lexicon.PLURAL if "plural" in form else lexicon.SINGULAR
+            tag |= (
+                lexicon.ADJECTIVE
+                if form == "quality"
+                else lexicon.PLURAL
+                if "plural" in form
+                else lexicon.SINGULAR
+            )
         return tag
 
     def text(self, at: int, size: int) -> str:
@@ -227,7 +239,11 @@ class _Sentence:
         readings = _READINGS[self.text(at, size)]
         if len({form for _, form in readings}) > 1:
             readings = self._fitting(at, size, readings)
-        elif readings[0][1] == "mass" and self.word(at - 1) in _ONE and not self._is_modifier(at, size):  # "a soda"
+        elif (
+            readings[0][1] == "mass"
+            and self.word(at - 1) in _ONE
+            and not self._is_modifier(at, size)
+        ):  # "a soda"
             return []
         return [(concept, form) for concept, form in readings if form == readings[0][1]]
 
@@ -285,7 +301,12 @@ class _Sentence:
         """The word that opens the noun phrase whose noun stands there; empty where nothing does."""
         for back in range(at - 1, max(at - 6, -1), -1):
             word, tag = self.words[back], self.tag(back)
-            if word in _ONE or word in _MANY or tag & (lexicon.DETERMINER | lexicon.NUMBER) or word in ("'s", "’s"):
+            if (
+                word in _ONE
+                or word in _MANY
+                or tag & (lexicon.DETERMINER | lexicon.NUMBER)
+                or word in ("'s", "’s")
+            ):
                 return word
             if not tag & (lexicon.ADJECTIVE | lexicon.NOUN | lexicon.ING | lexicon.PARTICIPLE):
                 return ""
@@ -315,5 +336,7 @@ class _Sentence:
             forms_left = {"mass"} if is_modifier or opener in ("", "some") else {"singular"}
         else:  # glasses: the plural of a glass, or what is worn
             context = self.words[max(at - 4, 0) : at]
-            forms_left = {"plural-only"} if "wearing" in context or "wears" in context else {"plural"}
+            forms_left = (
+                {"plural-only"} if "wearing" in context or "wears" in context else {"plural"}
+            )
         return [reading for reading in readings if reading[1] in forms_left]

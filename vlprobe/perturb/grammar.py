@@ -171,7 +171,11 @@ def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase
     plural = bool(kinds & SEVERAL and not kinds & UNCOUNTED)
     if bits & PLURAL and not plural:
         is_only_plural = not bits & (SINGULAR | MASS)
-        plural = is_only_plural or bool(kinds & SEVERAL) or not (kinds & (INDEFINITE | DEFINITE) or bits & MASS)
+        plural = (
+            is_only_plural
+            or bool(kinds & SEVERAL)
+            or not (kinds & (INDEFINITE | DEFINITE) or bits & MASS)
+        )
     return Phrase(
         start,
         head + 1,
@@ -242,7 +246,12 @@ def _is_modifier(sentence: Sentence, at: int, previous: int, headless: bool) -> 
         return True
     if headless and bits & (ING | PARTICIPLE) and following & NOUN:
         return True
-    if headless and bits & ADVERB and following & (ADJECTIVE | PARTICIPLE) and not bits & PREPOSITION:
+    if (
+        headless
+        and bits & ADVERB
+        and following & (ADJECTIVE | PARTICIPLE)
+        and not bits & PREPOSITION
+    ):
         return True
     joins = sentence.lower[at] in ("and", ",") and previous & ADJECTIVE and not previous & NOUN
     return bool(joins) and _is_adjective(following)
@@ -294,7 +303,11 @@ def _is_finite(sentence: Sentence, at: int, before: int) -> bool:
         return bool(before & (NOUN | PRONOUN | ADVERB)) or not bits & PLURAL or previous == "and"
     if bits & BASE and previous != "to":
         after_plural = before & PLURAL and not before & SINGULAR
-        return bool(after_plural or before & PRONOUN or not bits & (NOUN | ADJECTIVE | PREPOSITION | PAST | PARTICIPLE))
+        return bool(
+            after_plural
+            or before & PRONOUN
+            or not bits & (NOUN | ADJECTIVE | PREPOSITION | PAST | PARTICIPLE)
+        )
     if bits & PAST and not bits & (PARTICIPLE | NOUN | ADJECTIVE):
         return True
     if bits & (PAST | PARTICIPLE):
@@ -313,12 +326,18 @@ def is_verb_ing(sentence: Sentence, at: int) -> bool:
     if not bits & ING or sentence.lower[at] in ("including", "being") or bits & PREPOSITION:
         return False
     following = sentence.bits[at + 1]
-    return not (bits & (ADJECTIVE | NOUN) and following & SINGULAR and not following & (DETERMINER | VERB | MASS))
+    return not (
+        bits & (ADJECTIVE | NOUN)
+        and following & SINGULAR
+        and not following & (DETERMINER | VERB | MASS)
+    )
 
 
 def has_verb(sentence: Sentence, at: int) -> bool:
     """Whether any word from here on is a verb form that is not a noun too."""
     return any(
-        bits & AUXILIARY or (bits & (ING | VERB) and not bits & NOUN and not bits & ADVERB) or word in RESULT
+        bits & AUXILIARY
+        or (bits & (ING | VERB) and not bits & NOUN and not bits & ADVERB)
+        or word in RESULT
         for word, bits in zip(sentence.lower[at:], sentence.bits[at:], strict=True)
     )

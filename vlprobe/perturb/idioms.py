@@ -101,7 +101,12 @@ def bad_color(lower: list[str], at: int, source: str) -> str:
 
 def _is_black_and_white(lower: list[str], at: int) -> bool:
     start = at if lower[at] == "black" else at - 2
-    if start < 0 or start + 2 >= len(lower) or lower[start] != "black" or lower[start + 2] != "white":
+    if (
+        start < 0
+        or start + 2 >= len(lower)
+        or lower[start] != "black"
+        or lower[start + 2] != "white"
+    ):
         return False
     if lower[start + 1] not in ("and", "&", "n"):
         return False
@@ -152,7 +157,11 @@ def bad_number(lower: list[str], at: int) -> str:
         if after in _NOT_A_THING or not TAGS.get(after, 0) or before not in _BEFORE_ONE:
             return "perhaps a pronoun"
         return ""
-    if before in ("to", "by") and at > 1 and (TAGS.get(lower[at - 2], 0) & NUMBER or lower[at - 2].isdigit()):
+    if (
+        before in ("to", "by")
+        and at > 1
+        and (TAGS.get(lower[at - 2], 0) & NUMBER or lower[at - 2].isdigit())
+    ):
         return "a measure or part of a name"
     if after in _UNITS or before in _BEFORE_NUMBER or before.isdigit() or after == "-":
         return "a measure or part of a name"
@@ -169,7 +178,11 @@ def _is_shared_out(later: list[str]) -> bool:
         names = after not in _NOT_A_THING and TAGS.get(after, 0) & (NOUN | ADJECTIVE)
         if word in _SHARED_OUT or (word == "one" and after != "another" and not names):
             return True
-        if word in ("other", "others") and before == "the" and not (after == "side" or TAGS.get(after, 0) & NOUN):
+        if (
+            word in ("other", "others")
+            and before == "the"
+            and not (after == "side" or TAGS.get(after, 0) & NOUN)
+        ):
             return True
         if word == "each" and after != "other":
             return True
@@ -197,7 +210,16 @@ _COMPOUND_AFTER = words(
     "drawn driven back shaped play stop stand training racing show eye dish parking",
 )
 _ENDS_PHRASE = (
-    PREPOSITION | CONJUNCTION | AUXILIARY | SUBORDINATOR | PRONOUN | ADVERB | DETERMINER | ING | PAST | PARTICIPLE
+    PREPOSITION
+    | CONJUNCTION
+    | AUXILIARY
+    | SUBORDINATOR
+    | PRONOUN
+    | ADVERB
+    | DETERMINER
+    | ING
+    | PAST
+    | PARTICIPLE
 )
 _OBJECTS = words("dog cat horse car bus train bird boat bicycle truck")
 
@@ -223,7 +245,9 @@ def bad_object(lower: list[str], at: int, source: str, plural: bool) -> str:
         return "perhaps a verb"
     if before in _COMPOUND_BEFORE or before in _OBJECTS or after == "-" or before == "-":
         return "part of a compound"
-    if source == "person" and any(word in ("who", "whose", "whom", "he", "she") for word in lower[at + 1 :]):
+    if source == "person" and any(
+        word in ("who", "whose", "whom", "he", "she") for word in lower[at + 1 :]
+    ):
         return "a pronoun refers to it"
     if not after or after in _MAY_FOLLOW or not after[0].isalnum():
         if after == "'s" and lower[at + 2 : at + 3] == ["eye"]:

@@ -41,7 +41,11 @@ def without(caption: str, start: int, end: int) -> str:
     text = left + right
     if not left.strip() and caption[start].isupper():
         start_of_right = len(left)
-        text = text[:start_of_right] + text[start_of_right : start_of_right + 1].upper() + text[start_of_right + 1 :]
+        text = (
+            text[:start_of_right]
+            + text[start_of_right : start_of_right + 1].upper()
+            + text[start_of_right + 1 :]
+        )
     return text
 
 
@@ -101,7 +105,9 @@ def _checked(rows: np.ndarray, count: int) -> np.ndarray:
 def _votes(scores: Scores, highest: bool) -> Counter[int]:
     votes: Counter[int] = Counter()
     for column in zip(*scores.values(), strict=True):
-        finite = {start: score for start, score in zip(scores, column, strict=True) if np.isfinite(score)}
+        finite = {
+            start: score for start, score in zip(scores, column, strict=True) if np.isfinite(score)
+        }
         if finite:
             best = max(finite.values()) if highest else min(finite.values())
             votes.update(start for start, score in finite.items() if score == best)
@@ -128,7 +134,9 @@ def agreement(scores: Iterable[Scores]) -> dict[int, int]:
 
     A caption without a vote is left out.
     """
-    captions_by_votes = Counter(max(_votes(caption, highest=False).values(), default=0) for caption in scores)
+    captions_by_votes = Counter(
+        max(_votes(caption, highest=False).values(), default=0) for caption in scores
+    )
     return {count: captions_by_votes[count] for count in sorted(captions_by_votes) if count}
 
 
@@ -147,10 +155,16 @@ def grid_cells(size: tuple[int, int], grid: int = 4) -> list[Box]:
     """
     width, height = size
     if min(size) < grid:
-        raise InvalidInput(f"A picture of {width} x {height} pixels has no {grid} x {grid} cells. Use a larger one.")
+        raise InvalidInput(
+            f"A picture of {width} x {height} pixels has no {grid} x {grid} cells. Use a larger one."
+        )
     xs = [round(cell * width / grid) for cell in range(grid + 1)]
     ys = [round(cell * height / grid) for cell in range(grid + 1)]
-    return [(xs[column], ys[row], xs[column + 1], ys[row + 1]) for row in range(grid) for column in range(grid)]
+    return [
+        (xs[column], ys[row], xs[column + 1], ys[row + 1])
+        for row in range(grid)
+        for column in range(grid)
+    ]
 
 
 def without_cell(image: Image.Image, cell: Box) -> Image.Image:

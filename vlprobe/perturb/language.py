@@ -32,14 +32,18 @@ def is_foreign(caption: str) -> bool:
     (False, True)
     """
     letters = [letter for letter in caption if letter.isalpha()]
-    latin = sum(letter.isascii() or unicodedata.name(letter, "").startswith("LATIN") for letter in letters)
+    latin = sum(
+        letter.isascii() or unicodedata.name(letter, "").startswith("LATIN") for letter in letters
+    )
     if 2 * latin < len(letters):
         return True
     if len(_WORD.findall(caption)) < FEWEST_WORDS:
         return False
     likelihoods = dict(_identifier().rank(caption.lower()))
     english = max(likelihoods[code] for code in _ENGLISH)
-    return TIMES * english <= max(likelihoods[code] for code in likelihoods.keys() - _ENGLISH - _NO_LANGUAGE)
+    return TIMES * english <= max(
+        likelihoods[code] for code in likelihoods.keys() - _ENGLISH - _NO_LANGUAGE
+    )
 
 
 @functools.cache

@@ -95,7 +95,10 @@ def _add_verb(entry: str) -> None:
     usual = usual._replace(base=base, present=plural_of(base))
     forms = Verb(
         base,
-        *(form or regular_form for form, regular_form in zip((irregular + [""] * 4)[:4], usual[1:], strict=True)),
+        *(
+            form or regular_form
+            for form, regular_form in zip((irregular + [""] * 4)[:4], usual[1:], strict=True)
+        ),
     )
     for form, bit in zip(forms, (BASE, PRESENT, ING, PAST, PARTICIPLE), strict=True):
         _add(form, bit)
@@ -103,7 +106,9 @@ def _add_verb(entry: str) -> None:
 
 
 def _read() -> None:
-    for line in files("vlprobe.perturb").joinpath("lexicon.txt").read_text(encoding="utf-8").splitlines():
+    for line in (
+        files("vlprobe.perturb").joinpath("lexicon.txt").read_text(encoding="utf-8").splitlines()
+    ):
         kind, _, words = line.partition(": ")
         if kind.startswith("#"):
             continue

@@ -88,7 +88,11 @@ def edits(
     image_truths = truths(reading.lower for reading in readings) if rules == "strict" else None
     out = []
     for index, reading in enumerate(readings):
-        same = _paraphrases(reading, item_id, index, rules, seed, k_same, dropped) if kinds - {"flip"} else []
+        same = (
+            _paraphrases(reading, item_id, index, rules, seed, k_same, dropped)
+            if kinds - {"flip"}
+            else []
+        )
         different: list[Flip] = []
         if kinds - {"paraphrase"}:
             if image_truths is None:
@@ -104,7 +108,9 @@ def edits(
             )
         edits_by_text: dict[str, Edit] = {}
         if "paraphrase" in kinds:
-            edits_by_text |= {paraphrase.text: _paraphrase_edit(paraphrase, tag) for paraphrase in same}
+            edits_by_text |= {
+                paraphrase.text: _paraphrase_edit(paraphrase, tag) for paraphrase in same
+            }
         if "flip" in kinds:
             for flip in different:
                 edits_by_text.setdefault(
@@ -183,7 +189,9 @@ def _paraphrases(
         dropped,
         "paraphrase",
     )
-    return _capped(simple, cap - len(chosen_advanced), number, dropped, "paraphrase") + chosen_advanced
+    return (
+        _capped(simple, cap - len(chosen_advanced), number, dropped, "paraphrase") + chosen_advanced
+    )
 
 
 def _paraphrase_edit(paraphrase: Paraphrase, tag: str) -> Edit:
@@ -199,7 +207,11 @@ def _combined(
     rules: str,
     dropped: Counter[str],
 ) -> Iterable[tuple[str, Edit]]:
-    again = {paraphrase.text: Reading(paraphrase.text) for paraphrase in same} if rules == "strict" else {}
+    again = (
+        {paraphrase.text: Reading(paraphrase.text) for paraphrase in same}
+        if rules == "strict"
+        else {}
+    )
     for flip in different:
         for paraphrase in same:
             target = flip.target
@@ -208,7 +220,11 @@ def _combined(
             else:
                 text = None
                 at = _token_at(again[paraphrase.text], paraphrase.where(flip.at))
-                done = strict.exchanged(again[paraphrase.text], at, flip.word) if at is not None else None
+                done = (
+                    strict.exchanged(again[paraphrase.text], at, flip.word)
+                    if at is not None
+                    else None
+                )
                 if done:
                     text, target = done
             if text is None:

@@ -30,7 +30,9 @@ def line(image_path: str, captions: Sequence[str], edits: CaptionEdits) -> str:
     """One image as a line of JSON, without the line break."""
     record: dict[str, object] = {"image_path": image_path, "orig_captions": list(captions)}
     fields = ("same_caps", "diff_caps", *(f"diff_caps_{kind}" for kind in TYPES), "combined_caps")
-    lists: dict[str, dict[str, list]] = {field: {str(i): [] for i in range(len(captions))} for field in fields}
+    lists: dict[str, dict[str, list]] = {
+        field: {str(i): [] for i in range(len(captions))} for field in fields
+    }
     for index, of_caption in enumerate(edits.edits):
         for text, edit in of_caption:
             if edit.kind == "paraphrase":
@@ -71,10 +73,18 @@ def _image(text: str, where: str) -> ImageEdits:
             f"{where}: not JSON that can be read ({error}). Expected one object a line.",
         ) from None
     if not isinstance(record, dict):
-        raise InvalidInput(f"{where}: a {type(record).__name__}. Expected an object with image_path and orig_captions.")
+        raise InvalidInput(
+            f"{where}: a {type(record).__name__}. Expected an object with image_path and orig_captions."
+        )
     path, captions = record.get("image_path"), record.get("orig_captions")
-    if not isinstance(path, str) or not isinstance(captions, list) or not all(isinstance(c, str) for c in captions):
-        raise InvalidInput(f"{where}: image_path must be a string and orig_captions a list of strings; check the line.")
+    if (
+        not isinstance(path, str)
+        or not isinstance(captions, list)
+        or not all(isinstance(c, str) for c in captions)
+    ):
+        raise InvalidInput(
+            f"{where}: image_path must be a string and orig_captions a list of strings; check the line."
+        )
     edits: list[dict[str, Edit]] = [{} for _ in captions]
     for index, caption, _ in _items(record, "same_caps", len(captions), where):
         subtype = "simple" if has_marker(caption) else "advanced"

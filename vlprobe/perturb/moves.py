@@ -59,7 +59,9 @@ def moves(sentence: Sentence, subject: Phrase) -> list[Paraphrase]:
     ing = is_verb_ing(sentence, verb)
     bits = sentence.bits[verb]
     is_present = (
-        not linked and not ing and ((bits & PRESENT and not subject.plural) or (bits & BASE and subject.members))
+        not linked
+        and not ing
+        and ((bits & PRESENT and not subject.plural) or (bits & BASE and subject.members))
     )
     out = [_inversion(sentence, subject, verb, bool(is_present))]
     if (ing or is_present) and no_finite_verb(sentence, verb + 1):
@@ -76,10 +78,19 @@ def _passive(sentence: Sentence, subject: Phrase, verb: int, linked: bool) -> Pa
     if forms.base not in _PASSIVE or not subject.animate or sentence.bits[verb + 1] & PREPOSITION:
         return None
     phrase = noun_phrase(sentence, verb + 1)
-    if phrase is None or phrase.bare or sentence.bits[phrase.start] & PRONOUN or phrase.end - phrase.start > 6:
+    if (
+        phrase is None
+        or phrase.bare
+        or sentence.bits[phrase.start] & PRONOUN
+        or phrase.end - phrase.start > 6
+    ):
         return None
     rest = sentence.size
-    if phrase.end < rest and _is_scene(sentence, phrase.end) and sentence.lower[rest - 1] not in _OF_THE_OBJECT:
+    if (
+        phrase.end < rest
+        and _is_scene(sentence, phrase.end)
+        and sentence.lower[rest - 1] not in _OF_THE_OBJECT
+    ):
         rest = phrase.end
     elif phrase.end < rest and (forms.base == "wear" or not _is_circumstance(sentence, phrase.end)):
         return None
@@ -106,7 +117,13 @@ def _passive(sentence: Sentence, subject: Phrase, verb: int, linked: bool) -> Pa
 def _is_circumstance(sentence: Sentence, at: int) -> bool:
     """Whether the rest is one phrase that can follow the participle, whatever it modifies."""
     location = prepositional_phrase(sentence, at)
-    phrase = location[1] if location else noun_phrase(sentence, at + 1) if sentence.lower[at] in _PATHS else None
+    phrase = (
+        location[1]
+        if location
+        else noun_phrase(sentence, at + 1)
+        if sentence.lower[at] in _PATHS
+        else None
+    )
     if phrase is None or phrase.end != sentence.size or phrase.animate or phrase.bare:
         return False
     return not {"another", "other", "and"}.intersection(sentence.lower[at:])
@@ -167,7 +184,11 @@ def _inversion(
 
 def _if_located(sentence: Sentence, at: int, segments: list, source: str) -> Paraphrase | None:
     location = prepositional_phrase(sentence, at)
-    if location is None or location[1].end != sentence.size or not sentence.bits[location[0]] & (DETERMINER | NUMBER):
+    if (
+        location is None
+        or location[1].end != sentence.size
+        or not sentence.bits[location[0]] & (DETERMINER | NUMBER)
+    ):
         return None
     return rewritten(sentence, "inversion", segments, source, "")
 
@@ -190,7 +211,9 @@ def _scene_first(sentence: Sentence, subject: Phrase, verb: int) -> Paraphrase |
         return None
     before = sentence.bits[at - 1]
     middle = sentence.lower[verb + 1 : at]
-    intransitive = all(bits & (ADVERB | ADJECTIVE) and not bits & NOUN for bits in sentence.bits[verb + 1 : at])
+    intransitive = all(
+        bits & (ADVERB | ADJECTIVE) and not bits & NOUN for bits in sentence.bits[verb + 1 : at]
+    )
     if sentence.lower[sentence.size - 1] in _OF_THE_OBJECT and not intransitive:
         return None  # "A girl flying a kite in the sky": the kite is there, and she is not
     if before & PREPOSITION or {
@@ -205,7 +228,10 @@ def _scene_first(sentence: Sentence, subject: Phrase, verb: int) -> Paraphrase |
         "with",
     }.intersection(middle):
         return None
-    if any(is_verb_ing(sentence, index) or sentence.lower[index] in RESULT for index in range(verb + 1, at)):
+    if any(
+        is_verb_ing(sentence, index) or sentence.lower[index] in RESULT
+        for index in range(verb + 1, at)
+    ):
         return None
     segments = [(at, sentence.size), ",", *_finite(sentence, subject, verb), (verb, at)]
     return rewritten(sentence, "scene-first", segments)
@@ -215,7 +241,11 @@ def _while_first(sentence: Sentence, subject: Phrase, verb: int) -> Paraphrase |
     if sentence.lower.count("while") != 1:
         return None
     at = sentence.lower.index("while")
-    if at <= verb + 1 or not is_verb_ing(sentence, at + 1) or VERBS[sentence.lower[verb]].base in STATES:
+    if (
+        at <= verb + 1
+        or not is_verb_ing(sentence, at + 1)
+        or VERBS[sentence.lower[verb]].base in STATES
+    ):
         return None
     if any(bits & PRONOUN for bits in sentence.bits[verb:]) or "and" in sentence.lower[at:]:
         return None

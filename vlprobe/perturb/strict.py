@@ -40,7 +40,10 @@ def _flippable() -> dict[str, tuple[str, str, bool]]:
 
 # Word in lower case -> flip type, vocabulary entry, whether it is a plural.
 FLIPPABLE = _flippable()
-_OFFERS = {kind: [word for word in words if kind != "number" or word != "one"] for kind, words in VOCABULARY.items()}
+_OFFERS = {
+    kind: [word for word in words if kind != "number" or word != "one"]
+    for kind, words in VOCABULARY.items()
+}
 
 
 def flips(
@@ -102,7 +105,9 @@ def _flip(
     if kind == "object" and same_class_only(reading.lower, at):
         offers = next([word for word in offers if word in of] for of in _CLASSES if source in of)
     if kind == "number":
-        offers = [word for word in offers if VOCABULARY[kind].index(word) > VOCABULARY[kind].index(source)]
+        offers = [
+            word for word in offers if VOCABULARY[kind].index(word) > VOCABULARY[kind].index(source)
+        ]
     for word in shuffled(offers, number):
         if word == source or not fits(reading.lower, at, word):
             continue
@@ -161,10 +166,17 @@ def _pluralised(reading: Reading, at: int) -> dict[int, str] | None:
     lower = reading.lower
     noun = at + 1
     while (
-        noun < len(lower) and TAGS.get(lower[noun], 0) & ADJECTIVE and noun + 1 < len(lower) and _names(lower[noun + 1])
+        noun < len(lower)
+        and TAGS.get(lower[noun], 0) & ADJECTIVE
+        and noun + 1 < len(lower)
+        and _names(lower[noun + 1])
     ):
         noun += 1
-    if noun >= len(lower) or lower[noun] not in PLURALS or _SINGULAR_LATER.intersection(lower[noun:]):
+    if (
+        noun >= len(lower)
+        or lower[noun] not in PLURALS
+        or _SINGULAR_LATER.intersection(lower[noun:])
+    ):
         return None
     changes = {noun: like(reading.words[noun], PLURALS[lower[noun]])}
     after = lower[noun + 1] if noun + 1 < len(lower) else "."
@@ -173,7 +185,9 @@ def _pluralised(reading: Reading, at: int) -> dict[int, str] | None:
         changes[noun + 1] = like(reading.words[noun + 1], _VERB_AFTER_ONE[after])
     elif bits & PRESENT:
         changes[noun + 1] = like(reading.words[noun + 1], VERBS[after].base)
-    elif not (bits & (lexicon.PREPOSITION | lexicon.ING | lexicon.CONJUNCTION) or not after.isalnum()):
+    elif not (
+        bits & (lexicon.PREPOSITION | lexicon.ING | lexicon.CONJUNCTION) or not after.isalnum()
+    ):
         return None
     return changes
 

@@ -110,10 +110,17 @@ def _by_form(concepts: Iterable[Concept]) -> Vocabulary:
     return {form: tuple(pool) for form, pool in pools.items()}
 
 
-_THINGS = _by_form(concept for concept in CONCEPTS if concept.kind != "quality" and not concept.watch)
+_THINGS = _by_form(
+    concept for concept in CONCEPTS if concept.kind != "quality" and not concept.watch
+)
 _LISTED = {name: _by_form(words) for name, words in LISTS.items()}
 _RAND_VOCA = _by_form(
-    {concept for pools in (_THINGS, _LISTED["ordinary"]) for pool in pools.values() for concept in pool}
+    {
+        concept
+        for pools in (_THINGS, _LISTED["ordinary"])
+        for pool in pools.values()
+        for concept in pool
+    }
 )
 
 
@@ -169,9 +176,13 @@ def alter(
     if not 1 <= k <= 5:
         raise InvalidInput(f"k is {k}. Expected 1 to 5 words to exchange.")
     if words is not None and policy != "rand-voca":
-        raise InvalidInput(f"A vocabulary was given for the policy '{policy}'. Only rand-voca uses one; leave it out.")
+        raise InvalidInput(
+            f"A vocabulary was given for the policy '{policy}'. Only rand-voca uses one; leave it out."
+        )
     mentioned = set().union(*map(mentions, captions))
-    barred = mentioned | {word for word, beside in TRUE_BESIDE.items() if not beside.isdisjoint(mentioned)}
+    barred = mentioned | {
+        word for word, beside in TRUE_BESIDE.items() if not beside.isdisjoint(mentioned)
+    }
     out: list[Altered | None] = []
     dropped: Counter[str] = Counter()
     for index, caption in enumerate(captions):
@@ -182,7 +193,11 @@ def alter(
         taken: list[tuple[Noun, Concept]] = []
         used = set(barred)
         for noun in order:
-            pool = words.get(noun.form, ()) if words is not None else _pool(policy, noun.form, noun.groups)
+            pool = (
+                words.get(noun.form, ())
+                if words is not None
+                else _pool(policy, noun.form, noun.groups)
+            )
             kinds = set().union(*(TRUE_BESIDE.get(lemma, ()) for lemma in noun.lemmas))
             left = [concept for concept in pool if not _may_be_true(concept, used, kinds)]
             if left:
@@ -199,7 +214,9 @@ def alter(
         text, put = _spliced(caption, taken)
         out_words = ", ".join(caption[noun.start : noun.end] for noun, _ in taken)
         out.append(
-            Altered(text, Edit("substitution", policy, f"{policy}:k{k}", out_words, ", ".join(put))),
+            Altered(
+                text, Edit("substitution", policy, f"{policy}:k{k}", out_words, ", ".join(put))
+            ),
         )
     return out, dict(dropped)
 
@@ -232,7 +249,9 @@ def delete(
     if which not in DELETIONS:
         raise NotFound("deletion", which, DELETIONS)
     if which != "random" and influence is None:
-        raise InvalidInput(f"The deletion '{which}' needs EI scores and got none. Choose text encoders, or 'random'.")
+        raise InvalidInput(
+            f"The deletion '{which}' needs EI scores and got none. Choose text encoders, or 'random'."
+        )
     out: list[Altered | None] = []
     dropped: Counter[str] = Counter()
     for index, caption in enumerate(captions):
@@ -256,7 +275,11 @@ def _scores(
 ) -> dict[int, Sequence[float]] | None:
     if influence is None:
         return None
-    missing = [noun.start for noun in nouns if index >= len(influence) or noun.start not in influence[index]]
+    missing = [
+        noun.start
+        for noun in nouns
+        if index >= len(influence) or noun.start not in influence[index]
+    ]
     if missing:
         raise InvalidInput(
             f"Caption {index} has no EI score for its noun at {missing[0]}. Score the spans of `sources`."
@@ -296,7 +319,12 @@ def _other_words(caption: str, nouns: Sequence[Noun], key: tuple[int, str, int])
 
 def _may_be_true(concept: Concept, used: set[str], kinds: set[str]) -> bool:
     lemma = concept.lemma
-    return lemma in used or concept.plural in used or lemma.rpartition(" ")[2] in used or lemma in kinds
+    return (
+        lemma in used
+        or concept.plural in used
+        or lemma.rpartition(" ")[2] in used
+        or lemma in kinds
+    )
 
 
 def _spliced(caption: str, taken: Sequence[tuple[Noun, Concept]]) -> tuple[str, list[str]]:

@@ -53,7 +53,10 @@ class Synonym(NamedTuple):
 
 
 def _np(sentence: Sentence, start: int, end: int) -> bool:
-    return bool(sentence.bits[end] & (DETERMINER | NUMBER | NOUN | ADJECTIVE)) and not sentence.bits[end] & PREPOSITION
+    return (
+        bool(sentence.bits[end] & (DETERMINER | NUMBER | NOUN | ADJECTIVE))
+        and not sentence.bits[end] & PREPOSITION
+    )
 
 
 def _noun(sentence: Sentence, start: int, end: int) -> bool:
@@ -108,13 +111,20 @@ def _noun_end(sentence: Sentence, start: int, end: int) -> bool:
 
 def _size(sentence: Sentence, start: int, end: int) -> bool:
     following, before = sentence.lower[end : end + 2], sentence.lower[start - 1]
-    if not _thing(sentence, start, end) or following[0] == "little" or _NOT_SIZED.intersection(following):
+    if (
+        not _thing(sentence, start, end)
+        or following[0] == "little"
+        or _NOT_SIZED.intersection(following)
+    ):
         return False
     return not sentence.bits[start - 1] & ADJECTIVE or before in ("several", "many")
 
 
 def _many(sentence: Sentence, start: int, end: int) -> bool:
-    if sentence.lower[start - 1] in ("how", "so", "too", "as", "very", "not") or sentence.bits[start - 1] & DETERMINER:
+    if (
+        sentence.lower[start - 1] in ("how", "so", "too", "as", "very", "not")
+        or sentence.bits[start - 1] & DETERMINER
+    ):
         return False
     return _plural(sentence, start, end)
 
@@ -140,15 +150,21 @@ CONDITIONS: dict[str, Callable[[Sentence, int, int], bool]] = {
     "size": _size,
     "many": _many,
     "seat": _seat,
-    "rest": lambda sentence, start, end: _animate(sentence, start, end) and sentence.lower[end] in _SEATS,
-    "game": lambda sentence, start, end: sentence.lower[end] in _SPORTS and sentence.lower[start - 1] in _PLAYING,
+    "rest": lambda sentence, start, end: (
+        _animate(sentence, start, end) and sentence.lower[end] in _SEATS
+    ),
+    "game": lambda sentence, start, end: (
+        sentence.lower[end] in _SPORTS and sentence.lower[start - 1] in _PLAYING
+    ),
     "center": lambda sentence, start, end: (
         _np(sentence, start, end) and not _EVENTS & set(sentence.lower[end : end + 3])
     ),
     "filled": lambda sentence, start, end: (
         _np(sentence, start, end) and sentence.lower[start - 1] not in ("being", "get")
     ),
-    "side": lambda sentence, start, end: _np(sentence, start, end) and sentence.lower[start - 1] != "the",
+    "side": lambda sentence, start, end: (
+        _np(sentence, start, end) and sentence.lower[start - 1] != "the"
+    ),
     "snowy": lambda sentence, start, end: sentence.lower[end] in _SNOWED_ON,
     "bath": lambda sentence, start, end: (
         sentence.lower[start - 1] not in ("bath", "hot") and _noun_end(sentence, start, end)
@@ -158,7 +174,9 @@ CONDITIONS: dict[str, Callable[[Sentence, int, int], bool]] = {
 
 def _read() -> dict[str, list[Synonym]]:
     table: dict[str, list[Synonym]] = {}
-    for line in files("vlprobe.perturb").joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines():
+    for line in (
+        files("vlprobe.perturb").joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines()
+    ):
         if line.startswith("#") or not line:
             continue
         words, _, rest = line.partition(" = ")
@@ -199,7 +217,10 @@ def _exchanged(sentence: Sentence, start: int, end: int, new: str) -> Paraphrase
             "",
             ((0, start_char), (end_char, len(text))),
         )
-    if any(word[:1].isupper() and word not in ("TV", "TVs") for word in words[max(start, 1) : end + (start == 0)]):
+    if any(
+        word[:1].isupper() and word not in ("TV", "TVs")
+        for word in words[max(start, 1) : end + (start == 0)]
+    ):
         return None  # perhaps a name: "Big Ben"
     new_words = new.split()
     if new_words[0] == sentence.lower[start - 1] or new_words[-1] == sentence.lower[end]:

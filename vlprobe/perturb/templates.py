@@ -97,12 +97,20 @@ def fitted(sentence: Sentence) -> list[Paraphrase]:
 
 def _can_be_lowered(words: list[str], caption: str) -> bool:
     first_word = words[0]
-    if caption.isupper() or not first_word[:1].isupper() or (len(first_word) > 1 and not first_word[1:].islower()):
+    if (
+        caption.isupper()
+        or not first_word[:1].isupper()
+        or (len(first_word) > 1 and not first_word[1:].islower())
+    ):
         return False
     if first_word in ("A", "An", "The"):
         return True
     bits = TAGS.get(first_word.lower(), 0)
-    if bits & NAME or first_word == "I" or not (bits or first_word.endswith(("ing", "ed", "ers", "less"))):
+    if (
+        bits & NAME
+        or first_word == "I"
+        or not (bits or first_word.endswith(("ing", "ed", "ers", "less")))
+    ):
         return False
     return len(words) == 1 or not words[1][:1].isupper()
 

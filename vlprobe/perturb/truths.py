@@ -97,7 +97,9 @@ def _table() -> dict[str, frozenset[str]]:
 
 
 _SAYS = _table()
-_COVERS = {form: frozenset(of.split()) for word, of in _COVERING.items() for form in _both_numbers(word)}
+_COVERS = {
+    form: frozenset(of.split()) for word, of in _COVERING.items() for form in _both_numbers(word)
+}
 _COUNTS = {
     **_AT_LEAST,
     **{word: value for value, word in enumerate(NUMBERS, 1)},

@@ -1,6 +1,8 @@
-"""EqBen: two pictures that differ in one thing, two captions, and every text must find its picture (papers/eqben.txt).
+"""EqBen: two pictures that differ in one thing, two captions, and every text must find its picture
+(papers/eqben.txt).
 
-A case is a sample (I1, I2; T1, T2), or a picture with a caption and a foil where there is no second picture.
+A case is a sample (I1, I2; T1, T2), or a picture with a caption and a foil where there is no second
+picture.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +16,17 @@ from vlprobe.metrics import pairs
 from vlprobe.probes.fit import check_fit, score_type
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import pictures
-from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Run, matches_side_by_side
+from vlprobe.types import (
+    Case,
+    Edit,
+    Encoder,
+    Item,
+    Picture,
+    Probe,
+    Reader,
+    Run,
+    matches_side_by_side,
+)
 from vlprobe.types.presentation import KindPresentation, Presentation
 
 PRESENTATION = Presentation(
@@ -58,7 +70,9 @@ class EqBen(Probe):
     presentation = PRESENTATION
     metrics = pairs.METRICS
 
-    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+    def cases(
+        self, item: Item, options: Mapping[str, object], seed: int
+    ) -> tuple[list[Case], Mapping[str, int]]:
         """The sample of the item; items without a picture or a foil are counted as such."""
         if item.image is None or not item.foils:
             return [], {"no foil" if item.image else "no picture": 1}
@@ -85,7 +99,9 @@ class EqBen(Probe):
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "MinimalPairScorer":
-        """The smallest of the differences that should be positive; what a generative model says of both orders."""
+        """The smallest of the differences that should be positive; what a generative model says
+        of both orders.
+        """
         check_fit(encoder.model, self)
         return MinimalPairScorer(encoder, score_type(encoder.model, self) == "probability")
 
@@ -113,24 +129,34 @@ class MinimalPairScorer:
     def __call__(self, cases: pa.Table) -> pa.Table:
         """The table of scores, with `probability`, `order_12` and `order_21`."""
         table = self._score(cases)
-        table = table.append_column("probability", pa.array(np.full(len(cases), self.gives_probabilities)))
-        for name, probabilities in zip(("order_12", "order_21"), _orders(self.encoder, cases), strict=True):
+        table = table.append_column(
+            "probability", pa.array(np.full(len(cases), self.gives_probabilities))
+        )
+        for name, probabilities in zip(
+            ("order_12", "order_21"), _orders(self.encoder, cases), strict=True
+        ):
             table = table.append_column(name, pa.array(probabilities))
         return table
 
 
 def _orders(encoder: Encoder, cases: pa.Table) -> np.ndarray:
-    """Probability that the captions are matched rightly when the first is named first, and second: shape (2, n)."""
+    """Probability that the captions are matched rightly when the first is named first, and
+    second: shape (2, n).
+    """
     model = encoder.model
     probabilities = np.full((2, len(cases)), np.nan, dtype=np.float32)
     if not matches_side_by_side(model):
         return probabilities
     for row, case in enumerate(cases.select(["kind", "images", "texts"]).to_pylist()):
         if case["kind"] == "pair":
-            left, right = (pictures.open_picture(Picture.from_name(name)) for name in case["images"])
+            left, right = (
+                pictures.open_picture(Picture.from_name(name)) for name in case["images"]
+            )
             left_caption, right_caption = case["texts"]
             probabilities[0, row] = model.first_is_left(left, right, left_caption, right_caption)
-            probabilities[1, row] = 1 - model.first_is_left(left, right, right_caption, left_caption)
+            probabilities[1, row] = 1 - model.first_is_left(
+                left, right, right_caption, left_caption
+            )
             encoder.progress("questions", row + 1, len(cases))
     return probabilities
 

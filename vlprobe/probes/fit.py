@@ -7,14 +7,17 @@ from vlprobe.types import Model, Probe
 def score_type(model: Model, probe: Probe) -> str:
     """What a score of the model is in the probe: "cosine", or a pair scorer's own.
 
-    With a pair scorer, a gallery is short-listed by cosine and the short list ranked by the logit of the pair.
+    With a pair scorer, a gallery is short-listed by cosine and the short list ranked by the logit
+    of the pair.
     """
     declared = model.capabilities.score_type
     return "logit + cosine" if declared != "cosine" and probe.needs == "gallery" else declared
 
 
 def check_fit(model: Model, probe: Probe) -> None:
-    """Raises InvalidInput where the probe `needs` "pictures" or a "gallery" and the model lacks what that takes."""
+    """Raises InvalidInput where the probe `needs` "pictures" or a "gallery" and the model lacks
+    what that takes.
+    """
     capabilities = model.capabilities
     if probe.needs and not capabilities.takes_pictures:
         raise InvalidInput(

@@ -1,7 +1,9 @@
-"""LGIP: does a caption's similarity stay when it is reworded, and fall when it becomes wrong? (papers/lgip.txt)
+"""LGIP: does a caption's similarity stay when it is reworded, and fall when it becomes wrong?
+(papers/lgip.txt)
 
-A case is one image, a caption of it and one edit of that caption. In a combined case the third text is the paraphrase
-that was flipped; the margin is still taken against the original caption, as in equation 3.
+A case is one image, a caption of it and one edit of that caption. In a combined case the third text
+is the paraphrase that was flipped; the margin is still taken against the original caption, as in
+equation 3.
 """
 
 import functools
@@ -114,7 +116,13 @@ class Lgip(Probe):
             help="More rewordings, more cases.",
             minimum=0,
         ),
-        Option(name="k_diff", default=6, label="Flips a caption, at most", help="More flips, more cases.", minimum=0),
+        Option(
+            name="k_diff",
+            default=6,
+            label="Flips a caption, at most",
+            help="More flips, more cases.",
+            minimum=0,
+        ),
         Option(
             name="tag",
             default="rule",
@@ -141,13 +149,19 @@ class Lgip(Probe):
             path = path.resolve()
             refuse_outside(path)
             files.require_utf8(path, "the edits")
-            return {**options, "edits": str(path), "edits_digest": pictures.digest(files.read(path))}
+            return {
+                **options,
+                "edits": str(path),
+                "edits_digest": pictures.digest(files.read(path)),
+            }
         except OSError as error:
             raise InvalidInput(
                 f"Edits '{path}' cannot be read ({error.strerror}). Write some: vlprobe perturb."
             ) from None
 
-    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+    def cases(
+        self, item: Item, options: Mapping[str, object], seed: int
+    ) -> tuple[list[Case], Mapping[str, int]]:
         """One case for every edit of every caption of the item, and what was dropped."""
         if item.image is None:
             return [], {"no picture": 1}
@@ -157,7 +171,9 @@ class Lgip(Probe):
         else:
             caption_edits = _new_edits(item, settings, seed)
         cases = []
-        for number, (caption, edits) in enumerate(zip(item.captions, caption_edits.edits, strict=True)):
+        for number, (caption, edits) in enumerate(
+            zip(item.captions, caption_edits.edits, strict=True)
+        ):
             group = f"{item.id}/{number}"
             for position, (text, edit) in enumerate(edits):
                 role: Role = "same" if edit.kind == "paraphrase" else "different"
@@ -165,25 +181,33 @@ class Lgip(Probe):
                 roles: tuple[Role, ...] = ("original", role)
                 if edit.via:
                     texts, roles = (*texts, edit.via), (*roles, "same")
-                cases.append(Case(f"{group}/{position}", item.id, group, (item.image,), texts, roles, edit))
+                cases.append(
+                    Case(f"{group}/{position}", item.id, group, (item.image,), texts, roles, edit)
+                )
         return cases, caption_edits.dropped
 
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> scoring_cases.Scorer:
-        """Similarity of the original minus that of the edit; for a paraphrase, minus how far it moved."""
+        """Similarity of the original minus that of the edit; for a paraphrase, minus how far it
+        moved.
+        """
         check_fit(encoder.model, self)
         return scoring_cases.case_scorer(encoder, _margins)
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """The quartiles of the strengths of all flips, as this model sees them."""
-        return {"quartiles": pairwise.quartiles(np.concatenate([_strengths(rows) for rows in blocks]))}
+        return {
+            "quartiles": pairwise.quartiles(np.concatenate([_strengths(rows) for rows in blocks]))
+        }
 
     def prepare(self, rows: pd.DataFrame, survey_facts: Mapping[str, object]) -> pd.DataFrame:
         """Adds the strength of each flip and its bin among all flips of this model."""
         low, high = cast(tuple[float, float], survey_facts["quartiles"])
         strengths = _strengths(rows)
-        return rows.assign(strength=strengths, strength_bin=pairwise.strength_bins(strengths, low, high))
+        return rows.assign(
+            strength=strengths, strength_bin=pairwise.strength_bins(strengths, low, high)
+        )
 
 
 def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits:
@@ -204,7 +228,8 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
     """The edits that the file has for the item's picture and captions, of the chosen kinds.
 
     Raises:
-        InvalidInput: The file has no line for them, or several that differ and share as many folders with the picture.
+        InvalidInput: The file has no line for them, or several that differ and share as many
+            folders with the picture.
     """
     image_path = Path(picture.name)
     lines = _lines_by_file_name(options["edits"], options.get("edits_digest", ""))
@@ -215,14 +240,17 @@ def _edits_from_file(item: Item, picture: Picture, options: LgipOptions) -> lgip
             "Expected a line for each, as `vlprobe perturb` writes them."
         )
     n_shared = [_shared_folders(Path(line.image_path), image_path) for line in fitting]
-    nearest = [line for line, count in zip(fitting, n_shared, strict=True) if count == max(n_shared)]
+    nearest = [
+        line for line, count in zip(fitting, n_shared, strict=True) if count == max(n_shared)
+    ]
     if any(line.edits != nearest[0].edits for line in nearest):
         raise InvalidInput(
             f"Edits '{options['edits']}' have {len(nearest)} lines for item '{item.id}' that differ: same file name, "
             "same captions. Write each image_path with the folders that tell them apart."
         )
     of_chosen_kinds = [
-        tuple((text, edit) for text, edit in edits if edit.kind in options["kinds"]) for edits in nearest[0].edits
+        tuple((text, edit) for text, edit in edits if edit.kind in options["kinds"])
+        for edits in nearest[0].edits
     ]
     return lgip.CaptionEdits(tuple(of_chosen_kinds), {})
 
@@ -245,7 +273,9 @@ def _lines_by_file_name(path: str, digest: str) -> dict[str, list[lgip_format.Im
             for image in lgip_format.read(handle, path):
                 lines.setdefault(Path(image.image_path).name, []).append(image)
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+        raise InvalidInput(
+            f"'{path}' is not UTF-8 (byte {error.start}). Save it as UTF-8."
+        ) from None
     return lines
 
 

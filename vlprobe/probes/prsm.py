@@ -1,8 +1,9 @@
 """PRSM: does a query rank the same pictures first when it is reworded? (papers/prsm.txt)
 
-A case is one query in several versions, P1: any paraphrases (the captions of one picture, or a file's), P2: prefixes
-("a photo of"...), P3: synonyms. The gallery is the dataset's own pictures, or those of the dataset named by the option
-`gallery`; with the option `group`, a tag, each query is asked of the pictures of its own group alone.
+A case is one query in several versions, P1: any paraphrases (the captions of one picture, or a
+file's), P2: prefixes ("a photo of"...), P3: synonyms. The gallery is the dataset's own pictures, or
+those of the dataset named by the option `gallery`; with the option `group`, a tag, each query is
+asked of the pictures of its own group alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -92,14 +93,22 @@ class Prsm(Probe):
         nearest.pin_options(options)
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digest of the gallery, and to an approximate search the depths at which its recall is measured."""
+        """Adds the digest of the gallery, and to an approximate search the depths at which its
+        recall is measured.
+        """
         options = nearest.pin_options(options)
         if "approximate" in options:
             options["recall_depths"] = [1, *ranking.OVERLAPS]
         name = str(options["gallery"])
-        return {**options, "gallery_digest": registry.load_dataset(name, cache).digest} if name else options
+        return (
+            {**options, "gallery_digest": registry.load_dataset(name, cache).digest}
+            if name
+            else options
+        )
 
-    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+    def cases(
+        self, item: Item, options: Mapping[str, object], seed: int
+    ) -> tuple[list[Case], Mapping[str, int]]:
         """The query sets of an item: as its dataset gives them, or made from its captions."""
         query_sets = {item.setting: item.captions} if item.setting else _query_sets(item, seed)
         images = (item.image,) if item.image else ()
@@ -111,27 +120,45 @@ class Prsm(Probe):
                 continue
             rewordings: list[Role] = ["same"] * (len(texts) - 1)
             edit = Edit("ranking", setting, setting)
-            cases.append(Case(f"{item.id}/{setting}", item.id, item.id, images, texts, ("original", *rewordings), edit))
+            cases.append(
+                Case(
+                    f"{item.id}/{setting}",
+                    item.id,
+                    item.id,
+                    images,
+                    texts,
+                    ("original", *rewordings),
+                    edit,
+                )
+            )
         return cases, dropped
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> RankingScorer:
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> RankingScorer:
         """Measures of each query's rankings; the margin is how far the top overlap stays below 1.
 
-        That of the first 100, or of 10 where the gallery has or an approximate search looks up fewer than that; in a
-        gallery too small for these it is how far the rank correlation does.
+        That of the first 100, or of 10 where the gallery has or an approximate search looks up
+        fewer than that; in a gallery too small for these it is how far the rank correlation does.
         """
         check_fit(encoder.model, self)
         options = cast(PrsmOptions, run.options)
         n_looked_up = options.get("approximate", 0)
-        candidates = registry.load_dataset(options["gallery"], cache).items if options["gallery"] else items
+        candidates = (
+            registry.load_dataset(options["gallery"], cache).items if options["gallery"] else items
+        )
         galleries = {
             group: GroupGallery(encoder, pictures, n_looked_up)
-            for group, pictures in grouped_pictures(candidates, options["group"], run.dataset).items()
+            for group, pictures in grouped_pictures(
+                candidates, options["group"], run.dataset
+            ).items()
         }
         sampling = None
         if n_looked_up:
             columns = nearest.recall_columns(
-                n_looked_up, separate=False, depths=options.get("recall_depths", nearest.RECALL_DEPTHS)
+                n_looked_up,
+                separate=False,
+                depths=options.get("recall_depths", nearest.RECALL_DEPTHS),
             )
             sampling = RecallSampling.of_run(run, cases, columns)
         return RankingScorer(
@@ -148,14 +175,18 @@ class Prsm(Probe):
     ) -> tuple[Sequence[Picture], Sequence[str]]:
         """The pictures of a gallery that is not the dataset's own."""
         name = str(run.options["gallery"])
-        return [item.image for item in registry.load_dataset(name, cache).items if item.image] if name else (), ()
+        return [
+            item.image for item in registry.load_dataset(name, cache).items if item.image
+        ] if name else (), ()
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """How much of what should be found an approximate search found."""
         return recall_note.survey(blocks)
 
 
-def grouped_pictures(items: Sequence[Item], group_tag: str, dataset: str) -> dict[str, list[Picture]]:
+def grouped_pictures(
+    items: Sequence[Item], group_tag: str, dataset: str
+) -> dict[str, list[Picture]]:
     """The pictures of each group, in the order of the items; without a tag all are one group, "".
 
     Args:
@@ -173,7 +204,9 @@ def grouped_pictures(items: Sequence[Item], group_tag: str, dataset: str) -> dic
             groups.setdefault(_group(item, group_tag), []).append(item.image)
             tags |= item.tags.keys()
     if not groups:
-        raise InvalidInput(f"Dataset '{dataset}' has no pictures to rank. Name some: --option gallery=demo.")
+        raise InvalidInput(
+            f"Dataset '{dataset}' has no pictures to rank. Name some: --option gallery=demo."
+        )
     if group_tag and group_tag not in tags:
         raise InvalidInput(
             f"No picture of the gallery has the tag '{group_tag}' to group by. It has: {', '.join(sorted(tags))}."
@@ -188,7 +221,9 @@ def _group(item: Item, group_tag: str) -> str:
 def _query_sets(item: Item, seed: int) -> dict[str, list[str]]:
     """The versions of the item's first caption by setting, each with the caption itself."""
     caption = item.captions[0]
-    paraphrases = lgip.edits([caption], item.id, seed=seed, kinds=["paraphrase"], k_same=1000).edits[0]
+    paraphrases = lgip.edits(
+        [caption], item.id, seed=seed, kinds=["paraphrase"], k_same=1000
+    ).edits[0]
     prefixed = [text for text, edit in paraphrases if edit.rule in PREFIXES]
     synonyms = [text for text, edit in paraphrases if edit.rule.startswith("synonym")]
     return {"P1": list(item.captions), "P2": [caption, *prefixed], "P3": [caption, *synonyms]}

@@ -1,4 +1,6 @@
-"""Ranks the pictures of a gallery for every version of a query, and measures how much the rankings agree."""
+"""Ranks the pictures of a gallery for every version of a query, and measures how much the
+rankings agree.
+"""
 
 import itertools
 import json
@@ -41,7 +43,10 @@ class GroupGallery:
     def __init__(self, encoder: Encoder, pictures: Sequence[Picture], n_looked_up: int) -> None:
         self.encoder, self.pictures = encoder, pictures
         exact = Gallery.encode(
-            lambda block: encoder.images(pictures[block]), len(pictures), encoder.image_dim, encoder.memory
+            lambda block: encoder.images(pictures[block]),
+            len(pictures),
+            encoder.image_dim,
+            encoder.memory,
         )
         self.index: Gallery | ApproximateGallery = nearest.searchable(exact, n_looked_up, encoder)
 
@@ -51,16 +56,23 @@ class GroupGallery:
             return self._rank_approximately(self.index, queries)
         return self._rank_exactly(self.index, queries)
 
-    def _rank_exactly(self, gallery: Gallery, queries: Sequence[Sequence[str]]) -> Iterator[QueryRanking]:
+    def _rank_exactly(
+        self, gallery: Gallery, queries: Sequence[Sequence[str]]
+    ) -> Iterator[QueryRanking]:
         with ThreadPoolExecutor(self.encoder.workers) as threads:
             for block in query_blocks(queries, gallery.block):
                 texts = [text for versions in block for text in versions]
-                match = scoring_cases.pair_matcher(self.encoder, self.pictures, texts, query_side="texts")
+                match = scoring_cases.pair_matcher(
+                    self.encoder, self.pictures, texts, query_side="texts"
+                )
                 similarities = gallery.similarities(self.encoder.texts(texts), match)
                 scores = np.concatenate([scores for _, scores in similarities])
                 scores_of_query = np.split(scores, _ends(block))
                 n_share = -(-len(block) // self.encoder.workers)
-                shares = [scores_of_query[start : start + n_share] for start in range(0, len(block), n_share)]
+                shares = [
+                    scores_of_query[start : start + n_share]
+                    for start in range(0, len(block), n_share)
+                ]
                 yield from itertools.chain.from_iterable(threads.map(_rankings, shares))
 
     def _rank_approximately(
@@ -71,7 +83,9 @@ class GroupGallery:
             vectors = self.encoder.texts([text for versions in block for text in versions])
             rows, scores = gallery.search(vectors, gallery.k + 1)
             ends = _ends(block)
-            for query_rows, query_scores in zip(np.split(rows, ends), np.split(scores, ends), strict=True):
+            for query_rows, query_scores in zip(
+                np.split(rows, ends), np.split(scores, ends), strict=True
+            ):
                 candidates, candidate_scores = gallery.dense_similarities(query_rows, query_scores)
                 measures, order = ranking.first_measures(candidate_scores)
                 yield QueryRanking(measures, candidates[order[:, :TOP_PICTURES]].tolist())
@@ -82,11 +96,16 @@ class GroupGallery:
         """For each query the columns of the sampling; recall is the mean over the query's versions."""
         n_versions = [len(versions) for versions in queries]
         is_sampled = sampling.is_sampled(case_ids)
-        sampled = [versions for versions, measures in zip(queries, is_sampled, strict=True) if measures]
+        sampled = [
+            versions for versions, measures in zip(queries, is_sampled, strict=True) if measures
+        ]
         vectors = self.encoder.texts([text for versions in sampled for text in versions])
         columns = sampling.measure(self.index, vectors, np.repeat(is_sampled, n_versions))
         by_query = {name: np.split(column, _ends(queries)) for name, column in columns.items()}
-        return [{name: float(values[row].mean()) for name, values in by_query.items()} for row in range(len(queries))]
+        return [
+            {name: float(values[row].mean()) for name, values in by_query.items()}
+            for row in range(len(queries))
+        ]
 
 
 class RankingScorer:
@@ -115,7 +134,9 @@ class RankingScorer:
         self.group_tag, self.sampling, self.n_looked_up = group_tag, sampling, n_looked_up
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """The table of scores of a slice of cases. Raises InvalidInput where a query's group has no picture."""
+        """The table of scores of a slice of cases. Raises InvalidInput where a query's group has
+        no picture.
+        """
         queries, case_ids = cases["texts"].to_pylist(), cases["id"].to_pylist()
         self.encoder.texts([text for versions in queries for text in versions], keep=True)
         measures: list[dict[str, float]] = [{} for _ in queries]
@@ -124,10 +145,14 @@ class RankingScorer:
             gallery, group_queries = self.galleries[group], [queries[row] for row in rows]
             for row, ranked in zip(rows, gallery.rank(group_queries), strict=True):
                 measures[row] = ranked.measures | {"gallery_size": len(gallery.pictures)}
-                names = [[gallery.pictures[number].name for number in version] for version in ranked.top]
+                names = [
+                    [gallery.pictures[number].name for number in version] for version in ranked.top
+                ]
                 tops[row] = json.dumps(names)
             if self.sampling:
-                recalls = gallery.recall(group_queries, [case_ids[row] for row in rows], self.sampling)
+                recalls = gallery.recall(
+                    group_queries, [case_ids[row] for row in rows], self.sampling
+                )
                 for row, recall in zip(rows, recalls, strict=True):
                     measures[row] |= recall
         return ranking_table(measures, tops, self.n_looked_up)
@@ -144,10 +169,14 @@ class RankingScorer:
         return rows_by_group
 
 
-def ranking_table(measures: Sequence[Mapping[str, float]], tops: Sequence[str], n_looked_up: int) -> pa.Table:
+def ranking_table(
+    measures: Sequence[Mapping[str, float]], tops: Sequence[str], n_looked_up: int
+) -> pa.Table:
     """The table of scores: the margin is the measure that `margin_measure` names minus 1."""
     columns = pd.DataFrame(measures).astype(np.float64)
-    agreement = np.array([row[margin_measure(int(row["gallery_size"]), n_looked_up)] for row in measures])
+    agreement = np.array(
+        [row[margin_measure(int(row["gallery_size"]), n_looked_up)] for row in measures]
+    )
     no_scores = pa.array([[]] * len(measures), pa.list_(pa.float32()))
     return pa.table(
         {
@@ -166,11 +195,17 @@ def margin_measure(gallery_size: int, n_looked_up: int) -> str:
     >>> margin_measure(5000, 0), margin_measure(5000, 10), margin_measure(100, 0), margin_measure(10, 0)
     ('local_100', 'local_10', 'local_10', 'global')
     """
-    depths = [depth for depth in (100, 10) if depth < gallery_size and (not n_looked_up or depth <= n_looked_up)]
+    depths = [
+        depth
+        for depth in (100, 10)
+        if depth < gallery_size and (not n_looked_up or depth <= n_looked_up)
+    ]
     return f"local_{depths[0]}" if depths else "global"
 
 
-def query_blocks(queries: Sequence[Sequence[str]], max_versions: int) -> Iterator[list[Sequence[str]]]:
+def query_blocks(
+    queries: Sequence[Sequence[str]], max_versions: int
+) -> Iterator[list[Sequence[str]]]:
     """Queries in blocks of at most so many versions, or of one query that has more.
 
     >>> list(query_blocks(["abc", "def", "gh"], 6))

@@ -13,7 +13,9 @@ from vlprobe.types import Reader, Run
 
 @dataclass(frozen=True, slots=True)
 class RecallSampling:
-    """Which cases of a run measure the recall of its approximate search, and the columns that they fill."""
+    """Which cases of a run measure the recall of its approximate search, and the columns that
+    they fill.
+    """
 
     seed: int
     n_cases: int  # of the run
@@ -35,12 +37,14 @@ class RecallSampling:
         is_sampled: np.ndarray,
         is_altered: np.ndarray | None = None,
     ) -> dict[str, np.ndarray]:
-        """The columns, each float64 of shape (n_queries,); recall is NaN for queries outside the sample.
+        """The columns, each float64 of shape (n_queries,); recall is NaN for queries outside the
+        sample.
 
         Args:
             gallery: What was searched.
             sampled_queries: Embeddings of the queries in the sample, shape (n_sampled, width).
             is_sampled: Which of all queries these are, bool of shape (n_queries,).
-            is_altered: Which candidates are altered, where these are searched apart from the originals.
+            is_altered: Which candidates are altered, where these are searched apart from the
+                originals.
         """
         return nearest.recall_table(gallery, sampled_queries, is_sampled, self.columns, is_altered)

@@ -1,10 +1,12 @@
-"""RoCOCO: retrieval when altered captions or mixed pictures hide in the gallery (papers/rococo.txt).
+"""RoCOCO: retrieval when altered captions or mixed pictures hide in the gallery
+(papers/rococo.txt).
 
-Kind `i2t`, a case a picture and policy: the gallery is every item's captions and, altered by that policy, every caption
-once more. Kind `t2i`, a case a caption, strength and seed: the gallery is every picture and each mixed with a partner.
-A patch or mixture that changes no pixel is neither asked about nor in the gallery, and is counted as dropped. The clean
-gallery is always scored beside the altered one. A dataset that brings altered captions of its own (released files) is
-used as it is.
+Kind `i2t`, a case a picture and policy: the gallery is every item's captions and, altered by that
+policy, every caption once more. Kind `t2i`, a case a caption, strength and seed: the gallery is
+every picture and each mixed with a partner. A patch or mixture that changes no pixel is neither
+asked about nor in the gallery, and is counted as dropped. The clean gallery is always scored beside
+the altered one. A dataset that brings altered captions of its own (released files) is used as it
+is.
 """
 
 import copy
@@ -36,11 +38,26 @@ from vlprobe.probes.rococo_galleries import (
     normalised,
 )
 from vlprobe.scoring import nearest, pictures, recall_note
-from vlprobe.types import Case, Edit, Encoder, Item, Picture, Probe, Reader, Role, Run, TextEncoder, embeds_texts
+from vlprobe.types import (
+    Case,
+    Edit,
+    Encoder,
+    Item,
+    Picture,
+    Probe,
+    Reader,
+    Role,
+    Run,
+    TextEncoder,
+    embeds_texts,
+)
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
 
-VOTED_POLICIES = ("delete:low-ei", "delete:high-ei")  # policies that make nothing without the encoders' vote
+VOTED_POLICIES = (
+    "delete:low-ei",
+    "delete:high-ei",
+)  # policies that make nothing without the encoders' vote
 
 
 PRESENTATION = Presentation(
@@ -89,7 +106,9 @@ class RococoOptions(TypedDict):
 
 
 class Rococo(Probe):
-    """Recall with and without altered captions and mixed pictures in the gallery, and how often these come first."""
+    """Recall with and without altered captions and mixed pictures in the gallery, and how often
+    these come first.
+    """
 
     name = "rococo"
     version = 2
@@ -103,7 +122,10 @@ class Rococo(Probe):
             label="Altered captions",
             help="Which words are put in. NAME exchanges one noun of a caption, NAME:K as many as K, delete:WHICH "
             "leaves one out. None: no query for captions.",
-            choices=(*substitution.POLICIES, *(f"delete:{which}" for which in substitution.DELETIONS)),
+            choices=(
+                *substitution.POLICIES,
+                *(f"delete:{which}" for which in substitution.DELETIONS),
+            ),
             pattern=f"({'|'.join(substitution.POLICIES)}):0*[1-5]",
             expected=f"NAME, NAME:K (2 to 5 words) or delete:WHICH with a NAME of {', '.join(substitution.POLICIES)} "
             f"and a WHICH of {', '.join(substitution.DELETIONS)}",
@@ -147,10 +169,14 @@ class Rococo(Probe):
         nearest.APPROXIMATE,
     )
     metrics = retrieval.METRICS
-    partners: Mapping[int, Mapping[str, Path]] = {}  # by seed and item id: the picture that one is mixed with
+    partners: Mapping[
+        int, Mapping[str, Path]
+    ] = {}  # by seed and item id: the picture that one is mixed with
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """A vote takes voters, an altered picture a seed, an approximate search faiss; no edit has two names."""
+        """A vote takes voters, an altered picture a seed, an approximate search faiss; no edit
+        has two names.
+        """
         settings = cast(RococoOptions, options)
         needing_votes = [policy for policy in settings["policies"] if policy in VOTED_POLICIES]
         if needing_votes and not settings["influence"]:
@@ -159,21 +185,33 @@ class Rococo(Probe):
                 "'influence'."
             )
         if settings["pictures"] and not settings["picture_seeds"]:
-            raise InvalidInput("Altered pictures take a seed. Name one or more as the option 'picture_seeds'.")
-        _refuse_synonyms("pictures", {strength: _strength(strength) for strength in settings["pictures"]})
+            raise InvalidInput(
+                "Altered pictures take a seed. Name one or more as the option 'picture_seeds'."
+            )
+        _refuse_synonyms(
+            "pictures", {strength: _strength(strength) for strength in settings["pictures"]}
+        )
         # Where policies name the number of words, 1 is what a policy without a number means.
-        _refuse_synonyms("policies", {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in settings["policies"]})
+        _refuse_synonyms(
+            "policies",
+            {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in settings["policies"]},
+        )
         nearest.pin_options(options)
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digests of the encoders that vote; leaves out what an exact search has no use for.
+        """Adds the digests of the encoders that vote; leaves out what an exact search has no use
+        for.
 
         Raises:
             InvalidInput: Too few candidates are to be looked up.
         """
         pinned = nearest.pin_options(options)
         names = cast(RococoOptions, options)["influence"]
-        return {**pinned, "influence_digest": [_voter(name).digest for name in names]} if names else pinned
+        return (
+            {**pinned, "influence_digest": [_voter(name).digest for name in names]}
+            if names
+            else pinned
+        )
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
         """Encoders vote which words are replaced."""
@@ -187,13 +225,20 @@ class Rococo(Probe):
             return self
         bound = copy.copy(self)
         bound.partners = {
-            seed: {item_id: paths[partner_id] for item_id, partner_id in mix.partners(list(paths), seed).items()}
+            seed: {
+                item_id: paths[partner_id]
+                for item_id, partner_id in mix.partners(list(paths), seed).items()
+            }
             for seed in settings["picture_seeds"]
         }
         return bound
 
-    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
-        """The queries of an item in every altered gallery; without partners, all edits of its picture are asked."""
+    def cases(
+        self, item: Item, options: Mapping[str, object], seed: int
+    ) -> tuple[list[Case], Mapping[str, int]]:
+        """The queries of an item in every altered gallery; without partners, all edits of its
+        picture are asked.
+        """
         if item.image is None:
             return [], {"no picture": 1}
         settings = cast(RococoOptions, options)
@@ -206,9 +251,13 @@ class Rococo(Probe):
             texts = (*item.captions, *foils)
             roles: tuple[Role, ...] = ("original", *same, *different)
             edit = Edit("i2t", policy, policy)
-            cases.append(Case(f"{item.id}/i2t/{policy}", item.id, item.id, (item.image,), texts, roles, edit))
+            cases.append(
+                Case(f"{item.id}/i2t/{policy}", item.id, item.id, (item.image,), texts, roles, edit)
+            )
         unchanged = self._unchanged(item, item.image, settings["pictures"])
-        for strength, picture_seed in itertools.product(settings["pictures"], settings["picture_seeds"]):
+        for strength, picture_seed in itertools.product(
+            settings["pictures"], settings["picture_seeds"]
+        ):
             if (strength, picture_seed) in unchanged:
                 dropped[f"{strength}: changes no pixel"] += 1
                 continue
@@ -216,10 +265,22 @@ class Rococo(Probe):
             edit = Edit("t2i", strength, rule)
             for index, caption in enumerate(item.captions):
                 group = f"{item.id}/{index}"
-                cases.append(Case(f"{group}/{rule}", item.id, group, (item.image,), (caption,), ("original",), edit))
+                cases.append(
+                    Case(
+                        f"{group}/{rule}",
+                        item.id,
+                        group,
+                        (item.image,),
+                        (caption,),
+                        ("original",),
+                        edit,
+                    )
+                )
         return cases, dropped
 
-    def _unchanged(self, item: Item, picture: Picture, strengths: Sequence[str]) -> set[tuple[str, int]]:
+    def _unchanged(
+        self, item: Item, picture: Picture, strengths: Sequence[str]
+    ) -> set[tuple[str, int]]:
         """The strengths and seeds whose mixture has the pixels of the item's own picture."""
         if not self.partners:
             return set()
@@ -230,23 +291,33 @@ class Rococo(Probe):
             partner_image = mix.fitted(pictures.open_picture(Picture(partner)), image.size)
             for strength in strengths:
                 kind, lam = _strength(strength)
-                if not mix.changes(image, partner_image, mix.picture_edit(item.id, partner, kind, lam, seed)):
+                if not mix.changes(
+                    image, partner_image, mix.picture_edit(item.id, partner, kind, lam, seed)
+                ):
                     unchanged.add((strength, seed))
         return unchanged
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> RetrievalScorer:
-        """Ranks in both galleries; the margin is the right candidate's similarity minus the best altered one's."""
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> RetrievalScorer:
+        """Ranks in both galleries; the margin is the right candidate's similarity minus the best
+        altered one's.
+        """
         check_fit(encoder.model, self)
         options = cast(RococoOptions, run.options)
         pictures_by_id = _pictures(items)
         item_number = item_numbers(pictures_by_id)
         n_looked_up = options.get("approximate", 0)
-        texts = TextGalleries(encoder, cases, item_number, normalise=options["normalise"], n_looked_up=n_looked_up)
+        texts = TextGalleries(
+            encoder, cases, item_number, normalise=options["normalise"], n_looked_up=n_looked_up
+        )
         changed = changed_items(cases, item_number)
         images = PictureGalleries(encoder, pictures_by_id, changed, n_looked_up=n_looked_up)
         sampling = None
         if n_looked_up:
-            sampling = RecallSampling.of_run(run, cases, nearest.recall_columns(n_looked_up, separate=True))
+            sampling = RecallSampling.of_run(
+                run, cases, nearest.recall_columns(n_looked_up, separate=True)
+            )
         return RetrievalScorer(pictures_by_id, texts, images, sampling)
 
     def candidates(
@@ -256,10 +327,16 @@ class Rococo(Probe):
         pictures_by_id = _pictures(items)
         changed = changed_items(cases, item_numbers(pictures_by_id))
         mixed = [
-            picture for rule, numbers in changed.items() for picture in mixed_pictures(pictures_by_id, rule, numbers)
+            picture
+            for rule, numbers in changed.items()
+            for picture in mixed_pictures(pictures_by_id, rule, numbers)
         ]
-        released = [item for item in items if item.image and item.foils and run.options["normalise"]]
-        return mixed, [normalised(text) for item in released for text in (*item.captions, *item.foils)]
+        released = [
+            item for item in items if item.image and item.foils and run.options["normalise"]
+        ]
+        return mixed, [
+            normalised(text) for item in released for text in (*item.captions, *item.foils)
+        ]
 
     def survey(self, blocks: Iterable[pd.DataFrame]) -> Mapping[str, object]:
         """How much of what should be found an approximate search found."""
@@ -278,27 +355,44 @@ def _strength(name: str) -> tuple[Literal["mix", "patch"], float]:
 
 
 def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
-    """Raises InvalidInput where two values of an option mean the same, so that it would be in the gallery twice."""
+    """Raises InvalidInput where two values of an option mean the same, so that it would be in
+    the gallery twice.
+    """
     for value, meaning in meanings.items():
         synonym = next(name for name, same in meanings.items() if same == meaning)
         if synonym != value:
-            raise InvalidInput(f"Option '{option}' names one edit as '{synonym}' and as '{value}'. Name it once.")
+            raise InvalidInput(
+                f"Option '{option}' names one edit as '{synonym}' and as '{value}'. Name it once."
+            )
 
 
-def _altered_captions(item: Item, policy: str, voters: Sequence[str], seed: int) -> tuple[list[str], Mapping[str, int]]:
-    """The item's captions as a policy alters them, and how many could not be altered for each reason."""
+def _altered_captions(
+    item: Item, policy: str, voters: Sequence[str], seed: int
+) -> tuple[list[str], Mapping[str, int]]:
+    """The item's captions as a policy alters them, and how many could not be altered for each
+    reason.
+    """
     if policy == RELEASED:
         return list(item.foils), {}
     name, _, detail = policy.partition(":")
     votes = None
     if voters:
-        spans = [[(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in item.captions]
-        votes = influence.influence(item.captions, spans, [_text_encoder(_voter(voter)) for voter in voters])
+        spans = [
+            [(noun.start, noun.end) for noun in substitution.sources(caption)]
+            for caption in item.captions
+        ]
+        votes = influence.influence(
+            item.captions, spans, [_text_encoder(_voter(voter)) for voter in voters]
+        )
     if name == "delete":
         which = cast(substitution.Deletion, detail)
-        altered, dropped = substitution.delete(item.captions, item.id, which, seed=seed, influence=votes)
+        altered, dropped = substitution.delete(
+            item.captions, item.id, which, seed=seed, influence=votes
+        )
     elif detail and not detail.isdigit():
-        raise InvalidInput(f"Policy '{policy}' is not known. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH.")
+        raise InvalidInput(
+            f"Policy '{policy}' is not known. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH."
+        )
     else:
         altered, dropped = substitution.alter(
             item.captions, item.id, name, k=int(detail or 1), seed=seed, influence=votes
@@ -311,7 +405,9 @@ def _altered_captions(item: Item, policy: str, voters: Sequence[str], seed: int)
 def _voter(name: str) -> TextEncoder:
     model = registry.load_model(name)
     if not embeds_texts(model):
-        raise InvalidInput(f"'{name}' embeds no texts and cannot vote on words. Name a text encoder or a dual encoder.")
+        raise InvalidInput(
+            f"'{name}' embeds no texts and cannot vote on words. Name a text encoder or a dual encoder."
+        )
     return model
 
 

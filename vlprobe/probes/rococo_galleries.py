@@ -18,7 +18,8 @@ from vlprobe.scoring.nearest import ApproximateGallery
 from vlprobe.types import Encoder, Picture, Reader
 
 RELEASED = "released"  # the policy of captions that were altered by the dataset's authors
-# Columns of the table of scores that are whole numbers; null where an approximate search leaves a rank unknown.
+# Columns of the table of scores that are whole numbers; null where an approximate search leaves a
+# rank unknown.
 RANK_COLUMNS = ("rank_clean", "rank", "top_altered", "least_rank_clean", "least_rank", "top_tied")
 
 
@@ -26,7 +27,9 @@ class GallerySearch(NamedTuple):
     """What a gallery gave for some queries."""
 
     ranks: RetrievalRanks
-    candidate_name: Callable[[int], str]  # by the candidate's number: its text, or its picture's name
+    candidate_name: Callable[
+        [int], str
+    ]  # by the candidate's number: its text, or its picture's name
     gallery: Gallery | ApproximateGallery
     query_vectors: np.ndarray  # float32 of shape (n_queries, width)
     is_altered: np.ndarray  # bool of shape (n_candidates,)
@@ -53,7 +56,13 @@ class TextGalleries:
     """
 
     def __init__(
-        self, encoder: Encoder, cases: Reader, item_number: Mapping[str, int], *, normalise: bool, n_looked_up: int
+        self,
+        encoder: Encoder,
+        cases: Reader,
+        item_number: Mapping[str, int],
+        *,
+        normalise: bool,
+        n_looked_up: int,
     ) -> None:
         self.encoder, self.normalise, self.n_looked_up = encoder, normalise, n_looked_up
         self._candidates: dict[str, _Candidates] = {}
@@ -65,8 +74,12 @@ class TextGalleries:
                 candidates.is_altered.extend(role == "different" for role in case["roles"])
         self._galleries: dict[str, tuple[Gallery | ApproximateGallery, list[str]]] = {}
 
-    def search(self, queries: Sequence[Picture], query_items: np.ndarray, policy: str) -> GallerySearch:
-        """Ranks all captions and those altered by a policy for each picture; `query_items` are their items' numbers."""
+    def search(
+        self, queries: Sequence[Picture], query_items: np.ndarray, policy: str
+    ) -> GallerySearch:
+        """Ranks all captions and those altered by a policy for each picture; `query_items` are
+        their items' numbers.
+        """
         candidates = self._candidates[policy]
         is_altered = np.array(candidates.is_altered)
         if policy not in self._galleries:
@@ -77,12 +90,19 @@ class TextGalleries:
         gallery, texts = self._galleries[policy]
         match = scoring_cases.pair_matcher(self.encoder, queries, texts, query_side="images")
         vectors = self.encoder.images(queries)
-        ranks = _retrieved(vectors, query_items, gallery, np.array(candidates.item_numbers), is_altered, match)
+        ranks = _retrieved(
+            vectors, query_items, gallery, np.array(candidates.item_numbers), is_altered, match
+        )
         return GallerySearch(ranks, candidates.texts.__getitem__, gallery, vectors, is_altered)
 
-    def _gallery(self, texts: Sequence[str], is_altered: np.ndarray) -> Gallery | ApproximateGallery:
+    def _gallery(
+        self, texts: Sequence[str], is_altered: np.ndarray
+    ) -> Gallery | ApproximateGallery:
         encoder, n_texts = self.encoder, len(texts)
-        encoder.texts([text for text, altered in zip(texts, is_altered, strict=True) if not altered], keep=True)
+        encoder.texts(
+            [text for text, altered in zip(texts, is_altered, strict=True) if not altered],
+            keep=True,
+        )
 
         def encode(block: slice) -> np.ndarray:
             # In several blocks, all are kept: one text is then the same vector in each of them.
@@ -93,7 +113,8 @@ class TextGalleries:
 
 
 class PictureGalleries:
-    """For each strength and seed a gallery of all pictures and of the mixed ones in which a pixel differs.
+    """For each strength and seed a gallery of all pictures and of the mixed ones in which a pixel
+    differs.
 
     Args:
         encoder: Embeds pictures and texts.
@@ -103,18 +124,36 @@ class PictureGalleries:
     """
 
     def __init__(
-        self, encoder: Encoder, pictures: Mapping[str, Picture], changed: Mapping[str, np.ndarray], *, n_looked_up: int
+        self,
+        encoder: Encoder,
+        pictures: Mapping[str, Picture],
+        changed: Mapping[str, np.ndarray],
+        *,
+        n_looked_up: int,
     ) -> None:
-        self.encoder, self.pictures, self.changed, self.n_looked_up = encoder, pictures, changed, n_looked_up
+        self.encoder, self.pictures, self.changed, self.n_looked_up = (
+            encoder,
+            pictures,
+            changed,
+            n_looked_up,
+        )
         self._galleries: dict[str, tuple[Gallery | ApproximateGallery, list[Picture]]] = {}
 
     def search(self, queries: Sequence[str], query_items: np.ndarray, rule: str) -> GallerySearch:
-        """Ranks all pictures and those mixed by a rule for each caption; `query_items` are their items' numbers."""
+        """Ranks all pictures and those mixed by a rule for each caption; `query_items` are their
+        items' numbers.
+        """
         n_originals, encoder = len(self.pictures), self.encoder
         if rule not in self._galleries:
-            candidates = [*self.pictures.values(), *mixed_pictures(self.pictures, rule, self.changed[rule])]
+            candidates = [
+                *self.pictures.values(),
+                *mixed_pictures(self.pictures, rule, self.changed[rule]),
+            ]
             exact = Gallery.encode(
-                lambda block: encoder.images(candidates[block]), len(candidates), encoder.image_dim, encoder.memory
+                lambda block: encoder.images(candidates[block]),
+                len(candidates),
+                encoder.image_dim,
+                encoder.memory,
             )
             self._galleries[rule] = nearest.searchable(exact, self.n_looked_up, encoder), candidates
         gallery, candidates = self._galleries[rule]
@@ -123,7 +162,9 @@ class PictureGalleries:
         match = scoring_cases.pair_matcher(encoder, candidates, queries, query_side="texts")
         vectors = encoder.texts(queries, keep=True)
         ranks = _retrieved(vectors, query_items, gallery, candidate_items, is_altered, match)
-        return GallerySearch(ranks, lambda number: candidates[number].name, gallery, vectors, is_altered)
+        return GallerySearch(
+            ranks, lambda number: candidates[number].name, gallery, vectors, is_altered
+        )
 
 
 class RetrievalScorer:
@@ -147,22 +188,32 @@ class RetrievalScorer:
         self.texts, self.images, self.sampling = texts, images, sampling
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """The table of scores: similarity of the best candidate that is right and of the best altered one."""
+        """The table of scores: similarity of the best candidate that is right and of the best
+        altered one.
+        """
         n_cases = len(cases)
         similarities = np.full((n_cases, 2), np.nan, dtype=np.float32)
         ranks = {name: np.full(n_cases, np.nan) for name in RANK_COLUMNS}
-        recalls = {name: np.full(n_cases, np.nan) for name in (self.sampling.columns if self.sampling else ())}
+        recalls = {
+            name: np.full(n_cases, np.nan)
+            for name in (self.sampling.columns if self.sampling else ())
+        }
         tops = np.empty(n_cases, dtype=object)
         for gallery, rows in self._rows_by_gallery(cases).items():
             search = self._search(gallery, cases.take(rows))
-            similarities[rows, 0], similarities[rows, 1] = search.ranks.best_own, search.ranks.best_altered
+            similarities[rows, 0], similarities[rows, 1] = (
+                search.ranks.best_own,
+                search.ranks.best_altered,
+            )
             for name in RANK_COLUMNS:
                 ranks[name][rows] = getattr(search.ranks, name)
             tops[rows] = [search.candidate_name(number) for number in search.ranks.which_altered]
             if self.sampling:
                 is_sampled = self.sampling.is_sampled(cases["id"].take(rows).to_pylist())
                 sampled_queries = search.query_vectors[is_sampled]
-                columns = self.sampling.measure(search.gallery, sampled_queries, is_sampled, search.is_altered)
+                columns = self.sampling.measure(
+                    search.gallery, sampled_queries, is_sampled, search.is_altered
+                )
                 for name, column in columns.items():
                     recalls[name][rows] = column
         return pa.table(
@@ -170,14 +221,19 @@ class RetrievalScorer:
                 "scores": pa.array(list(similarities), pa.list_(pa.float32())),
                 "text_scores": pa.array([[]] * n_cases, pa.list_(pa.float32())),
                 "margin": pa.array(similarities[:, 0] - similarities[:, 1]),
-                **{name: pa.array(column, pa.int32(), from_pandas=True) for name, column in ranks.items()},
+                **{
+                    name: pa.array(column, pa.int32(), from_pandas=True)
+                    for name, column in ranks.items()
+                },
                 "top": pa.array(tops.tolist(), pa.string()),
                 **{name: pa.array(column, from_pandas=True) for name, column in recalls.items()},
             }
         )
 
     def _rows_by_gallery(self, cases: pa.Table) -> dict[tuple[str, str], list[int]]:
-        """The rows of the cases by kind and gallery: that of a policy for `i2t`, of a rule for `t2i`."""
+        """The rows of the cases by kind and gallery: that of a policy for `i2t`, of a rule for
+        `t2i`.
+        """
         rows: dict[tuple[str, str], list[int]] = {}
         names = (cases[name].to_pylist() for name in ("kind", "subtype", "rule"))
         for row, (kind, policy, rule) in enumerate(zip(*names, strict=True)):
@@ -188,8 +244,12 @@ class RetrievalScorer:
         kind, name = gallery
         query_items = np.array([self.item_number[item_id] for item_id in cases["item"].to_pylist()])
         if kind == "i2t":
-            return self.texts.search([self.pictures[number] for number in query_items], query_items, name)
-        return self.images.search([texts[0] for texts in cases["texts"].to_pylist()], query_items, name)
+            return self.texts.search(
+                [self.pictures[number] for number in query_items], query_items, name
+            )
+        return self.images.search(
+            [texts[0] for texts in cases["texts"].to_pylist()], query_items, name
+        )
 
 
 def item_numbers(pictures: Mapping[str, Picture]) -> dict[str, int]:
@@ -211,7 +271,9 @@ def _retrieved(
 
 
 def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """By rule, the numbers of the items with a query about their mixed picture: those in which a pixel differs."""
+    """By rule, the numbers of the items with a query about their mixed picture: those in which a
+    pixel differs.
+    """
     numbers: dict[str, set[int]] = {}
     for block in cases(["kind", "rule", "item"]):
         queries = block.filter(pc.field("kind") == "t2i")
@@ -220,13 +282,21 @@ def changed_items(cases: Reader, item_number: Mapping[str, int]) -> dict[str, np
     return {rule: np.array(sorted(of_rule)) for rule, of_rule in numbers.items()}
 
 
-def mixed_pictures(pictures: Mapping[str, Picture], rule: str, changed: np.ndarray) -> list[Picture]:
-    """The pictures with these numbers, mixed with their partners among all, as the rule says: KIND:LAM:seedN."""
+def mixed_pictures(
+    pictures: Mapping[str, Picture], rule: str, changed: np.ndarray
+) -> list[Picture]:
+    """The pictures with these numbers, mixed with their partners among all, as the rule says:
+    KIND:LAM:seedN.
+    """
     kind, lam, seed = rule.split(":")
     paths = {item_id: picture.path for item_id, picture in pictures.items()}
-    edits = mix.picture_edits(paths, cast(Literal["mix", "patch"], kind), float(lam), int(seed.removeprefix("seed")))
+    edits = mix.picture_edits(
+        paths, cast(Literal["mix", "patch"], kind), float(lam), int(seed.removeprefix("seed"))
+    )
     item_ids = list(pictures)
-    return [Picture(paths[item_ids[number]], edits[item_ids[number]]) for number in changed.tolist()]
+    return [
+        Picture(paths[item_ids[number]], edits[item_ids[number]]) for number in changed.tolist()
+    ]
 
 
 def normalised(text: str) -> str:

@@ -1,7 +1,8 @@
-"""VISLA and SugarCrepe++: two captions that mean the same and a hard negative, for texts alone too (papers/visla.txt).
+"""VISLA and SugarCrepe++: two captions that mean the same and a hard negative, for texts alone too
+(papers/visla.txt).
 
-An item gives a case of kind `t2t` (the three texts) and, where it has a picture, one of kind `i2t`. With one true
-caption (SugarCrepe) there is a case of kind `i2t-pair` only.
+An item gives a case of kind `t2t` (the three texts) and, where it has a picture, one of kind `i2t`.
+With one true caption (SugarCrepe) there is a case of kind `i2t-pair` only.
 """
 
 import itertools
@@ -51,7 +52,9 @@ PRESENTATION = Presentation(
 
 
 class Visla(Probe):
-    """Whether a model sees that two sentences mean the same, and that a third which looks alike does not."""
+    """Whether a model sees that two sentences mean the same, and that a third which looks alike
+    does not.
+    """
 
     name = "visla"
     version = 1
@@ -59,7 +62,9 @@ class Visla(Probe):
     presentation = PRESENTATION
     metrics = triplets.METRICS
 
-    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
+    def cases(
+        self, item: Item, options: Mapping[str, object], seed: int
+    ) -> tuple[list[Case], Mapping[str, int]]:
         """The cases of a triplet; items without a foil are counted as such."""
         if not item.foils:
             return [], {"no negative": 1}
@@ -68,8 +73,19 @@ class Visla(Probe):
         if len(item.captions) == 1:
             if not images:
                 return [], {"one true caption and no picture": 1}
-            return [_case(item, "i2t-pair", subset, images, (*item.captions, negative), ("original", "different"))], {}
-        near, far = sorted(item.captions[:2], key=lambda caption: Levenshtein.distance(caption, negative))
+            return [
+                _case(
+                    item,
+                    "i2t-pair",
+                    subset,
+                    images,
+                    (*item.captions, negative),
+                    ("original", "different"),
+                )
+            ], {}
+        near, far = sorted(
+            item.captions[:2], key=lambda caption: Levenshtein.distance(caption, negative)
+        )
         texts: tuple[str, ...] = (near, far, negative)
         roles: tuple[Role, ...] = ("original", "same", "different")
         cases = [_case(item, "t2t", subset, (), texts, roles)]
@@ -77,8 +93,12 @@ class Visla(Probe):
             cases.append(_case(item, "i2t", subset, images, texts, roles))
         return cases, {}
 
-    def scorer(self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path) -> "TripletScorer":
-        """The smaller of the two differences that should be positive; also how many words the texts share."""
+    def scorer(
+        self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
+    ) -> "TripletScorer":
+        """The smaller of the two differences that should be positive; also how many words the
+        texts share.
+        """
         return TripletScorer(encoder)
 
 
@@ -89,13 +109,19 @@ class TripletScorer:
         self._score = scoring_cases.case_scorer(encoder, _margins)
 
     def __call__(self, cases: pa.Table) -> pa.Table:
-        """The table of scores, with the Jaccard index of each two texts' words; NaN where a picture is asked about."""
+        """The table of scores, with the Jaccard index of each two texts' words; NaN where a
+        picture is asked about.
+        """
         table = self._score(cases)
         overlaps = np.full((len(cases), 3), np.nan, dtype=np.float32)
-        for row, (kind, texts) in enumerate(zip(cases["kind"].to_pylist(), cases["texts"].to_pylist(), strict=True)):
+        for row, (kind, texts) in enumerate(
+            zip(cases["kind"].to_pylist(), cases["texts"].to_pylist(), strict=True)
+        ):
             if kind == "t2t":
                 words = [frozenset(WORD.findall(text.lower())) for text in texts]
-                overlaps[row] = [triplets.jaccard(*pair) for pair in itertools.combinations(words, 2)]
+                overlaps[row] = [
+                    triplets.jaccard(*pair) for pair in itertools.combinations(words, 2)
+                ]
         for column, name in enumerate(("overlap_01", "overlap_02", "overlap_12")):
             table = table.append_column(name, [overlaps[:, column]])
         return table
@@ -109,17 +135,32 @@ def _case(
     texts: tuple[str, ...],
     roles: tuple[Role, ...],
 ) -> Case:
-    return Case(f"{item.id}/{kind}", item.id, item.id, images, texts, roles, Edit(kind, subset, subset or kind))
+    return Case(
+        f"{item.id}/{kind}",
+        item.id,
+        item.id,
+        images,
+        texts,
+        roles,
+        Edit(kind, subset, subset or kind),
+    )
 
 
 def _margins(rows: pd.DataFrame) -> np.ndarray:
-    """The margin of each case, float of shape (n,), of columns as `scoring.cases.columns` names them."""
+    """The margin of each case, float of shape (n,), of columns as `scoring.cases.columns` names
+    them.
+    """
     names = ("score_0", "score_1", "score_2", "text_01", "text_02", "text_12")
-    column = {name: rows[name].to_numpy() if name in rows else np.full(len(rows), np.nan) for name in names}
+    column = {
+        name: rows[name].to_numpy() if name in rows else np.full(len(rows), np.nan)
+        for name in names
+    }
     of_texts = column["text_01"] - np.maximum(column["text_02"], column["text_12"])
     of_pictures = np.minimum(column["score_0"], column["score_1"]) - column["score_2"]
     of_pairs = column["score_0"] - column["score_1"]
-    return np.select([rows["kind"] == "t2t", rows["kind"] == "i2t"], [of_texts, of_pictures], of_pairs)
+    return np.select(
+        [rows["kind"] == "t2t", rows["kind"] == "i2t"], [of_texts, of_pictures], of_pairs
+    )
 
 
 PROBE = Visla()

@@ -25,13 +25,19 @@ def movement_kinds() -> frozenset[str]:
     """Kinds of cases whose margin is how far something moved: above 0 is impossible, and nobody is
     fooled.
     """
-    every = [kind for presentation in presentations().values() for kind in presentation.kinds.items()]
+    every = [
+        kind for presentation in presentations().values() for kind in presentation.kinds.items()
+    ]
     return frozenset(name for name, kind in every if kind.is_movement)
 
 
 @functools.cache
 def _value_labels() -> dict[str, str]:
-    return {name: label for probe in presentations().values() for name, label in probe.value_labels.items()}
+    return {
+        name: label
+        for probe in presentations().values()
+        for name, label in probe.value_labels.items()
+    }
 
 
 @functools.cache
@@ -59,7 +65,9 @@ def value_label(name: str) -> str:
 
 
 def slice_order(name: str) -> tuple[int, str, float]:
-    """A sort key of slices: by their own order, then by name; edits of pictures from weak to strong."""
+    """A sort key of slices: by their own order, then by name; edits of pictures from weak to
+    strong.
+    """
     ordered_names = _value_order()
     edit, _, strength = name.partition(":")
     number = float(strength) if strength.replace(".", "", 1).isdigit() else 0.0

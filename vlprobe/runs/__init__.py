@@ -1,1 +1,3 @@
-"""From a request to stored results: questions, executors, answers; jobs, checks of the store, and the playground."""
+"""From a request to stored results: questions, executors, answers; jobs, checks of the store,
+and the playground.
+"""

@@ -50,10 +50,14 @@ class Judged:
 
 
 def answer(context: RunContext, model: Model, executor: Executor) -> None:
-    """Scores every case that has no score yet, judges all, and writes scores, estimates and the manifest of the run."""
+    """Scores every case that has no score yet, judges all, and writes scores, estimates and the
+    manifest of the run.
+    """
     started = time.monotonic()
     case_manifest, run_entry = context.case_entry.manifest(), context.run_entry
-    case_ranges = questions.part_ranges(context.case_entry, _part_cases(context, model, executor.large_parts))
+    case_ranges = questions.part_ranges(
+        context.case_entry, _part_cases(context, model, executor.large_parts)
+    )
     finished = run_entry.parts()
     missing = [case_range for case_range in case_ranges if part_name(case_range) not in finished]
     spread = executor.spread_and_score(spread_sample(context), missing)
@@ -63,7 +67,10 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
     run = context.run
     facts = {
         **{"key": run.key, "case_key": run.case_key, "run": asdict(run)},
-        **{name: case_manifest[name] for name in ("n_items", "n_cases", "dropped", "findings", "notes")},
+        **{
+            name: case_manifest[name]
+            for name in ("n_items", "n_cases", "dropped", "findings", "notes")
+        },
         "n_units": judged.n_units,
         "spread": spread,
         "note": "; ".join(filter(None, [model.note, judged.note])),
@@ -81,7 +88,9 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
 
 
 def spread_sample(context: RunContext) -> list[Item]:
-    """The items whose pictures and captions give the similarity spread: drawn by the seed, each picture once."""
+    """The items whose pictures and captions give the similarity spread: drawn by the seed, each
+    picture once.
+    """
 
     def rank(item: Item) -> bytes:
         return hashlib.sha256(f"{context.run.seed}/spread/{item.id}".encode()).digest()
@@ -97,7 +106,9 @@ def _part_cases(context: RunContext, model: Model, large: bool) -> int:
     return max(1, min(FAST_PART_CASES if large else PART_CASES, fitting))
 
 
-def judge_parts(context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]) -> Judged:
+def judge_parts(
+    context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]
+) -> Judged:
     """Judges the scored parts of a run, and writes the table of scores."""
     probe = context.probe
     scored = _ScoredParts(context, executor, case_ranges)
@@ -135,13 +146,20 @@ def _scores_table(run_key: str, block: ScoredBlock, rows: pd.DataFrame) -> pa.Ta
 
 
 class _ScoredParts:
-    """The scored parts of a run, read back a block at a time with what the metrics need of their items."""
+    """The scored parts of a run, read back a block at a time with what the metrics need of their
+    items.
+    """
 
-    def __init__(self, context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]) -> None:
+    def __init__(
+        self, context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]
+    ) -> None:
         self._context, self._executor, self._case_ranges = context, executor, case_ranges
         items = context.items
         self.tag_names = sorted({name for item in items for name in item.tags})
-        self._tags = {name: pd.Categorical([item.tags.get(name, "") for item in items]) for name in self.tag_names}
+        self._tags = {
+            name: pd.Categorical([item.tags.get(name, "") for item in items])
+            for name in self.tag_names
+        }
         self._unit_codes = pd.factorize(np.array([item.unit for item in items], dtype=object))[0]
         self.n_units = int(self._unit_codes.max()) + 1
 
@@ -159,7 +177,9 @@ class _ScoredParts:
             yield ScoredBlock(cases, scores, self._rows(cases, scores))
 
     def _read(self, case_range: CaseRange) -> pa.Table:
-        """A scored part as it is on the disk; one that was damaged since it was written is scored again."""
+        """A scored part as it is on the disk; one that was damaged since it was written is
+        scored again.
+        """
         run_entry = self._context.run_entry
         scores = run_entry.part(part_name(case_range))
         if scores is None:
@@ -175,9 +195,14 @@ class _ScoredParts:
     def _rows(self, cases: pa.Table, scores: pa.Table) -> pd.DataFrame:
         """What the metrics see: codes of the resampling unit and of the group, one column a tag."""
         item_code = cases["item_code"].to_numpy()
-        words = {name: cases[name].combine_chunks().dictionary_encode() for name in ("kind", "subtype", "rule")}
+        words = {
+            name: cases[name].combine_chunks().dictionary_encode()
+            for name in ("kind", "subtype", "rule")
+        }
         rows = pd.DataFrame({name: column.to_pandas() for name, column in words.items()})
         rows["item_code"] = self._unit_codes[item_code]
         rows["group_code"] = cases["group"].combine_chunks().dictionary_encode().indices.to_numpy()
         rows = rows.assign(**scoring_cases.score_columns(scores))
-        return rows.assign(**{f"tag:{name}": values[item_code] for name, values in self._tags.items()})
+        return rows.assign(
+            **{f"tag:{name}": values[item_code] for name, values in self._tags.items()}
+        )

@@ -1,7 +1,9 @@
-"""Cases made a chunk of items at a time, by several processes where there are many: the same to the byte.
+"""Cases made a chunk of items at a time, by several processes where there are many: the same to the
+byte.
 
-Each process receives its share, every n-th chunk, when it starts, and writes its chunks to a pipe. A pipe holds little,
-so that each process is one chunk ahead of the reader; and when the reader is gone, so is the pipe, and the process.
+Each process receives its share, every n-th chunk, when it starts, and writes its chunks to a pipe.
+A pipe holds little, so that each process is one chunk ahead of the reader; and when the reader is
+gone, so is the pipe, and the process.
 """
 
 import contextlib
@@ -31,7 +33,10 @@ COLUMNS = pa.schema(
         ("id", pa.string()),
         ("item", pa.string()),
         ("item_code", pa.int32()),
-        ("cluster", pa.string()),  # the unit of resampling; sets written before there were clusters lack it
+        (
+            "cluster",
+            pa.string(),
+        ),  # the unit of resampling; sets written before there were clusters lack it
         ("group", pa.string()),
         ("kind", pa.string()),
         ("subtype", pa.string()),
@@ -44,10 +49,14 @@ COLUMNS = pa.schema(
         ("tags", pa.map_(pa.string(), pa.string())),
     ]
 )
-Chunk = tuple[pa.RecordBatch, Mapping[str, int]]  # the questions, and how many were dropped for each reason
+Chunk = tuple[
+    pa.RecordBatch, Mapping[str, int]
+]  # the questions, and how many were dropped for each reason
 
 
-def chunks(items: Sequence[Item], probe: Probe, run: Run, workers: int) -> Generator[Chunk, None, None]:
+def chunks(
+    items: Sequence[Item], probe: Probe, run: Run, workers: int
+) -> Generator[Chunk, None, None]:
     """The cases of all items, CHUNK_ITEMS at a time and in their order.
 
     Exhaust or close the generator: until then its processes live.
@@ -56,15 +65,20 @@ def chunks(items: Sequence[Item], probe: Probe, run: Run, workers: int) -> Gener
         items: Of the dataset.
         probe: Makes the cases.
         run: Its options and seed.
-        workers: Processes at most; the time that the first chunk takes decides whether more than this one are of use.
-            Where the probe loads models, this process makes all cases.
+        workers: Processes at most; the time that the first chunk takes decides whether more than
+            this one are of use. Where the probe loads models, this process makes all cases.
 
     Raises:
-        JobFailed: one of the processes was killed. Other failures there are repeated here, with the same error.
+        JobFailed: one of the processes was killed. Other failures there are repeated here, with the
+            same error.
     """
     starts = range(0, len(items), CHUNK_ITEMS)
-    make = functools.partial(_make_chunk, probe.for_items(items, run.options), dict(run.options), run.seed)
-    can_share = type(probe).__module__.startswith("vlprobe.") and not probe.loads_models(run.options)
+    make = functools.partial(
+        _make_chunk, probe.for_items(items, run.options), dict(run.options), run.seed
+    )
+    can_share = type(probe).__module__.startswith("vlprobe.") and not probe.loads_models(
+        run.options
+    )
     began = time.perf_counter()
     for number, start in enumerate(starts):
         chunk = make(items[start : start + CHUNK_ITEMS], start)
@@ -92,9 +106,13 @@ def _make_chunk(
     return _batch(items, item_rows, cases, first_code), dropped
 
 
-def _batch(items: Sequence[Item], item_rows: Sequence[int], cases: Sequence[Case], first_code: int) -> pa.RecordBatch:
+def _batch(
+    items: Sequence[Item], item_rows: Sequence[int], cases: Sequence[Case], first_code: int
+) -> pa.RecordBatch:
     names = {picture: picture.name for case in cases for picture in case.images}
-    item_row = pa.array(item_rows, pa.int32())  # a name and a tag are made once an item, and not once a case
+    item_row = pa.array(
+        item_rows, pa.int32()
+    )  # a name and a tag are made once an item, and not once a case
     columns = {
         "id": [case.id for case in cases],
         "item": pa.array([item.id for item in items], pa.string()).take(item_row),
@@ -109,32 +127,46 @@ def _batch(items: Sequence[Item], item_rows: Sequence[int], cases: Sequence[Case
         "images": [[names[picture] for picture in case.images] for case in cases],
         "texts": [case.texts for case in cases],
         "roles": [case.roles for case in cases],
-        "tags": pa.array([list(item.tags.items()) for item in items], COLUMNS.field("tags").type).take(item_row),
+        "tags": pa.array(
+            [list(item.tags.items()) for item in items], COLUMNS.field("tags").type
+        ).take(item_row),
     }
     return pa.RecordBatch.from_pydict(columns, schema=COLUMNS)
 
 
-def _shared(items: Sequence[Item], make: functools.partial, starts: Sequence[int], workers: int) -> Iterator[Chunk]:
+def _shared(
+    items: Sequence[Item], make: functools.partial, starts: Sequence[int], workers: int
+) -> Iterator[Chunk]:
     """The chunks that start at these items, every n-th made by the n-th process."""
     with contextlib.ExitStack() as stack:
         processes_started = [_start(stack) for _ in range(workers)]
         for number, process in enumerate(processes_started):
-            share = [(items[start : start + CHUNK_ITEMS], start) for start in starts[number::workers]]
+            share = [
+                (items[start : start + CHUNK_ITEMS], start) for start in starts[number::workers]
+            ]
             stdin, _ = _pipes(process)
-            with contextlib.suppress(BrokenPipeError):  # it is gone, which shows when its first chunk is read
+            with contextlib.suppress(
+                BrokenPipeError
+            ):  # it is gone, which shows when its first chunk is read
                 pickle.dump((make, share), stdin)
                 stdin.close()
         sources = [_received(process) for process in processes_started]
         for number, start in enumerate(starts):
-            yield next(sources[number % workers], None) or make(items[start : start + CHUNK_ITEMS], start)
+            yield next(sources[number % workers], None) or make(
+                items[start : start + CHUNK_ITEMS], start
+            )
 
 
 def _start(stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
     """A process that waits for its share; it is killed when the stack is closed."""
     try:
-        process = processes.start("vlprobe.runs.case_workers", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = processes.start(
+            "vlprobe.runs.case_workers", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
     except OSError as error:
-        raise JobFailed(f"No process could be started to make edits ({error.strerror}). Use fewer --workers.") from None
+        raise JobFailed(
+            f"No process could be started to make edits ({error.strerror}). Use fewer --workers."
+        ) from None
     stack.callback(_end, process)
     return process
 
@@ -156,7 +188,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _received(process: subprocess.Popen[bytes]) -> Iterator[Chunk]:
-    """The chunks that a process makes, until it has no more or fails; raises JobFailed where it was killed."""
+    """The chunks that a process makes, until it has no more or fails; raises JobFailed where it
+    was killed.
+    """
     _, stdout = _pipes(process)
     with contextlib.suppress(pa.ArrowInvalid, OSError), pa.ipc.open_stream(stdout) as reader:
         while True:
@@ -178,7 +212,11 @@ def work() -> None:
     os.dup2(2, 1)  # whatever prints must not disturb the tables
     try:
         _send_chunks(sys.stdin.buffer, out)
-    except (VlprobeError, EOFError, BrokenPipeError):  # the parent repeats the failure itself, or is gone
+    except (
+        VlprobeError,
+        EOFError,
+        BrokenPipeError,
+    ):  # the parent repeats the failure itself, or is gone
         os._exit(1)
 
 

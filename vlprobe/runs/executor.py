@@ -1,4 +1,6 @@
-"""Scores the cases of a run: a part of them at a time to a table of scores in the store, in this process."""
+"""Scores the cases of a run: a part of them at a time to a table of scores in the store, in this
+process.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -55,13 +57,18 @@ class Executor(ABC):
 
     @abstractmethod
     def close(self, failed: bool = False) -> None:
-        """Writes embeddings that are still in memory and frees what was taken; after a failure, at once."""
+        """Writes embeddings that are still in memory and frees what was taken; after a failure,
+        at once.
+        """
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.close(failed=error_type is not None)
 
@@ -73,7 +80,9 @@ class LocalExecutor(Executor):
     """
 
     def __init__(self, context: RunContext, model: Model, progress: Progress) -> None:
-        super().__init__(context, progress, large_parts=model.capabilities.device.startswith("cuda"))
+        super().__init__(
+            context, progress, large_parts=model.capabilities.device.startswith("cuda")
+        )
         self.model = model
         self._encoder: Encoder | None = None
         self._scorer: Scorer | None = None
@@ -116,20 +125,28 @@ class LocalExecutor(Executor):
     def spread(self, sample: Sequence[Item]) -> float:
         """The model's similarity spread over the pictures and captions of these items."""
         label = f"{self.context.label}: similarity spread"
-        self.encoder.progress = lambda stage, done, total: self.progress.update(f"{label} ({stage})", 0, 1)
+        self.encoder.progress = lambda stage, done, total: self.progress.update(
+            f"{label} ({stage})", 0, 1
+        )
         pictures = [item.image for item in sample if item.image]
-        return similarity_spread(self.encoder, pictures, [item.captions for item in sample if item.image])
+        return similarity_spread(
+            self.encoder, pictures, [item.captions for item in sample if item.image]
+        )
 
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
         """Scores these parts, which are in rising order, and writes each to the store."""
         label, run_entry = self.context.label, self.context.run_entry
-        for case_range, cases in zip(case_ranges, self.context.case_entry.slices("cases", case_ranges), strict=True):
+        for case_range, cases in zip(
+            case_ranges, self.context.case_entry.slices("cases", case_ranges), strict=True
+        ):
             self.encoder.progress = _within_part(self.progress, label, case_range, self.n_cases)
             run_entry.write_part(part_name(case_range), self.scorer(cases))
             self.progress.update(label, case_range[1], self.n_cases)
 
     def encode(self, case_range: CaseRange) -> None:
-        """Embeds the texts and pictures that a part names and stores them, for other processes to read."""
+        """Embeds the texts and pictures that a part names and stores them, for other processes
+        to read.
+        """
         cases = next(self.context.case_entry.slices("cases", [case_range], ["texts", "images"]))
         self.encoder.texts(_distinct(cases["texts"]), keep=True)
         self.encoder.images([Picture.from_name(name) for name in _distinct(cases["images"])])
@@ -139,7 +156,9 @@ class LocalExecutor(Executor):
         """As `encode`, for a range of the candidates: pictures come before texts."""
         images, texts = self.candidates
         self.encoder.images(images[start:stop])
-        self.encoder.texts(texts[max(start - len(images), 0) : max(stop - len(images), 0)], keep=True)
+        self.encoder.texts(
+            texts[max(start - len(images), 0) : max(stop - len(images), 0)], keep=True
+        )
         self.encoder.flush()
 
     def reopen(self) -> None:
@@ -159,7 +178,9 @@ def _distinct(lists: pa.ChunkedArray) -> list[str]:
     return lists.combine_chunks().flatten().unique().to_pylist()
 
 
-def _within_part(progress: Progress, label: str, case_range: CaseRange, total: int) -> Callable[[str, int, int], None]:
+def _within_part(
+    progress: Progress, label: str, case_range: CaseRange, total: int
+) -> Callable[[str, int, int], None]:
     """Progress within a part: pictures count as its first half, texts as its second."""
     start, stop = case_range
 

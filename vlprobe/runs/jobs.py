@@ -6,9 +6,9 @@
                     cancel          exists: stop at the next batch
                     log.txt         what the process printed
 
-Jobs for one device take turns, first come, first served. A process that is gone while its status says running was
-killed. It is known by the job's id on its command line: a process that got its number later has another, and no clock
-that is set anew can make two of one.
+Jobs for one device take turns, first come, first served. A process that is gone while its status
+says running was killed. It is known by the job's id on its command line: a process that got its
+number later has another, and no clock that is set anew can make two of one.
 """
 
 import contextlib
@@ -71,7 +71,9 @@ class Job:
     @property
     def dataset(self) -> str:
         """The dataset, or all that a model is tuned on."""
-        return self.request.dataset if self.request.kind == "run" else ", ".join(self.request.datasets)
+        return (
+            self.request.dataset if self.request.kind == "run" else ", ".join(self.request.datasets)
+        )
 
     @property
     def task(self) -> str:
@@ -96,7 +98,9 @@ class Cancelled(VlprobeError):
 def _folder(store: Store, job_id: str) -> Path:
     folder = store.root / "jobs" / job_id
     if not storage_jobs.ID.fullmatch(job_id) or not storage_jobs.is_job(folder):
-        raise NotFound("job", job_id, [job_folder.name for job_folder in storage_jobs.folders(store.root)])
+        raise NotFound(
+            "job", job_id, [job_folder.name for job_folder in storage_jobs.folders(store.root)]
+        )
     return folder
 
 
@@ -117,10 +121,14 @@ def write(request: JobRequest, store: Store) -> str:
 
 
 def resume(store: Store, job_id: str) -> None:
-    """Starts a stopped job again; what it had finished is not done twice. Raises InvalidInput while it runs."""
+    """Starts a stopped job again; what it had finished is not done twice. Raises InvalidInput
+    while it runs.
+    """
     store.require_writable()
     folder = _folder(store, job_id)
-    with lock(folder / ".lock", lambda: None):  # of two people who press at once, one is told that it is going
+    with lock(
+        folder / ".lock", lambda: None
+    ):  # of two people who press at once, one is told that it is going
         if not read(store, job_id).ended:
             raise InvalidInput(f"Job '{job_id}' is still going. Cancel it first, or wait.")
         (folder / "cancel").unlink(missing_ok=True)
@@ -131,7 +139,10 @@ def _spawn(store: Store, job_id: str) -> None:
     folder = store.root / "jobs" / job_id
     (folder / "process.json").unlink(missing_ok=True)  # of an earlier try
     now = time.time()
-    write_json(folder / "status.json", {"state": "queued", "label": "Starting", "queued": now, "updated": now})
+    write_json(
+        folder / "status.json",
+        {"state": "queued", "label": "Starting", "queued": now, "updated": now},
+    )
     try:
         with (folder / "log.txt").open("ab") as log:
             child = processes.start(
@@ -173,7 +184,9 @@ def read(store: Store, job_id: str) -> Job:
 
 
 def _read_request(folder: Path) -> tuple[JobRequest, float]:
-    """A job's request, and when it was made. Raises InvalidInput where it is damaged, NotFound where it is gone."""
+    """A job's request, and when it was made. Raises InvalidInput where it is damaged, NotFound
+    where it is gone.
+    """
     try:
         fields = storage_jobs.request(folder)
     except FileNotFoundError:
@@ -201,10 +214,19 @@ def _gone(folder: Path) -> str:
         return "" if folder.name in psutil.Process(storage_jobs.pid(folder)).cmdline() else gone
     except FileNotFoundError:  # written right after the process was started
         with contextlib.suppress(FileNotFoundError):
-            return "" if abs(time.time() - (folder / "status.json").stat().st_mtime) < _SPAWNED else gone
+            return (
+                ""
+                if abs(time.time() - (folder / "status.json").stat().st_mtime) < _SPAWNED
+                else gone
+            )
     except InvalidInput:
-        return "Which process is at it is damaged (process.json), so it counts as stopped. Resume it."
-    except (psutil.NoSuchProcess, psutil.AccessDenied):  # a zombie is none such; another's process is not ours
+        return (
+            "Which process is at it is damaged (process.json), so it counts as stopped. Resume it."
+        )
+    except (
+        psutil.NoSuchProcess,
+        psutil.AccessDenied,
+    ):  # a zombie is none such; another's process is not ours
         pass
     return gone
 
@@ -233,8 +255,16 @@ def damaged(store: Store) -> list[str]:
 
 def before(store: Store, job: Job) -> list[Job]:
     """The jobs that have their turn on the same device before this one, those that run among them."""
-    rivals = [rival for rival in jobs(store) if not rival.ended and rival.device == job.device and rival.id != job.id]
-    return [rival for rival in rivals if rival.state == "running" or (rival.queued, rival.id) < (job.queued, job.id)]
+    rivals = [
+        rival
+        for rival in jobs(store)
+        if not rival.ended and rival.device == job.device and rival.id != job.id
+    ]
+    return [
+        rival
+        for rival in rivals
+        if rival.state == "running" or (rival.queued, rival.id) < (job.queued, job.id)
+    ]
 
 
 def log(store: Store, job_id: str, lines: int = 40) -> str:
@@ -265,15 +295,24 @@ class _Report(Progress):
             self.write("running", label=label, done=done, total=total)
 
     def write(self, state: str, **facts: object) -> None:
-        turn = {"queued": self.queued, "device": self.device, "started": self.started, "updated": time.time()}
+        turn = {
+            "queued": self.queued,
+            "device": self.device,
+            "started": self.started,
+            "updated": time.time(),
+        }
         write_json(self.folder / "status.json", {"state": state} | turn | facts)
 
 
 def work(address: str, job_id: str) -> int:
-    """What the child process does: waits for the device, runs the request, leaves its end in the status."""
+    """What the child process does: waits for the device, runs the request, leaves its end in the
+    status.
+    """
     store = Store(address)
     folder = _folder(store, job_id)
-    write_json(folder / "process.json", {"pid": os.getpid()})  # whoever started it may have been killed since
+    write_json(
+        folder / "process.json", {"pid": os.getpid()}
+    )  # whoever started it may have been killed since
     report = _Report(folder)
     try:
         request, _ = _read_request(folder)
@@ -290,7 +329,10 @@ def work(address: str, job_id: str) -> int:
         return 1
     except BaseException as error:  # noqa: BLE001 - whatever kills a job is written where a person sees it
         traceback.print_exc()
-        report.write("failed", error=str(JobFailed(f"{type(error).__name__}: {error}. Its log has the details.")))
+        report.write(
+            "failed",
+            error=str(JobFailed(f"{type(error).__name__}: {error}. Its log has the details.")),
+        )
         return 1
 
 
@@ -306,7 +348,9 @@ def _work(request: JobRequest, store: Store, report: _Report) -> list[str]:
 
 def _device(requested: str) -> str:
     """One name for each device, whatever it was called: two jobs on one card wait for each other."""
-    device = requested if requested == "cpu" else pick_device(requested)  # "cpu" needs no torch to be known
+    device = (
+        requested if requested == "cpu" else pick_device(requested)
+    )  # "cpu" needs no torch to be known
     return "cuda:0" if device == "cuda" else device
 
 

@@ -1,6 +1,8 @@
-"""One picture, one caption, every edit that vlprobe can make of it, and what models say: all that the Playground shows.
+"""One picture, one caption, every edit that vlprobe can make of it, and what models say: all that
+the Playground shows.
 
-Pictures, texts, embeddings and scores live in memory, a bounded number of each. Only `keep` writes to the disk.
+Pictures, texts, embeddings and scores live in memory, a bounded number of each. Only `keep` writes
+to the disk.
 """
 
 import copy
@@ -41,7 +43,9 @@ from vlprobe.types import (
     scores_pairs,
 )
 
-MAX_SIDE = 1024  # pixels; more than any model here looks at, and little enough to black out 16 parts of
+MAX_SIDE = (
+    1024  # pixels; more than any model here looks at, and little enough to black out 16 parts of
+)
 SHELF = 200  # pictures of a dataset that are offered
 DEMO_SHELF = 40  # these are drawn when asked for, so that nothing has to be stored first
 GRID = 4
@@ -123,7 +127,9 @@ class Player:
         )
 
     def isolated(self) -> "Player":
-        """The same model with a picture cache that no other session shares; the text cache stays shared."""
+        """The same model with a picture cache that no other session shares; the text cache stays
+        shared.
+        """
         player = copy.copy(self)
         player._forget()
         return player
@@ -147,7 +153,9 @@ class Player:
         return self.model
 
     def tokens(self, texts: Sequence[str]) -> tuple[np.ndarray, list[bytes]]:
-        """The token ids of each text, int64 of shape (n, columns), and a key: texts with equal keys have equal ids."""
+        """The token ids of each text, int64 of shape (n, columns), and a key: texts with equal
+        keys have equal ids.
+        """
         with self._lock:
             tokens = self.model.tokenize(list(texts))
         return tokens, [row[row != -1].tobytes() for row in tokens]
@@ -163,7 +171,9 @@ class Player:
         """Embeddings, one or more rows of float32 of shape (k, dim) a picture."""
         with self._lock:
             keys = [canvas.key for canvas in canvases]
-            return self._images.get_many(keys, lambda rows: self._embedded([canvases[row] for row in rows]))
+            return self._images.get_many(
+                keys, lambda rows: self._embedded([canvases[row] for row in rows])
+            )
 
     def embed_uncached(self, images: Sequence[Image.Image]) -> np.ndarray:
         """Embeddings of pictures that are not cached, float32 of shape (n, image_dim)."""
@@ -173,11 +183,14 @@ class Player:
 
     def _embedded(self, canvases: Sequence[Canvas]) -> list[np.ndarray]:
         model = self._dual_encoder
-        vectors = model.encode_images(np.stack([model.preprocess(canvas.draw()) for canvas in canvases]))
+        vectors = model.encode_images(
+            np.stack([model.preprocess(canvas.draw()) for canvas in canvases])
+        )
         return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
 
     def scores(self, canvases: Sequence[Canvas], texts: Sequence[str]) -> np.ndarray:
-        """Scores of each picture with each text: float32 of shape (pictures, texts), of the model's `score_type`.
+        """Scores of each picture with each text: float32 of shape (pictures, texts), of the model's
+        `score_type`.
 
         NaN where the model takes no pictures.
         """
@@ -189,7 +202,13 @@ class Player:
         vectors = self.texts(texts)
         row = np.arange(len(texts))
         rows_of_scores = [
-            np.max([cases.cosines(vector[None], np.zeros_like(row), vectors, row) for vector in image_vectors], axis=0)
+            np.max(
+                [
+                    cases.cosines(vector[None], np.zeros_like(row), vectors, row)
+                    for vector in image_vectors
+                ],
+                axis=0,
+            )
             for image_vectors in self.images(canvases)
         ]
         return np.stack(rows_of_scores)
@@ -206,12 +225,18 @@ class Player:
         def match(rows: list[int]) -> list[float]:
             needed = [canvases[image] for image in dict.fromkeys(pairs[row][0] for row in rows)]
             image_keys = [canvas.key for canvas in needed]
-            encoded = self._encoded.get_many(image_keys, lambda missing: encode([needed[row] for row in missing]))
+            encoded = self._encoded.get_many(
+                image_keys, lambda missing: encode([needed[row] for row in missing])
+            )
             by_key = dict(zip(image_keys, encoded, strict=True))
-            scores = model.match([by_key[keys[row][0]] for row in rows], tokens[[pairs[row][1] for row in rows]])
+            scores = model.match(
+                [by_key[keys[row][0]] for row in rows], tokens[[pairs[row][1] for row in rows]]
+            )
             return scores.tolist()
 
-        return np.array(self._pairs.get_many(keys, match), dtype=np.float32).reshape(len(canvases), len(texts))
+        return np.array(self._pairs.get_many(keys, match), dtype=np.float32).reshape(
+            len(canvases), len(texts)
+        )
 
 
 def canvas(image: Image.Image) -> Canvas:
@@ -223,14 +248,21 @@ def canvas(image: Image.Image) -> Canvas:
 
 
 def uploaded(content: bytes, name: str) -> Canvas:
-    """A picture from a file's bytes, checked and turned upright as every picture is. Raises InvalidInput."""
+    """A picture from a file's bytes, checked and turned upright as every picture is. Raises
+    InvalidInput.
+    """
     return canvas(pictures.decode(content, name))
 
 
 def without_parts(whole: Canvas) -> list[Canvas]:
-    """Copies with one part of a grid black each, row by row. Raises InvalidInput for a picture of a few pixels."""
+    """Copies with one part of a grid black each, row by row. Raises InvalidInput for a picture
+    of a few pixels.
+    """
     boxes = influence.grid_cells(whole.draw().size, GRID)
-    return [Canvas(_key(whole.key, str(box).encode()), functools.partial(_without_part, whole, box)) for box in boxes]
+    return [
+        Canvas(_key(whole.key, str(box).encode()), functools.partial(_without_part, whole, box))
+        for box in boxes
+    ]
 
 
 def _without_part(whole: Canvas, box: influence.Box) -> Image.Image:
@@ -238,7 +270,9 @@ def _without_part(whole: Canvas, box: influence.Box) -> Image.Image:
 
 
 def edited(whole: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: float) -> Canvas:
-    """The picture blended with its partner, or with a patch of it; `lam`, above 0 and below 1, is what stays."""
+    """The picture blended with its partner, or with a patch of it; `lam`, above 0 and below 1,
+    is what stays.
+    """
     edit = PictureEdit(kind, Path(partner.key.hex()), lam, mix.SEEDS[0])
     draw = functools.cache(lambda: mix.apply(whole.draw(), partner.draw(), edit))
     return Canvas(_key(whole.key, partner.key, f"{kind} {lam!r}".encode()), draw)
@@ -253,7 +287,9 @@ def _key(*fields: bytes) -> bytes:
 
 
 def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
-    """The first pictures of a dataset; those of the demo are drawn in memory. Raises NotFound or InvalidInput."""
+    """The first pictures of a dataset; those of the demo are drawn in memory. Raises NotFound or
+    InvalidInput.
+    """
     if dataset == "demo":
         return tuple(
             Exhibit(f"demo-{index:05}", captions(scene, 5), functools.partial(render, scene))
@@ -271,7 +307,9 @@ def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
 
 
 def influences(players: Sequence[Player], caption: str, spans: Sequence[influence.Span]) -> Scores:
-    """The EI score of each span of the caption, by its start, from each player that embeds texts, in their order."""
+    """The EI score of each span of the caption, by its start, from each player that embeds
+    texts, in their order.
+    """
     voters = [player.texts for player in players if player.embeds_texts]
     return influence.influence([caption], [spans], voters)[0]
 
@@ -282,10 +320,12 @@ def edits(
     """Every edit that vlprobe can make of a caption: LGIP's, by the strict rules, and RoCOCO's.
 
     Args:
-        caption: One caption; nothing else is known of its picture, so a flip is only checked against its own words.
+        caption: One caption; nothing else is known of its picture, so a flip is only checked
+            against its own words.
         seed: Of everything that is drawn.
         k: How many words RoCOCO exchanges, 1 to 5.
-        players: Who votes for the word that is exchanged or deleted (the least telling); nobody: it is drawn.
+        players: Who votes for the word that is exchanged or deleted (the least telling); nobody: it
+            is drawn.
 
     Returns:
         The edits in the order of GROUPS, and how many were not possible for which reason.
@@ -301,20 +341,34 @@ def edits(
         spans = [(noun.start, noun.end) for noun in substitution.sources(caption)]
         votes = [influences(players, caption, spans)]
     for policy in substitution.POLICIES:
-        alterations, lost = substitution.alter([caption], _ITEM, policy, k=k, seed=seed, influence=votes)
-        edited_captions += [Edited("substitution", altered.text, altered.edit) for altered in alterations if altered]
+        alterations, lost = substitution.alter(
+            [caption], _ITEM, policy, k=k, seed=seed, influence=votes
+        )
+        edited_captions += [
+            Edited("substitution", altered.text, altered.edit) for altered in alterations if altered
+        ]
         dropped |= {f"{policy}: {reason}": count for reason, count in lost.items()}
-    for which in reversed(substitution.DELETIONS):  # of two that delete the same word, the informed one is reported
+    for which in reversed(
+        substitution.DELETIONS
+    ):  # of two that delete the same word, the informed one is reported
         if which == "random" or votes:
-            deletions, lost = substitution.delete([caption], _ITEM, which, seed=seed, influence=votes)
-            edited_captions += [Edited("deletion", deleted.text, deleted.edit) for deleted in deletions if deleted]
+            deletions, lost = substitution.delete(
+                [caption], _ITEM, which, seed=seed, influence=votes
+            )
+            edited_captions += [
+                Edited("deletion", deleted.text, deleted.edit) for deleted in deletions if deleted
+            ]
             dropped |= {f"delete {which}: {reason}": count for reason, count in lost.items()}
     group_order = list(GROUPS)
     by_text = {(edited.group, edited.text): edited for edited in reversed(edited_captions)}
-    return sorted(reversed(by_text.values()), key=lambda edited: group_order.index(edited.group)), dropped
+    return sorted(
+        reversed(by_text.values()), key=lambda edited: group_order.index(edited.group)
+    ), dropped
 
 
-def score(players: Sequence[Player], picture: Canvas, caption: str, texts: Sequence[str]) -> list[Answer]:
+def score(
+    players: Sequence[Player], picture: Canvas, caption: str, texts: Sequence[str]
+) -> list[Answer]:
     """What each model says to the caption and to each of the texts."""
     return [_answer(player, picture, [caption, *texts]) for player in players]
 
@@ -323,10 +377,14 @@ def _answer(player: Player, picture: Canvas, texts: list[str]) -> Answer:
     scores = player.scores([picture], texts)[0]
     same, cosines = _compared(player, texts)
     if not player.scores_pairs:
-        scores[same[0]] = scores[0]  # encoded in different batches, equal texts may differ in the last bit
+        scores[same[0]] = scores[
+            0
+        ]  # encoded in different batches, equal texts may differ in the last bit
     differs = np.array(texts)[:, None] != np.array(texts)
     alike = (same & differs)[1:, 1:].any(axis=1)
-    return Answer(player.name, float(scores[0]), scores[1:], cosines[1:], same[0, 1:], alike, player.sees)
+    return Answer(
+        player.name, float(scores[0]), scores[1:], cosines[1:], same[0, 1:], alike, player.sees
+    )
 
 
 def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -343,20 +401,26 @@ def _compared(player: Player, texts: Sequence[str]) -> tuple[np.ndarray, np.ndar
 
 
 def margins(answer: Answer) -> np.ndarray:
-    """How much better the caption scores than each edit, shape (n,): of a wrong one, 0 or less is a failure."""
+    """How much better the caption scores than each edit, shape (n,): of a wrong one, 0 or less
+    is a failure.
+    """
     return np.float32(answer.true) - answer.scores
 
 
 def parts_that_matter(player: Player, picture: Canvas, caption: str) -> np.ndarray:
-    """How much the caption's score falls when a part of the picture is black: shape (GRID, GRID), NaN if unknown."""
+    """How much the caption's score falls when a part of the picture is black: shape (GRID,
+    GRID), NaN if unknown.
+    """
     scores = player.scores([picture, *without_parts(picture)], [caption])[:, 0]
     return (scores[0] - scores[1:]).reshape(GRID, GRID)
 
 
 def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
-    """Stores a picture and its caption for good, as `folder:` reads them; a picture that is there gets a caption more.
+    """Stores a picture and its caption for good, as `folder:` reads them; a picture that is there
+    gets a caption more.
 
-    The picture is written as it was scored: upright, RGB, at most MAX_SIDE pixels a side, without the camera's notes.
+    The picture is written as it was scored: upright, RGB, at most MAX_SIDE pixels a side, without
+    the camera's notes.
 
     Args:
         picture: What is kept.
@@ -368,13 +432,16 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
         The dataset's folder.
 
     Raises:
-        InvalidInput: no letter or digit in the name, an empty caption, or a folder that cannot be written.
+        InvalidInput: no letter or digit in the name, an empty caption, or a folder that cannot be
+            written.
     """
     access.refuse_writing()
     safe = _UNSAFE.sub("-", name.lower()).strip("-")[:40].rstrip("-")
     line = " ".join(caption.split())
     if not safe:
-        raise InvalidInput(f"The name '{name}' has no letter a to z and no digit. Give the dataset another name.")
+        raise InvalidInput(
+            f"The name '{name}' has no letter a to z and no digit. Give the dataset another name."
+        )
     if not line:
         raise InvalidInput("There is no caption to keep. Type what the picture shows.")
     folder = cache / "kept" / safe
@@ -382,8 +449,15 @@ def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
     text = file.with_suffix(".txt")
     buffer = BytesIO()
     picture.draw().save(buffer, "PNG")
-    with lock(folder.parent / f".{safe}.lock", lambda: None):  # two people may keep one picture at once
+    with lock(
+        folder.parent / f".{safe}.lock", lambda: None
+    ):  # two people may keep one picture at once
         captions_before = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
         write_bytes(file, buffer.getvalue())
-        write_bytes(text, "".join(f"{kept_line}\n" for kept_line in dict.fromkeys([*captions_before, line])).encode())
+        write_bytes(
+            text,
+            "".join(
+                f"{kept_line}\n" for kept_line in dict.fromkeys([*captions_before, line])
+            ).encode(),
+        )
     return folder

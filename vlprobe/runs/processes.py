@@ -6,16 +6,23 @@ import sys
 from pathlib import Path
 from typing import IO
 
-Stream = int | IO[bytes] | None  # as of Popen: subprocess.PIPE, an open file, or None for that of this process
+Stream = (
+    int | IO[bytes] | None
+)  # as of Popen: subprocess.PIPE, an open file, or None for that of this process
 
 
 def start(
     module: str, *arguments: str, stdin: Stream = None, stdout: Stream = None, stderr: Stream = None
 ) -> subprocess.Popen[bytes]:
-    """Starts `python -m MODULE ARGUMENTS...` in a session of its own. Raises OSError where it cannot be started."""
+    """Starts `python -m MODULE ARGUMENTS...` in a session of its own. Raises OSError where it
+    cannot be started.
+    """
     environment = dict(os.environ)
     root = Path(__file__).resolve().parents[2]
-    if root.name not in ("site-packages", "dist-packages"):  # a checkout: found though another one is installed
+    if root.name not in (
+        "site-packages",
+        "dist-packages",
+    ):  # a checkout: found though another one is installed
         search_path = environment.get("PYTHONPATH")
         environment["PYTHONPATH"] = f"{root}{os.pathsep}{search_path}" if search_path else str(root)
     return subprocess.Popen(

@@ -24,7 +24,9 @@ def stored(case_entry: Entry) -> bool:
 
     Cases are written anew where a picture was moved: their key says that they are the same.
     """
-    return case_entry.complete and all(Picture.from_name(name).path.exists() for name in _picture_names(case_entry))
+    return case_entry.complete and all(
+        Picture.from_name(name).path.exists() for name in _picture_names(case_entry)
+    )
 
 
 def check_data(context: RunContext, progress: Progress) -> list[audit.Finding]:
@@ -34,7 +36,10 @@ def check_data(context: RunContext, progress: Progress) -> list[audit.Finding]:
 
 
 def write_cases(
-    context: RunContext, dataset_notes: Sequence[str], findings: Sequence[audit.Finding], progress: Progress
+    context: RunContext,
+    dataset_notes: Sequence[str],
+    findings: Sequence[audit.Finding],
+    progress: Progress,
 ) -> None:
     """Writes the cases of a run: `cases/<case key>/cases.parquet`.
 
@@ -51,7 +56,9 @@ def write_cases(
     dropped: Counter[str] = Counter()
     n_cases = 0
     with (
-        contextlib.closing(case_workers.chunks(items, context.probe, context.run, context.request.workers)) as chunks,
+        contextlib.closing(
+            case_workers.chunks(items, context.probe, context.run, context.request.workers)
+        ) as chunks,
         case_entry.writer("cases") as writer,
     ):
         for start in range(0, len(items), case_workers.CHUNK_ITEMS):
@@ -63,15 +70,25 @@ def write_cases(
             n_cases += len(batch)
         if not n_cases:
             raise _no_case(context, dropped)
-    facts = {"key": context.run.case_key, "n_items": len(items), "n_cases": n_cases, "dropped": dropped}
-    facts["findings"] = [asdict(finding) for finding in findings if finding.name != audit.NOT_ENGLISH]
+    facts = {
+        "key": context.run.case_key,
+        "n_items": len(items),
+        "n_cases": n_cases,
+        "dropped": dropped,
+    }
+    facts["findings"] = [
+        asdict(finding) for finding in findings if finding.name != audit.NOT_ENGLISH
+    ]
     facts["notes"] = [*dataset_notes, *_language_notes(findings)]
     case_entry.finish({}, facts, [writer.line])
 
 
 def _no_case(context: RunContext, dropped: Counter[str]) -> InvalidInput:
     run = context.run
-    reasons = "; ".join(f"{reason}: {count}" for reason, count in dropped.items()) or "no caption can be edited"
+    reasons = (
+        "; ".join(f"{reason}: {count}" for reason, count in dropped.items())
+        or "no caption can be edited"
+    )
     return InvalidInput(
         f"Probe '{run.probe}' makes no case from dataset '{run.dataset}' ({reasons}). "
         f"Choose other options, or data that suits it, such as '{context.probe.dataset}'."

@@ -1,7 +1,9 @@
-"""Scores the cases of a run on a Ray cluster: its workers write parts into the same store as one process would.
+"""Scores the cases of a run on a Ray cluster: its workers write parts into the same store as one
+process would.
 
-To a worker go the run, the items and names; it loads the model itself and reads its cases from the store. Before a
-gallery is searched, its pictures and texts are embedded by all workers, each a share, and kept in the store.
+To a worker go the run, the items and names; it loads the model itself and reads its cases from the
+store. Before a gallery is searched, its pictures and texts are embedded by all workers, each a
+share, and kept in the store.
 """
 
 import contextlib
@@ -33,7 +35,9 @@ class Job:
 
 
 class Worker:
-    """An actor of the cluster: one model that scores part by part. All its VlprobeErrors are of one message."""
+    """An actor of the cluster: one model that scores part by part. All its VlprobeErrors are of
+    one message.
+    """
 
     def __init__(self) -> None:
         self._loaded: LocalExecutor | None = None
@@ -44,7 +48,9 @@ class Worker:
         return __version__
 
     def load(self, job: Job) -> None:
-        """Loads the model. Raises InvalidInput where it is not the same as on the machine that requests the run."""
+        """Loads the model. Raises InvalidInput where it is not the same as on the machine that
+        requests the run.
+        """
         with translate_errors():
             if job.threads:
                 import torch
@@ -56,7 +62,9 @@ class Worker:
                     f"Model '{job.run.model}' is not the same on all machines: its digest is {model.digest} on a "
                     f"worker and {job.run.model_digest} here. Give all machines the same weights and packages."
                 )
-            context = RunContext(job.run, job.items, registry.load_probe(job.run.probe), job.request, job.store)
+            context = RunContext(
+                job.run, job.items, registry.load_probe(job.run.probe), job.request, job.store
+            )
             self._loaded = LocalExecutor(context, model, Progress())
             self._stale = False
 
@@ -132,12 +140,16 @@ class RayExecutor(Executor):
         threads = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else 0
         cpus = 1 if gpus else max(threads, 1)
         if not ray_pool.room(cpus, gpus):
-            largest = int(max((resources.get("CPU", 0) for resources in ray_pool.machines()), default=0))
+            largest = int(
+                max((resources.get("CPU", 0) for resources in ray_pool.machines()), default=0)
+            )
             raise InvalidInput(
                 f"A worker takes as many CPU slots as torch has threads, {cpus}, and the largest machine of the Ray "
                 f"cluster has {largest}. Choose --threads {max(largest, 1)}, or `ray start --num-cpus {cpus}`."
             )
-        worker_request = replace(request, device="cuda" if gpus else "cpu", workers=ray_pool.readers(cpus, gpus))
+        worker_request = replace(
+            request, device="cuda" if gpus else "cpu", workers=ray_pool.readers(cpus, gpus)
+        )
         job = Job(context.run, context.items, worker_request, context.store, threads)
         self._reported = ("", 0.0, 1.0)  # to the progress: label, done, total
         self._crew = ray_pool.Crew(Worker, job, cpus, gpus, max(threads, 1), self._repeat_report)
@@ -148,7 +160,9 @@ class RayExecutor(Executor):
 
     def score(self, case_ranges: Sequence[CaseRange]) -> None:
         """Scores these parts and keeps each in the store."""
-        self._crew.do([("score", (case_range,)) for case_range in case_ranges], lambda task, returned: None)
+        self._crew.do(
+            [("score", (case_range,)) for case_range in case_ranges], lambda task, returned: None
+        )
 
     def spread_and_score(self, sample: Sequence[Item], case_ranges: Sequence[CaseRange]) -> float:
         """Both at once, by different workers; the embeddings of a gallery before."""
@@ -173,16 +187,23 @@ class RayExecutor(Executor):
         self._report(label, scored, total)
         code_of_item = {id(item): code for code, item in enumerate(self.context.items)}
         codes = tuple(code_of_item[id(item)] for item in sample)
-        self._crew.do([("spread", (codes,)), *(("score", (case_range,)) for case_range in case_ranges)], done)
+        self._crew.do(
+            [("spread", (codes,)), *(("score", (case_range,)) for case_range in case_ranges)], done
+        )
         return spread
 
     def _encode(self, case_ranges: Sequence[CaseRange]) -> None:
         """Has everything embedded that these parts and the galleries name, each worker a share."""
         context = self.context
-        images, texts = context.probe.candidates(context.run, context.items, context.read_cases, context.store.root)
+        images, texts = context.probe.candidates(
+            context.run, context.items, context.read_cases, context.store.root
+        )
         n = len(images) + len(texts)
         tasks: list[ray_pool.Task] = [("encode", (case_range,)) for case_range in case_ranges]
-        tasks += [("encode_candidates", (start, min(start + ENCODED, n))) for start in range(0, n, ENCODED)]
+        tasks += [
+            ("encode_candidates", (start, min(start + ENCODED, n)))
+            for start in range(0, n, ENCODED)
+        ]
         label, n_done = f"{context.label}: embeddings", 0
 
         def done(task: ray_pool.Task, returned: None) -> None:
@@ -209,8 +230,12 @@ class RayExecutor(Executor):
 def takes_gpu(device: str) -> bool:
     """Whether each worker takes a GPU. Raises InvalidInput for a device that Ray does not deal out."""
     if device not in ("auto", "cpu", "cuda"):
-        raise InvalidInput(f"Device '{device}' cannot be had on Ray, which deals out GPUs. Choose auto, cpu or cuda.")
+        raise InvalidInput(
+            f"Device '{device}' cannot be had on Ray, which deals out GPUs. Choose auto, cpu or cuda."
+        )
     has_gpu = bool(ray_pool.room(1, 1))
     if device == "cuda" and not has_gpu:
-        raise InvalidInput("No machine of the Ray cluster has a GPU. Choose --device cpu, or `ray start --num-gpus 1`.")
+        raise InvalidInput(
+            "No machine of the Ray cluster has a GPU. Choose --device cpu, or `ray start --num-gpus 1`."
+        )
     return has_gpu and device != "cpu"

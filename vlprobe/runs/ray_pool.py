@@ -1,4 +1,5 @@
-"""Workers on the machines of a Ray cluster: hired where there is room, given one task at a time, replaced when lost.
+"""Workers on the machines of a Ray cluster: hired where there is room, given one task at a time,
+replaced when lost.
 
 Ray is imported when a cluster is joined, and by nobody else.
 """
@@ -26,7 +27,8 @@ PATIENCE = 120.0  # seconds without any worker after which a run fails
 TRIES = 3  # workers that may be lost with one and the same task, or while they start
 ANSWERS = 5.0  # seconds in which an address answers
 CLOSING = 60.0  # seconds in which workers write what they still hold
-# Ray's own: it tells nobody that it is used, and leaves the devices of a worker that takes no GPU as they are.
+# Ray's own: it tells nobody that it is used, and leaves the devices of a worker that takes no GPU
+# as they are.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 Task = tuple[str, tuple]  # a method of a worker and its arguments: numbers, and tuples of them
@@ -37,10 +39,11 @@ _LOAD: Task = ("load", ())
 
 @contextlib.contextmanager
 def joined(address: str) -> Iterator[None]:
-    """Is connected to a Ray cluster while the block runs; without an address, to a new one of this machine alone.
+    """Is connected to a Ray cluster while the block runs; without an address, to a new one of this
+    machine alone.
 
-    An empty address is that of RAY_ADDRESS, if any. A token of this machine is sent. What Ray has to say goes to
-    stderr.
+    An empty address is that of RAY_ADDRESS, if any. A token of this machine is sent. What Ray has
+    to say goes to stderr.
 
     Raises:
         MissingDependency: Ray is not installed.
@@ -48,7 +51,9 @@ def joined(address: str) -> Iterator[None]:
     """
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
-    if _has_token():  # Ray itself would send it to no address that is given; it looks here when it is imported
+    if (
+        _has_token()
+    ):  # Ray itself would send it to no address that is given; it looks here when it is imported
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
@@ -96,7 +101,11 @@ def _has_token() -> bool:
 def room(cpus: int, gpus: int) -> int:
     """How many workers that take so many CPU slots and GPUs the machines of the cluster hold."""
     return sum(
-        min(int(machine.get(name, 0) // each) for name, each in (("CPU", cpus), ("GPU", gpus)) if each)
+        min(
+            int(machine.get(name, 0) // each)
+            for name, each in (("CPU", cpus), ("GPU", gpus))
+            if each
+        )
         for machine in machines()
     )
 
@@ -109,8 +118,14 @@ def machines() -> list[dict[str, float]]:
 
 
 def readers(cpus: int, gpus: int) -> int:
-    """How many threads read pictures for a worker: one a CPU slot, or its share of the slots beside the GPUs."""
-    shares = [int(machine.get("CPU", 0) // machine["GPU"]) for machine in machines() if machine.get("GPU", 0) >= 1]
+    """How many threads read pictures for a worker: one a CPU slot, or its share of the slots
+    beside the GPUs.
+    """
+    shares = [
+        int(machine.get("CPU", 0) // machine["GPU"])
+        for machine in machines()
+        if machine.get("GPU", 0) >= 1
+    ]
     return max(1, min(shares, default=1)) if gpus else cpus
 
 
@@ -118,8 +133,9 @@ class Crew:
     """Workers of one kind, each on its own CPU slots or GPU.
 
     Args:
-        worker: A class of actors: `hello` returns its version of vlprobe, `load` takes the job, `close` ends its work;
-            its other methods are tasks. It may raise VlprobeError kinds that are made of one message.
+        worker: A class of actors: `hello` returns its version of vlprobe, `load` takes the job,
+            `close` ends its work; its other methods are tasks. It may raise VlprobeError kinds that
+            are made of one message.
         job: What each worker is given once.
         cpus: CPU slots of a worker.
         gpus: GPUs of a worker.
@@ -128,7 +144,13 @@ class Crew:
     """
 
     def __init__(
-        self, worker: type, job: object, cpus: int, gpus: int, threads: int, waiting: Callable[[], None]
+        self,
+        worker: type,
+        job: object,
+        cpus: int,
+        gpus: int,
+        threads: int,
+        waiting: Callable[[], None],
     ) -> None:
         import ray
 
@@ -139,7 +161,9 @@ class Crew:
         )
         self.job = ray.put(job)
         self.idle: list[Any] = []
-        self.open: dict[Any, tuple[Any, Task]] = {}  # what is awaited: which worker is at which task
+        self.open: dict[
+            Any, tuple[Any, Task]
+        ] = {}  # what is awaited: which worker is at which task
         self.lost: Counter[Task] = Counter()
         self.heard = self.looked = time.monotonic()
         self.room = room(cpus, gpus)
@@ -169,7 +193,10 @@ class Crew:
             except self.ray.exceptions.RayError:
                 lost += 1
         if lost:
-            _log.warning("%d workers of the Ray cluster may not have kept all embeddings: they were lost.", lost)
+            _log.warning(
+                "%d workers of the Ray cluster may not have kept all embeddings: they were lost.",
+                lost,
+            )
 
     def do(self, tasks: Sequence[Task], done: Callable[[Task, Any], None]) -> None:
         """Has every task done, in about their order.
@@ -206,7 +233,9 @@ class Crew:
             self.waiting()
 
     def _hire(self, n_unfinished: int) -> None:
-        """Starts workers where there is room and a task for each; raises JobFailed where there was none for long."""
+        """Starts workers where there is room and a task for each; raises JobFailed where there
+        was none for long.
+        """
         now = time.monotonic()
         if now - self.looked > ROOM:
             self.room, self.looked = room(self.cpus, self.gpus), now
@@ -231,7 +260,9 @@ class Crew:
         self.open[getattr(worker, method).remote(*values, *arguments)] = worker, task
 
     def _answers(self) -> Iterator[tuple[Any | None, Task, Any]]:
-        """Worker, task and returned value of what is finished; None for a worker that was lost with its task."""
+        """Worker, task and returned value of what is finished; None for a worker that was lost
+        with its task.
+        """
         if not self.open:
             time.sleep(LOOK)
             return
@@ -243,9 +274,12 @@ class Crew:
             except self.ray.exceptions.RayTaskError as error:
                 self.ray.kill(worker)
                 raise _cause(error) from None
-            except self.ray.exceptions.RayError as error:  # its process or its machine is gone, or out of reach
+            except (
+                self.ray.exceptions.RayError
+            ) as error:  # its process or its machine is gone, or out of reach
                 self.ray.kill(worker)
-                # Nobody is hired before the next look: until then its machine may only seem to be alive.
+                # Nobody is hired before the next look: until then its machine may only seem to be
+                # alive.
                 self.room, self.looked = len(self.idle) + len(self.open), time.monotonic()
                 self._count(task, error)
                 yield None, task, None
@@ -259,7 +293,11 @@ class Crew:
             return
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         telling = [line for line in lines if "Error: " in line or "out of memory" in line.lower()]
-        when = "while they started" if starting else f"at the same work ({task[0]} {str(task[1])[:40]})"
+        when = (
+            "while they started"
+            if starting
+            else f"at the same work ({task[0]} {str(task[1])[:40]})"
+        )
         reason = (telling or lines or [type(error).__name__])[-1].partition(". ")[0].rstrip(".")
         raise JobFailed(
             f"{TRIES} workers of the Ray cluster were lost {when}: {reason}. What is finished is kept; the same "

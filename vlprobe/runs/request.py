@@ -21,7 +21,9 @@ class Request:
     device: str = "auto"
     precision: str = "fp32"
     batch_size: int = 64
-    workers: int = min(16, os.cpu_count() or 1)  # threads that read pictures, processes that make edits
+    workers: int = min(
+        16, os.cpu_count() or 1
+    )  # threads that read pictures, processes that make edits
     memory: int = 2048  # MiB that a run may take beside the model's weights
     keep_embeddings: bool = True
     examine: bool = True  # put the model to the doctor's checks too, once for each dataset
@@ -30,7 +32,9 @@ class Request:
 
 
 class Progress:
-    """Receives the progress of a run; the command line and jobs override `update`, which may raise to cancel."""
+    """Receives the progress of a run; the command line and jobs override `update`, which may
+    raise to cancel.
+    """
 
     def update(self, label: str, done: float, total: float) -> None:
         """Reports that `done` of `total` cases or items of the stage `label` are finished."""

@@ -1,8 +1,10 @@
-"""Plan (names to pinned Runs) and execute: the one way from a dataset, a probe and models to stored results.
+"""Plan (names to pinned Runs) and execute: the one way from a dataset, a probe and models to stored
+results.
 
-The stages of a run, each skipped where its output is stored: `check_data`, `write_cases`, `answer` (score, then judge)
-and `_examine`. The cases are shared by all models; each model scores them part by part. A part that is on the disk is
-not scored again, so that the same call resumes after a crash, a cancel or a full disk.
+The stages of a run, each skipped where its output is stored: `check_data`, `write_cases`, `answer`
+(score, then judge) and `_examine`. The cases are shared by all models; each model scores them part
+by part. A part that is on the disk is not scored again, so that the same call resumes after a
+crash, a cancel or a full disk.
 """
 
 import contextlib
@@ -32,17 +34,26 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
     """Runs what is requested and not stored yet.
 
     Returns:
-        The manifest of each model's run, in the order of the request. What is finished stays when a later model fails.
+        The manifest of each model's run, in the order of the request. What is finished stays when a
+        later model fails.
     """
     progress = progress or Progress()
-    parse_options(SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run")
-    with ray_pool.joined(request.ray_address) if request.executor == "ray" else contextlib.nullcontext():
+    parse_options(
+        SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run"
+    )
+    with (
+        ray_pool.joined(request.ray_address)
+        if request.executor == "ray"
+        else contextlib.nullcontext()
+    ):
         return _execute(request, store, progress)
 
 
 def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
     write_error = _write_error(store)
-    device = request.device if request.executor == "local" else "cpu"  # the workers on a cluster choose their own
+    device = (
+        request.device if request.executor == "local" else "cpu"
+    )  # the workers on a cluster choose their own
     probe = registry.load_probe(request.probe)
     options = parse_options(probe.options, request.options, f"Probe '{probe.name}'")
     probe.check_options(options)
@@ -50,13 +61,18 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
     dataset_name = request.dataset or probe.dataset
     progress.update(f"Reading {dataset_name}", 0, 1)
     dataset = registry.load_dataset(dataset_name, store.root)
-    items = [_with_whole_paths(item) for item in (dataset.items[: request.limit] if request.limit else dataset.items)]
+    items = [
+        _with_whole_paths(item)
+        for item in (dataset.items[: request.limit] if request.limit else dataset.items)
+    ]
     manifests = []
     for model_name in request.models:
         progress.update(f"Loading {model_name}", 0, 1)
         model = registry.load_model(model_name, device, request.precision)
         check_fit(model, probe)
-        context = RunContext(plan(model, dataset, probe, options, request), items, probe, request, store)
+        context = RunContext(
+            plan(model, dataset, probe, options, request), items, probe, request, store
+        )
         if write_error and not context.run_entry.complete:
             raise write_error
         if not write_error:
@@ -99,7 +115,8 @@ def _examine(context: RunContext, dataset: Dataset, model: Model, progress: Prog
 
 
 def _write_error(store: Store) -> InvalidInput | None:
-    """Why nothing can be written to the store, which may still hold every requested run; None where it can be written.
+    """Why nothing can be written to the store, which may still hold every requested run; None where
+    it can be written.
 
     Raises InvalidInput where it holds no run at all: better now than after a model was loaded.
     """
@@ -114,7 +131,9 @@ def _write_error(store: Store) -> InvalidInput | None:
 
 
 def _with_whole_paths(item: Item) -> Item:
-    """The item with absolute paths, so that its pictures are found from wherever the results are read."""
+    """The item with absolute paths, so that its pictures are found from wherever the results are
+    read.
+    """
     pictures = {
         name: replace(picture, path=picture.path.resolve())
         for name in ("image", "foil_image")
@@ -123,7 +142,9 @@ def _with_whole_paths(item: Item) -> Item:
     return replace(item, **pictures)
 
 
-def plan(model: Model, dataset: Dataset, probe: Probe, options: Mapping[str, object], request: Request) -> Run:
+def plan(
+    model: Model, dataset: Dataset, probe: Probe, options: Mapping[str, object], request: Request
+) -> Run:
     """Pins everything that can change a number."""
     return Run(
         model=model.name,

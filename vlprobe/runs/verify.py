@@ -1,7 +1,9 @@
-"""Finds stored files that are not what was written, and removes them, so that the same runs make them anew.
+"""Finds stored files that are not what was written, and removes them, so that the same runs make
+them anew.
 
-Of a store on an object store both are read, the objects and their copies on this machine. A copy that is damaged is
-fetched again once it is removed; an object that is damaged is removed in both places.
+Of a store on an object store both are read, the objects and their copies on this machine. A copy
+that is damaged is fetched again once it is removed; an object that is damaged is removed in both
+places.
 """
 
 import contextlib
@@ -19,7 +21,13 @@ from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine
 from vlprobe.scoring import vectors
 from vlprobe.storage import annotations, files, jobs
-from vlprobe.storage.entry import SCHEMA, parse_file_record, parse_manifest, part_intact, verify_table
+from vlprobe.storage.entry import (
+    SCHEMA,
+    parse_file_record,
+    parse_manifest,
+    part_intact,
+    verify_table,
+)
 from vlprobe.storage.mirror import table_object
 from vlprobe.storage.objects import Damaged, Remote
 from vlprobe.storage.store import Entry, Store
@@ -46,7 +54,9 @@ class Damage:
 
     path: Path | Object
     why: str
-    drop: tuple[Path | Object, ...]  # what goes, so that it is made anew; empty: it cannot be made anew and stays
+    drop: tuple[
+        Path | Object, ...
+    ]  # what goes, so that it is made anew; empty: it cannot be made anew and stays
 
 
 def damages(
@@ -71,7 +81,10 @@ def damages(
         *((_block, path) for path in sorted(store.root.glob("embeddings/*/*/*.npy"))),
         *((_examination, path) for path in sorted(store.root.glob("models/*.json"))),
         *((_job, path) for path in sorted(store.root.glob("jobs/*/"))),
-        *((functools.partial(_annotations, store), path) for path in sorted(store.root.glob("annotations/*.jsonl"))),
+        *(
+            (functools.partial(_annotations, store), path)
+            for path in sorted(store.root.glob("annotations/*.jsonl"))
+        ),
         *((_left_over, path) for path in sorted(store.root.rglob(".*.tmp"))),
     ]
     if store.mirror:
@@ -82,7 +95,9 @@ def damages(
     else:
         dropped = [target for damage in again for target in damage.drop]
         targets = {target.name if isinstance(target, Object) else target for target in dropped}
-        targets |= {target.parent for target in dropped if isinstance(target, Path)}  # of a job one file may go
+        targets |= {
+            target.parent for target in dropped if isinstance(target, Path)
+        }  # of a job one file may go
         checks = [(check, path) for check, path in checks if path in targets]
     for done, (check, path) in enumerate(checks):
         progress("Reading what is stored", done, len(checks))
@@ -92,8 +107,14 @@ def damages(
 
 def _closed_folders(root: Path) -> Iterator[Damage]:
     """Folders whose content is not looked at, because nobody but their owner may list it."""
-    folders = [root / kind for kind in ("cases", "runs", "embeddings", "models", "jobs", "annotations")]
-    for folder in [*folders, *sorted(root.glob("embeddings/*/")), *sorted(root.glob("embeddings/*/*/"))]:
+    folders = [
+        root / kind for kind in ("cases", "runs", "embeddings", "models", "jobs", "annotations")
+    ]
+    for folder in [
+        *folders,
+        *sorted(root.glob("embeddings/*/")),
+        *sorted(root.glob("embeddings/*/*/")),
+    ]:
         try:
             os.listdir(folder)
         except PermissionError as error:
@@ -103,10 +124,16 @@ def _closed_folders(root: Path) -> Iterator[Damage]:
 
 
 def _closed(path: Path) -> list[Damage]:
-    """What nobody but its owner may read, of a file or of those in a folder: it is not damaged, and it stays."""
+    """What nobody but its owner may read, of a file or of those in a folder: it is not damaged,
+    and it stays.
+    """
     closed = []
     try:
-        entries = [entry for entry in path.iterdir() if not entry.name.startswith(".")] if path.is_dir() else [path]
+        entries = (
+            [entry for entry in path.iterdir() if not entry.name.startswith(".")]
+            if path.is_dir()
+            else [path]
+        )
     except PermissionError as error:
         return [_stays(path, error)]
     lines = [entry.with_suffix(".json") for entry in entries if path.parent.name == "parts"]
@@ -122,7 +149,9 @@ def _closed(path: Path) -> list[Damage]:
 
 def _stays(path: Path, error: OSError) -> Damage:
     return Damage(
-        path, f"it cannot be read ({error.strerror}); whoever wrote it can let others read it, so it stays", ()
+        path,
+        f"it cannot be read ({error.strerror}); whoever wrote it can let others read it, so it stays",
+        (),
     )
 
 
@@ -139,14 +168,18 @@ def repair(to_remove: Sequence[Damage]) -> None:
             else:
                 path.unlink(missing_ok=True)
         except OSError as error:
-            raise InvalidInput(f"'{path}' cannot be removed ({error.strerror}). Remove it by hand.") from None
+            raise InvalidInput(
+                f"'{path}' cannot be removed ({error.strerror}). Remove it by hand."
+            ) from None
 
 
 def _empty(folder: Path) -> None:
     """Removes what is in a folder but its lock, which another process may be waiting for."""
     with files.lock(folder / ".lock", lambda: None):
         if not (folder / "manifest.json").is_dir():
-            (folder / "manifest.json").unlink(missing_ok=True)  # first: half a folder must not pass for a whole one
+            (folder / "manifest.json").unlink(
+                missing_ok=True
+            )  # first: half a folder must not pass for a whole one
         for path in folder.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)
@@ -155,7 +188,9 @@ def _empty(folder: Path) -> None:
 
 
 def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
-    if not files.present(folder / "manifest.json"):  # it grows, or was stopped: its parts are looked at one by one
+    if not files.present(
+        folder / "manifest.json"
+    ):  # it grows, or was stopped: its parts are looked at one by one
         return
     try:
         manifest = Entry(folder).manifest()
@@ -171,18 +206,24 @@ def _entry(folder: Path, mirrored: bool) -> Iterator[Damage]:
             verify_table(folder / file["name"])
         except InvalidInput:
             exists = (folder / file["name"]).is_file()
-            yield Damage(folder / file["name"], "its checksum differs" if exists else "it is gone", (folder,))
+            yield Damage(
+                folder / file["name"], "its checksum differs" if exists else "it is gone", (folder,)
+            )
 
 
 def _wrong_key(manifest: dict, key: str) -> str:
-    run = manifest.get("run") if manifest["schema"] == SCHEMA else None  # what it was in another form is not known
+    run = (
+        manifest.get("run") if manifest["schema"] == SCHEMA else None
+    )  # what it was in another form is not known
     keys = {manifest.get("key")} | ({Run(**run).key} if run else set())
     return f"it is of another key ({', '.join(map(str, keys))})" if keys != {key} else ""
 
 
 def _part(path: Path) -> Iterator[Damage]:
     line = path.with_suffix(".json")
-    if line.exists() and not part_intact(path) and line.exists():  # its run may have ended meanwhile, and dropped it
+    if (
+        line.exists() and not part_intact(path) and line.exists()
+    ):  # its run may have ended meanwhile, and dropped it
         yield Damage(path, "its checksum differs", (line, path))
 
 
@@ -199,7 +240,9 @@ def _examination(path: Path) -> Iterator[Damage]:
 
 
 def _job(folder: Path) -> Iterator[Damage]:
-    """A job that has not begun has no status and no process yet; what is damaged of one that has can be said anew."""
+    """A job that has not begun has no status and no process yet; what is damaged of one that has
+    can be said anew.
+    """
     if not jobs.ID.fullmatch(folder.name):
         return
     for file, read, drop in (
@@ -210,7 +253,9 @@ def _job(folder: Path) -> Iterator[Damage]:
         try:
             read(folder)
         except FileNotFoundError:
-            if file == "request.json" and any(not path.name.startswith(".") for path in folder.iterdir()):
+            if file == "request.json" and any(
+                not path.name.startswith(".") for path in folder.iterdir()
+            ):
                 yield Damage(folder / file, "it is gone", (folder,))
                 return
         except InvalidInput:
@@ -225,7 +270,9 @@ def _annotations(store: Store, path: Path) -> Iterator[Damage]:
     except InvalidInput:
         damaged = (path.name,)
     for line in damaged:
-        yield Damage(path, f"{line}, cannot be read; what people said cannot be made anew, so it stays", ())
+        yield Damage(
+            path, f"{line}, cannot be read; what people said cannot be made anew, so it stays", ()
+        )
 
 
 def _left_over(path: Path) -> Iterator[Damage]:
@@ -251,7 +298,11 @@ def _remote_checks(remote: Remote) -> Iterator[tuple[Callable[[str], Iterator[Da
             yield functools.partial(_sent_block, remote), name
     for name in sorted(names):
         folder, _, rest = name.partition("/parts/")
-        unnamed = re.match("(runs|cases)/", name) and name not in tables and (folder in complete or not rest)
+        unnamed = (
+            re.match("(runs|cases)/", name)
+            and name not in tables
+            and (folder in complete or not rest)
+        )
         if rest.endswith(".json") and folder not in complete:
             yield functools.partial(_sent_part, remote), name
         elif unnamed or name.startswith("sending/"):

@@ -36,18 +36,19 @@ def pair_matcher(
 def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray]) -> Scorer:
     """Scores cases whose pictures and texts are compared among themselves.
 
-    What a model cannot score is NaN: pictures where it takes none, cosines of texts where it embeds none, and margins
-    that need them.
+    What a model cannot score is NaN: pictures where it takes none, cosines of texts where it embeds
+    none, and margins that need them.
 
     Args:
         encoder: The model.
-        margins: Rows with `kind`, `subtype`, `rule` and the columns of `score_columns` (image by image, texts within
-            an image) to what should win minus what should lose.
+        margins: Rows with `kind`, `subtype`, `rule` and the columns of `score_columns` (image by
+            image, texts within an image) to what should win minus what should lose.
 
     Returns:
-        A function from cases to a table with `scores` (float32 of length n_images * n_texts), `text_scores` (cosines of
-        the texts, pair by pair in the order 01, 02, 12), `erased` (whether the model makes the same of the first
-        two texts, so that an edit never reaches it) and `margin`.
+        A function from cases to a table with `scores` (float32 of length n_images * n_texts),
+        `text_scores` (cosines of the texts, pair by pair in the order 01, 02, 12), `erased`
+        (whether the model makes the same of the first two texts, so that an edit never reaches it)
+        and `margin`.
     """
 
     def score(cases: pa.Table) -> pa.Table:
@@ -57,7 +58,9 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
         pictures = [Picture.from_name(name) for name in images]
         encoder.prefetch(pictures)
         if encoder.embeds_texts:
-            encoder.texts([texts[code] for code in dict.fromkeys(text_of[first_text].tolist())], keep=True)
+            encoder.texts(
+                [texts[code] for code in dict.fromkeys(text_of[first_text].tolist())], keep=True
+            )
             text_vectors = encoder.texts(texts)
         n_pairs = n_images * n_texts
         row = np.repeat(np.arange(len(n_pairs)), n_pairs)
@@ -75,12 +78,16 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
             text_scores = _text_scores(text_vectors, text_of, first_text, n_texts)
         else:
             widest = int(n_texts.max())
-            text_scores = np.full((len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32)
+            text_scores = np.full(
+                (len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32
+            )
         erased = np.zeros(len(n_texts), dtype=bool)
         if encoder.embeds_texts:
             two = np.flatnonzero(n_texts > 1)
             original = first_text[two]
-            erased[two] = (text_vectors[text_of[original]] == text_vectors[text_of[original + 1]]).all(axis=1)
+            erased[two] = (
+                text_vectors[text_of[original]] == text_vectors[text_of[original + 1]]
+            ).all(axis=1)
         table = pa.table(
             {
                 "scores": _lists(scores, n_pairs),
@@ -95,10 +102,11 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
 
 
 def score_columns(table: pa.Table) -> dict[str, np.ndarray]:
-    """What was scored as one column a number: `score_0`, `score_1`..., `text_01`, `text_02`..., then all that is flat.
+    """What was scored as one column a number: `score_0`, `score_1`..., `text_01`, `text_02`...,
+    then all that is flat.
 
-    Columns of a case with fewer texts than the widest are NaN. Cosines of texts are named by their texts where a table
-    holds cases of at most three texts, or of equally many.
+    Columns of a case with fewer texts than the widest are NaN. Cosines of texts are named by their
+    texts where a table holds cases of at most three texts, or of equally many.
     """
     columns = {}
     for name in table.column_names:
@@ -108,7 +116,12 @@ def score_columns(table: pa.Table) -> dict[str, np.ndarray]:
         lists = table[name].combine_chunks()
         lengths = lists.value_lengths().to_numpy()
         row = np.repeat(np.arange(len(lengths)), lengths)
-        values = _columns(row, np.arange(len(row)) - _starts(lengths)[row], lists.flatten().to_numpy(), len(lengths))
+        values = _columns(
+            row,
+            np.arange(len(row)) - _starts(lengths)[row],
+            lists.flatten().to_numpy(),
+            len(lengths),
+        )
         if name == "scores":
             columns |= {f"score_{column}": values[:, column] for column in range(values.shape[1])}
         else:
@@ -122,11 +135,19 @@ def distinct_strings(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np
     """Distinct strings of a list column, the code of each entry, and how many entries each row has."""
     lists = column.combine_chunks()
     encoded = lists.flatten().dictionary_encode()
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(), lists.value_lengths().to_numpy()
+    return (
+        encoded.dictionary.to_pylist(),
+        encoded.indices.to_numpy(),
+        lists.value_lengths().to_numpy(),
+    )
 
 
-def cosines(left: np.ndarray, left_row: np.ndarray, right: np.ndarray, right_row: np.ndarray) -> np.ndarray:
-    """Row-wise products, summed in one order whatever the neighbours: equal vectors give equal scores to the bit."""
+def cosines(
+    left: np.ndarray, left_row: np.ndarray, right: np.ndarray, right_row: np.ndarray
+) -> np.ndarray:
+    """Row-wise products, summed in one order whatever the neighbours: equal vectors give equal
+    scores to the bit.
+    """
     products = np.empty(len(left_row), dtype=np.float32)
     for start in range(0, len(left_row), 8192):
         chunk = slice(start, start + 8192)
@@ -134,13 +155,17 @@ def cosines(left: np.ndarray, left_row: np.ndarray, right: np.ndarray, right_row
     return products
 
 
-def _text_scores(vectors: np.ndarray, text_of: np.ndarray, starts: np.ndarray, n_texts: np.ndarray) -> np.ndarray:
+def _text_scores(
+    vectors: np.ndarray, text_of: np.ndarray, starts: np.ndarray, n_texts: np.ndarray
+) -> np.ndarray:
     widest = int(n_texts.max())
     scores = np.full((len(n_texts), widest * (widest - 1) // 2), np.nan, dtype=np.float32)
     for size in np.unique(n_texts).tolist():
         rows = np.flatnonzero(n_texts == size)
         for column, (i, j) in enumerate(combinations(range(size), 2)):
-            scores[rows, column] = cosines(vectors, text_of[starts[rows] + i], vectors, text_of[starts[rows] + j])
+            scores[rows, column] = cosines(
+                vectors, text_of[starts[rows] + i], vectors, text_of[starts[rows] + j]
+            )
     return scores
 
 

@@ -28,9 +28,13 @@ class DeviceBatches:
 
     def __init__(self, model_name: str) -> None:
         self._model_name = model_name
-        self._oom_batch_caps: dict[str, int] = {}  # largest batch of a stage after a failure for want of memory
+        self._oom_batch_caps: dict[
+            str, int
+        ] = {}  # largest batch of a stage after a failure for want of memory
 
-    def run(self, stage: str, call: Callable[..., Output], *batch: Sequence | np.ndarray) -> list[Output]:
+    def run(
+        self, stage: str, call: Callable[..., Output], *batch: Sequence | np.ndarray
+    ) -> list[Output]:
         """The outputs of the pieces, in order.
 
         Args:
@@ -57,13 +61,21 @@ class DeviceBatches:
                     "Close what else uses it, or choose --device cpu or --precision fp16."
                 )
             self._oom_batch_caps[stage] = size // 2
-            _log.warning("Out of memory with %d %s at once: %d at once from here on.", size, stage, size // 2)
+            _log.warning(
+                "Out of memory with %d %s at once: %d at once from here on.", size, stage, size // 2
+            )
         return outputs
 
     def run_checked(
-        self, stage: str, call: Callable[..., np.ndarray], shape: tuple[int, ...], *batch: Sequence | np.ndarray
+        self,
+        stage: str,
+        call: Callable[..., np.ndarray],
+        shape: tuple[int, ...],
+        *batch: Sequence | np.ndarray,
     ) -> np.ndarray:
-        """The outputs as one array. Raises InvalidInput where it is not finite float32 of this shape."""
+        """The outputs as one array. Raises InvalidInput where it is not finite float32 of this
+        shape.
+        """
         output = np.concatenate(self.run(stage, call, *batch))
         noun = "scores" if stage == "pairs" else stage
         if output.shape != shape or output.dtype != np.float32:
@@ -85,7 +97,9 @@ def _call_or_none(call: Callable[..., Output], *batch: Sequence | np.ndarray) ->
     try:
         return call(*batch)
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and not any(words in str(error) for words in OUT_OF_MEMORY):
+        if not isinstance(error, MemoryError) and not any(
+            words in str(error) for words in OUT_OF_MEMORY
+        ):
             raise
     if "torch" in sys.modules:  # releases what the failed call held before the next try
         sys.modules["torch"].cuda.empty_cache()

@@ -1,10 +1,11 @@
 """Each distinct picture and text goes through the model once, in batches that suit it.
 
-A text is identified by its tokens, a picture by its bytes and its edit: inputs that are equal to the model share one
-embedding, so that an edit which a tokenizer undoes is an exact tie. The rest of a batch changes no bit of an embedding
-on a CPU: texts go in batches of one length, and a batch is filled up to a multiple of BATCH_MULTIPLES, since a
-processor adds up a few rows in another order than many. Embeddings that are needed again (`keep`) are stored in
-`cache/embeddings/<model digest>/`.
+A text is identified by its tokens, a picture by its bytes and its edit: inputs that are equal to
+the model share one embedding, so that an edit which a tokenizer undoes is an exact tie. The rest of
+a batch changes no bit of an embedding on a CPU: texts go in batches of one length, and a batch is
+filled up to a multiple of BATCH_MULTIPLES, since a processor adds up a few rows in another order
+than many. Embeddings that are needed again (`keep`) are stored in `cache/embeddings/<model
+digest>/`.
 """
 
 import contextlib
@@ -27,7 +28,10 @@ from vlprobe.types.protocols import embeds_images, embeds_texts, scores_pairs
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
-BATCH_MULTIPLES = {"texts": 8, "images": 16}  # batch sizes are multiples of these; found by trial, held by a test
+BATCH_MULTIPLES = {
+    "texts": 8,
+    "images": 16,
+}  # batch sizes are multiples of these; found by trial, held by a test
 Row = TypeVar("Row")
 
 
@@ -41,7 +45,9 @@ class EncodedPicture(Protocol):
 
 
 class OpenedPicture(NamedTuple):
-    """A picture that was read: its content key and, where it has no embedding yet, its preprocessed pixels."""
+    """A picture that was read: its content key and, where it has no embedding yet, its
+    preprocessed pixels.
+    """
 
     key: bytes
     pixels: np.ndarray | None
@@ -53,12 +59,13 @@ class Encoder:
     Args:
         model: What encodes.
         folder: Where kept embeddings live; None: in a temporary file, as long as this encoder does.
-        batch_size: Images at once; texts go four times as many at once. Changes speed, and scores by less than 1e-6.
-            Batches of images are smaller where `memory` does not hold four of them, and batches of any stage are
-            halved where the device is out of memory.
+        batch_size: Images at once; texts go four times as many at once. Changes speed, and scores
+            by less than 1e-6. Batches of images are smaller where `memory` does not hold four of
+            them, and batches of any stage are halved where the device is out of memory.
         workers: Threads that read and preprocess pictures.
         progress: Called with (stage, done, total) after each batch; may raise to stop.
-        memory: Bytes that pictures and tokens may take while they wait for the model, beside what is returned.
+        memory: Bytes that pictures and tokens may take while they wait for the model, beside what
+            is returned.
     """
 
     def __init__(
@@ -70,7 +77,12 @@ class Encoder:
         progress: Progress = lambda stage, done, total: None,
         memory: int = 2 << 30,
     ) -> None:
-        self.model, self.batch_size, self.workers, self.progress = model, batch_size, workers, progress
+        self.model, self.batch_size, self.workers, self.progress = (
+            model,
+            batch_size,
+            workers,
+            progress,
+        )
         self.memory = memory
         capabilities = model.capabilities
         self.scores_pairs = capabilities.scores_pairs
@@ -79,13 +91,17 @@ class Encoder:
         self.takes_pictures = capabilities.takes_pictures
         self.dim, self.image_dim = capabilities.dim, capabilities.image_dim
         model_folder = folder / model.digest if folder else None
-        self._images = VectorStore(self.image_dim, model_folder / "images" if model_folder else None)
+        self._images = VectorStore(
+            self.image_dim, model_folder / "images" if model_folder else None
+        )
         self._texts = VectorStore(self.dim, model_folder / "texts" if model_folder else None)
         self._encoded_pictures = SingleFlightCache(memory // 2, lambda encoded: encoded.nbytes)
         self._content_keys: dict[Picture, bytes] = {}
         self._prefetched: Prefetcher[Picture, OpenedPicture] | None = None
         self._pixel_bytes = 0  # of one preprocessed picture; 0 until the first one is
-        self._overlap = capabilities.device != "cpu"  # on a CPU the model and the worker thread would compete
+        self._overlap = (
+            capabilities.device != "cpu"
+        )  # on a CPU the model and the worker thread would compete
         self._device = DeviceBatches(model.name)
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
@@ -94,7 +110,10 @@ class Encoder:
         distinct = list(position)
         if not distinct:
             return np.empty((0, self.dim), dtype=np.float32)
-        chunks = [distinct[start : start + TOKENIZE_CHUNK] for start in range(0, len(distinct), TOKENIZE_CHUNK)]
+        chunks = [
+            distinct[start : start + TOKENIZE_CHUNK]
+            for start in range(0, len(distinct), TOKENIZE_CHUNK)
+        ]
         keys: list[bytes] = []
         chunk_lengths = []
         tokens = np.empty((0, 0), dtype=np.int64)
@@ -105,7 +124,9 @@ class Encoder:
             chunk_lengths.append(content_lengths(tokens, counts))
         one_chunk = tokens if len(chunks) == 1 else None
         stored = np.fromiter(map(self._texts.__contains__, keys), bool, len(keys))
-        row_of_key = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))  # the lowest row of each key
+        row_of_key = dict(
+            zip(reversed(keys), reversed(range(len(keys))), strict=True)
+        )  # the lowest row of each key
         representative = np.fromiter(map(row_of_key.__getitem__, keys), np.int64, len(keys))
         is_representative = representative == np.arange(len(keys))
         vectors = np.empty((len(keys), self.dim), dtype=np.float32)
@@ -126,31 +147,43 @@ class Encoder:
         vectors[duplicates] = vectors[representative[duplicates]]
         if keep:
             self._texts.put([keys[row] for row in missing.tolist()], vectors[missing])
-        return vectors if len(distinct) == len(texts) else vectors[[position[text] for text in texts]]
+        return (
+            vectors if len(distinct) == len(texts) else vectors[[position[text] for text in texts]]
+        )
 
     def _token_batches(
         self, texts: Sequence[str], tokens: np.ndarray | None, rows: np.ndarray, lengths: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Rows and their tokens, filled up; tokenized again where there are too many to be held."""
         for batch_rows in equal_length_batches(rows, lengths, 4 * self.batch_size):
-            filled: list[int] = fill_up(batch_rows.tolist(), BATCH_MULTIPLES["texts"], self.batch_size)
+            filled: list[int] = fill_up(
+                batch_rows.tolist(), BATCH_MULTIPLES["texts"], self.batch_size
+            )
             yield (
                 batch_rows,
-                tokens[filled] if tokens is not None else self.model.tokenize([texts[row] for row in filled]),
+                tokens[filled]
+                if tokens is not None
+                else self.model.tokenize([texts[row] for row in filled]),
             )
 
     def _encode_texts(self, tokens: np.ndarray) -> np.ndarray:
         model = self.model
         if not embeds_texts(model):
             raise TypeError(f"Model '{model.name}' embeds no texts.")
-        return self._device.run_checked("texts", model.encode_texts, (len(tokens), self.dim), tokens)
+        return self._device.run_checked(
+            "texts", model.encode_texts, (len(tokens), self.dim), tokens
+        )
 
     def images(self, images: Sequence[Picture]) -> np.ndarray:
-        """Embeddings of the pictures, always kept; float32 of shape (len(images), image_dim), rows l2-normalised."""
+        """Embeddings of the pictures, always kept; float32 of shape (len(images), image_dim),
+        rows l2-normalised.
+        """
         distinct = list(dict.fromkeys(images))
         with contextlib.closing(self._open_all(distinct)) as opened:
             batches = _PixelBatches(self, distinct, opened)
-            with contextlib.closing(pipelined(self._encode_images, iter(batches), self._overlap)) as encoded:
+            with contextlib.closing(
+                pipelined(self._encode_images, iter(batches), self._overlap)
+            ) as encoded:
                 for (keys, n_done), vectors in encoded:
                     self._images.put(keys, vectors[: len(keys)])
                     self.progress("images", n_done, len(distinct))
@@ -158,7 +191,9 @@ class Encoder:
 
     def _encode_images(self, pixels: np.ndarray) -> np.ndarray:
         model: DualEncoder = self._picture_model()
-        return self._device.run_checked("images", model.encode_images, (len(pixels), self.image_dim), pixels)
+        return self._device.run_checked(
+            "images", model.encode_images, (len(pixels), self.image_dim), pixels
+        )
 
     def _picture_model(self) -> DualEncoder:
         model = self.model
@@ -178,7 +213,9 @@ class Encoder:
             self._prefetched = None
 
     def _open_all(self, images: Sequence[Picture]) -> Prefetcher[Picture, OpenedPicture]:
-        """The pictures opened in their order: what was prefetched where these are the same, else from here on."""
+        """The pictures opened in their order: what was prefetched where these are the same, else
+        from here on.
+        """
         if self._prefetched and self._prefetched.sources == images:
             prefetched, self._prefetched = self._prefetched, None
             return prefetched
@@ -186,7 +223,9 @@ class Encoder:
         return Prefetcher(self._open, images, self.workers, self._prefetch_depth)
 
     def _prefetch_depth(self, latest: OpenedPicture | None) -> int:
-        """Two batches, or as many pictures as the memory holds; as many as workers before the size of one is known."""
+        """Two batches, or as many pictures as the memory holds; as many as workers before the
+        size of one is known.
+        """
         if latest is not None and latest.pixels is not None:
             self._pixel_bytes = latest.pixels.nbytes
         if not self._pixel_bytes:
@@ -196,7 +235,9 @@ class Encoder:
 
     @property
     def image_batch_size(self) -> int:
-        """Pictures of a batch; in memory are one that is gathered, its stacked copy and the one before."""
+        """Pictures of a batch; in memory are one that is gathered, its stacked copy and the one
+        before.
+        """
         multiple = BATCH_MULTIPLES["images"]
         fit = self.memory // 4 // max(self._pixel_bytes, 1)
         return min(self.batch_size, max(multiple, fit - fit % multiple))
@@ -204,7 +245,9 @@ class Encoder:
     def _open(self, picture: Picture) -> OpenedPicture:
         contents = pictures.read(picture)
         key = pictures.content_key(picture, contents)
-        return OpenedPicture(key, None if self.stores_image(key) else self._preprocess(picture, contents))
+        return OpenedPicture(
+            key, None if self.stores_image(key) else self._preprocess(picture, contents)
+        )
 
     def _preprocess(self, picture: Picture, contents: tuple[bytes, ...]) -> np.ndarray:
         model = self.model
@@ -251,10 +294,14 @@ class Encoder:
         match = functools.partial(model.match, logits=logits)
         for start in range(0, len(ordered), self.batch_size):
             batch = ordered[start : start + self.batch_size]
-            encoded = self._encode_pictures(model, {key[0]: pair_images[index_of_key[key][0]] for key in batch})
+            encoded = self._encode_pictures(
+                model, {key[0]: pair_images[index_of_key[key][0]] for key in batch}
+            )
             batch_tokens = tokens[[index_of_key[key][1] for key in batch]]
             batch_pictures = [encoded[key[0]] for key in batch]
-            scores = self._device.run_checked("pairs", match, (len(batch),), batch_pictures, batch_tokens)
+            scores = self._device.run_checked(
+                "pairs", match, (len(batch),), batch_pictures, batch_tokens
+            )
             score_of_key |= zip(batch, scores.tolist(), strict=True)
             self.progress("pairs", start + len(batch), len(ordered))
         return np.array([score_of_key[key] for key in pair_keys], dtype=np.float32)
@@ -267,7 +314,9 @@ class Encoder:
                 self._content_keys[image] = pictures.content_key(image, contents)
         return [self._content_keys[image] for image in images]
 
-    def _encode_pictures(self, model: PairScorer, picture_of_key: dict[bytes, Picture]) -> dict[bytes, EncodedPicture]:
+    def _encode_pictures(
+        self, model: PairScorer, picture_of_key: dict[bytes, Picture]
+    ) -> dict[bytes, EncodedPicture]:
         keys = list(picture_of_key)
 
         def encode(positions: list[int]) -> list[EncodedPicture]:
@@ -299,12 +348,15 @@ class Encoder:
 
 
 def fill_up(rows: list[Row], multiple: int, batch_size: int) -> list[Row]:
-    """The rows of a batch, the last one repeated up to a multiple of `multiple` or of a smaller `batch_size`."""
+    """The rows of a batch, the last one repeated up to a multiple of `multiple` or of a smaller
+    `batch_size`.
+    """
     return rows + rows[-1:] * (-len(rows) % min(multiple, batch_size))
 
 
 class _PixelBatches:
-    """Groups opened pictures into batches of pixels, each content once and none that has an embedding.
+    """Groups opened pictures into batches of pixels, each content once and none that has an
+    embedding.
 
     Args:
         encoder: Whose batches these are.
@@ -314,7 +366,12 @@ class _PixelBatches:
     `keys` holds the content key of each picture that was passed so far.
     """
 
-    def __init__(self, encoder: Encoder, images: Sequence[Picture], opened: Prefetcher[Picture, OpenedPicture]) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        images: Sequence[Picture],
+        opened: Prefetcher[Picture, OpenedPicture],
+    ) -> None:
         self.keys: dict[Picture, bytes] = {}
         self._encoder, self._n_images = encoder, len(images)
         self._opened = zip(images, opened, strict=True)
@@ -330,7 +387,9 @@ class _PixelBatches:
                 self._encoder.progress("images", len(self.keys), self._n_images)
 
     def _gather(self) -> tuple[list[bytes], np.ndarray | None]:
-        """The keys and the stacked pixels of the next pictures, as many as a batch has; None where all are stored."""
+        """The keys and the stacked pixels of the next pictures, as many as a batch has; None
+        where all are stored.
+        """
         batch: dict[bytes, np.ndarray] = {}
         for count, (picture, opened) in enumerate(self._opened, start=1):
             self.keys[picture] = opened.key

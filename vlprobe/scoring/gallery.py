@@ -1,9 +1,11 @@
-"""Queries against thousands of candidates, a block of queries at a time: the whole matrix is never held.
+"""Queries against thousands of candidates, a block of queries at a time: the whole matrix is never
+held.
 
-Candidates with equal embeddings share one column of the product, so that what the model cannot tell apart ties to the
-bit, wherever in the gallery it stands. A model that also looks at pairs ranks the short-list of each query again; where
-altered candidates hide in the gallery, the originals alone are a gallery with a short-list of its own.
-A gallery larger than its share of the memory is read from a file, block by block.
+Candidates with equal embeddings share one column of the product, so that what the model cannot tell
+apart ties to the bit, wherever in the gallery it stands. A model that also looks at pairs ranks the
+short-list of each query again; where altered candidates hide in the gallery, the originals alone
+are a gallery with a short-list of its own. A gallery larger than its share of the memory is read
+from a file, block by block.
 """
 
 import hashlib
@@ -38,16 +40,18 @@ class Gallery:
         self._room = max(1, len(self._rows))
 
     @classmethod
-    def encode(cls, encode: Callable[[slice], np.ndarray], n: int, width: int, memory: int) -> "Gallery":
+    def encode(
+        cls, encode: Callable[[slice], np.ndarray], n: int, width: int, memory: int
+    ) -> "Gallery":
         """A gallery of candidates that are encoded when it is made.
 
         Args:
-            encode: Candidates by their numbers to embeddings, float32 of shape (len, width); one candidate is encoded
-                to the same bits in whatever slice.
+            encode: Candidates by their numbers to embeddings, float32 of shape (len, width); one
+                candidate is encoded to the same bits in whatever slice.
             n: How many candidates.
             width: Numbers in a row.
-            memory: Bytes that the whole run may take; a gallery of more than 1 / MEMORY_SHARES of them goes to an
-                unnamed temporary file.
+            memory: Bytes that the whole run may take; a gallery of more than 1 / MEMORY_SHARES of
+                them goes to an unnamed temporary file.
         """
         if 4 * n * width <= memory // MEMORY_SHARES:
             return cls(encode(slice(0, n)))
@@ -64,7 +68,9 @@ class Gallery:
                     row_of[key] = len(representatives)
                     representatives.append(number)
                 column_of[number] = row_of[key]
-            rows.write(n_written, vectors[np.array(representatives[n_written:], dtype=np.int64) - start])
+            rows.write(
+                n_written, vectors[np.array(representatives[n_written:], dtype=np.int64) - start]
+            )
         gallery = cls.__new__(cls)
         gallery.n = n
         gallery.representatives = np.array(representatives)
@@ -78,14 +84,19 @@ class Gallery:
         return max(1, BLOCK_BYTES // (4 * max(self.n, 1)))
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """The distinct candidates, as many at once as there is room for, and the number of the first of these."""
+        """The distinct candidates, as many at once as there is room for, and the number of the
+        first of these.
+        """
         for start in range(0, len(self._rows), self._room):
             yield start, self._rows[start : start + self._room]
 
-    def similarities(self, queries: np.ndarray, match: Match | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+    def similarities(
+        self, queries: np.ndarray, match: Match | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks of queries and their similarities to every candidate, of shape (block, n).
 
-        Float32 cosines, or with `match` what `reranked` makes of them. Equal queries have equal rows, to the bit.
+        Float32 cosines, or with `match` what `reranked` makes of them. Equal queries have equal
+        rows, to the bit.
         """
         for block, cosines in self._cosines(queries):
             if match:
@@ -95,24 +106,29 @@ class Gallery:
     def similarities_within(
         self, queries: np.ndarray, among: np.ndarray, match: Match | None = None
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """As `similarities`, and those of the gallery that consists of some of the candidates alone.
+        """As `similarities`, and those of the gallery that consists of some of the candidates
+        alone.
 
         Args:
             queries: Shape (q, dim).
             among: Which candidates form the smaller gallery, bool of shape (n,), at least one.
-            match: The logit of a query and a candidate. Each gallery has a short-list of its own; what is on both is
-                matched once. What a candidate of the smaller gallery scores in it does not depend on the others.
+            match: The logit of a query and a candidate. Each gallery has a short-list of its own;
+                what is on both is matched once. What a candidate of the smaller gallery scores in
+                it does not depend on the others.
 
         Yields:
-            The block; the similarities in the whole gallery; those in the smaller one, of the same shape, of which only
-            the columns of its candidates mean anything. Without `match` both are the same array.
+            The block; the similarities in the whole gallery; those in the smaller one, of the same
+            shape, of which only the columns of its candidates mean anything. Without `match` both
+            are the same array.
         """
         column_of = np.arange(len(self.representatives))[self.column_of]
         smaller = np.flatnonzero(among)[::-1]
         inside = np.zeros(len(self.representatives), dtype=bool)
         inside[column_of[smaller]] = True
         representative = self.representatives.copy()
-        representative[column_of[smaller]] = smaller  # reversed: the lowest number of a column stays
+        representative[column_of[smaller]] = (
+            smaller  # reversed: the lowest number of a column stays
+        )
         for block, cosines in self._cosines(queries):
             if not match:
                 scores = cosines[:, self.column_of]
@@ -146,7 +162,9 @@ class Gallery:
 
 
 class VectorFile:
-    """Vectors in a file without a name, which disappears with them; a slice of them is read from the disk."""
+    """Vectors in a file without a name, which disappears with them; a slice of them is read from
+    the disk.
+    """
 
     def __init__(self, width: int) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with these rows
@@ -170,7 +188,9 @@ class VectorFile:
 
 
 def distinct_rows(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
-    """Where each distinct row stands first, and which of these each row is; no two equal: every row, as it stands."""
+    """Where each distinct row stands first, and which of these each row is; no two equal: every
+    row, as it stands.
+    """
     rows = np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.shape[1] * 4))).ravel()
     _, representatives, row_of = np.unique(rows, return_index=True, return_inverse=True)
     if len(representatives) == len(vectors):
@@ -179,7 +199,8 @@ def distinct_rows(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray | slice]:
 
 
 def similarity_matrix(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Similarity of every row of one with every row of the other; the best, where a row is several vectors.
+    """Similarity of every row of one with every row of the other; the best, where a row is several
+    vectors.
 
     >>> two_in_a_row, one = np.array([[1.0, 0.0, 0.6, 0.8]]), np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> similarity_matrix(two_in_a_row, one).tolist(), similarity_matrix(one, two_in_a_row).tolist()
@@ -195,9 +216,11 @@ def similarity_matrix(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
-    """A query's SHORT_LIST best candidates by the head's logit plus the cosine, all others below these.
+    """A query's SHORT_LIST best candidates by the head's logit plus the cosine, all others below
+    these.
 
-    Candidates that tie with the last of the short-list are on it. The others keep the order of their cosines.
+    Candidates that tie with the last of the short-list are on it. The others keep the order of
+    their cosines.
 
     Args:
         cosines: Shape (queries, candidates).
@@ -215,13 +238,17 @@ def reranked(cosines: np.ndarray, match: Match) -> np.ndarray:
 
 
 def short_listed(cosines: np.ndarray) -> np.ndarray:
-    """Which candidates are a query's SHORT_LIST best, those that tie with the last of them included; the same shape."""
+    """Which candidates are a query's SHORT_LIST best, those that tie with the last of them
+    included; the same shape.
+    """
     k = min(SHORT_LIST, cosines.shape[1])
     return cosines >= np.partition(cosines, -k, axis=1)[:, -k, None]
 
 
 def _raised(cosines: np.ndarray, listed: np.ndarray, logits: np.ndarray) -> np.ndarray:
-    """Cosine plus logit on the short-list, float64; below its lowest, in the order of their cosines, all others."""
+    """Cosine plus logit on the short-list, float64; below its lowest, in the order of their
+    cosines, all others.
+    """
     scores = cosines.astype(np.float64)
     scores[listed] += logits[listed]
     lowest = np.where(listed, scores, np.inf).min(axis=1, keepdims=True)
@@ -238,7 +265,9 @@ class RetrievalRanks:
     which_altered: np.ndarray  # its number in the gallery
     rank_clean: np.ndarray  # rank of the best own candidate among originals
     rank: np.ndarray  # the same with the altered candidates in the gallery
-    least_rank_clean: np.ndarray  # what rank_clean would be if no tie counted against the own candidate
+    least_rank_clean: (
+        np.ndarray
+    )  # what rank_clean would be if no tie counted against the own candidate
     least_rank: np.ndarray  # the same of rank
     top_tied: np.ndarray  # 1 where the best original and the best altered candidate are equal
 
@@ -251,7 +280,8 @@ def retrieve(
     altered: np.ndarray,
     match: Match | None = None,
 ) -> RetrievalRanks:
-    """Ranks each query's own original candidates in the clean gallery and in the one with altered candidates.
+    """Ranks each query's own original candidates in the clean gallery and in the one with altered
+    candidates.
 
     Args:
         queries: Shape (q, dim).
@@ -262,13 +292,16 @@ def retrieve(
         match: The logit of a query and a candidate, of a model that looks at pairs.
 
     Returns:
-        Ranks from 1; every other candidate with at least the own best similarity ranks before it. The clean rank does
-        not depend on the altered candidates: with `match`, each of the two galleries has a short-list of its own.
+        Ranks from 1; every other candidate with at least the own best similarity ranks before it.
+        The clean rank does not depend on the altered candidates: with `match`, each of the two
+        galleries has a short-list of its own.
     """
     columns: dict[str, list[np.ndarray]] = {name: [] for name in RetrievalRanks.__slots__}
     changed = np.flatnonzero(altered)
     if not len(changed):
-        raise InvalidInput("Nothing in the gallery was altered, so nothing can be asked. Choose another policy.")
+        raise InvalidInput(
+            "Nothing in the gallery was altered, so nothing can be asked. Choose another policy."
+        )
     for block, scores, clean in gallery.similarities_within(queries, ~altered, match):
         is_own = (owner == query_item[block, None]) & ~altered
         best_own = np.where(is_own, scores, -np.inf).max(axis=1)
@@ -280,9 +313,13 @@ def retrieve(
         columns["best_altered"].append(best_altered)
         columns["top_altered"].append(best_altered >= best_original)
         columns["which_altered"].append(which)
-        columns["rank_clean"].append(1 + ((clean >= best_clean[:, None]) & ~is_own & ~altered).sum(axis=1))
+        columns["rank_clean"].append(
+            1 + ((clean >= best_clean[:, None]) & ~is_own & ~altered).sum(axis=1)
+        )
         columns["rank"].append(1 + ((scores >= best_own[:, None]) & ~is_own).sum(axis=1))
-        columns["least_rank_clean"].append(1 + ((clean > best_clean[:, None]) & ~altered).sum(axis=1))
+        columns["least_rank_clean"].append(
+            1 + ((clean > best_clean[:, None]) & ~altered).sum(axis=1)
+        )
         columns["least_rank"].append(1 + (scores > best_own[:, None]).sum(axis=1))
         columns["top_tied"].append(best_altered == best_original)
     return RetrievalRanks(**{name: np.concatenate(blocks) for name, blocks in columns.items()})

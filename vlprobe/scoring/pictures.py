@@ -19,13 +19,24 @@ from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
 from vlprobe.types import Picture
 
-MAX_PIXELS = 89_000_000  # just under the size at which PIL itself begins to warn of a decompression bomb
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")  # not EPS, say, which PIL hands to Ghostscript
+MAX_PIXELS = (
+    89_000_000  # just under the size at which PIL itself begins to warn of a decompression bomb
+)
+FORMATS = (
+    "JPEG",
+    "PNG",
+    "WEBP",
+    "GIF",
+    "BMP",
+    "TIFF",
+)  # not EPS, say, which PIL hands to Ghostscript
 DIGEST_MEMO = "picture-digests.json"
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's bytes. Raises InvalidInput where there is no such file, nothing in it, or it may not be read."""
+    """The file's bytes. Raises InvalidInput where there is no such file, nothing in it, or it
+    may not be read.
+    """
     refuse_outside(path)
     try:
         content = files.read(path)
@@ -43,9 +54,11 @@ def read_bytes(path: Path) -> bytes:
 
 
 def decode(content: bytes, name: str) -> Image.Image:
-    """Bytes to an upright RGB image, first frame only; transparency is laid on white, 16 bits are scaled to 8.
+    """Bytes to an upright RGB image, first frame only; transparency is laid on white, 16 bits are
+    scaled to 8.
 
-    Always at full size: a JPEG decoded at a reduced scale has other pixels, and its scores would be other scores.
+    Always at full size: a JPEG decoded at a reduced scale has other pixels, and its scores would be
+    other scores.
 
     Args:
         content: The file's bytes.
@@ -74,7 +87,8 @@ def decode(content: bytes, name: str) -> Image.Image:
         raise InvalidInput(
             f"Image '{name}' is too large ({error}). Expected at most {MAX_PIXELS:,} pixels; scale it down first."
         ) from None
-    # What PIL's decoders of these formats raise on 27,000 files with random bytes changed or cut off.
+    # What PIL's decoders of these formats raise on 27,000 files with random bytes changed or cut
+    # off.
     except (OSError, SyntaxError, ValueError, TypeError, EOFError, struct.error) as error:
         raise InvalidInput(
             f"Image '{name}' is damaged ({error}). Expected a whole file; fetch it again or drop its row."
@@ -91,7 +105,9 @@ def _eight_bit(image: Image.Image, name: str) -> Image.Image:
 
 
 def read(picture: Picture) -> tuple[bytes, ...]:
-    """The bytes of the picture's file and, where it is edited, of its partner's. Raises InvalidInput."""
+    """The bytes of the picture's file and, where it is edited, of its partner's. Raises
+    InvalidInput.
+    """
     if picture.edit is None:
         return (read_bytes(picture.path),)
     return read_bytes(picture.path), read_bytes(picture.edit.partner)
@@ -126,7 +142,8 @@ def digest(content: bytes) -> str:
 
 
 def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
-    """The digest of each file's bytes. A file with the size and time of an earlier call is not read again.
+    """The digest of each file's bytes. A file with the size and time of an earlier call is not read
+    again.
 
     Args:
         paths: Files that exist.
@@ -145,7 +162,9 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
         for (key, row), file_digest in zip(unknown.items(), fresh, strict=True):
             memo[key] = [*stamps[row], file_digest]
     if unknown:
-        with contextlib.suppress(InvalidInput):  # it only saves time, and the cache may be read-only
+        with contextlib.suppress(
+            InvalidInput
+        ):  # it only saves time, and the cache may be read-only
             files.write_bytes(file, json.dumps(memo).encode(), durable=False)
     return [memo[key][2] for key in keys]
 

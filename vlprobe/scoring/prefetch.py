@@ -1,4 +1,6 @@
-"""Work done before its result is needed, so that neither the device nor the processor waits for the other."""
+"""Work done before its result is needed, so that neither the device nor the processor waits for
+the other.
+"""
 
 import itertools
 from collections import deque
@@ -14,13 +16,15 @@ Output = TypeVar("Output")
 def pipelined(
     process: Callable[[Source], Output], batches: Iterator[tuple[Label, Source]], overlap: bool
 ) -> Generator[tuple[Label, Output], None, None]:
-    """Processes labelled batches in their order while the caller makes the next one and stores the previous one.
+    """Processes labelled batches in their order while the caller makes the next one and stores the
+    previous one.
 
     Args:
         process: Called with one batch at a time, in one worker thread.
-        batches: Labels and batches; at most two are made before the first is processed. No reference to a processed
-            batch is held.
-        overlap: Whether to use the worker thread; without it, and for a single batch, the caller's thread does it all.
+        batches: Labels and batches; at most two are made before the first is processed. No
+            reference to a processed batch is held.
+        overlap: Whether to use the worker thread; without it, and for a single batch, the caller's
+            thread does it all.
 
     Yields:
         The label and the output of each batch. Errors of `process` are raised here.
@@ -48,13 +52,15 @@ def pipelined(
 
 
 class Prefetcher(Generic[Source, Output]):
-    """An iterator over the outputs of a function, in order, some of them computed ahead by threads; to be closed.
+    """An iterator over the outputs of a function, in order, some of them computed ahead by threads;
+    to be closed.
 
     Args:
         process: Makes an output.
         sources: The sequence to map over.
         workers: Threads.
-        depth: Called with the latest output, or None at first: how many outputs may be computed ahead.
+        depth: Called with the latest output, or None at first: how many outputs may be computed
+            ahead.
     """
 
     def __init__(
@@ -71,7 +77,9 @@ class Prefetcher(Generic[Source, Output]):
         self._submit(None)
 
     def _submit(self, latest: Output | None) -> None:
-        for source in itertools.islice(self._remaining, max(0, self._depth(latest) - len(self._waiting))):
+        for source in itertools.islice(
+            self._remaining, max(0, self._depth(latest) - len(self._waiting))
+        ):
             self._waiting.append(self._pool.submit(self._process, source))
 
     def __iter__(self) -> Iterator[Output]:

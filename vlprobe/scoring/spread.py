@@ -10,8 +10,11 @@ SPREAD_PAIRS = 1000  # mismatched pairs that are sampled for a model that scores
 PICTURE_BLOCK = 256  # pictures whose similarities to all captions are held at once
 
 
-def similarity_spread(encoder: Encoder, images: Sequence[Picture], captions: Sequence[Sequence[str]]) -> float:
-    """Standard deviation of a model's similarity over mismatched pairs: the unit in which its margins are compared.
+def similarity_spread(
+    encoder: Encoder, images: Sequence[Picture], captions: Sequence[Sequence[str]]
+) -> float:
+    """Standard deviation of a model's similarity over mismatched pairs: the unit in which its
+    margins are compared.
 
     Args:
         encoder: The model.
@@ -19,13 +22,16 @@ def similarity_spread(encoder: Encoder, images: Sequence[Picture], captions: Seq
         captions: The captions of each item, in the same order.
 
     Returns:
-        The population standard deviation over every pair of a picture and another picture's caption, in the units of
-        the model's scores; over SPREAD_PAIRS of these pairs for a model that scores pair by pair; NaN with fewer than
-        two items, and for a model that takes no pictures.
+        The population standard deviation over every pair of a picture and another picture's
+        caption, in the units of the model's scores; over SPREAD_PAIRS of these pairs for a model
+        that scores pair by pair; NaN with fewer than two items, and for a model that takes no
+        pictures.
     """
     if len(images) < 2 or not (encoder.embeds_images or encoder.scores_pairs):
         return float("nan")
-    item_of_caption = np.repeat(np.arange(len(images)), [len(item_captions) for item_captions in captions])
+    item_of_caption = np.repeat(
+        np.arange(len(images)), [len(item_captions) for item_captions in captions]
+    )
     texts = [text for item_captions in captions for text in item_captions]
     if encoder.scores_pairs:
         return _sampled_spread(encoder, images, texts, item_of_caption)
@@ -36,7 +42,9 @@ def similarity_spread(encoder: Encoder, images: Sequence[Picture], captions: Seq
     for start in range(0, len(images), PICTURE_BLOCK):
         block = slice(start, min(start + PICTURE_BLOCK, len(images)))
         similarities = (image_vectors[block] @ text_vectors.T).astype(np.float64)
-        mismatched = similarities[np.arange(block.start, block.stop)[:, None] != item_of_caption[None, :]]
+        mismatched = similarities[
+            np.arange(block.start, block.stop)[:, None] != item_of_caption[None, :]
+        ]
         n_pairs += len(mismatched)
         total += mismatched.sum()
         squared += (mismatched**2).sum()
@@ -46,10 +54,14 @@ def similarity_spread(encoder: Encoder, images: Sequence[Picture], captions: Seq
 def _sampled_spread(
     encoder: Encoder, images: Sequence[Picture], texts: Sequence[str], item_of_caption: np.ndarray
 ) -> float:
-    image_index, text_index = np.nonzero(np.arange(len(images))[:, None] != item_of_caption[None, :])
+    image_index, text_index = np.nonzero(
+        np.arange(len(images))[:, None] != item_of_caption[None, :]
+    )
     n_pairs = len(image_index)
     if n_pairs > SPREAD_PAIRS:
-        sample = np.sort(np.random.default_rng(n_pairs).choice(n_pairs, SPREAD_PAIRS, replace=False))
+        sample = np.sort(
+            np.random.default_rng(n_pairs).choice(n_pairs, SPREAD_PAIRS, replace=False)
+        )
         image_index, text_index = image_index[sample], text_index[sample]
     scores = encoder.pairs(images, texts, image_index, text_index)
     return float(scores.astype(np.float64).std()) if len(scores) else float("nan")

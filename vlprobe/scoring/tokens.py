@@ -9,23 +9,29 @@ PAD = -1  # in a row of tokens: after the end of the text
 
 
 def token_counts(tokens: np.ndarray, pad: np.ndarray | int = PAD) -> np.ndarray:
-    """Columns of each row before the trailing ones that equal `pad`, shape (n,); a row of nothing else counts whole."""
+    """Columns of each row before the trailing ones that equal `pad`, shape (n,); a row of
+    nothing else counts whole.
+    """
     return tokens.shape[1] - np.argmax(tokens[:, ::-1] != pad, axis=1)
 
 
 def text_keys(tokens: np.ndarray, counts: np.ndarray) -> list[bytes]:
-    """16 bytes a row, independent of the number of PAD columns; `counts` are the rows' `token_counts`."""
+    """16 bytes a row, independent of the number of PAD columns; `counts` are the rows'
+    `token_counts`.
+    """
     width = tokens.shape[1] * tokens.itemsize
     content = np.ascontiguousarray(tokens).data.cast("B")
     starts = range(0, len(content), width)
     stops = (np.array(starts) + counts * tokens.itemsize).tolist()
     return [
-        hashlib.blake2b(content[start:stop], digest_size=16).digest() for start, stop in zip(starts, stops, strict=True)
+        hashlib.blake2b(content[start:stop], digest_size=16).digest()
+        for start, stop in zip(starts, stops, strict=True)
     ]
 
 
 def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """For each row its token count, and the count without the model's own padding (repeats of its final token).
+    """For each row its token count, and the count without the model's own padding (repeats of its
+    final token).
 
     Returns int64 of shape (n, 2); texts with equal rows may share a batch.
     """
@@ -35,7 +41,9 @@ def content_lengths(tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.stack([counts, token_counts(filled, final)], axis=1)
 
 
-def equal_length_batches(rows: np.ndarray, lengths: np.ndarray, max_rows: int) -> Iterator[np.ndarray]:
+def equal_length_batches(
+    rows: np.ndarray, lengths: np.ndarray, max_rows: int
+) -> Iterator[np.ndarray]:
     """The rows, in their order, in batches of neighbours with equal lengths and at most `max_rows`."""
     for group in np.split(rows, 1 + np.flatnonzero(np.diff(lengths[rows], axis=0).any(axis=1))):
         yield from (group[start : start + max_rows] for start in range(0, len(group), max_rows))

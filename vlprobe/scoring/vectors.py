@@ -1,8 +1,10 @@
-"""Stored embeddings: a bounded number in memory, the rest in files that are written once and never changed.
+"""Stored embeddings: a bounded number in memory, the rest in files that are written once and never
+changed.
 
-A file's name is the digest of its bytes. Small files are merged when an encoder is closed: the merged one is written
-before they are deleted, and a process that has them open can go on reading. In the mirror of an object store every
-file is uploaded as it is written, all are fetched when the folder is opened, and none are merged.
+A file's name is the digest of its bytes. Small files are merged when an encoder is closed: the
+merged one is written before they are deleted, and a process that has them open can go on reading.
+In the mirror of an object store every file is uploaded as it is written, all are fetched when the
+folder is opened, and none are merged.
 """
 
 import contextlib
@@ -25,7 +27,9 @@ from vlprobe.storage import access, objects
 from vlprobe.storage.files import write_bytes
 from vlprobe.storage.objects import Remote
 
-FILE_BYTES = 32 << 20  # of embeddings that wait in memory to be written, and of a file that is not small
+FILE_BYTES = (
+    32 << 20
+)  # of embeddings that wait in memory to be written, and of a file that is not small
 FLUSH_SECONDS = 20.0  # what is lost at most when a process is killed
 SMALL_FILES = 16  # more than these are merged
 FETCH_THREADS = 8
@@ -59,7 +63,8 @@ class _Rows(NamedTuple):
 
 
 class VectorStore:
-    """Embeddings under 16-byte keys; on disk, in a folder or in a file without a name that goes with the process.
+    """Embeddings under 16-byte keys; on disk, in a folder or in a file without a name that goes
+    with the process.
 
     In memory are FILE_BYTES of embeddings at most, and every key with the number of its row.
     """
@@ -78,7 +83,9 @@ class VectorStore:
         if self._remote and folder:
             _exchange(self._remote, folder)
         for file in sorted(folder.glob(f"{'?' * 32}.npy")) if folder and folder.is_dir() else []:
-            with contextlib.suppress(FileNotFoundError):  # merged by another process since the folder was listed
+            with contextlib.suppress(
+                FileNotFoundError
+            ):  # merged by another process since the folder was listed
                 self._open(file)
 
     def _open(self, file: Path) -> None:
@@ -96,7 +103,9 @@ class VectorStore:
         np.lib.format.read_magic(handle)
         (count,), _, dtype = np.lib.format.read_array_header_1_0(handle)
         if dtype != self._row:
-            raise InvalidInput(f"Embedding file '{file}' is not of dimension {self.dim}. Delete it.")
+            raise InvalidInput(
+                f"Embedding file '{file}' is not of dimension {self.dim}. Delete it."
+            )
         return _Rows(handle, handle.tell()), count
 
     def _add(self, source: np.ndarray | _Rows, count: int) -> None:
@@ -126,7 +135,9 @@ class VectorStore:
         return out
 
     def _read(self, source: _Rows, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Rows of a file, given in rising order: what is side by side is read at once, as far as the memory allows."""
+        """Rows of a file, given in rising order: what is side by side is read at once, as far as
+        the memory allows.
+        """
         size = max(1, FILE_BYTES // self._row.itemsize)
         breaks = np.flatnonzero(np.diff(rows) > 1) + 1
         for run_start, run_stop in zip([0, *breaks], [*breaks, len(rows)], strict=True):
@@ -138,7 +149,9 @@ class VectorStore:
                 yield block, content["vector"][rows[block] - lowest]
 
     def put(self, keys: Sequence[bytes], vectors: np.ndarray) -> None:
-        """Adds embeddings; they are on disk after FLUSH_SECONDS or FILE_BYTES, or when `flush` is called."""
+        """Adds embeddings; they are on disk after FLUSH_SECONDS or FILE_BYTES, or when `flush`
+        is called.
+        """
         if not keys:
             return
         block = np.empty(len(keys), dtype=self._row)
@@ -151,7 +164,9 @@ class VectorStore:
 
     def flush(self) -> None:
         """Writes what waits in memory; it appears on disk whole or not at all."""
-        blocks = [source for source in self._sources[self._written :] if isinstance(source, np.ndarray)]
+        blocks = [
+            source for source in self._sources[self._written :] if isinstance(source, np.ndarray)
+        ]
         if blocks:
             source = self._write(np.concatenate(blocks))
             self._sources[self._written :] = [source]
@@ -176,7 +191,9 @@ class VectorStore:
         return self._handles.enter_context(tempfile.TemporaryFile())
 
     def close(self) -> None:
-        """Writes what waits in memory, lets go of the files, and merges small ones where there are many."""
+        """Writes what waits in memory, lets go of the files, and merges small ones where there
+        are many.
+        """
         self.flush()
         self._handles.close()
         if self.folder and self.folder.is_dir() and not self._remote:
@@ -185,9 +202,15 @@ class VectorStore:
 
 
 def _exchange(remote: Remote, folder: Path) -> None:
-    """Fetches the files that are missing here, and uploads those that are missing there, such as after a failure."""
+    """Fetches the files that are missing here, and uploads those that are missing there, such as
+    after a failure.
+    """
     object_names = remote.names(remote.name(folder))
-    uploaded = {Path(name).name: name for name in object_names if re.fullmatch(r"[0-9a-f]{32}\.npy", Path(name).name)}
+    uploaded = {
+        Path(name).name: name
+        for name in object_names
+        if re.fullmatch(r"[0-9a-f]{32}\.npy", Path(name).name)
+    }
     local = {file.name: file for file in folder.glob(f"{'?' * 32}.npy")}
 
     def fetch(name: str) -> None:
@@ -213,7 +236,9 @@ def _save(folder: Path, block: np.ndarray) -> str:
 
 def _merge(folder: Path) -> None:
     small = [
-        file for file in sorted(folder.glob(f"{'?' * 32}.npy")) if file.stat().st_size < FILE_BYTES and is_intact(file)
+        file
+        for file in sorted(folder.glob(f"{'?' * 32}.npy"))
+        if file.stat().st_size < FILE_BYTES and is_intact(file)
     ]
     if len(small) <= SMALL_FILES:
         return
@@ -221,9 +246,13 @@ def _merge(folder: Path) -> None:
     for number, file in enumerate(small, 1):
         group.append(file)
         if number == len(small) or sum(member.stat().st_size for member in group) >= FILE_BYTES:
-            merged = _save(folder, np.concatenate([np.load(member, allow_pickle=False) for member in group]))
+            merged = _save(
+                folder, np.concatenate([np.load(member, allow_pickle=False) for member in group])
+            )
             for member in group:
                 if member.name != merged:
-                    with contextlib.suppress(PermissionError):  # open in another process, on Windows
+                    with contextlib.suppress(
+                        PermissionError
+                    ):  # open in another process, on Windows
                         member.unlink()
             group = []

@@ -1,7 +1,8 @@
-"""Limits of a served dashboard: which folders may be read, whether anything may be changed, and who may sign in.
+"""Limits of a served dashboard: which folders may be read, whether anything may be changed, and who
+may sign in.
 
-`vlprobe dashboard` sets this for its server; the jobs that the server starts inherit it. The command line of a person
-on the machine itself is not limited.
+`vlprobe dashboard` sets this for its server; the jobs that the server starts inherit it. The
+command line of a person on the machine itself is not limited.
 
     VLPROBE_READ_ONLY=1      nothing can be run, written or uploaded
     VLPROBE_ROOTS=/a:/b      files of datasets and models are read from these folders and nowhere else
@@ -21,17 +22,24 @@ SIGN_IN = "VLPROBE_SIGN_IN"
 
 
 def settings(read_only: bool, roots: Sequence[Path], people: Sequence[str] = ()) -> dict[str, str]:
-    """Environment variables of a server with these limits; no roots: not confined; no people: no sign-in.
+    """Environment variables of a server with these limits; no roots: not confined; no people: no
+    sign-in.
 
     Raises InvalidInput where a value could be read as another limit than the one that was meant.
     """
     for address in people:
-        is_address = "@" in address and address.rpartition("@")[2] and not re.search(r"[\s,*]", address)
+        is_address = (
+            "@" in address and address.rpartition("@")[2] and not re.search(r"[\s,*]", address)
+        )
         if address != "*" and not is_address:
-            raise InvalidInput(f"'{address}' names nobody who could sign in. Expected an address, @domain, or *.")
+            raise InvalidInput(
+                f"'{address}' names nobody who could sign in. Expected an address, @domain, or *."
+            )
     for root in roots:
         if os.pathsep in str(root.resolve()):
-            raise InvalidInput(f"Folder '{root}' has a '{os.pathsep}' in its path, which divides folders. Rename it.")
+            raise InvalidInput(
+                f"Folder '{root}' has a '{os.pathsep}' in its path, which divides folders. Rename it."
+            )
     environment = {READ_ONLY: "1"} if read_only else {}
     if people:
         environment[SIGN_IN] = ",".join(people)
@@ -51,7 +59,8 @@ def sign_in() -> bool:
 
 
 def allowed(email: str, verified: bool) -> bool:
-    """Whether a signed-in person may read: everybody, unless SIGN_IN names addresses; these must be verified.
+    """Whether a signed-in person may read: everybody, unless SIGN_IN names addresses; these must be
+    verified.
 
     >>> os.environ[SIGN_IN] = "ada@example.org,@example.com"
     >>> allowed("Ada@example.org", True), allowed("bob@example.com", True), allowed("bob@example.org", True)
@@ -64,7 +73,10 @@ def allowed(email: str, verified: bool) -> bool:
     if "*" in patterns:
         return True
     address = email.lower()
-    matches = any(address == pattern or (pattern.startswith("@") and address.endswith(pattern)) for pattern in patterns)
+    matches = any(
+        address == pattern or (pattern.startswith("@") and address.endswith(pattern))
+        for pattern in patterns
+    )
     return verified and "@" in address and matches
 
 
@@ -77,7 +89,8 @@ def refuse_writing() -> None:
 
 
 def refuse_outside(path: Path) -> None:
-    """Raises InvalidInput where the file, with all links followed, is in none of the folders that may be read.
+    """Raises InvalidInput where the file, with all links followed, is in none of the folders that
+    may be read.
 
     The message does not reveal whether the file exists.
     """
@@ -87,7 +100,11 @@ def refuse_outside(path: Path) -> None:
     roots = [Path(root) for root in setting.split(os.pathsep) if root]
     try:
         resolved = path.expanduser().resolve()
-    except (OSError, ValueError, RuntimeError):  # a home of nobody, NUL, links in a circle: no file can be there
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ):  # a home of nobody, NUL, links in a circle: no file can be there
         resolved = None
     if resolved is None or not any(resolved.is_relative_to(root) for root in roots):
         raise InvalidInput(
@@ -97,18 +114,23 @@ def refuse_outside(path: Path) -> None:
 
 
 def refuse_typed(path: Path) -> None:
-    """Raises InvalidInput where a typed path may not be read: outside of the roots, or any file on a read-only server
-    without roots."""
+    """Raises InvalidInput where a typed path may not be read: outside of the roots, or any file
+    on a read-only server without roots.
+    """
     if ROOTS in os.environ:
         refuse_outside(path)
     elif read_only() and _exists(path):
-        raise InvalidInput(f"'{path}' is a file, and this dashboard is read-only. Choose data that are listed.")
+        raise InvalidInput(
+            f"'{path}' is a file, and this dashboard is read-only. Choose data that are listed."
+        )
 
 
 def refuse_name(name: str) -> None:
-    """Raises InvalidInput where the name of a dataset or a model has a path in it that may not be read.
+    """Raises InvalidInput where the name of a dataset or a model has a path in it that may not be
+    read.
 
-    Text that names no existing file is not taken for a path: names of published weights have slashes, too.
+    Text that names no existing file is not taken for a path: names of published weights have
+    slashes, too.
     """
     if ROOTS not in os.environ and not read_only():
         return

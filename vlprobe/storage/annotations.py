@@ -2,7 +2,8 @@
 
     annotations/<case key>.jsonl    append-only, a line a change; the latest line of a case counts
 
-A case keeps its number and its id under one case key for ever, so that its annotation holds for every model.
+A case keeps its number and its id under one case key for ever, so that its annotation holds for
+every model.
 """
 
 import json
@@ -36,7 +37,9 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Annotations:
-    """The current annotation of each annotated case of a question set, latest first, and damaged lines of the file."""
+    """The current annotation of each annotated case of a question set, latest first, and damaged
+    lines of the file.
+    """
 
     current: tuple[Annotation, ...] = ()
     damaged: tuple[str, ...] = ()  # file name and line number
@@ -66,7 +69,9 @@ def read(store: Store, case_key: str) -> Annotations:
         else:
             latest.pop(annotation.case, None)
             latest[annotation.case] = annotation
-    current = [annotation for annotation in reversed(latest.values()) if annotation.tags or annotation.note]
+    current = [
+        annotation for annotation in reversed(latest.values()) if annotation.tags or annotation.note
+    ]
     return Annotations(tuple(current), tuple(damaged))
 
 
@@ -77,21 +82,31 @@ def write(store: Store, case_key: str, annotation: Annotation) -> Annotation:
         InvalidInput: too long, too many tags, or the cache is read-only.
     """
     access.refuse_writing()
-    cleaned = Annotation(annotation.case, annotation.id, _clean_tags(annotation.tags), _clean_note(annotation.note))
+    cleaned = Annotation(
+        annotation.case, annotation.id, _clean_tags(annotation.tags), _clean_note(annotation.note)
+    )
     path = _path(store, case_key)
     with files.lock(path.with_suffix(".lock"), lambda: None):
         vocabulary = read(store, case_key).tags
         extended = {*vocabulary, *cleaned.tags}
         if len(extended) > max(MAX_VOCABULARY, len(vocabulary)):
-            raise InvalidInput(f"{len(extended)} different tags are too many. Use one of: {', '.join(vocabulary)}.")
+            raise InvalidInput(
+                f"{len(extended)} different tags are too many. Use one of: {', '.join(vocabulary)}."
+            )
         try:
             ends_with_newline = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
             with path.open("ab") as handle:
-                handle.write((b"" if ends_with_newline else b"\n") + json.dumps(asdict(cleaned)).encode() + b"\n")
+                handle.write(
+                    (b"" if ends_with_newline else b"\n")
+                    + json.dumps(asdict(cleaned)).encode()
+                    + b"\n"
+                )
                 handle.flush()
                 os.fsync(handle.fileno())
         except OSError as error:
-            raise InvalidInput(f"Cannot write '{path}' ({error.strerror}). Free some space, then save again.") from None
+            raise InvalidInput(
+                f"Cannot write '{path}' ({error.strerror}). Free some space, then save again."
+            ) from None
     return cleaned
 
 
@@ -102,7 +117,9 @@ def version(store: Store, case_key: str) -> str:
 
 
 def _path(store: Store, case_key: str) -> Path:
-    return store.root / "annotations" / f"{store.cases(case_key).folder.name}.jsonl"  # raises for what is no key
+    return (
+        store.root / "annotations" / f"{store.cases(case_key).folder.name}.jsonl"
+    )  # raises for what is no key
 
 
 def _parse(line: bytes) -> Annotation | None:
@@ -120,9 +137,13 @@ def _clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
     tags = sorted({" ".join(tag.split()) for tag in texts} - {""})
     for tag in tags:
         if len(tag) > TAG_LENGTH or re.search(r"[\x00-\x1f\x7f]", tag):
-            raise InvalidInput(f"'{tag[:60]}' is no tag. Expected at most {TAG_LENGTH} letters on one line.")
+            raise InvalidInput(
+                f"'{tag[:60]}' is no tag. Expected at most {TAG_LENGTH} letters on one line."
+            )
     if len(tags) > MAX_CASE_TAGS:
-        raise InvalidInput(f"{len(tags)} tags are too many for one case. Keep at most {MAX_CASE_TAGS}.")
+        raise InvalidInput(
+            f"{len(tags)} tags are too many for one case. Keep at most {MAX_CASE_TAGS}."
+        )
     return tuple(tags)
 
 

@@ -1,4 +1,5 @@
-"""Saved views of the dashboard: the query of their address under a name, shared by all who use the cache.
+"""Saved views of the dashboard: the query of their address under a name, shared by all who use the
+cache.
 
 bookmarks.json    name to query; replaced atomically, one process at a time
 """
@@ -20,11 +21,16 @@ def read(store: Store) -> dict[str, str]:
     if not path.exists():
         return {}
     try:
-        queries = {str(name): str(query) for name, query in files.parse_json_object(path.read_text("utf-8")).items()}
+        queries = {
+            str(name): str(query)
+            for name, query in files.parse_json_object(path.read_text("utf-8")).items()
+        }
     except OSError as error:
         raise InvalidInput(files.unreadable_message(path, error)) from None
     except ValueError:
-        raise InvalidInput(f"'{path}' is damaged, so no saved view can be listed. Repair or delete it.") from None
+        raise InvalidInput(
+            f"'{path}' is damaged, so no saved view can be listed. Repair or delete it."
+        ) from None
     return dict(sorted(queries.items(), key=lambda pair: pair[0].lower()))
 
 
@@ -37,13 +43,19 @@ def save(store: Store, name: str, query: str) -> None:
     access.refuse_writing()
     name = " ".join(name.split())
     if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
-        raise InvalidInput(f"'{name[:80]}' is no name for a view. Expected 1 to {NAME_LENGTH} letters.")
+        raise InvalidInput(
+            f"'{name[:80]}' is no name for a view. Expected 1 to {NAME_LENGTH} letters."
+        )
     if len(query) > QUERY_LENGTH:
-        raise InvalidInput(f"This view's address has {len(query):,} letters. Expected at most {QUERY_LENGTH:,}.")
+        raise InvalidInput(
+            f"This view's address has {len(query):,} letters. Expected at most {QUERY_LENGTH:,}."
+        )
     with files.lock(_path(store).with_suffix(".lock"), lambda: None):
         queries = read(store) | {name: query}
         if len(queries) > MAX_BOOKMARKS:
-            raise InvalidInput(f"There are {MAX_BOOKMARKS} saved views. Remove one that is not used any more.")
+            raise InvalidInput(
+                f"There are {MAX_BOOKMARKS} saved views. Remove one that is not used any more."
+            )
         files.write_json(_path(store), queries)
 
 

@@ -1,4 +1,5 @@
-"""One folder of the store: tables written once, parts while it is incomplete, a manifest when it is complete.
+"""One folder of the store: tables written once, parts while it is incomplete, a manifest when it is
+complete.
 
 A file is written under a temporary name, read back, flushed to the disk and renamed.
 """
@@ -38,7 +39,13 @@ GROUP_BYTES = 64 << 20  # of a row group, which is in memory while it is written
 # Fields of the manifest of a run and their types; manifests in a bucket are untrusted.
 FieldType = type | tuple[type, ...]
 NUMBER = (int, float)
-REQUIRED_FIELDS: dict[str, FieldType] = {"key": str, "case_key": str, "run": dict, "finished": str, "note": str}
+REQUIRED_FIELDS: dict[str, FieldType] = {
+    "key": str,
+    "case_key": str,
+    "run": dict,
+    "finished": str,
+    "note": str,
+}
 REQUIRED_FIELDS |= {"n_items": int, "n_cases": int, "spread": NUMBER, "seconds": NUMBER}
 OPTIONAL_FIELDS: dict[str, FieldType] = {"dropped": dict, "findings": list, "notes": list}
 OPTIONAL_FIELDS |= {"erased": dict, "n_units": int}
@@ -54,7 +61,8 @@ RUN_FIELDS |= {"metrics": list, "options": dict, "seed": int, "limit": int}
 
 
 class TableWriter:
-    """Writes one Parquet file, tables of any length at a time, in row groups of about GROUP_ROWS or GROUP_BYTES.
+    """Writes one Parquet file, tables of any length at a time, in row groups of about GROUP_ROWS or
+    GROUP_BYTES.
 
     `line` is the file's line in a manifest, once it is written.
     """
@@ -117,7 +125,12 @@ def _table_writer(path: Path) -> Iterator[TableWriter]:
                 "A result file did not read back as written. Check the memory and the disk of this machine."
             )
         size = written.stat().st_size
-        writer.line |= {"name": path.name, "rows": writer.rows, "bytes": size, "sha256": sha256(written)}
+        writer.line |= {
+            "name": path.name,
+            "rows": writer.rows,
+            "bytes": size,
+            "sha256": sha256(written),
+        }
 
 
 def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
@@ -129,10 +142,14 @@ def _write(path: Path, tables: Iterable[pa.Table]) -> dict:
 
 
 def _words(schema: pa.Schema) -> list[str]:
-    """Columns of words and of lists of words, as Parquet names them: a caption is repeated by each of its edits."""
+    """Columns of words and of lists of words, as Parquet names them: a caption is repeated by
+    each of its edits.
+    """
     strings = [field.name for field in schema if pa.types.is_string(field.type)]
     lists = [field for field in schema if pa.types.is_list(field.type)]
-    return strings + [f"{field.name}.list.element" for field in lists if pa.types.is_string(field.type.value_type)]
+    return strings + [
+        f"{field.name}.list.element" for field in lists if pa.types.is_string(field.type.value_type)
+    ]
 
 
 def _seal(manifest: Mapping[str, object]) -> str:
@@ -142,15 +159,25 @@ def _seal(manifest: Mapping[str, object]) -> str:
 
 
 def parse_manifest(content: bytes) -> dict[str, Any] | None:
-    """The fields of a manifest; None where its checksum differs, or a field has another type than what is written."""
+    """The fields of a manifest; None where its checksum differs, or a field has another type
+    than what is written.
+    """
     try:
         manifest = parse_json_object(content.decode())
-        intact = manifest.get("sha256") in (None, _seal(manifest)) and all(map(_is_file_record, manifest["files"]))
+        intact = manifest.get("sha256") in (None, _seal(manifest)) and all(
+            map(_is_file_record, manifest["files"])
+        )
         if intact and manifest["schema"] == SCHEMA:
             intact = _has_types(manifest, REQUIRED_FIELDS | OPTIONAL_FIELDS)
             if intact and "run" in manifest:
                 intact = set(REQUIRED_FIELDS) <= set(manifest) and _is_run(manifest["run"])
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):  # not JSON, or of another form
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        KeyError,
+        RecursionError,
+    ):  # not JSON, or of another form
         return None
     return manifest if intact else None
 
@@ -165,11 +192,16 @@ def _is_run(run: Mapping[str, object]) -> bool:
 
 def _is_file_record(record: Mapping[str, Any]) -> bool:
     """Whether this names a file beside the manifest, and its checksum."""
-    return bool(re.fullmatch(r"[\w-]+\.parquet", record["name"]) and re.fullmatch("[0-9a-f]{64}", record["sha256"]))
+    return bool(
+        re.fullmatch(r"[\w-]+\.parquet", record["name"])
+        and re.fullmatch("[0-9a-f]{64}", record["sha256"])
+    )
 
 
 def parse_file_record(content: bytes) -> dict[str, Any]:
-    """The record of a part: `name`, `rows`, `bytes`, `sha256`. Raises ValueError where it has no name or checksum."""
+    """The record of a part: `name`, `rows`, `bytes`, `sha256`. Raises ValueError where it has no
+    name or checksum.
+    """
     record = parse_json_object(content.decode())
     try:
         if _is_file_record(record):
@@ -188,7 +220,8 @@ def part_intact(path: Path) -> bool:
 
 
 def verify_table(path: Path) -> None:
-    """Raises InvalidInput where a table of a complete entry is gone, or its bytes are not those that were written.
+    """Raises InvalidInput where a table of a complete entry is gone, or its bytes are not those
+    that were written.
 
     A file is read for this once in a process, and again when its size or its time has changed.
     """
@@ -201,8 +234,13 @@ def verify_table(path: Path) -> None:
 
 @functools.lru_cache(maxsize=10_000)
 def _verify_checksum(path: Path, size: int, time_ns: int) -> None:
-    for pause in (0.5, 0):  # tried twice: a process may be between writing the table and the manifest
-        checksums = {record["name"]: record["sha256"] for record in Entry(path.parent).manifest()["files"]}
+    for pause in (
+        0.5,
+        0,
+    ):  # tried twice: a process may be between writing the table and the manifest
+        checksums = {
+            record["name"]: record["sha256"] for record in Entry(path.parent).manifest()["files"]
+        }
         if checksums.get(path.name) == sha256(path):
             return
         time.sleep(pause)
@@ -210,7 +248,9 @@ def _verify_checksum(path: Path, size: int, time_ns: int) -> None:
 
 
 class Entry:
-    """One folder of the store: parts while it is incomplete, one file a table and a manifest when it is complete."""
+    """One folder of the store: parts while it is incomplete, one file a table and a manifest
+    when it is complete.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -226,7 +266,9 @@ class Entry:
         try:
             manifest = parse_manifest(path.read_bytes())
         except FileNotFoundError:
-            raise InvalidInput(f"Nothing is stored in '{self.folder}'. `vlprobe show` lists what is.") from None
+            raise InvalidInput(
+                f"Nothing is stored in '{self.folder}'. `vlprobe show` lists what is."
+            ) from None
         except OSError as error:
             raise InvalidInput(unreadable_message(path, error)) from None
         if manifest is None:
@@ -257,15 +299,24 @@ class Entry:
         write_json(path.with_suffix(".json"), _write(path, [table]))
 
     def write(self, name: str, tables: Iterable[pa.Table]) -> dict:
-        """Writes a table of the entry, row groups as they come, and returns its line for the manifest."""
+        """Writes a table of the entry, row groups as they come, and returns its line for the
+        manifest.
+        """
         return _write(self.folder / f"{name}.parquet", tables)
 
     def writer(self, name: str) -> contextlib.AbstractContextManager[TableWriter]:
         """A writer of a table of the entry, block by block; its `line` is for `finish`."""
         return _table_writer(self.folder / f"{name}.parquet")
 
-    def finish(self, tables: Mapping[str, pa.Table], facts: Mapping[str, object], files: Sequence[dict] = ()) -> None:
-        """Writes each table as one file, then the manifest with the lines of all `files`, only then drops the parts."""
+    def finish(
+        self,
+        tables: Mapping[str, pa.Table],
+        facts: Mapping[str, object],
+        files: Sequence[dict] = (),
+    ) -> None:
+        """Writes each table as one file, then the manifest with the lines of all `files`, only
+        then drops the parts.
+        """
         files = [*files, *(self.write(name, [table]) for name, table in tables.items())]
         manifest = {**facts, "schema": SCHEMA, "files": files}
         self._commit(manifest | {"sha256": _seal(manifest)})
@@ -285,12 +336,15 @@ class Entry:
     def slices(
         self, name: str, ranges: Sequence[tuple[int, int]], columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
-        """The rows of each range (start, stop), in rising order; one row group is in memory at a time.
+        """The rows of each range (start, stop), in rising order; one row group is in memory at a
+        time.
 
         Raises InvalidInput as `table` does.
         """
         with pq.ParquetFile(self.table_path(name)) as file:
-            sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+            sizes = [
+                file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)
+            ]
             starts = list(itertools.accumulate(sizes, initial=0))
             number, group = -1, pa.table({})
             for range_start, range_stop in ranges:
@@ -298,7 +352,10 @@ class Entry:
                 needed = bisect.bisect_right(starts, range_start) - 1
                 while needed < len(sizes) and starts[needed] < range_stop:
                     if needed != number:
-                        number, group = needed, pa.table({})  # frees the previous group before the next is read
+                        number, group = (
+                            needed,
+                            pa.table({}),
+                        )  # frees the previous group before the next is read
                         group = file.read_row_group(number, columns=columns)
                     start = max(range_start - starts[number], 0)
                     pieces.append(group.slice(start, range_stop - starts[number] - start))
@@ -309,7 +366,9 @@ class Entry:
         """All rows, in tables of BLOCK_ROWS. Raises InvalidInput as `table` does."""
         rows = pq.read_metadata(self.table_path(name)).num_rows
         return self.slices(
-            name, [(start, min(start + BLOCK_ROWS, rows)) for start in range(0, rows, BLOCK_ROWS)], columns
+            name,
+            [(start, min(start + BLOCK_ROWS, rows)) for start in range(0, rows, BLOCK_ROWS)],
+            columns,
         )
 
     def table_path(self, name: str) -> Path:

@@ -28,7 +28,8 @@ def parse_path(text: str, confined: bool = True) -> Path:
 
     Args:
         text: The typed path.
-        confined: Whether the limits of `access` hold: it must lie under the roots, with all links followed.
+        confined: Whether the limits of `access` hold: it must lie under the roots, with all links
+            followed.
 
     Raises:
         InvalidInput: no file can have this path, or it may not be read.
@@ -41,23 +42,30 @@ def parse_path(text: str, confined: bool = True) -> Path:
             os.stat(path)
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InvalidInput(f"'{text}' is no path that can be read ({reason}). Check the name.") from None
+        raise InvalidInput(
+            f"'{text}' is no path that can be read ({reason}). Check the name."
+        ) from None
     return path
 
 
 def require_utf8(path: Path, kind: str) -> None:
-    """Raises InvalidInput where the absolute path is not UTF-8, which neither JSON nor Parquet can hold.
+    """Raises InvalidInput where the absolute path is not UTF-8, which neither JSON nor Parquet can
+    hold.
 
     Args:
         path: Any path.
         kind: What the path belongs to, for the message.
     """
     if SURROGATE.search(os.fspath(path.absolute())):
-        raise InvalidInput(f"The path of {kind}, '{path.absolute()}', is not UTF-8. Rename that file or folder.")
+        raise InvalidInput(
+            f"The path of {kind}, '{path.absolute()}', is not UTF-8. Rename that file or folder."
+        )
 
 
 def require_regular(path: Path) -> None:
-    """Raises OSError for a pipe or a device, which could be read for ever, and for a name that no file can have."""
+    """Raises OSError for a pipe or a device, which could be read for ever, and for a name that
+    no file can have.
+    """
     try:
         mode = os.stat(path).st_mode
     except ValueError as error:
@@ -87,12 +95,16 @@ def unreadable_message(path: Path, error: OSError) -> str:
     """One line about a stored file that cannot be opened, with a remedy."""
     remedy = REPAIR
     if isinstance(error, PermissionError):
-        remedy = "Whoever wrote it can let others read it: chmod -R a+rX, with the folder of the cache."
+        remedy = (
+            "Whoever wrote it can let others read it: chmod -R a+rX, with the folder of the cache."
+        )
     return f"'{path}' cannot be read ({error.strerror}). {remedy}"
 
 
 def parse_json(text: str, unique: bool = False) -> object:
-    """Parses JSON. Raises ValueError, also where it nests too deeply or, if `unique`, repeats a name in an object."""
+    """Parses JSON. Raises ValueError, also where it nests too deeply or, if `unique`, repeats a
+    name in an object.
+    """
     try:
         return json.loads(text, object_pairs_hook=_unique_object if unique else None)
     except json.JSONDecodeError as error:
@@ -110,7 +122,9 @@ def parse_json_object(text: str) -> dict[str, Any]:
 
 
 def convert(content: object, kind: type[Content]) -> Content:
-    """Parsed JSON as an instance of a type. Raises ValueError where a value is of another type; nothing is coerced."""
+    """Parsed JSON as an instance of a type. Raises ValueError where a value is of another type;
+    nothing is coerced.
+    """
     try:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
@@ -121,7 +135,9 @@ def _unique_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the name '{next(name for name in members if names.count(name) > 1)}' is there twice")
+        raise ValueError(
+            f"the name '{next(name for name in members if names.count(name) > 1)}' is there twice"
+        )
     return members
 
 
@@ -133,10 +149,12 @@ def sha256(path: Path) -> str:
 
 @contextlib.contextmanager
 def atomic_writer(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
-    """A handle of a temporary file that replaces `path` when the block ends; with `durable`, after an fsync.
+    """A handle of a temporary file that replaces `path` when the block ends; with `durable`, after
+    an fsync.
 
     Raises:
-        InvalidInput: it cannot be written, or the cache is read-only; an earlier file of that name is unchanged.
+        InvalidInput: it cannot be written, or the cache is read-only; an earlier file of that name
+            is unchanged.
     """
     refuse_writing()
     with cache_writer(path, durable) as handle:
@@ -173,7 +191,8 @@ def write_bytes(path: Path, content: bytes | memoryview, durable: bool = True) -
 
 @contextlib.contextmanager
 def lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Holds a lock between processes while the block runs; it is released when the process ends, however it ends.
+    """Holds a lock between processes while the block runs; it is released when the process ends,
+    however it ends.
 
     Args:
         path: The lock file; its folder is made.

@@ -1,4 +1,5 @@
-"""Files of a job, validated on reading: a file with one value of another type than what is written is damaged.
+"""Files of a job, validated on reading: a file with one value of another type than what is written
+is damaged.
 
     cache/jobs/<id>/request.json    the fields of a run or of a training, and `created`
                     status.json     its state and progress; absent before its first start
@@ -39,8 +40,12 @@ TYPES: dict[str, Any] = {
 
 
 def _file_type(required: str, **names: str) -> type[msgspec.Struct]:
-    """The type of a file's content, from the names of the fields of each type; those not required may be absent."""
-    fields = [(name, TYPES[kind]) for kind, field_names in names.items() for name in field_names.split()]
+    """The type of a file's content, from the names of the fields of each type; those not
+    required may be absent.
+    """
+    fields = [
+        (name, TYPES[kind]) for kind, field_names in names.items() for name in field_names.split()
+    ]
     fields.sort(key=lambda field: field[0] not in required.split())
     typed = [field if field[0] in required.split() else (*field, None) for field in fields]
     return msgspec.defstruct("File", typed, forbid_unknown_fields=True)
@@ -64,7 +69,11 @@ TRAINING = _file_type(
     truth="curriculum",
 )
 STATUS = _file_type(
-    "state", state="state", text="label device error", texts="keys", number="done total queued started updated"
+    "state",
+    state="state",
+    text="label device error",
+    texts="keys",
+    number="done total queued started updated",
 )
 PROCESS = _file_type("pid", pid="pid")
 
@@ -75,7 +84,11 @@ def folders(root: Path) -> list[Path]:
         names = sorted(os.listdir(root / "jobs"))
     except OSError:
         return []
-    return [root / "jobs" / name for name in names if ID.fullmatch(name) and is_job(root / "jobs" / name)]
+    return [
+        root / "jobs" / name
+        for name in names
+        if ID.fullmatch(name) and is_job(root / "jobs" / name)
+    ]
 
 
 def is_job(folder: Path) -> bool:
@@ -84,7 +97,9 @@ def is_job(folder: Path) -> bool:
 
 
 def request(folder: Path) -> dict[str, Any]:
-    """The job's request. Raises InvalidInput where it is damaged, FileNotFoundError where it is gone."""
+    """The job's request. Raises InvalidInput where it is damaged, FileNotFoundError where it is
+    gone.
+    """
     return _read(folder / "request.json", lambda fields: TRAINING if "datasets" in fields else RUN)
 
 
@@ -98,7 +113,9 @@ def pid(folder: Path) -> int:
     return _read(folder / "process.json", lambda fields: PROCESS)["pid"]
 
 
-def _read(path: Path, file_type: Callable[[dict[str, Any]], type[msgspec.Struct]]) -> dict[str, Any]:
+def _read(
+    path: Path, file_type: Callable[[dict[str, Any]], type[msgspec.Struct]]
+) -> dict[str, Any]:
     try:
         fields = parse_json_object(read(path).decode())
         json.dumps(fields, ensure_ascii=False).encode()  # raises for half a surrogate pair
@@ -109,4 +126,6 @@ def _read(path: Path, file_type: Callable[[dict[str, Any]], type[msgspec.Struct]
     except OSError as error:
         raise InvalidInput(unreadable_message(path, error)) from None
     except (ValueError, RecursionError):
-        raise InvalidInput(f"'{path}' is damaged. Run `vlprobe verify --repair`, then start the run anew.") from None
+        raise InvalidInput(
+            f"'{path}' is damaged. Run `vlprobe verify --repair`, then start the run anew."
+        ) from None

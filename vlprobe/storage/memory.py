@@ -12,8 +12,9 @@ Value = TypeVar("Value")
 class SingleFlightCache:
     """An LRU cache in which a key is computed once at a time.
 
-    Values that are being computed are not counted; a single value that exceeds the capacity is held alone. All values
-    under keys of one form have one type, which is what `get` and `get_many` return.
+    Values that are being computed are not counted; a single value that exceeds the capacity is held
+    alone. All values under keys of one form have one type, which is what `get` and `get_many`
+    return.
 
     Args:
         capacity: The largest sum of sizes that is held.
@@ -22,21 +23,29 @@ class SingleFlightCache:
 
     def __init__(self, capacity: int, size_of: Callable[[Any], int] = lambda value: 1) -> None:
         self._capacity, self._size_of, self._size = capacity, size_of, 0
-        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()  # with the size of each
+        self._values: OrderedDict[Hashable, tuple[Any, int]] = (
+            OrderedDict()
+        )  # with the size of each
         self._pending: dict[Hashable, Future[Any]] = {}
         self._lock = threading.Lock()
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._values
 
-    def get(self, key: Hashable, compute: Callable[[], Value], is_current: Callable[[], bool] = lambda: True) -> Value:
+    def get(
+        self,
+        key: Hashable,
+        compute: Callable[[], Value],
+        is_current: Callable[[], bool] = lambda: True,
+    ) -> Value:
         """The value of this key, which callers must not modify.
 
         Args:
             key: Everything that the value depends on.
-            compute: Called where the key is not cached; concurrent callers wait, and get the same value or error.
-            is_current: Called after `compute`: whether the key still names all that the value depends on. Where it
-                does not, the value is returned and not cached.
+            compute: Called where the key is not cached; concurrent callers wait, and get the same
+                value or error.
+            is_current: Called after `compute`: whether the key still names all that the value
+                depends on. Where it does not, the value is returned and not cached.
         """
         with self._lock:
             if key in self._values:
@@ -62,18 +71,23 @@ class SingleFlightCache:
         future.set_result(value)
         return value
 
-    def get_many(self, keys: Sequence[Hashable], compute: Callable[[list[int]], Sequence[Value]]) -> list[Value]:
+    def get_many(
+        self, keys: Sequence[Hashable], compute: Callable[[list[int]], Sequence[Value]]
+    ) -> list[Value]:
         """The values of several keys, evicting only after all are known.
 
         Args:
             keys: Duplicates are computed once.
-            compute: Called at most once, with the positions in `keys` of those that are not cached; returns one value
-                for each position. Concurrent callers do not wait for each other here.
+            compute: Called at most once, with the positions in `keys` of those that are not cached;
+                returns one value for each position. Concurrent callers do not wait for each other
+                here.
         """
         with self._lock:
             cached = {key: self._values[key][0] for key in keys if key in self._values}
         missing = {key: position for position, key in enumerate(keys) if key not in cached}
-        computed = dict(zip(missing, compute(list(missing.values())), strict=True)) if missing else {}
+        computed = (
+            dict(zip(missing, compute(list(missing.values())), strict=True)) if missing else {}
+        )
         with self._lock:
             for key, value in computed.items():
                 if key not in self._values:

@@ -1,4 +1,5 @@
-"""A store on an object store, read and written through a local folder that caches the entries in use.
+"""A store on an object store, read and written through a local folder that caches the entries in
+use.
 
     index/runs/<run key>.2.json           the manifest of a run (2: its schema): its existence means complete
     index/cases/<case key>.2.json         the same for questions
@@ -7,8 +8,9 @@
     runs/<run key>/parts/<part>.json          a finished part of an incomplete run, written after its table
     embeddings/...                        as in the folder
 
-One listing of `index/` names everything that is complete. A manifest is created only if absent: of two machines that
-finish the same run the first commits and the other adopts its results, so that no manifest names the other's bytes.
+One listing of `index/` names everything that is complete. A manifest is created only if absent: of
+two machines that finish the same run the first commits and the other adopts its results, so that no
+manifest names the other's bytes.
 """
 
 import functools
@@ -26,12 +28,25 @@ import pyarrow as pa
 
 from vlprobe.errors import InvalidInput
 from vlprobe.storage.entry import SCHEMA, Entry, parse_file_record, parse_manifest, part_intact
-from vlprobe.storage.files import REPAIR, cache_writer, parse_json_object, read, sha256, write_bytes, write_json
+from vlprobe.storage.files import (
+    REPAIR,
+    cache_writer,
+    parse_json_object,
+    read,
+    sha256,
+    write_bytes,
+    write_json,
+)
 from vlprobe.storage.objects import Damaged, Remote
 
 LISTED_SECONDS = 3.0  # between two refreshes
 UNREACHED_SECONDS = 30.0  # after a failed one, for which a page may have waited
-QUESTION_FIELDS = ("key", "n_items", "n_cases", "dropped")  # equal in the manifests of the same questions
+QUESTION_FIELDS = (
+    "key",
+    "n_items",
+    "n_cases",
+    "dropped",
+)  # equal in the manifests of the same questions
 _log = logging.getLogger(__name__)
 
 
@@ -42,12 +57,15 @@ class Mirror:
         self.remote, self.root = remote, remote.root
         self.connection_error = ""  # why the latest refresh failed
         self._refreshed = float("-inf")
-        self._damaged: dict[str, str] = {}  # names and stamps of objects that are not read again before they change
+        self._damaged: dict[
+            str, str
+        ] = {}  # names and stamps of objects that are not read again before they change
         self._warned: set[str] = set()
         self._lock = threading.Lock()
 
     def refresh(self, now: bool = False) -> None:
-        """Fetches new manifests and examinations, and deletes those that were removed there; at most every few seconds.
+        """Fetches new manifests and examinations, and deletes those that were removed there; at
+        most every few seconds.
 
         Raises:
             InvalidInput: the object store cannot be reached.
@@ -68,8 +86,12 @@ class Mirror:
 
     def _refresh(self) -> None:
         self.remote.mark()
-        previous = self._read_listing()  # before the listing: what is completed meanwhile is not taken for removed
-        listing = {name: stamp for name, stamp in self.remote.names("index").items() if self._file(name)}
+        previous = (
+            self._read_listing()
+        )  # before the listing: what is completed meanwhile is not taken for removed
+        listing = {
+            name: stamp for name, stamp in self.remote.names("index").items() if self._file(name)
+        }
         if previous and not listing and self.remote.is_folder:
             raise InvalidInput(
                 f"Nothing is left in '{self.remote.url}', where {len(previous)} results were. Mount it again; if it "
@@ -91,7 +113,9 @@ class Mirror:
             self._write_listing(listing)
 
     def _changed(self, previous: Mapping[str, str], listing: Mapping[str, str]) -> dict[str, Path]:
-        """Names and local files of changed objects, without questions, which are fetched when they are needed."""
+        """Names and local files of changed objects, without questions, which are fetched when
+        they are needed.
+        """
         changed = {}
         for name, stamp in listing.items():
             if name.startswith("index/cases/") or self._damaged.get(name) == stamp:
@@ -108,7 +132,9 @@ class Mirror:
             _log.warning("%s", text)
 
     def add_to_listing(self, name: str) -> None:
-        """Records a new object as listed: the next refresh then deletes its local file if the object is gone."""
+        """Records a new object as listed: the next refresh then deletes its local file if the
+        object is gone.
+        """
         self._write_listing(self._read_listing() | {name: ""})
 
     def _write_listing(self, listing: dict[str, str]) -> None:
@@ -131,15 +157,23 @@ class Mirror:
         return self.root / "models" / examination[1] if examination else None
 
     def save(self, name: str, path: Path, content: bytes) -> None:
-        """Writes the local copy of an object of the index. Raises Damaged where it is not what was written."""
-        if not (parse_manifest(content) if path.name == "manifest.json" else _is_json_object(content)):
+        """Writes the local copy of an object of the index. Raises Damaged where it is not what
+        was written.
+        """
+        if not (
+            parse_manifest(content) if path.name == "manifest.json" else _is_json_object(content)
+        ):
             raise Damaged(f"'{self.remote.address(name)}' is damaged. {REPAIR}")
-        if not path.exists() or path.read_bytes() != content:  # a new time would invalidate caches of pages
+        if (
+            not path.exists() or path.read_bytes() != content
+        ):  # a new time would invalidate caches of pages
             with cache_writer(path) as handle:
                 handle.write(content)
 
     def send(self) -> None:
-        """Uploads finished entries and examinations that are not in the object store. Raises InvalidInput."""
+        """Uploads finished entries and examinations that are not in the object store. Raises
+        InvalidInput.
+        """
         self.refresh(now=True)
         self.remote.make()
         self.remote.write("writable", b"")
@@ -170,7 +204,9 @@ def mirror(remote: Remote) -> Mirror:
 
 
 class MirroredEntry(Entry):
-    """An entry that is fetched on demand and uploaded when it is finished; it has `pending.json` until then."""
+    """An entry that is fetched on demand and uploaded when it is finished; it has `pending.json`
+    until then.
+    """
 
     def __init__(self, folder: Path, mirror: Mirror) -> None:
         super().__init__(folder)
@@ -212,15 +248,23 @@ class MirroredEntry(Entry):
         return super().table_path(name)
 
     def _fetch(self, name: str) -> None:
-        line = next((line for line in self.manifest()["files"] if line["name"] == f"{name}.parquet"), None)
+        line = next(
+            (line for line in self.manifest()["files"] if line["name"] == f"{name}.parquet"), None
+        )
         if line is None:
-            raise InvalidInput(f"'{self.remote.address(self.index)}' names no table '{name}'. {REPAIR}")
+            raise InvalidInput(
+                f"'{self.remote.address(self.index)}' names no table '{name}'. {REPAIR}"
+            )
         self.remote.fetch(
-            table_object(self.name, line), self.folder / line["name"], lambda file: _has_checksum(file, line)
+            table_object(self.name, line),
+            self.folder / line["name"],
+            lambda file: _has_checksum(file, line),
         )
 
     def _adopt_newer(self) -> bool:
-        """Replaces the local manifest where the entry was computed anew elsewhere; returns whether it was."""
+        """Replaces the local manifest where the entry was computed anew elsewhere; returns
+        whether it was.
+        """
         path = self.folder / "manifest.json"
         content = self.remote.read(self.index)
         if content is None or content == path.read_bytes():
@@ -229,13 +273,21 @@ class MirroredEntry(Entry):
         return True
 
     def has_part(self, name: str) -> bool:
-        """Whether the part is finished, here or in the object store; `parts` needs one request for all."""
+        """Whether the part is finished, here or in the object store; `parts` needs one request
+        for all.
+        """
         return super().has_part(name) or self.remote.exists(f"{self.name}/parts/{name}.json")
 
     def parts(self) -> set[str]:
-        """Names of all finished parts, here and in the object store; uploads those that are here alone."""
+        """Names of all finished parts, here and in the object store; uploads those that are here
+        alone.
+        """
         local = super().parts()
-        uploaded = {Path(name).stem for name in self.remote.names(f"{self.name}/parts") if name.endswith(".json")}
+        uploaded = {
+            Path(name).stem
+            for name in self.remote.names(f"{self.name}/parts")
+            if name.endswith(".json")
+        }
         for name in sorted(local - uploaded):
             if part_intact(self.folder / "parts" / f"{name}.parquet"):
                 self._send_part(name)
@@ -262,7 +314,9 @@ class MirroredEntry(Entry):
             raise Damaged(f"'{self.remote.address(record_object)}' is damaged.") from None
         folder = self.folder / "parts"
         source = table_object(f"{self.name}/parts", line)
-        self.remote.fetch(source, folder / f"{name}.parquet", lambda file: _has_checksum(file, line))
+        self.remote.fetch(
+            source, folder / f"{name}.parquet", lambda file: _has_checksum(file, line)
+        )
         with cache_writer(folder / f"{name}.json") as handle:
             handle.write(content)
 
@@ -282,10 +336,12 @@ class MirroredEntry(Entry):
         self.send()
 
     def send(self) -> None:
-        """Uploads a finished entry: its tables, then its manifest, unless another machine has committed before.
+        """Uploads a finished entry: its tables, then its manifest, unless another machine has
+        committed before.
 
         Raises:
-            InvalidInput: the object store cannot be reached; the entry stays here, and the next run uploads it.
+            InvalidInput: the object store cannot be reached; the entry stays here, and the next run
+                uploads it.
         """
         pending = self.folder / "pending.json"
         try:
@@ -293,7 +349,9 @@ class MirroredEntry(Entry):
         except FileNotFoundError:  # uploaded by another process meanwhile
             return
         manifest = parse_manifest(content)
-        if manifest is None or not all(_has_checksum(self.folder / line["name"], line) for line in manifest["files"]):
+        if manifest is None or not all(
+            _has_checksum(self.folder / line["name"], line) for line in manifest["files"]
+        ):
             _log.warning("'%s' is damaged and is made again.", self.folder)
             pending.unlink(missing_ok=True)
             return
@@ -301,7 +359,9 @@ class MirroredEntry(Entry):
         if committed is None:
             for line in manifest["files"]:
                 self.remote.put(table_object(self.name, line), self.folder / line["name"])
-            committed = content if self.remote.create(self.index, content) else self.remote.read(self.index)
+            committed = (
+                content if self.remote.create(self.index, content) else self.remote.read(self.index)
+            )
         adopted = None if committed == content else self._adopt(manifest, committed or b"")
         write_bytes(self.folder / "manifest.json", adopted or content)
         self.mirror.add_to_listing(self.index)
@@ -312,15 +372,20 @@ class MirroredEntry(Entry):
     def _adopt(self, manifest: Mapping[str, Any], committed: bytes) -> bytes | None:
         """Drops local tables in favour of a committed manifest, which is returned.
 
-        Returns None where both are the same questions: these stay, with the paths that pictures have here.
+        Returns None where both are the same questions: these stay, with the paths that pictures
+        have here.
         """
         committed_manifest = parse_manifest(committed)
         if committed_manifest is None:
             raise Damaged(f"'{self.remote.address(self.index)}' is damaged. {REPAIR}")
         checksums = {line["name"]: line["sha256"] for line in committed_manifest["files"]}
-        superseded = [line for line in manifest["files"] if checksums.get(line["name"]) != line["sha256"]]
+        superseded = [
+            line for line in manifest["files"] if checksums.get(line["name"]) != line["sha256"]
+        ]
         self.remote.remove(table_object(self.name, line) for line in superseded)
-        same_questions = all(manifest.get(field) == committed_manifest.get(field) for field in QUESTION_FIELDS)
+        same_questions = all(
+            manifest.get(field) == committed_manifest.get(field) for field in QUESTION_FIELDS
+        )
         if "run" not in manifest and same_questions:
             return None
         _log.warning("Another machine has completed '%s' before: its results are taken.", self.name)
@@ -330,7 +395,9 @@ class MirroredEntry(Entry):
 
 
 def table_object(folder: str, line: Mapping[str, str]) -> str:
-    """The name of a table's object; it has the checksum in it, so that no object is ever replaced by another."""
+    """The name of a table's object; it has the checksum in it, so that no object is ever
+    replaced by another.
+    """
     return f"{folder}/{Path(line['name']).stem}.{line['sha256'][:16]}.parquet"
 
 

@@ -2,8 +2,9 @@
 
     <mirror>/.vlprobe-remote    the URL, by which the object store of any path within the mirror is found
 
-Files of a store are written once and have a checksum. So an object is fetched once, compared with its checksum, and
-read from the disk from then on. Any URL that fsspec opens is allowed; every failure is one line.
+Files of a store are written once and have a checksum. So an object is fetched once, compared with
+its checksum, and read from the disk from then on. Any URL that fsspec opens is allowed; every
+failure is one line.
 """
 
 import contextlib
@@ -35,7 +36,11 @@ FILE_SYSTEM_ERRORS = (
     ("azure.core.exceptions", "AzureError"),
 )
 LOST_SLASH = re.compile("[A-Za-z][A-Za-z0-9+.-]+:/(?!/)")
-NO_EXCLUSIVE_CREATE = (NotImplementedError, TypeError, ValueError)  # of a file system without create-if-absent
+NO_EXCLUSIVE_CREATE = (
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)  # of a file system without create-if-absent
 
 
 class Damaged(InvalidInput):
@@ -48,17 +53,24 @@ class MissingFileSystem(MissingDependency):
     def __init__(self, url: str, reason: str) -> None:
         command = ": pip install -r requirements-ray.txt" if url.startswith("s3") else " with pip"
         VlprobeError.__init__(
-            self, f"'{url}' needs a package that is not installed here ({reason}). Install it{command}."
+            self,
+            f"'{url}' needs a package that is not installed here ({reason}). Install it{command}.",
         )
 
 
 def is_url(cache: object) -> bool:
-    """Whether a cache is named by a URL, and not by a folder. Raises InvalidInput where it is no URL of a cache."""
+    """Whether a cache is named by a URL, and not by a folder. Raises InvalidInput where it is no
+    URL of a cache.
+    """
     text = str(cache)
     if "@" in text and ("://" in text or LOST_SLASH.match(text)):  # before an error repeats it
-        raise InvalidInput("The URL of the cache has a user or a password in it. Give those in the environment.")
+        raise InvalidInput(
+            "The URL of the cache has a user or a password in it. Give those in the environment."
+        )
     if LOST_SLASH.match(text):
-        raise InvalidInput(f"'{cache}' is neither a folder nor a URL. Expected s3://BUCKET/FOLDER, with two slashes.")
+        raise InvalidInput(
+            f"'{cache}' is neither a folder nor a URL. Expected s3://BUCKET/FOLDER, with two slashes."
+        )
     return "://" in text
 
 
@@ -71,7 +83,9 @@ def open_remote(url: str) -> "Remote":
             f"'{url}' names no bucket. Expected s3://BUCKET/FOLDER; a server of your own goes into AWS_ENDPOINT_URL."
         )
     if scheme in FOLDERS and not path.startswith("/"):
-        raise InvalidInput(f"'{url}' is another folder wherever it is read. Expected file:///, with three slashes.")
+        raise InvalidInput(
+            f"'{url}' is another folder wherever it is read. Expected file:///, with three slashes."
+        )
     remote = _remote(address, _mirror_folder(address))
     remote.mark()
     return remote
@@ -81,8 +95,9 @@ def remote_of(folder: Path) -> "Remote | None":
     """The object store whose mirror the folder or a parent of it is; None where there is none.
 
     Raises:
-        InvalidInput: the folder claims to be a mirror that this machine has elsewhere: an untrusted folder must not
-            redirect results to an address that it names. Such a claim of a parent is ignored.
+        InvalidInput: the folder claims to be a mirror that this machine has elsewhere: an untrusted
+            folder must not redirect results to an address that it names. Such a claim of a parent
+            is ignored.
     """
     for root in (folder, *folder.parents):
         try:
@@ -92,12 +107,16 @@ def remote_of(folder: Path) -> "Remote | None":
         if _mirror_folder(address) == root:
             return _remote(address, root)
         if root == folder:
-            raise InvalidInput(f"'{root}' is a copied mirror of '{address}'. Choose the URL itself with --cache.")
+            raise InvalidInput(
+                f"'{root}' is a copied mirror of '{address}'. Choose the URL itself with --cache."
+            )
     return None
 
 
 def publish(path: Path) -> None:
-    """Uploads a file to the index of the object store whose mirror it lies in; elsewhere does nothing."""
+    """Uploads a file to the index of the object store whose mirror it lies in; elsewhere does
+    nothing.
+    """
     remote = remote_of(path.parent)
     if remote:
         remote.put(f"index/{remote.name(path)}", path)
@@ -108,7 +127,9 @@ def _mirror_folder(address: str) -> Path:
     try:
         above = Path(os.environ.get(MIRROR) or Path.home() / ".cache" / "vlprobe").resolve()
     except (OSError, ValueError, RuntimeError) as error:
-        raise InvalidInput(f"There is no folder for a mirror ({error}). Name one in {MIRROR}.") from None
+        raise InvalidInput(
+            f"There is no folder for a mirror ({error}). Name one in {MIRROR}."
+        ) from None
     words = re.sub("[^A-Za-z0-9]+", "-", address)[:60].strip("-")
     return above / f"{words}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
 
@@ -119,7 +140,9 @@ def _remote(address: str, root: Path) -> "Remote":
 
 
 class Remote:
-    """Objects under one URL, by their names: paths with slashes, as those of files within the mirror."""
+    """Objects under one URL, by their names: paths with slashes, as those of files within the
+    mirror.
+    """
 
     def __init__(self, url: str, root: Path) -> None:
         self.url, self.root = url, root
@@ -187,10 +210,14 @@ class Remote:
             for content in contents.values():
                 if isinstance(content, Exception) and not isinstance(content, FileNotFoundError):
                     raise content
-        return {paths[path]: content for path, content in contents.items() if isinstance(content, bytes)}
+        return {
+            paths[path]: content for path, content in contents.items() if isinstance(content, bytes)
+        }
 
     def fetch(self, name: str, path: Path, is_intact: Callable[[Path], bool]) -> None:
-        """Copies an object to a file, which appears only if `is_intact`. Raises Damaged where it is not."""
+        """Copies an object to a file, which appears only if `is_intact`. Raises Damaged where it
+        is not.
+        """
         with cache_writer(path) as handle:
             with self._translate_errors():
                 try:
@@ -198,7 +225,9 @@ class Remote:
                 except FileNotFoundError:
                     raise Damaged(f"'{self.address(name)}' is gone. {REPAIR}") from None
             if not is_intact(Path(handle.name)):
-                raise Damaged(f"'{self.address(name)}' is not what was written: its checksum differs. {REPAIR}")
+                raise Damaged(
+                    f"'{self.address(name)}' is not what was written: its checksum differs. {REPAIR}"
+                )
 
     def put(self, name: str, path: Path) -> None:
         """Copies a file to an object."""
@@ -215,7 +244,8 @@ class Remote:
     def create(self, name: str, content: bytes) -> bool:
         """Writes a small object unless it exists; returns whether it did.
 
-        Atomic where the file system can create exclusively; elsewhere two concurrent calls may both succeed.
+        Atomic where the file system can create exclusively; elsewhere two concurrent calls may both
+        succeed.
         """
         refuse_writing()
         path = self._path(name)
@@ -249,7 +279,9 @@ class Remote:
 
     @contextlib.contextmanager
     def _atomic_target(self, name: str) -> Iterator[str]:
-        """The path to write to so that the object appears atomically; in a folder a temporary file that is renamed."""
+        """The path to write to so that the object appears atomically; in a folder a temporary
+        file that is renamed.
+        """
         if not self.is_folder:
             yield self._path(name)
             return
@@ -259,9 +291,13 @@ class Remote:
 
     @contextlib.contextmanager
     def _temporary_file(self, name: str) -> Iterator[str]:
-        """The path of a temporary file, removed afterwards; makes its folder and that of the object."""
+        """The path of a temporary file, removed afterwards; makes its folder and that of the
+        object.
+        """
         if not os.path.isdir(self._root):
-            raise InvalidInput(f"There is no folder '{self._root}' any more. Mount it, then the same command goes on.")
+            raise InvalidInput(
+                f"There is no folder '{self._root}' any more. Mount it, then the same command goes on."
+            )
         temporary = self._path(f"sending/{uuid.uuid4().hex}")
         for path in (temporary, self._path(name)):
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -299,7 +335,9 @@ class Remote:
 
         try:
             # A cached listing would hide new objects.
-            files, root = fsspec.core.url_to_fs(self.url, use_listings_cache=False, **self._patience())
+            files, root = fsspec.core.url_to_fs(
+                self.url, use_listings_cache=False, **self._patience()
+            )
         except ImportError as error:
             raise MissingFileSystem(self.url, _line(error)) from None
         except ValueError as error:
@@ -311,7 +349,9 @@ class Remote:
         return files, root.rstrip("/")
 
     def _patience(self) -> dict[str, dict]:
-        """Short timeouts for S3, since pages wait for it. AWS_MAX_ATTEMPTS sets the retries, as elsewhere."""
+        """Short timeouts for S3, since pages wait for it. AWS_MAX_ATTEMPTS sets the retries, as
+        elsewhere.
+        """
         if self.url.partition("://")[0] not in ("s3", "s3a"):
             return {}
         from fsspec.config import conf
@@ -323,7 +363,9 @@ class Remote:
 
     @contextlib.contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Turns errors of the file system into one line; FileNotFoundError and FileExistsError pass."""
+        """Turns errors of the file system into one line; FileNotFoundError and FileExistsError
+        pass.
+        """
         try:
             yield
         except (FileNotFoundError, FileExistsError, VlprobeError):
@@ -346,11 +388,17 @@ class Remote:
 
 
 def _file_system_errors() -> tuple[type[BaseException], ...]:
-    loaded = [getattr(sys.modules[module], name) for module, name in FILE_SYSTEM_ERRORS if module in sys.modules]
+    loaded = [
+        getattr(sys.modules[module], name)
+        for module, name in FILE_SYSTEM_ERRORS
+        if module in sys.modules
+    ]
     return (OSError, ValueError, NotImplementedError, *loaded)
 
 
 def _line(error: BaseException) -> str:
-    """The message of an error on one line, without user names and query strings (signatures) of URLs."""
+    """The message of an error on one line, without user names and query strings (signatures) of
+    URLs.
+    """
     message = re.sub(r"//[^\s\"']*@", "//", " ".join(str(error).split()))
     return re.sub(r"\?[^\s\"')]*=[^\s\"')]*", "", message) or type(error).__name__

@@ -1,4 +1,5 @@
-"""Results as Parquet files, written once, under keys that depend on everything that can change a number.
+"""Results as Parquet files, written once, under keys that depend on everything that can change a
+number.
 
     cases/<case key>/cases.parquet      the questions, shared by all models that were asked them
     runs/<run key>/scores.parquet       one model's scores, a row a case
@@ -6,10 +7,11 @@
     runs/<run key>/sums.parquet         sums behind the means, a row a metric and item, for comparisons
     .../manifest.json                   files, rows, sha256; written last: its existence means complete
 
-A file is written under a temporary name, read back, flushed to the disk and renamed; an incomplete entry has its
-finished parts in `parts/`. Readers take the list of files from the manifests. There is no live `.duckdb` file: DuckDB
-lets one process write or several read, and a dashboard and a job are two processes. Nothing is migrated or expires.
-The folder may be a mirror of an object store that several machines share: `mirror.py`.
+A file is written under a temporary name, read back, flushed to the disk and renamed; an incomplete
+entry has its finished parts in `parts/`. Readers take the list of files from the manifests. There
+is no live `.duckdb` file: DuckDB lets one process write or several read, and a dashboard and a job
+are two processes. Nothing is migrated or expires. The folder may be a mirror of an object store
+that several machines share: `mirror.py`.
 """
 
 import contextlib
@@ -41,19 +43,26 @@ class Store:
     """The cache: the only place that results are written to and read from.
 
     Args:
-        root: A folder, or the URL of an object store; its folder is then the mirror on this machine.
+        root: A folder, or the URL of an object store; its folder is then the mirror on this
+            machine.
     """
 
     def __init__(self, root: Path | str = DEFAULT) -> None:
         try:
             self.root = (
-                objects.open_remote(str(root)).root if objects.is_url(root) else Path(root).expanduser().resolve()
+                objects.open_remote(str(root)).root
+                if objects.is_url(root)
+                else Path(root).expanduser().resolve()
             )
             files.require_utf8(self.root, "the cache")
         except FileNotFoundError:  # of os.getcwd
-            raise InvalidInput(f"'{root}' is relative to a working folder that is gone. Change to another.") from None
+            raise InvalidInput(
+                f"'{root}' is relative to a working folder that is gone. Change to another."
+            ) from None
         except (OSError, ValueError, RuntimeError) as error:  # NUL, a link to itself
-            raise InvalidInput(f"'{root}' can be no folder ({error}). Choose another with --cache.") from None
+            raise InvalidInput(
+                f"'{root}' can be no folder ({error}). Choose another with --cache."
+            ) from None
         remote = objects.remote_of(self.root)
         self.mirror = mirror(remote) if remote else None
 
@@ -93,7 +102,9 @@ class Store:
 
     def _entry(self, kind: str, key: str) -> Entry:
         if not re.fullmatch("[0-9a-z]{1,64}", key):
-            raise InvalidInput(f"'{key}' is no key of stored {kind}. `vlprobe show` lists what is stored.")
+            raise InvalidInput(
+                f"'{key}' is no key of stored {kind}. `vlprobe show` lists what is stored."
+            )
         folder = self.root / kind / key
         return MirroredEntry(folder, self.mirror) if self.mirror else Entry(folder)
 
@@ -102,7 +113,9 @@ class Store:
         return self.read_runs()[0]
 
     def read_runs(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
-        """Manifests of all complete runs, oldest first; and by key, in one line each, why others cannot be read."""
+        """Manifests of all complete runs, oldest first; and by key, in one line each, why others
+        cannot be read.
+        """
         self._refresh()
         manifests, unread = [], {}
         try:
@@ -121,10 +134,14 @@ class Store:
                 if present(path):  # not removed meanwhile
                     unread[key] = str(error)
                 continue
-            is_copy = manifest.get("key") != key  # made by a file manager; reported by `vlprobe verify`
+            is_copy = (
+                manifest.get("key") != key
+            )  # made by a file manager; reported by `vlprobe verify`
             if manifest["schema"] == SCHEMA and "run" in manifest and not is_copy:
                 manifests.append(manifest)
-        return sorted(manifests, key=lambda manifest: (manifest["finished"], manifest["key"])), unread
+        return sorted(
+            manifests, key=lambda manifest: (manifest["finished"], manifest["key"])
+        ), unread
 
     @property
     def connection_error(self) -> str:
@@ -132,7 +149,9 @@ class Store:
         return self.mirror.connection_error if self.mirror else ""
 
     def _refresh(self) -> None:
-        """Updates the mirror. Raises InvalidInput where that fails and this machine has no run to show instead."""
+        """Updates the mirror. Raises InvalidInput where that fails and this machine has no run
+        to show instead.
+        """
         if not self.mirror:
             return
         try:
@@ -158,7 +177,9 @@ class Store:
         return runs[matching[0]]
 
     def version(self) -> str:
-        """Changes whenever a run is completed or removed, or a model examined: the version of cached tables."""
+        """Changes whenever a run is completed or removed, or a model examined: the version of
+        cached tables.
+        """
         self._refresh()
         stamps = [
             f"{path.relative_to(self.root)}:{_stamp(path)}"
@@ -168,7 +189,8 @@ class Store:
         return hashlib.sha256("\n".join(stamps).encode()).hexdigest()[:16]
 
     def files(self, keys: Sequence[str], table: str) -> list[str]:
-        """Paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums` (runs) or `cases`.
+        """Paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums`
+        (runs) or `cases`.
 
         Raises InvalidInput where the checksum of one differs.
         """
@@ -180,7 +202,9 @@ class Store:
 
     @contextlib.contextmanager
     def cursor(self) -> Iterator["duckdb.DuckDBPyConnection"]:
-        """A DuckDB cursor that can read this folder and nothing else. Raises InvalidInput where a file is missing."""
+        """A DuckDB cursor that can read this folder and nothing else. Raises InvalidInput where
+        a file is missing.
+        """
         import duckdb
 
         cursor = _connection(str(self.root)).cursor()
@@ -207,8 +231,12 @@ def _connection(root: str) -> "duckdb.DuckDBPyConnection":
 
     connection = duckdb.connect(":memory:", config={"threads": min(4, os.cpu_count() or 1)})
     quoted = root.replace("'", "''")
-    connection.execute("SET autoinstall_known_extensions=false; SET autoload_known_extensions=false")
-    connection.execute("SET parquet_metadata_cache=true")  # files never change, and parsing their footers is slow
+    connection.execute(
+        "SET autoinstall_known_extensions=false; SET autoload_known_extensions=false"
+    )
+    connection.execute(
+        "SET parquet_metadata_cache=true"
+    )  # files never change, and parsing their footers is slow
     connection.execute(f"SET allowed_directories=['{quoted}/']")
     connection.execute("SET enable_external_access=false")
     connection.execute("SET lock_configuration=true")

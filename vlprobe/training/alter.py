@@ -1,4 +1,5 @@
-"""What is done to captions and pictures while a model is trained: corrupted for SC and VC, or varied a little.
+"""What is done to captions and pictures while a model is trained: corrupted for SC and VC, or
+varied a little.
 
 Every draw depends on the number that is passed, and on nothing else.
 """
@@ -16,7 +17,10 @@ from vlprobe.perturb.tokens import like
 ALTERED_WORDS = 0.3  # the paper's p: chance of each word to be altered
 PUT_IN = 0.5  # the paper's q: chance of an altered word to be exchanged; it is deleted otherwise
 ALTERED_PICTURES = 0.5  # chance of each picture to be altered
-LAMBDAS = (0.6, 0.9)  # share of an altered picture that stays, drawn evenly: the strengths that the paper probes
+LAMBDAS = (
+    0.6,
+    0.9,
+)  # share of an altered picture that stays, drawn evenly: the strengths that the paper probes
 _SHIFT = 0.05  # share of its side that a picture may move
 _LIGHT = 0.15  # share by which a picture may get brighter or darker
 
@@ -26,14 +30,18 @@ def vocabulary(captions: Iterable[str]) -> tuple[str, ...]:
 
     The paper takes BERT's vocabulary; words of the data are words that the model can have met.
     """
-    return tuple(sorted({caption[a:b].lower() for caption in captions for a, b in word_spans(caption)}))
+    return tuple(
+        sorted({caption[a:b].lower() for caption in captions for a, b in word_spans(caption)})
+    )
 
 
 def corrupt_caption(caption: str, words: Sequence[str], number: int) -> str:
-    """The caption with some of its words exchanged for random ones, or deleted; at least one, and never all.
+    """The caption with some of its words exchanged for random ones, or deleted; at least one, and
+    never all.
 
-    Where chance alters no word, one is drawn: a caption that stayed as it was would be pushed away from itself. Which
-    words is left to chance as in the paper, so that now and then the caption is still true, "a" or "the" being gone.
+    Where chance alters no word, one is drawn: a caption that stayed as it was would be pushed away
+    from itself. Which words is left to chance as in the paper, so that now and then the caption is
+    still true, "a" or "the" being gone.
 
     Args:
         caption: With one word or more.
@@ -44,7 +52,9 @@ def corrupt_caption(caption: str, words: Sequence[str], number: int) -> str:
     """
     rng = random.Random(number)
     spans = word_spans(caption)
-    altered = [index for index in range(len(spans)) if rng.random() < ALTERED_WORDS] or [int(rng.random() * len(spans))]
+    altered = [index for index in range(len(spans)) if rng.random() < ALTERED_WORDS] or [
+        int(rng.random() * len(spans))
+    ]
     left = len(spans)
     for index in reversed(altered):  # from the end, so that the spans before keep their places
         start, end = spans[index]
@@ -60,18 +70,21 @@ def corrupt_caption(caption: str, words: Sequence[str], number: int) -> str:
 
 
 def mixed_pictures(pixels: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Some pictures of a batch blended with another of the batch, or with a patch of it; mixup and CutMix in the paper.
+    """Some pictures of a batch blended with another of the batch, or with a patch of it; mixup and
+    CutMix in the paper.
 
-    The share that stays is drawn between LAMBDAS, as the paper gives none, so that the picture itself is what is mostly
-    seen. All take the picture that is the same number of rows away, never themselves.
+    The share that stays is drawn between LAMBDAS, as the paper gives none, so that the picture
+    itself is what is mostly seen. All take the picture that is the same number of rows away, never
+    themselves.
 
     Args:
-        pixels: Preprocessed pictures, float32 of shape (n, channels, height, width), n of 2 or more. Mixing commutes
-            with the scaling of channels.
+        pixels: Preprocessed pictures, float32 of shape (n, channels, height, width), n of 2 or
+            more. Mixing commutes with the scaling of channels.
         number: Decides everything.
 
     Returns:
-        The altered pictures, shape (m, channels, height, width), and the row that each was made of, int64, shape (m,).
+        The altered pictures, shape (m, channels, height, width), and the row that each was made of,
+        int64, shape (m,).
 
     Source: RoCOCO, section 5 and section 3.3.
     """
@@ -92,11 +105,13 @@ def mixed_pictures(pixels: np.ndarray, number: int) -> tuple[np.ndarray, np.ndar
 
 
 def vary_picture(pixels: np.ndarray, mean: np.ndarray, std: np.ndarray, number: int) -> np.ndarray:
-    """The picture moved and relit a little; never mirrored, its hues untouched: captions speak of sides and colours.
+    """The picture moved and relit a little; never mirrored, its hues untouched: captions speak of
+    sides and colours.
 
     Args:
         pixels: One preprocessed picture, float32 of shape (3, height, width).
-        mean, std: Of the preprocessing, shape (3, 1, 1): it is undone for the light, and no pixel gets over white.
+        mean, std: Of the preprocessing, shape (3, 1, 1): it is undone for the light, and no pixel
+        gets over white.
         number: Decides everything.
 
     Returns:

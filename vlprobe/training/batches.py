@@ -1,7 +1,8 @@
 """What a model sees while it is trained: rows of a picture and its captions, and batches of them.
 
-A batch depends on the seed, its number and the data alone, so that a training that goes on after a stop sees what it
-would have seen. What is held out depends on the items alone: all trainings on the same data hold out the same.
+A batch depends on the seed, its number and the data alone, so that a training that goes on after a
+stop sees what it would have seen. What is held out depends on the items alone: all trainings on the
+same data hold out the same.
 """
 
 import functools
@@ -28,7 +29,9 @@ _MEMORY = 400_000_000  # bytes of preprocessed pictures that are kept
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A picture and what people wrote of it. The two pictures of a minimal pair are two rows of one item."""
+    """A picture and what people wrote of it. The two pictures of a minimal pair are two rows of
+    one item.
+    """
 
     key: str
     picture: Picture
@@ -53,7 +56,8 @@ class Batch:
 
 
 def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
-    """Items to train on, and items held out: those whose hash is lowest, whatever the order of the data.
+    """Items to train on, and items held out: those whose hash is lowest, whatever the order of the
+    data.
 
     Items that share a picture (by the tag `picture`) fall on one side.
 
@@ -67,14 +71,18 @@ def split(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
         )
     units = {item.unit for item in items}
     if len(units) < 4:
-        raise InvalidInput(f"{len(units)} pictures are too few to train on. Expected 4 or more, two are held out.")
+        raise InvalidInput(
+            f"{len(units)} pictures are too few to train on. Expected 4 or more, two are held out."
+        )
     count = min(HELD_OUT_ITEMS, max(2, math.floor(HELD_OUT * len(units))))
     held_out = set(sorted(units, key=lambda unit: (draw(0, unit, 0, "held out"), unit))[:count])
     return [i for i in items if i.unit not in held_out], [i for i in items if i.unit in held_out]
 
 
 def rows(item: Item) -> list[Row]:
-    """The item's picture with its captions and, of a minimal pair, the other picture with the foils, which fit it."""
+    """The item's picture with its captions and, of a minimal pair, the other picture with the
+    foils, which fit it.
+    """
     of_item = [Row(item.id, item.image, item.captions)] if item.image else []
     if item.foil_image and item.foils:
         of_item.append(Row(f"{item.id}/other", item.foil_image, item.foils))
@@ -91,7 +99,8 @@ class Batches:
         seed: Of all draws.
         makes: Which altered ones: of "sc", "vc", "consistency" and "flip".
         words: What corrupted captions are filled with.
-        normal: Mean and standard deviation of the preprocessing, shape (3, 1, 1); each picture is then varied a little.
+        normal: Mean and standard deviation of the preprocessing, shape (3, 1, 1); each picture is
+            then varied a little.
         workers: Threads that read pictures.
 
     Raises:
@@ -123,10 +132,14 @@ class Batches:
         self._pixels: dict[Picture, np.ndarray] = {}
 
     def __len__(self) -> int:
-        return self.n_rows // self._size  # of an epoch; its last rows, too few for a batch, have their turn in another
+        return (
+            self.n_rows // self._size
+        )  # of an epoch; its last rows, too few for a batch, have their turn in another
 
     def batch(self, number: int) -> Batch:
-        """The batch of that number, 0 and up: no row twice in an epoch, which leaves out the last few of its order."""
+        """The batch of that number, 0 and up: no row twice in an epoch, which leaves out the
+        last few of its order.
+        """
         epoch, index = divmod(number, len(self))
         rows = self._order(epoch)[index * self._size : (index + 1) * self._size]
         caption_numbers = [self._draw(row, epoch, "caption") % len(row.captions) for row in rows]
@@ -141,15 +154,27 @@ class Batches:
         flipped: list[tuple[int, str, str]] = []
         for at, (row, text, index) in enumerate(zip(rows, texts, caption_numbers, strict=True)):
             if "sc" in self._makes and word_spans(text):
-                corrupted.append((at, alter.corrupt_caption(text, self._words, self._draw(row, epoch, "corrupted"))))
+                corrupted.append(
+                    (
+                        at,
+                        alter.corrupt_caption(
+                            text, self._words, self._draw(row, epoch, "corrupted")
+                        ),
+                    )
+                )
             if self._makes & {"consistency", "flip"}:
                 same, different = self._edits(row)[index]
                 if same and "consistency" in self._makes:
                     reworded.append((at, same[self._draw(row, epoch, "reworded") % len(same)]))
                 if different and "flip" in self._makes:
-                    flipped.append((at, *different[self._draw(row, epoch, "flipped") % len(different)]))
+                    flipped.append(
+                        (at, *different[self._draw(row, epoch, "flipped") % len(different)])
+                    )
         texts += [text for _, text, *_ in (*corrupted, *reworded, *flipped)]
-        rows_of = [np.array([at for at, *_ in edited], np.int64) for edited in (corrupted, reworded, flipped)]
+        rows_of = [
+            np.array([at for at, *_ in edited], np.int64)
+            for edited in (corrupted, reworded, flipped)
+        ]
         kinds = np.array([kind for *_, kind in flipped], dtype=object)
         return Batch(
             n=n,
@@ -170,12 +195,16 @@ class Batches:
         return draw(self._seed, row.key, epoch, purpose)
 
     def _ordered(self, epoch: int) -> list[Row]:
-        units = sorted(self._units, key=lambda unit: (self._draw(unit[0], epoch, "order"), unit[0].key))
+        units = sorted(
+            self._units, key=lambda unit: (self._draw(unit[0], epoch, "order"), unit[0].key)
+        )
         return [row for unit in units for row in unit]
 
     def _edited(self, row: Row) -> list[tuple[list[str], list[tuple[str, str]]]]:
         """For each caption its paraphrases, and its flips with their kind."""
-        caption_edits = lgip.edits(row.captions, row.key, seed=self._seed, kinds=("paraphrase", "flip"))
+        caption_edits = lgip.edits(
+            row.captions, row.key, seed=self._seed, kinds=("paraphrase", "flip")
+        )
         return [
             (
                 [text for text, edit in edits if edit.kind == "paraphrase"],

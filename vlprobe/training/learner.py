@@ -1,4 +1,6 @@
-"""One step of learning: a batch through both towers, the parts of its loss, and the weights moved a little."""
+"""One step of learning: a batch through both towers, the parts of its loss, and the weights
+moved a little.
+"""
 
 import math
 from collections.abc import Mapping, Sequence, Set
@@ -13,7 +15,9 @@ from vlprobe.training.towers import TwoTowers
 if TYPE_CHECKING:
     import torch
 
-HIGHEST_SCALE = 100  # CLIP keeps its logit scale below; a model that starts above may stay where it is
+HIGHEST_SCALE = (
+    100  # CLIP keeps its logit scale below; a model that starts above may stay where it is
+)
 _BETAS = (0.9, 0.98)
 
 
@@ -30,14 +34,18 @@ def optimizer(model: "torch.nn.Module", rate: float, decay: float) -> "torch.opt
 
 
 def schedule(step: int, of: int, warm_up: int) -> float:
-    """Share of the learning rate at a step, 0 and up: a linear warm-up, then half a cosine down to zero at `of`."""
+    """Share of the learning rate at a step, 0 and up: a linear warm-up, then half a cosine down
+    to zero at `of`.
+    """
     if step < warm_up:
         return (step + 1) / warm_up
     return 0.5 * (1 + math.cos(math.pi * (step - warm_up) / max(1, of - warm_up)))
 
 
 def keep_scale(scale: "torch.Tensor", highest: float) -> None:
-    """Clamps a logit scale, which is learned as its logarithm, between 1 and the highest, as CLIP's paper does."""
+    """Clamps a logit scale, which is learned as its logarithm, between 1 and the highest, as
+    CLIP's paper does.
+    """
     import torch
 
     with torch.no_grad():
@@ -55,7 +63,8 @@ class Learner:
         decay: Weight decay.
         warm_up, steps: Of the schedule.
         freeze: image or text: the tower that stays as it is; "": none.
-        precision: fp32, or fp16 or bf16 for autocast; embeddings are normalised and losses computed in float32.
+        precision: fp32, or fp16 or bf16 for autocast; embeddings are normalised and losses computed
+            in float32.
         piece: Pictures or texts that go through a tower at once; 0: all.
 
     Raises:
@@ -79,11 +88,19 @@ class Learner:
         import torch
 
         if "sigmoid" in weights and getattr(model, "logit_bias", None) is None:
-            raise InvalidInput("This model has no logit bias, which the loss 'sigmoid' needs. Train it with 'clip'.")
+            raise InvalidInput(
+                "This model has no logit bias, which the loss 'sigmoid' needs. Train it with 'clip'."
+            )
         self.towers = cast(TwoTowers, model)
         self.model = model.eval().requires_grad_(True)
         for name, value in model.named_parameters():
-            tower = "image" if name.startswith("visual.") else "" if name.startswith("logit_") else "text"
+            tower = (
+                "image"
+                if name.startswith("visual.")
+                else ""
+                if name.startswith("logit_")
+                else "text"
+            )
             if freeze and tower == freeze:
                 value.requires_grad_(False)
         self.optimizer = optimizer(model, rate, decay)
@@ -97,9 +114,10 @@ class Learner:
     def learn(self, batch: Batch, step: int) -> dict[str, float]:
         """Moves the weights by one step, 0 and up.
 
-        With pieces, both towers run twice: first without gradients, to have the embeddings of the whole batch, whose
-        loss gives each embedding its gradient; then piece by piece, to hand that down. Every row is so compared with
-        the whole batch, and the result is that of the batch in one.
+        With pieces, both towers run twice: first without gradients, to have the embeddings of the
+        whole batch, whose loss gives each embedding its gradient; then piece by piece, to hand that
+        down. Every row is so compared with the whole batch, and the result is that of the batch in
+        one.
 
         Returns:
             The loss, each part of it before its weight, and the rate.
@@ -136,7 +154,11 @@ class Learner:
         self.scaler.step(self.optimizer)
         self.scaler.update()
         keep_scale(self.towers.logit_scale, self._highest)
-        return {"loss": total.item(), **{name: value.item() for name, value in loss_parts.items()}, "rate": rate}
+        return {
+            "loss": total.item(),
+            **{name: value.item() for name, value in loss_parts.items()},
+            "rate": rate,
+        }
 
     def judge(self, batch: Batch, names: Set[str]) -> dict[str, float]:
         """Parts of the loss on a batch that is not learned from; all flips count."""
@@ -145,7 +167,10 @@ class Learner:
         with torch.no_grad():
             inputs = self._inputs(batch)
             embedded = [self._embed(side, self._piece or len(side)) for side in inputs]
-            return {name: value.item() for name, value in self._loss_parts(batch, names, embedded, 1.0).items()}
+            return {
+                name: value.item()
+                for name, value in self._loss_parts(batch, names, embedded, 1.0).items()
+            }
 
     def _inputs(self, batch: Batch) -> list["torch.Tensor"]:
         import torch
@@ -160,7 +185,9 @@ class Learner:
         encode = self.towers.encode_image if side.ndim > 2 else self.towers.encode_text
         embedded = []
         for rows in side.split(piece):
-            with torch.autocast(self._device.type, dtype=self._dtype, enabled=self._dtype is not None):
+            with torch.autocast(
+                self._device.type, dtype=self._dtype, enabled=self._dtype is not None
+            ):
                 embeddings = encode(rows)
             embedded.append(torch.nn.functional.normalize(embeddings.float(), dim=-1))
         return torch.cat(embedded)

@@ -1,4 +1,6 @@
-"""What a demo model is trained on: the training split's pictures and captions, in memory, and batches of them."""
+"""What a demo model is trained on: the training split's pictures and captions, in memory, and
+batches of them.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,7 +27,9 @@ class Lessons:
 
 
 def draw_lessons(n: int, progress: Callable[[str, float, float], None]) -> Lessons:
-    """The first n scenes of the training split, some of their captions inside one of LGIP's templates."""
+    """The first n scenes of the training split, some of their captions inside one of LGIP's
+    templates.
+    """
     encode = tokenizer()
     row_of = np.full(encode.vocab_size, -1, np.int16)
     row_of[list(token_ids())] = np.arange(len(token_ids()))
@@ -36,7 +40,10 @@ def draw_lessons(n: int, progress: Callable[[str, float, float], None]) -> Lesso
         small = render(scene).resize((IMAGE_SIZE, IMAGE_SIZE), Image.Resampling.BICUBIC)
         pixels[index] = np.asarray(small)
         rng = stream(scene.seed, "templates")
-        texts = [_varied(text, rng.random(), pick(rng, TEMPLATES)) for text in captions(scene, CAPTIONS, "training")]
+        texts = [
+            _varied(text, rng.random(), pick(rng, TEMPLATES))
+            for text in captions(scene, CAPTIONS, "training")
+        ]
         tokens[index] = row_of[encode(texts).numpy()]
         if index % 100 == 0:
             progress("drawing scenes", index, n)
@@ -51,11 +58,14 @@ def _varied(caption: str, chance: float, template: str) -> str:
     return caption.removesuffix(".") if chance < 0.5 else caption
 
 
-def batches(lessons: Lessons, size: int, steps: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Pictures, float32 (size, 64, 64, 3) from 0 to 1, each moved and relit a little, with one caption's token rows.
+def batches(
+    lessons: Lessons, size: int, steps: int, seed: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Pictures, float32 (size, 64, 64, 3) from 0 to 1, each moved and relit a little, with one
+    caption's token rows.
 
-    Every scene is seen once before any is seen again. Pictures are never mirrored and never change hue: left, right and
-    colours are what the captions speak of.
+    Every scene is seen once before any is seen again. Pictures are never mirrored and never change
+    hue: left, right and colours are what the captions speak of.
     """
     rng = np.random.default_rng(seed)
     order = np.empty(0, np.int64)
@@ -66,7 +76,14 @@ def batches(lessons: Lessons, size: int, steps: int, seed: int) -> Iterator[tupl
         caption_numbers = rng.integers(CAPTIONS, size=size)
         moves = rng.integers(2 * _SHIFT + 1, size=(size, 2))
         light = 1 + _BRIGHTNESS * rng.uniform(-1, 1, (size, 1, 1, 1)).astype(np.float32)
-        padded = np.pad(lessons.pixels[scenes], ((0, 0), (_SHIFT, _SHIFT), (_SHIFT, _SHIFT), (0, 0)), mode="edge")
-        moved = [image[y : y + IMAGE_SIZE, x : x + IMAGE_SIZE] for image, (y, x) in zip(padded, moves, strict=True)]
+        padded = np.pad(
+            lessons.pixels[scenes],
+            ((0, 0), (_SHIFT, _SHIFT), (_SHIFT, _SHIFT), (0, 0)),
+            mode="edge",
+        )
+        moved = [
+            image[y : y + IMAGE_SIZE, x : x + IMAGE_SIZE]
+            for image, (y, x) in zip(padded, moves, strict=True)
+        ]
         pixels = np.stack(moved).astype(np.float32) / 255 * light
         yield np.minimum(pixels, 1), lessons.tokens[scenes, caption_numbers]

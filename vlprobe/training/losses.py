@@ -1,8 +1,12 @@
-"""What the papers propose to teach a model with, each as a function of embeddings or of their similarities.
+"""What the papers propose to teach a model with, each as a function of embeddings or of their
+similarities.
 
-All take float32 of unit length or cosines of such (half precision rounds by more than some of these losses move a
-cosine: embed in autocast, normalise in float32) and return a mean of shape (), which does not grow with the batch. None
-takes an empty batch: what there is nothing to average of is left out by the caller, not counted as 0.
+All take float32 of unit length or cosines of such (half precision rounds by more than some of these
+losses move a
+cosine: embed in autocast, normalise in float32) and return a mean of shape (), which does not grow
+    with the batch. None
+takes an empty batch: what there is nothing to average of is left out by the caller, not counted as
+0.
 """
 
 from typing import TYPE_CHECKING
@@ -19,11 +23,13 @@ ALL_FLIPS_AT = 0.5  # share of the training after which all count
 
 
 def contrastive(logits: "torch.Tensor") -> "torch.Tensor":
-    """Each picture picks its text out of the batch, and each text its picture: mean of both cross-entropies.
+    """Each picture picks its text out of the batch, and each text its picture: mean of both
+    cross-entropies.
 
     Args:
-        logits: Shape (n, n), picture i beside text j: the model's scale times the cosine. Its own are on the diagonal;
-            two rows of one picture would be told that each is wrong for the other.
+        logits: Shape (n, n), picture i beside text j: the model's scale times the cosine. Its own
+            are on the diagonal; two rows of one picture would be told that each is wrong for the
+            other.
 
     Source: CLIP; in the papers, the retrieval objective ("ITC") that the other losses are added to.
     """
@@ -35,13 +41,16 @@ def contrastive(logits: "torch.Tensor") -> "torch.Tensor":
 
 
 def sigmoid(logits: "torch.Tensor") -> "torch.Tensor":
-    """Each picture and text is judged alone, match or no match: -log sigmoid(+-logit), summed over the texts.
+    """Each picture and text is judged alone, match or no match: -log sigmoid(+-logit), summed over
+    the texts.
 
     Args:
-        logits: Shape (n, n), scale times cosine plus the model's bias, without which all pairs would start as a match.
+        logits: Shape (n, n), scale times cosine plus the model's bias, without which all pairs
+            would start as a match.
 
     Returns:
-        The mean over pictures; it is a sum over texts, as in the paper, so 1 match stands against n - 1 mismatches.
+        The mean over pictures; it is a sum over texts, as in the paper, so 1 match stands against n
+        - 1 mismatches.
 
     Source: SigLIP.
     """
@@ -53,17 +62,19 @@ def sigmoid(logits: "torch.Tensor") -> "torch.Tensor":
 
 
 def close_pairs(scores: "torch.Tensor", k: int) -> "torch.Tensor":
-    """Which pairs of a batch are semantically close: of each row, the k others that score highest beside it.
+    """Which pairs of a batch are semantically close: of each row, the k others that score highest
+    beside it.
 
-    Half of the k are the texts nearest to its picture, half the pictures nearest to its text, as in the released code;
-    with an odd k, one more of the texts. Nothing is learned through the choice.
+    Half of the k are the texts nearest to its picture, half the pictures nearest to its text, as in
+    the released code; with an odd k, one more of the texts. Nothing is learned through the choice.
 
     Args:
         scores: Shape (n, n), picture i beside text j.
         k: 0 to 2 * (n - 1); more are all. The paper takes 8.
 
     Returns:
-        bool of shape (n, n), symmetric: a pair is close if either of the two chose the other. The diagonal is False.
+        bool of shape (n, n), symmetric: a pair is close if either of the two chose the other. The
+        diagonal is False.
 
     Source: EqBen, section 3 and appendix C.
     """
@@ -81,8 +92,9 @@ def eqsim_v1(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
 
     Args:
         scores: Shape (n, n), picture i beside text j.
-        margin: The paper's alpha, in squared units of the scores; so much inequality is forgiven, to each two pairs by
-            itself as the formula reads. The released code forgives it to the mean of a batch.
+        margin: The paper's alpha, in squared units of the scores; so much inequality is forgiven,
+            to each two pairs by itself as the formula reads. The released code forgives it to the
+            mean of a batch.
 
     Returns:
         Shape (n, n), symmetric, 0 on the diagonal.
@@ -93,10 +105,12 @@ def eqsim_v1(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
 
 
 def eqsim_v2(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
-    """How unevenly the score falls when the text changes, and when the picture does, from either of two pairs.
+    """How unevenly the score falls when the text changes, and when the picture does, from either of
+    two pairs.
 
-    [((s_11 - s_12) - (s_22 - s_21))^2 - margin]+ + [((s_11 - s_21) - (s_22 - s_12))^2 - margin]+. Both are zero only
-    where s_12 = s_21 and s_11 = s_22: more than v1 asks for, and too much for pairs that have little in common.
+    [((s_11 - s_12) - (s_22 - s_21))^2 - margin]+ + [((s_11 - s_21) - (s_22 - s_12))^2 - margin]+.
+    Both are zero only where s_12 = s_21 and s_11 = s_22: more than v1 asks for, and too much for
+    pairs that have little in common.
 
     Args and Returns as of `eqsim_v1`.
 
@@ -109,16 +123,18 @@ def eqsim_v2(scores: "torch.Tensor", margin: float = 0.0) -> "torch.Tensor":
 
 
 def eqsim(scores: "torch.Tensor", k: int, margin: float = 0.0) -> "torch.Tensor":
-    """The similarity should move as evenly as the meaning does: v2 on the close pairs, v1 on all others.
+    """The similarity should move as evenly as the meaning does: v2 on the close pairs, v1 on all
+    others.
 
-    Each of the two is the mean over its own pairs, so that the few close ones are not drowned; then they are added.
-    The loss has the unit of the scores, squared: one margin or weight means another thing on another kind of score.
-    That is the rule of section 3; the ablation (table 6) and appendix A.3 describe the final loss as v1 on all pairs,
-    the close ones too, and v2 on the close ones.
+    Each of the two is the mean over its own pairs, so that the few close ones are not drowned; then
+    they are added. The loss has the unit of the scores, squared: one margin or weight means another
+    thing on another kind of score. That is the rule of section 3; the ablation (table 6) and
+    appendix A.3 describe the final loss as v1 on all pairs, the close ones too, and v2 on the close
+    ones.
 
     Args:
-        scores: Shape (n, n), n of 2 or more: cosines (section 3), or a softmax of the logits over the texts
-            (appendix C).
+        scores: Shape (n, n), n of 2 or more: cosines (section 3), or a softmax of the logits over
+            the texts (appendix C).
         k: See `close_pairs`; 0 is v1 on all.
         margin: The paper's alpha: 0, .04 or .1, of scores that a softmax made.
 
@@ -135,15 +151,19 @@ def eqsim(scores: "torch.Tensor", k: int, margin: float = 0.0) -> "torch.Tensor"
     return total
 
 
-def corrupted(altered: "torch.Tensor", images: "torch.Tensor", texts: "torch.Tensor") -> "torch.Tensor":
-    """How much an altered caption (SC) or picture (VC) still looks like the true picture and the true caption.
+def corrupted(
+    altered: "torch.Tensor", images: "torch.Tensor", texts: "torch.Tensor"
+) -> "torch.Tensor":
+    """How much an altered caption (SC) or picture (VC) still looks like the true picture and the
+    true caption.
 
-    (cos(altered, image) + cos(altered, text)) / 2, to be made small. It has no floor above -1: it goes on pushing where
-    the altered one is told apart already, and takes what fits the altered one along, so a large weight costs retrieval.
+    (cos(altered, image) + cos(altered, text)) / 2, to be made small. It has no floor above -1: it
+    goes on pushing where the altered one is told apart already, and takes what fits the altered one
+    along, so a large weight costs retrieval.
 
     Args:
-        altered: Embeddings of the altered captions or pictures, shape (m, dim). One that was left as it was must not
-            be among them: it would be pushed away from itself.
+        altered: Embeddings of the altered captions or pictures, shape (m, dim). One that was left
+            as it was must not be among them: it would be pushed away from itself.
         images: Of the picture that each was made of or for, shape (m, dim).
         texts: Of the caption, shape (m, dim).
 
@@ -152,10 +172,14 @@ def corrupted(altered: "torch.Tensor", images: "torch.Tensor", texts: "torch.Ten
     return ((altered * images).sum(dim=-1) + (altered * texts).sum(dim=-1)).mean() / 2
 
 
-def consistency(images: "torch.Tensor", texts: "torch.Tensor", paraphrases: "torch.Tensor") -> "torch.Tensor":
-    """How far the score moves when a caption is only reworded: |s(I, c) - s(I, c')|, the invariance error itself.
+def consistency(
+    images: "torch.Tensor", texts: "torch.Tensor", paraphrases: "torch.Tensor"
+) -> "torch.Tensor":
+    """How far the score moves when a caption is only reworded: |s(I, c) - s(I, c')|, the invariance
+    error itself.
 
-    A model to which all captions are alike has none: it belongs beside a loss that tells captions apart.
+    A model to which all captions are alike has none: it belongs beside a loss that tells captions
+    apart.
 
     Args:
         images, texts, paraphrases: Each of shape (m, dim), row by row.
@@ -172,14 +196,16 @@ def discrimination(
     scale: "torch.Tensor",
     weight: "torch.Tensor",
 ) -> "torch.Tensor":
-    """Each picture picks its caption from two, the other with a word made wrong: log(1 + exp(-scale * gap)).
+    """Each picture picks its caption from two, the other with a word made wrong: log(1 + exp(-scale
+    * gap)).
 
-    The gap is s(I, c) - s(I, c_flip). It is a contrastive loss with one structured negative; a gap of 0 costs log 2.
+    The gap is s(I, c) - s(I, c_flip). It is a contrastive loss with one structured negative; a gap
+    of 0 costs log 2.
 
     Args:
         images, texts, flips: Each of shape (m, dim), row by row.
-        scale: The model's logit scale, shape (). It is not learned from this loss, which could be had for less by
-            raising it.
+        scale: The model's logit scale, shape (). It is not learned from this loss, which could be
+            had for less by raising it.
         weight: Of each row, shape (m,), 0 or more, not all 0; see `curriculum`.
 
     Source: LGIP, section 5 names such a loss and gives no formula.
@@ -191,7 +217,8 @@ def discrimination(
 
 
 def strengths(kinds: np.ndarray, texts: "torch.Tensor", flips: "torch.Tensor") -> np.ndarray:
-    """How strongly each flip contradicts its caption in the eyes of the model in training, 0 to 1, shape (m,).
+    """How strongly each flip contradicts its caption in the eyes of the model in training, 0 to 1,
+    shape (m,).
 
     Args:
         kinds: color, number or object, shape (m,).
@@ -203,7 +230,8 @@ def strengths(kinds: np.ndarray, texts: "torch.Tensor", flips: "torch.Tensor") -
 
 
 def curriculum(strength: np.ndarray, done: float) -> np.ndarray:
-    """Which flips count yet: the weakest quarter of a batch at first, all from half of the training on.
+    """Which flips count yet: the weakest quarter of a batch at first, all from half of the training
+    on.
 
     Args:
         strength: Of the batch's flips, shape (m,), m of 1 or more.
@@ -212,7 +240,8 @@ def curriculum(strength: np.ndarray, done: float) -> np.ndarray:
     Returns:
         float32 of shape (m,), 1 or 0, never all 0.
 
-    Source: LGIP, section 5: a "curriculum that progressively increases semantic conflict"; the pace is ours.
+    Source: LGIP, section 5: a "curriculum that progressively increases semantic conflict"; the pace
+        is ours.
     """
     share = FIRST_FLIPS + (1 - FIRST_FLIPS) * min(done / ALL_FLIPS_AT, 1.0)
     return (strength <= np.quantile(strength, share)).astype(np.float32)

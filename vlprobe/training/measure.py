@@ -1,7 +1,9 @@
-"""What a demo model can do on scenes it was not trained on: a plain second route beside the probes, for the model card.
+"""What a demo model can do on scenes it was not trained on: a plain second route beside the probes,
+for the model card.
 
-Nothing here uses the package's own edits or metrics: captions are flipped by swapping one word, wrapped by plain
-formatting, and counted in a loop, so that a mistake in one place cannot hide in the other.
+Nothing here uses the package's own edits or metrics: captions are flipped by swapping one word,
+wrapped by plain formatting, and counted in a loop, so that a mistake in one place cannot hide in
+the other.
 """
 
 import re
@@ -25,22 +27,27 @@ def measure(path: Path, split: str, n: int) -> dict[str, float]:
     """Scores of a checkpoint on the first n scenes of a split, five captions each.
 
     Returns:
-        i2t_r1, t2i_r1: share of queries whose best match is right (chance 1/n).
-        pr_color, pr_object, pr_number: share of captions that score higher than the same caption with one word of
+        i2t_r1, t2i_r1: share of queries whose best match is right (chance 1/n). pr_color,
+        pr_object, pr_number: share of captions that score higher than the same caption with one
+        word of
             that kind swapped (chance .5), and n_color, ...: of how many captions.
-        e_inv: mean absolute change of the cosine when a scene's first caption goes, as it is, into each of the eight
-            templates that change it.
+        e_inv: mean absolute change of the cosine when a scene's first caption goes, as it is, into
+            each of the eight templates that change it.
     """
     module, transform, tokenize = load_checkpoint(path)
     model = cast(TwoTowers, module)
     scenes = distinct(split, n)
     images = _encode(model.encode_image, [transform(render(scene)) for scene in scenes])
-    scene_captions = [(index, text) for index, scene in enumerate(scenes) for text in captions(scene)]
+    scene_captions = [
+        (index, text) for index, scene in enumerate(scenes) for text in captions(scene)
+    ]
     owner = np.array([index for index, _ in scene_captions])
     texts = [text for _, text in scene_captions]
 
     def cosines(edited: Sequence[str], owners: np.ndarray) -> np.ndarray:
-        return (images[owners] * _encode(model.encode_text, list(tokenize(list(edited))))).sum(axis=1)
+        return (images[owners] * _encode(model.encode_text, list(tokenize(list(edited))))).sum(
+            axis=1
+        )
 
     plain = cosines(texts, owner)
     similarity = images @ _encode(model.encode_text, list(tokenize(texts))).T
@@ -57,16 +64,22 @@ def measure(path: Path, split: str, n: int) -> dict[str, float]:
     # One caption a scene: eight templates of each are many texts.
     first_captions = np.unique(owner, return_index=True)[1]
     wrapped = [
-        cosines([template.format(c=texts[index]) for index in first_captions], owner[first_captions])
+        cosines(
+            [template.format(c=texts[index]) for index in first_captions], owner[first_captions]
+        )
         for template in TEMPLATES
         if template != "{c}"
     ]
-    scores["e_inv"] = float(np.mean([np.abs(plain[first_captions] - cosine).mean() for cosine in wrapped]))
+    scores["e_inv"] = float(
+        np.mean([np.abs(plain[first_captions] - cosine).mean() for cosine in wrapped])
+    )
     return scores
 
 
 def flip(text: str, kind: str) -> str:
-    """The text with its first word of that kind swapped for another, drawn by hash; empty where it has none."""
+    """The text with its first word of that kind swapped for another, drawn by hash; empty where
+    it has none.
+    """
     words = _WORDS[kind]
     match = re.search(rf"\b({'|'.join(words)})\b", text, re.IGNORECASE)
     if not match:
@@ -80,5 +93,7 @@ def _encode(encode: Callable, inputs: list) -> np.ndarray:
 
     with torch.inference_mode():
         starts = range(0, len(inputs), _BATCH)
-        blocks = [encode(torch.stack(inputs[start : start + _BATCH]), normalize=True) for start in starts]
+        blocks = [
+            encode(torch.stack(inputs[start : start + _BATCH]), normalize=True) for start in starts
+        ]
     return torch.cat(blocks).numpy()

@@ -1,4 +1,6 @@
-"""From "clip+0.5*eqsim" to the parts of a loss: which there are, and what each makes of the embeddings of a batch."""
+"""From "clip+0.5*eqsim" to the parts of a loss: which there are, and what each makes of the
+embeddings of a batch.
+"""
 
 import math
 import re
@@ -41,7 +43,8 @@ def weights(formula: str) -> dict[str, float]:
     """The weight of each part of a loss that is written as "clip+0.5*eqsim".
 
     Raises:
-        InvalidInput: a part that is not known or named twice, a weight of 0, or not exactly one of RETRIEVAL.
+        InvalidInput: a part that is not known or named twice, a weight of 0, or not exactly one of
+            RETRIEVAL.
 
     >>> weights("clip + 0.5*eqsim")
     {'clip': 1.0, 'eqsim': 0.5}
@@ -66,7 +69,9 @@ def weights(formula: str) -> dict[str, float]:
 def check(settings: Settings) -> None:
     """Raises InvalidInput where a setting cannot be."""
     if settings.scores not in SCORES:
-        raise InvalidInput(f"Scores '{settings.scores}' are not known. Expected one of: {', '.join(SCORES)}.")
+        raise InvalidInput(
+            f"Scores '{settings.scores}' are not known. Expected one of: {', '.join(SCORES)}."
+        )
     if settings.close < 0 or not (math.isfinite(settings.margin) and settings.margin >= 0):
         raise InvalidInput(
             f"close is {settings.close} and margin {settings.margin}. Expected 0 or more for both, such as 8 and 0.04."
@@ -111,11 +116,15 @@ def loss_parts(
         scores = cosines if settings.scores == "cosine" else (scale * cosines).softmax(dim=1)
         terms["eqsim"] = losses.eqsim(scores, settings.close, settings.margin)
     if "sc" in names and len(corrupted):
-        terms["sc"] = losses.corrupted(corrupted, own_images[batch.corrupted], own_texts[batch.corrupted])
+        terms["sc"] = losses.corrupted(
+            corrupted, own_images[batch.corrupted], own_texts[batch.corrupted]
+        )
     if "vc" in names and len(mixed):
         terms["vc"] = losses.corrupted(mixed, own_images[batch.mixed], own_texts[batch.mixed])
     if "consistency" in names and len(reworded):
-        terms["consistency"] = losses.consistency(own_images[batch.reworded], own_texts[batch.reworded], reworded)
+        terms["consistency"] = losses.consistency(
+            own_images[batch.reworded], own_texts[batch.reworded], reworded
+        )
     if "flip" in names and len(flipped):
         theirs = own_images[batch.flipped], own_texts[batch.flipped], flipped
         counts = torch.ones(len(flipped), device=texts.device)

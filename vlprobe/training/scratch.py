@@ -1,4 +1,6 @@
-"""Trains the demo world's tiny CLIP from nothing, with OpenCLIP's own model and losses, on the training split alone."""
+"""Trains the demo world's tiny CLIP from nothing, with OpenCLIP's own model and losses, on the
+training split alone.
+"""
 
 import math
 import time
@@ -26,34 +28,43 @@ _DECAY = 0.1
 _WARM_UP = 50  # steps
 
 
-def train(loss: str, steps: int, seed: int, threads: int, out: Path, progress: Progress = lambda *_: None) -> dict:
+def train(
+    loss: str, steps: int, seed: int, threads: int, out: Path, progress: Progress = lambda *_: None
+) -> dict:
     """Trains a model and writes its checkpoint.
 
     Args:
         loss: "softmax" (symmetric contrastive loss) or "sigmoid" (SigLIP's loss).
-        steps: Of BATCH scenes each. The learning rate falls to zero at STEPS or, in a longer run, at its end.
+        steps: Of BATCH scenes each. The learning rate falls to zero at STEPS or, in a longer run,
+            at its end.
         seed: Of the first weights and of the order of the scenes.
         threads: For PyTorch. Another number changes the weights, by way of rounding.
         out: The .safetensors file.
         progress: Called with the stage, and how much of how much is done.
 
     Returns:
-        loss, steps, seed, threads, scenes, seconds, and final_loss: the mean training loss of the last 20 steps.
+        loss, steps, seed, threads, scenes, seconds, and final_loss: the mean training loss of the
+        last 20 steps.
 
     Raises:
-        InvalidInput: an unknown loss, less than one step, a file that cannot be written, or a loss that is not finite.
+        InvalidInput: an unknown loss, less than one step, a file that cannot be written, or a loss
+            that is not finite.
     """
     import torch
 
     if loss not in LOSSES:
         raise InvalidInput(f"Loss '{loss}' is not known. Expected one of: {', '.join(LOSSES)}.")
     if steps < 1:
-        raise InvalidInput(f"{steps} steps train nothing. Expected 1 or more; the recipe takes {STEPS}.")
+        raise InvalidInput(
+            f"{steps} steps train nothing. Expected 1 or more; the recipe takes {STEPS}."
+        )
     try:  # before minutes of work, not after
         out.parent.mkdir(parents=True, exist_ok=True)
         out.touch()
     except OSError as error:
-        raise InvalidInput(f"'{out}' cannot be written ({error.strerror}). Expected a .safetensors file.") from None
+        raise InvalidInput(
+            f"'{out}' cannot be written ({error.strerror}). Expected a .safetensors file."
+        ) from None
     start = time.monotonic()
     scenes = min(SCENES, steps * BATCH)
     threads_before = torch.get_num_threads()
@@ -89,13 +100,17 @@ def _fit(
     towers = cast(TwoTowers, model)
     criterion = ClipLoss() if loss == "softmax" else SigLipLoss()
     steering = optimizer(model, _RATE, _DECAY)
-    mean, std = (torch.tensor(towers.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std"))
+    mean, std = (
+        torch.tensor(towers.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std")
+    )
     losses = []
     for step, (pixels, tokens) in enumerate(batches(lessons, BATCH, steps, seed)):
         for group in steering.param_groups:
             group["lr"] = _RATE * schedule(step, max(steps, STEPS), _WARM_UP)
         images = (torch.from_numpy(pixels).permute(0, 3, 1, 2) - mean) / std
-        images = towers.encode_image(images.contiguous(memory_format=torch.channels_last), normalize=True)
+        images = towers.encode_image(
+            images.contiguous(memory_format=torch.channels_last), normalize=True
+        )
         texts = towers.encode_text(torch.from_numpy(tokens).long(), normalize=True)
         bias = () if towers.logit_bias is None else (towers.logit_bias,)
         value = criterion(images, texts, towers.logit_scale.exp(), *bias)

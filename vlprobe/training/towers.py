@@ -1,4 +1,6 @@
-"""What training uses of a CLIP model of OpenCLIP, whose own class says nothing of it to a type checker."""
+"""What training uses of a CLIP model of OpenCLIP, whose own class says nothing of it to a type
+checker.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol

@@ -1,12 +1,14 @@
-"""Fine-tunes an OpenCLIP model, resumably, and writes a checkpoint that can be probed like any other model.
+"""Fine-tunes an OpenCLIP model, resumably, and writes a checkpoint that can be probed like any
+other model.
 
     FILE.safetensors    the weights; START@FILE is the model's name, START being what it was tuned from
     FILE.json           the card: how the weights were made
     FILE.jsonl          a line for each step: its loss and the parts of it; lines with `held_out` for validations
     FILE.state.pt       what the same request goes on from after a stop; gone at the end
 
-The model runs as it does when it is probed: no dropout, and the statistics of its BatchNorm stay as they are, so that
-altered pictures do not move them and a batch may be taken in pieces without another result.
+The model runs as it does when it is probed: no dropout, and the statistics of its BatchNorm stay as
+they are, so that altered pictures do not move them and a batch may be taken in pieces without
+another result.
 """
 
 import contextlib
@@ -40,7 +42,9 @@ from vlprobe.training.request import TrainRequest
 from vlprobe.training.towers import TwoTowers
 from vlprobe.types import Item
 
-Progress = Callable[[str, float, float], None]  # what is being done, done, of how many; may raise to stop
+Progress = Callable[
+    [str, float, float], None
+]  # what is being done, done, of how many; may raise to stop
 _FAMILIES = {"demo": demo, "openclip": open_clip}  # whose models can be tuned
 BESIDE = (".json", ".jsonl", ".state.pt")  # of the files that a training writes beside its weights
 _SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost when a training is killed
@@ -51,32 +55,39 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
     """Fine-tunes as asked; the same request again goes on where it was stopped, or answers at once.
 
     Args:
-        request: On one CPU thread the same request gives the same weights, however often it was stopped.
+        request: On one CPU thread the same request gives the same weights, however often it was
+            stopped.
         cache: Where drawn pictures and the digests of files are kept.
-        progress: Called before the work and after every step. If it raises, the state is saved first.
+        progress: Called before the work and after every step. If it raises, the state is saved
+            first.
 
     Returns:
-        The card: the request, `tuned` (the name to probe), `digest` (of the tuned model), `start_digest`, `data` (name,
-        digest and number of items of each dataset), `held_out` (how many items, and their losses before and after),
-        `seconds`.
+        The card: the request, `tuned` (the name to probe), `digest` (of the tuned model),
+        `start_digest`, `data` (name, digest and number of items of each dataset), `held_out` (how
+        many items, and their losses before and after), `seconds`.
 
     Raises:
-        InvalidInput: something in the request cannot be, the file holds another training, or a loss is not finite.
+        InvalidInput: something in the request cannot be, the file holds another training, or a loss
+            is not finite.
         NotFound: no such model or dataset.
     """
     _check(request)
     _make_room(request.path)
     with lock(
-        request.path.with_name(f".{request.path.stem}.lock"), lambda: progress("Waiting for another process", 0, 1)
+        request.path.with_name(f".{request.path.stem}.lock"),
+        lambda: progress("Waiting for another process", 0, 1),
     ):
         progress(f"Loading {request.model}", 0, 1)
         encoder = registry.load_model(request.model, request.device)
         if not isinstance(encoder, OpenClipEncoder):
-            raise InvalidInput(f"'{request.model}' cannot be trained. Expected a demo: or an openclip: model.")
+            raise InvalidInput(
+                f"'{request.model}' cannot be trained. Expected a demo: or an openclip: model."
+            )
         progress("Reading the data", 0, 1)
         datasets = [registry.load_dataset(name, cache) for name in request.datasets]
         sources = [
-            {"name": dataset.name, "digest": dataset.digest, "items": len(dataset.items)} for dataset in datasets
+            {"name": dataset.name, "digest": dataset.digest, "items": len(dataset.items)}
+            for dataset in datasets
         ]
         pinned = _pinned(request, encoder, sources)
         card = _finished(request.path, pinned)
@@ -85,9 +96,17 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
             items = [item for dataset in datasets for item in dataset.items]
             with _threads(request.threads):
                 card = _Training(request, encoder, items, pinned, progress).run()
-            card = {**asdict(request), "start_digest": encoder.digest, "data": sources, "pinned": pinned, **card}
+            card = {
+                **asdict(request),
+                "start_digest": encoder.digest,
+                "data": sources,
+                "pinned": pinned,
+                **card,
+            }
             card["tuned"] = request.tuned
-            _FAMILIES[request.model.partition(":")[0]].save_tuned(request.model, encoder.module, request.path, card)
+            _FAMILIES[request.model.partition(":")[0]].save_tuned(
+                request.model, encoder.module, request.path, card
+            )
             progress("Reading the weights again", 1, 1)
             card["digest"] = registry.load_model(request.tuned, "cpu").digest
             write_json(request.path.with_suffix(".json"), card)
@@ -101,18 +120,31 @@ def settings(request: TrainRequest) -> Settings:
 
 
 class _Training:
-    """From a model and items to tuned weights: what is held out, the steps, the log, and the state after a stop."""
+    """From a model and items to tuned weights: what is held out, the steps, the log, and the
+    state after a stop.
+    """
 
     def __init__(
-        self, request: TrainRequest, encoder: OpenClipEncoder, items: list[Item], pinned: str, progress: Progress
+        self,
+        request: TrainRequest,
+        encoder: OpenClipEncoder,
+        items: list[Item],
+        pinned: str,
+        progress: Progress,
     ) -> None:
         self._request, self._pinned, self._progress = request, pinned, progress
-        self._state, self._log = (request.path.with_suffix(suffix) for suffix in (".state.pt", ".jsonl"))
+        self._state, self._log = (
+            request.path.with_suffix(suffix) for suffix in (".state.pt", ".jsonl")
+        )
         weights = objective.weights(request.loss)
         learned, held_out = split(items)
-        words = alter.vocabulary(caption for item in learned for row in rows(item) for caption in row.captions)
+        words = alter.vocabulary(
+            caption for item in learned for row in rows(item) for caption in row.captions
+        )
         channels = cast(TwoTowers, encoder.module).visual.preprocess_cfg
-        mean, std = (np.array(channels[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std"))
+        mean, std = (
+            np.array(channels[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std")
+        )
         self._batches = Batches(
             learned,
             encoder,
@@ -124,7 +156,9 @@ class _Training:
             request.workers,
         )
         n = sum(len(rows(item)) for item in held_out)
-        size = n // math.ceil(n / request.batch_size)  # as even as it goes: what is left over is judged by nobody
+        size = n // math.ceil(
+            n / request.batch_size
+        )  # as even as it goes: what is left over is judged by nobody
         self._held_out = list(Batches(held_out, encoder, size, 0, PARTS.keys(), words).epoch())
         self._judged = {"items": len(held_out), "rows": sum(batch.n for batch in self._held_out)}
         names = ("rate", "decay", "warm_up", "steps", "freeze", "precision", "piece")
@@ -166,11 +200,20 @@ class _Training:
         return {"held_out": held_out, "seconds": round(spent + time.monotonic() - started, 1)}
 
     def _validate(self, step: int) -> None:
-        """Notes the mean of every part of the loss over the held-out items, whichever parts are trained."""
+        """Notes the mean of every part of the loss over the held-out items, whichever parts are
+        trained.
+        """
         losses = [self._learner.judge(batch, PARTS.keys()) for batch in self._held_out]
         by_part = {name: [loss[name] for loss in losses if name in loss] for name in PARTS}
-        line = {"step": step, "held_out": {name: float(np.mean(values)) for name, values in by_part.items() if values}}
-        self._note(line if step else line | {"pinned": self._pinned})  # the first line says whose log it is
+        line = {
+            "step": step,
+            "held_out": {
+                name: float(np.mean(values)) for name, values in by_part.items() if values
+            },
+        }
+        self._note(
+            line if step else line | {"pinned": self._pinned}
+        )  # the first line says whose log it is
 
     def _note(self, line: dict) -> None:
         with self._log.open("a", encoding="utf-8") as file:
@@ -192,7 +235,9 @@ class _Training:
         write_bytes(self._state, buffer.getvalue())
 
     def _resume(self) -> tuple[int, float]:
-        """Where the same request was stopped, in steps and seconds, everything put back as it was then; or a start."""
+        """Where the same request was stopped, in steps and seconds, everything put back as it
+        was then; or a start.
+        """
         import torch
 
         if not self._state.exists():
@@ -219,7 +264,9 @@ class _Training:
 
 
 def log(path: Path) -> list[dict]:
-    """The lines of the log beside the file of weights, as far as they are whole; none where there is no log yet."""
+    """The lines of the log beside the file of weights, as far as they are whole; none where
+    there is no log yet.
+    """
     try:
         lines = path.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -243,20 +290,28 @@ def _pinned(request: TrainRequest, encoder: OpenClipEncoder, sources: list[dict]
 
 
 def _finished(path: Path, pinned: str) -> dict | None:
-    """The card of the same training, if it has ended. Raises InvalidInput where the file holds something else."""
-    if not path.exists() or path.with_suffix(".state.pt").exists():  # killed after the weights, before the card
+    """The card of the same training, if it has ended. Raises InvalidInput where the file holds
+    something else.
+    """
+    if (
+        not path.exists() or path.with_suffix(".state.pt").exists()
+    ):  # killed after the weights, before the card
         return None
     try:
         card = json.loads(path.with_suffix(".json").read_bytes())
     except (FileNotFoundError, ValueError):
         card = {}
     if card.get("pinned") != pinned:
-        raise InvalidInput(f"'{path}' is there already, from another training. Name another output, or delete it.")
+        raise InvalidInput(
+            f"'{path}' is there already, from another training. Name another output, or delete it."
+        )
     return card
 
 
 def _refuse_overwriting(path: Path, pinned: str) -> None:
-    """Raises InvalidInput where a card or a log of something else lies beside the weights that are to be written."""
+    """Raises InvalidInput where a card or a log of something else lies beside the weights that
+    are to be written.
+    """
     card, steps = path.with_suffix(".json"), path.with_suffix(".jsonl")
     texts = {card: _text(card)}
     if not path.with_suffix(".state.pt").exists():  # else the state says whose log it is
@@ -319,7 +374,9 @@ def _check(request: TrainRequest) -> None:
             f"'{request.model}' cannot be trained. Expected a demo: or an openclip: model, and no preset of one."
         )
     asked_about = [
-        name for name in request.datasets if name.partition(":")[0] in ("demo", "demo-pairs", "demo-triplets")
+        name
+        for name in request.datasets
+        if name.partition(":")[0] in ("demo", "demo-pairs", "demo-triplets")
     ]
     if asked_about or not request.datasets:
         raise InvalidInput(
@@ -335,9 +392,19 @@ def _check(request: TrainRequest) -> None:
             f"freeze is '{request.freeze}' and precision '{request.precision}'. Expected image, text or nothing to "
             f"freeze, and one of {', '.join(PRECISIONS)}."
         )
-    low = {"steps": 1, "batch_size": 2, "piece": 0, "warm_up": 0, "validate_every": 1, "workers": 1, "threads": 0}
+    low = {
+        "steps": 1,
+        "batch_size": 2,
+        "piece": 0,
+        "warm_up": 0,
+        "validate_every": 1,
+        "workers": 1,
+        "threads": 0,
+    }
     for name, least in low.items():
         if getattr(request, name) < least:
             raise InvalidInput(f"{name} is {getattr(request, name)}. Expected {least} or more.")
     if not (0 < request.rate < 1 and 0 <= request.decay < 1 / request.rate):
-        raise InvalidInput(f"rate is {request.rate} and decay {request.decay}. Expected such as 1e-4 and 0.1.")
+        raise InvalidInput(
+            f"rate is {request.rate} and decay {request.decay}. Expected such as 1e-4 and 0.1."
+        )

@@ -1,4 +1,6 @@
-"""The nouns of vlprobe and the interfaces between its packages; imports nothing of vlprobe but `errors`."""
+"""The nouns of vlprobe and the interfaces between its packages; imports nothing of vlprobe but
+`errors`.
+"""
 
 from vlprobe.types.nouns import (
     Case,

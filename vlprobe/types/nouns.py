@@ -1,6 +1,8 @@
-"""The nouns, in the order that data flows: Item -> Case -> scores -> Measure -> Estimate, and Run for a pass over all.
+"""The nouns, in the order that data flows: Item -> Case -> scores -> Measure -> Estimate, and Run
+for a pass over all.
 
-Scores are not a class: they are float32 arrays, cosines of l2-normalised embeddings unless a probe says otherwise.
+Scores are not a class: they are float32 arrays, cosines of l2-normalised embeddings unless a probe
+says otherwise.
 """
 
 import hashlib
@@ -31,7 +33,9 @@ class Picture:
         """The picture as text, as tables hold it: its path, or JSON where it is edited."""
         if self.edit is None:
             return str(self.path)
-        return json.dumps({"path": str(self.path), **asdict(self.edit), "partner": str(self.edit.partner)})
+        return json.dumps(
+            {"path": str(self.path), **asdict(self.edit), "partner": str(self.edit.partner)}
+        )
 
     @classmethod
     def from_name(cls, name: str) -> "Picture":
@@ -45,7 +49,9 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class PictureEdit:
-    """A change to a picture by means of another: `mix` blends the two, `patch` pastes a rectangle of the partner."""
+    """A change to a picture by means of another: `mix` blends the two, `patch` pastes a
+    rectangle of the partner.
+    """
 
     kind: Literal["mix", "patch"]
     partner: Path
@@ -69,9 +75,9 @@ class Edit:
 class Item:
     """An image with its captions.
 
-    Datasets of minimal pairs and of hard negatives add `foils` that do not fit the image, minimal pairs also the image
-    that the foil fits. `cluster` and `setting` are set by readers of datasets alone: a column of a user's file with
-    such a name is a tag.
+    Datasets of minimal pairs and of hard negatives add `foils` that do not fit the image, minimal
+    pairs also the image that the foil fits. `cluster` and `setting` are set by readers of datasets
+    alone: a column of a user's file with such a name is a tag.
     """
 
     id: str
@@ -79,7 +85,9 @@ class Item:
     captions: tuple[str, ...]
     tags: Mapping[str, str] = field(default_factory=dict)  # what estimates can be sliced by
     foils: tuple[str, ...] = ()  # captions that do not fit the image
-    foil_image: Picture | None = None  # a second picture, which the foil fits and the caption does not
+    foil_image: Picture | None = (
+        None  # a second picture, which the foil fits and the caption does not
+    )
     cluster: str = ""  # items of one cluster are resampled together, as where they share a picture; "": each alone
     setting: str = ""  # PRSM's: the captions are the versions of one query, written in this setting
 
@@ -91,9 +99,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The smallest unit that is scored: a few pictures against a few texts, and the edit between the texts.
+    """The smallest unit that is scored: a few pictures against a few texts, and the edit between
+    the texts.
 
-    `group` is what a macro mean averages within first: for caption edits, the caption that was edited.
+    `group` is what a macro mean averages within first: for caption edits, the caption that was
+    edited.
     """
 
     id: str
@@ -124,11 +134,16 @@ class Metric:
     source: str  # paper, equation or table
     kinds: tuple[str, ...]  # the kinds of edit that it judges
     value: "Callable[[pd.DataFrame], np.ndarray]"  # cases of those kinds to one float a row; NaN: does not apply
-    weight: "Callable[[pd.DataFrame], np.ndarray] | None" = None  # of a row in the pooled mean; None: 1
+    weight: "Callable[[pd.DataFrame], np.ndarray] | None" = (
+        None  # of a row in the pooled mean; None: 1
+    )
     averaging: tuple[str, ...] = ("macro", "micro")  # the first is the headline
-    # Cases in which what this metric compares is equal, bool of shape (n,); None: nothing is, or 0 is the aim.
+    # Cases in which what this metric compares is equal, bool of shape (n,); None: nothing is, or 0
+    # is the aim.
     tied: "Callable[[pd.DataFrame], np.ndarray] | None" = zero_margin
-    model_free: bool = False  # computed from the questions alone: it has a value where the model has no answer
+    model_free: bool = (
+        False  # computed from the questions alone: it has a value where the model has no answer
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +167,9 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that can change a number, and nothing that cannot; its key names the stored scores for ever."""
+    """Everything that can change a number, and nothing that cannot; its key names the stored
+    scores for ever.
+    """
 
     model: str
     model_digest: str  # weights, preprocessing, tokenizer and precision
@@ -167,14 +184,18 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Digest of everything that can change a number. Two names of the same model or dataset share one key."""
+        """Digest of everything that can change a number. Two names of the same model or dataset
+        share one key.
+        """
         fields = asdict(self)
         del fields["model"], fields["dataset"]
         return _digest(fields)
 
     @property
     def case_key(self) -> str:
-        """Digest of everything that can change a case: runs of several models over the same cases share it."""
+        """Digest of everything that can change a case: runs of several models over the same
+        cases share it.
+        """
         fields = asdict(self)
         for name in ("model", "dataset", "model_digest", "metrics"):
             del fields[name]

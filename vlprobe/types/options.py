@@ -1,7 +1,9 @@
-"""The settings of a probe or of a run: type, default, allowed values and help of each, and how a value is checked.
+"""The settings of a probe or of a run: type, default, allowed values and help of each, and how a
+value is checked.
 
-Data, not page code: the form on the Run page draws these. Values from it, from the command line and from the file of a
-job are all checked by `parse_options`, so that the same values are refused in the same words.
+Data, not page code: the form on the Run page draws these. Values from it, from the command line and
+from the file of a job are all checked by `parse_options`, so that the same values are refused in
+the same words.
 """
 
 import re
@@ -18,20 +20,26 @@ WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One setting. The type of its default is the type of its values; that of a tuple is a list of them."""
+    """One setting. The type of its default is the type of its values; that of a tuple is a list
+    of them.
+    """
 
     name: str
     default: Value | tuple[Value, ...]
     label: str  # beside a field
     help: str  # a sentence or two
-    choices: tuple[Value, ...] = ()  # values to pick from; the only ones, unless `pattern` allows others
+    choices: tuple[
+        Value, ...
+    ] = ()  # values to pick from; the only ones, unless `pattern` allows others
     pattern: str = ""  # what other texts match as a whole
     expected: str = ""  # these texts in words, for an error
     minimum: int | None = None  # of a whole number
     maximum: int | None = None
     off_value: int | None = None  # a number outside of these bounds that switches it off
     min_values: int = 0  # values of a list
-    refers_to: Literal["", "dataset", "model", "file"] = ""  # what a text is the name of; "" in place of one is none
+    refers_to: Literal["", "dataset", "model", "file"] = (
+        ""  # what a text is the name of; "" in place of one is none
+    )
 
     @property
     def type(self) -> Literal["flag", "number", "choice", "text", "list"]:
@@ -57,12 +65,22 @@ class Option:
     def parse(self, value: object) -> object:
         """The value, or what a command line has for it, in its own type. Raises InvalidInput."""
         if self.type == "list":
-            entries = list(value) if isinstance(value, list | tuple) else [value] if value not in ("", None) else []
+            entries = (
+                list(value)
+                if isinstance(value, list | tuple)
+                else [value]
+                if value not in ("", None)
+                else []
+            )
             if len(entries) < self.min_values:
-                raise InvalidInput(f"Option '{self.name}' has no value. Expected {self._expected()}.")
+                raise InvalidInput(
+                    f"Option '{self.name}' has no value. Expected {self._expected()}."
+                )
             values = [self._entry(entry) for entry in entries]
             if repeated := [value for value in values if values.count(value) > 1]:
-                raise InvalidInput(f"Option '{self.name}' names '{repeated[0]}' more than once. Name each value once.")
+                raise InvalidInput(
+                    f"Option '{self.name}' names '{repeated[0]}' more than once. Name each value once."
+                )
             return values
         if self.type in ("choice", "text") and isinstance(value, list | tuple):
             value = ",".join(map(str, value))  # a command line takes a text with commas for a list
@@ -77,17 +95,24 @@ class Option:
         elif self._whole():
             if WHOLE.fullmatch(text) and self._within(int(text)):
                 return int(text)
-        elif text in self.choices or (self.open and re.fullmatch(self.pattern or ".*", text, re.DOTALL)):
+        elif text in self.choices or (
+            self.open and re.fullmatch(self.pattern or ".*", text, re.DOTALL)
+        ):
             return text
         raise InvalidInput(f"Option '{self.name}' is '{text}'. Expected {self._expected()}.")
 
     def _whole(self) -> bool:
-        samples = [*self.choices, *(self.default if isinstance(self.default, tuple) else [self.default])]
+        samples = [
+            *self.choices,
+            *(self.default if isinstance(self.default, tuple) else [self.default]),
+        ]
         return any(isinstance(sample, int) for sample in samples)
 
     def _within(self, number: int) -> bool:
         above = self.minimum is None or number >= self.minimum
-        return number == self.off_value or (above and (self.maximum is None or number <= self.maximum))
+        return number == self.off_value or (
+            above and (self.maximum is None or number <= self.maximum)
+        )
 
     def _expected(self) -> str:
         if self.type == "flag":
@@ -100,7 +125,9 @@ class Option:
         return f"one of: {', '.join(map(str, self.choices))}"
 
 
-def parse_options(options: Sequence[Option], values: Mapping[str, object], owner: str) -> dict[str, object]:
+def parse_options(
+    options: Sequence[Option], values: Mapping[str, object], owner: str
+) -> dict[str, object]:
     """The value of every option by name: from `values`, or else its default.
 
     Args:
@@ -116,5 +143,6 @@ def parse_options(options: Sequence[Option], values: Mapping[str, object], owner
         names = ", ".join(option.name for option in options)
         raise InvalidInput(f"{owner} has no option '{unknown[0]}'. It has: {names or 'none'}.")
     return {
-        option.name: option.parse(values[option.name]) if option.name in values else option.value for option in options
+        option.name: option.parse(values[option.name]) if option.name in values else option.value
+        for option in options
     }

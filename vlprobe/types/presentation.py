@@ -1,6 +1,8 @@
-"""How a probe is shown: its sentence, its headline metrics, and how a card reports each kind of its cases.
+"""How a probe is shown: its sentence, its headline metrics, and how a card reports each kind of its
+cases.
 
-Texts and names alone: what draws a card or a page is found by these, and no page names a probe or a kind.
+Texts and names alone: what draws a card or a page is found by these, and no page names a probe or a
+kind.
 """
 
 from collections.abc import Mapping
@@ -16,7 +18,9 @@ from typing import Literal
 #   pair             two pictures, two captions and their four scores
 #   triplet          three texts and their three cosines
 #   rankings         the pictures that each wording of a query ranks first
-CardBody = Literal["captions", "edit", "caption_search", "picture_search", "pair", "triplet", "rankings"]
+CardBody = Literal[
+    "captions", "edit", "caption_search", "picture_search", "pair", "triplet", "rankings"
+]
 
 ROLE_LABELS: Mapping[str, str] = MappingProxyType(
     {"original": "True caption", "same": "Means the same", "different": "Does not fit"}
@@ -33,15 +37,17 @@ class VerdictWords:
     zero_margin: str = "equal scores"  # in place of the size of a margin of 0
 
 
-MOVEMENT_WORDS = VerdictWords(positive="Moved", negative="Moved", zero="Stayed", zero_margin="not at all")
+MOVEMENT_WORDS = VerdictWords(
+    positive="Moved", negative="Moved", zero="Stayed", zero_margin="not at all"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindPresentation:
     """How the cases of one kind are shown.
 
-    Where the margin is minus how far a score or a ranking moved, 0 is best, no case is fooled, and `summary` has a
-    sentence of its own.
+    Where the margin is minus how far a score or a ranking moved, 0 is best, no case is fooled, and
+    `summary` has a sentence of its own.
     """
 
     label: str  # what is asked, in plain words
@@ -52,7 +58,9 @@ class KindPresentation:
     edit_label: str = ""  # above the edited caption, of an `edit`
     edit_column: str = "wrong"  # heading of the edited caption's score
     legend: str = ""  # how to read a card, where it does not explain itself
-    summary: str = ""  # Markdown with {n_cases}, {n_tied} and {model}; "" for the share of fooled cases
+    summary: str = (
+        ""  # Markdown with {n_cases}, {n_tied} and {model}; "" for the share of fooled cases
+    )
     several_comparisons: bool = False  # the margin is that of the worst of several comparisons
 
     @property
@@ -75,13 +83,19 @@ class Presentation:
 
     title: str  # the probe in a list of probes
     position: int  # place in such a list
-    sentence: str  # Markdown: what the probe shows and which way is better, for readers who know no paper
+    sentence: (
+        str  # Markdown: what the probe shows and which way is better, for readers who know no paper
+    )
     kinds: Mapping[str, KindPresentation]  # the first is shown first
-    headlines: tuple[str, ...] = ()  # the two to four metrics that say most: rates with one direction
+    headlines: tuple[
+        str, ...
+    ] = ()  # the two to four metrics that say most: rates with one direction
     trade_off: TradeOff | None = None
     retrieval_metrics: tuple[str, ...] = ()  # plain recall, which fine-tuning easily loses
     subtype_label: str = "Type of edit"  # what the column `subtype` divides cases by
-    value_labels: Mapping[str, str] = field(default_factory=dict)  # stored names of subtypes and strengths, in words
+    value_labels: Mapping[str, str] = field(
+        default_factory=dict
+    )  # stored names of subtypes and strengths, in words
     value_order: tuple[str, ...] = ()  # stored names that have an order of their own
     role_labels: Mapping[str, str] = field(default_factory=lambda: ROLE_LABELS)
 
@@ -94,9 +108,13 @@ class Presentation:
 
     @property
     def is_movement(self) -> bool:
-        """Whether no case of the probe can be fooled, since all margins say how far something moved."""
+        """Whether no case of the probe can be fooled, since all margins say how far something
+        moved.
+        """
         return all(kind.is_movement for kind in self.kinds.values())
 
     def kind(self, name: str) -> KindPresentation:
-        """How cases of a kind are shown; one that the probe does not have is shown as plain captions."""
+        """How cases of a kind are shown; one that the probe does not have is shown as plain
+        captions.
+        """
         return self.kinds.get(name) or KindPresentation(label=name)

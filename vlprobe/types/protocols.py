@@ -1,4 +1,6 @@
-"""Interfaces between the packages: datasets, probes, models, and the encoder that a probe scores cases with."""
+"""Interfaces between the packages: datasets, probes, models, and the encoder that a probe scores
+cases with.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,11 +19,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from PIL import Image
 
-Reader = Callable[[Sequence[str]], "Iterator[pa.Table]"]  # column names to these columns, a block of rows at a time
+Reader = Callable[
+    [Sequence[str]], "Iterator[pa.Table]"
+]  # column names to these columns, a block of rows at a time
 
 
 class Dataset(Protocol):
-    """A way in for pictures and captions: `datasets/*.py` define PREFIX, names() and load(name, cache)."""
+    """A way in for pictures and captions: `datasets/*.py` define PREFIX, names() and load(name,
+    cache).
+    """
 
     name: str
     digest: str
@@ -50,7 +56,8 @@ class Capabilities:
 
 
 class Model(Protocol):
-    """A frozen model: `models/*.py` define PREFIX, names() and load(name, ...). What else it is, `capabilities` says.
+    """A frozen model: `models/*.py` define PREFIX, names() and load(name, ...). What else it is,
+    `capabilities` says.
 
     `digest` covers the weights' bytes, the preprocessing, the tokenizer and the precision.
     """
@@ -67,7 +74,8 @@ class Model(Protocol):
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         """Texts to int64 of shape (n, columns); texts with equal rows are one text to the model.
 
-        -1 stands after the end of a text where a model sees no pads; the number of columns may then differ by call.
+        -1 stands after the end of a text where a model sees no pads; the number of columns may then
+        differ by call.
         """
         ...
 
@@ -76,7 +84,9 @@ class Model(Protocol):
         return {}
 
     def published(self) -> Mapping[str, str]:
-        """The same subjects as those who published the weights state them; empty where that is not known."""
+        """The same subjects as those who published the weights state them; empty where that is
+        not known.
+        """
         return {}
 
 
@@ -89,10 +99,11 @@ class TextEncoder(Model, Protocol):
 
 
 class DualEncoder(TextEncoder, Protocol):
-    """A model that puts images and texts in one space. `preprocess` must be safe to call from several threads.
+    """A model that puts images and texts in one space. `preprocess` must be safe to call from
+    several threads.
 
-    With an `image_dim` that is a multiple of `dim`, an image is several vectors in a row, and the best of them is its
-    similarity.
+    With an `image_dim` that is a multiple of `dim`, an image is several vectors in a row, and the
+    best of them is its similarity.
     """
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
@@ -105,7 +116,9 @@ class DualEncoder(TextEncoder, Protocol):
 
 
 class PairScorer(Model, Protocol):
-    """A model that looks at a picture and a text together. It may be a DualEncoder or TextEncoder too."""
+    """A model that looks at a picture and a text together. It may be a DualEncoder or
+    TextEncoder too.
+    """
 
     def preprocess(self, image: "Image.Image") -> np.ndarray:
         """An RGB PIL image to an array; two images may give different shapes."""
@@ -116,14 +129,18 @@ class PairScorer(Model, Protocol):
         ...
 
     def match(self, encoded: Sequence, tokens: np.ndarray, logits: bool = False) -> np.ndarray:
-        """How well each picture fits its text, float32 of shape (n,); with `logits` as the head gives it."""
+        """How well each picture fits its text, float32 of shape (n,); with `logits` as the head
+        gives it.
+        """
         ...
 
 
 class SideBySideMatcher(PairScorer, Protocol):
     """A model that can tell which of two captions fits the left one of two pictures side by side."""
 
-    def first_is_left(self, left: "Image.Image", right: "Image.Image", caption_a: str, caption_b: str) -> float:
+    def first_is_left(
+        self, left: "Image.Image", right: "Image.Image", caption_a: str, caption_b: str
+    ) -> float:
         """Probability that caption_a fits the left picture and caption_b the right one, 0 to 1."""
         ...
 
@@ -149,7 +166,9 @@ def matches_side_by_side(model: Model) -> TypeGuard[SideBySideMatcher]:
 
 
 class Encoder(Protocol):
-    """What probes see of `scoring.encoder.Encoder`: a model with its batches, and embeddings that are computed once."""
+    """What probes see of `scoring.encoder.Encoder`: a model with its batches, and embeddings
+    that are computed once.
+    """
 
     model: Model
     dim: int  # of an embedding of a text
@@ -159,10 +178,14 @@ class Encoder(Protocol):
     embeds_images: bool
     workers: int  # threads that may be used
     memory: int  # bytes that may be taken
-    progress: Callable[[str, int, int], None]  # called with stage, done and total; may raise to stop
+    progress: Callable[
+        [str, int, int], None
+    ]  # called with stage, done and total; may raise to stop
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
-        """Embeddings of the texts, float32 of shape (len(texts), dim); with `keep` they go to the disk."""
+        """Embeddings of the texts, float32 of shape (len(texts), dim); with `keep` they go to
+        the disk.
+        """
         ...
 
     def images(self, images: Sequence[Picture]) -> np.ndarray:
@@ -186,7 +209,9 @@ class Encoder(Protocol):
 
 
 class Probe(ABC):
-    """A test of models: `probes/*.py` define PROBE. Raise `version` whenever the cases or their scores change."""
+    """A test of models: `probes/*.py` define PROBE. Raise `version` whenever the cases or their
+    scores change.
+    """
 
     name: str
     version: int
@@ -207,7 +232,9 @@ class Probe(ABC):
         return {option.name: option.value for option in self.options}
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Raises a VlprobeError where options that are allowed one by one do not go together; reads no file."""
+        """Raises a VlprobeError where options that are allowed one by one do not go together;
+        reads no file.
+        """
         return  # most probes have none that do not
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
@@ -215,30 +242,41 @@ class Probe(ABC):
         return options
 
     def loads_models(self, options: Mapping[str, object]) -> bool:
-        """Whether making the cases takes models: then one process makes them all, so that each is loaded once."""
+        """Whether making the cases takes models: then one process makes them all, so that each
+        is loaded once.
+        """
         return False
 
     def for_items(self, items: Sequence[Item], options: Mapping[str, object]) -> "Probe":
-        """The probe that makes the cases of a run over these items, with what a case depends on of other items."""
+        """The probe that makes the cases of a run over these items, with what a case depends on
+        of other items.
+        """
         return self
 
     @abstractmethod
-    def cases(self, item: Item, options: Mapping[str, object], seed: int) -> tuple[list[Case], Mapping[str, int]]:
-        """The cases of one item, and how many were dropped for each reason; see `for_items` for other items."""
+    def cases(
+        self, item: Item, options: Mapping[str, object], seed: int
+    ) -> tuple[list[Case], Mapping[str, int]]:
+        """The cases of one item, and how many were dropped for each reason; see `for_items` for
+        other items.
+        """
 
     @abstractmethod
     def scorer(
         self, encoder: Encoder, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> "Callable[[pa.Table], pa.Table]":
-        """A function from a slice of the run's cases to `scores`, `text_scores`, `margin` and columns of this probe.
+        """A function from a slice of the run's cases to `scores`, `text_scores`, `margin` and
+        columns of this probe.
 
-        The margin is what should win minus what should lose: 0 is a tie and a failure. `cases` reads all cases.
+        The margin is what should win minus what should lose: 0 is a tie and a failure. `cases`
+        reads all cases.
         """
 
     def candidates(
         self, run: Run, items: Sequence[Item], cases: Reader, cache: Path
     ) -> tuple[Sequence[Picture], Sequence[str]]:
-        """Pictures and texts that galleries hold beside those of the cases, for several processes to embed.
+        """Pictures and texts that galleries hold beside those of the cases, for several processes
+        to embed.
 
         What is missing here is embedded by each process.
         """

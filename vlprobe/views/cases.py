@@ -36,7 +36,9 @@ def _matching(
     numbers = views_rows.case_numbers(store, question_set.key, *views_filter.condition(case_filter))
     if case_filter.tagged:
         annotated = annotations.read(store, question_set.key).current
-        tagged = [annotation.case for annotation in annotated if case_filter.tagged in annotation.tags]
+        tagged = [
+            annotation.case for annotation in annotated if case_filter.tagged in annotation.tags
+        ]
         numbers = np.intersect1d(numbers, tagged).astype(np.int64)
     margins = _margins(store, run.key, numbers)
     if not case_filter.paired or second_run is None:
@@ -48,7 +50,9 @@ def _margins(store: Store, run_key: str, numbers: np.ndarray) -> np.ndarray:
     """Margins of these cases, float32 of shape (n,)."""
     margins = views_rows.margins(store, run_key)
     if len(numbers) and numbers[-1] >= len(margins):
-        raise InvalidInput(f"Run {run_key} has answers to {len(margins):,} cases only, and more were asked. {REPAIR}")
+        raise InvalidInput(
+            f"Run {run_key} has answers to {len(margins):,} cases only, and more were asked. {REPAIR}"
+        )
     return margins[numbers]
 
 
@@ -102,7 +106,10 @@ def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> di
             second_margins,
         )
     ]
-    return {name: int(np.count_nonzero(has_outcome(margins))) for name, has_outcome in views_filter.OUTCOMES.items()}
+    return {
+        name: int(np.count_nonzero(has_outcome(margins)))
+        for name, has_outcome in views_filter.OUTCOMES.items()
+    }
 
 
 def answers(

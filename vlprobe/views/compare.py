@@ -86,10 +86,13 @@ def compare(
         raise InvalidInput(f"Unit '{unit}' is not known. Expected cosine or spread.")
     baseline, *others = runs = _select_runs(question_set, models)
     n_items = baseline.n_units
-    metrics = {name: metric for name, metric in question_set.metrics.items() if name not in NOT_OF_MODELS}
+    metrics = {
+        name: metric for name, metric in question_set.metrics.items() if name not in NOT_OF_MODELS
+    }
     compared = {name: metric for name, metric in metrics.items() if not only or name in only}
     averagings = {
-        name: averaging if averaging in metric.averaging else metric.averaging[0] for name, metric in compared.items()
+        name: averaging if averaging in metric.averaging else metric.averaging[0]
+        for name, metric in compared.items()
     }
     measures = _measures(store, runs, averagings)
     counts = _answer_counts(store, runs, metrics, tuple(compared), n_items)
@@ -111,7 +114,9 @@ def compare(
                 )
                 for side in (run, baseline)
             )
-            rows.append((name, averagings[name], baseline.model, run.model, _mean(base), _mean(value)))
+            rows.append(
+                (name, averagings[name], baseline.model, run.model, _mean(base), _mean(value))
+            )
             pairs.append((value, base))
             left_out = int(answered.any(axis=0).sum() - answered_alike.sum())
             item_counts.append((left_out, base_alone, int(base_items.sum())))
@@ -195,8 +200,15 @@ def _answer_counts(
     A metric that weighs cases does not tell an answer of weight 0 from none, so another metric of
     its kinds counts.
     """
-    unweighted = {metric.kinds: name for name, metric in reversed(list(metrics.items())) if metric.weight is None}
-    counting = {name: name if metrics[name].weight is None else unweighted[metrics[name].kinds] for name in names}
+    unweighted = {
+        metric.kinds: name
+        for name, metric in reversed(list(metrics.items()))
+        if metric.weight is None
+    }
+    counting = {
+        name: name if metrics[name].weight is None else unweighted[metrics[name].kinds]
+        for name in names
+    }
     pooled = _measures(store, runs, dict.fromkeys(counting.values(), "micro"))
     dense = {
         key: np.bincount(
@@ -282,7 +294,9 @@ def buckets(store: Store, question_set: QuestionSet, case_filter: Filter) -> dic
         )
         for second_outcome in ("fooled", "held", "")
     }
-    by_bucket = {name: counts[second_outcome][outcome] for name, (outcome, second_outcome) in BUCKETS.items()}
+    by_bucket = {
+        name: counts[second_outcome][outcome] for name, (outcome, second_outcome) in BUCKETS.items()
+    }
     return by_bucket | {"all": counts[""]["all"]}
 
 
@@ -302,7 +316,9 @@ def paired_outcomes(
     if runs[0].n_units < runs[0].n_items:
         expression = views_rows.unit_expression(store, question_set.key)
         unit = "unit"
-        joined = f"{joined} POSITIONAL JOIN (SELECT {expression} AS unit FROM read_parquet(?)) AS three"
+        joined = (
+            f"{joined} POSITIONAL JOIN (SELECT {expression} AS unit FROM read_parquet(?)) AS three"
+        )
         files.append(store.files([question_set.key], "cases"))
     conditions = {"fooled": "{} <= 0", "held": "{0} > 0 AND NOT isnan({0})"}
     bucket_counts = [
@@ -316,7 +332,10 @@ def paired_outcomes(
             f"count(*) FILTER (other = 0) AS tied_second FROM {joined} WHERE kind = ? GROUP BY {unit} ORDER BY {unit}",
             [*files, kind],
         ).df()
-    totals = {name: int(table[name].to_numpy().sum()) for name in (*BUCKETS, "cases", "tied_first", "tied_second")}
+    totals = {
+        name: int(table[name].to_numpy().sum())
+        for name in (*BUCKETS, "cases", "tied_first", "tied_second")
+    }
     counts = {name: totals[name] for name in BUCKETS}
     answered = table[list(BUCKETS)].sum(axis=1).to_numpy(dtype=np.float64)
     has_answers = answered > 0
@@ -332,7 +351,10 @@ def paired_outcomes(
             else np.nan
         )
     else:
-        held = {name: table[name].to_numpy()[has_answers] for name in ("only_first", "only_second", "both_held")}
+        held = {
+            name: table[name].to_numpy()[has_answers]
+            for name in ("only_first", "only_second", "both_held")
+        }
         first_held, second_held = (  # what only the other gets wrong, a model holds
             Measure((held[name] + held["both_held"]) / answered, answered, np.arange(len(answered)))
             for name in ("only_second", "only_first")
@@ -364,7 +386,10 @@ def scatter(
     Returns:
         case, margin, other_margin, subtype, source, target, by case; and the number of all.
     """
-    files = [store.files([run.key], "scores") for run in _select_runs(question_set, (first_model, second_model))]
+    files = [
+        store.files([run.key], "scores")
+        for run in _select_runs(question_set, (first_model, second_model))
+    ]
     joined = (
         "read_parquet(?) AS one POSITIONAL JOIN (SELECT margin AS other_margin FROM read_parquet(?)) AS two "
         "WHERE kind = ? AND NOT isnan(margin) AND NOT isnan(other_margin)"

@@ -55,17 +55,26 @@ def estimates(
             [store.files([run.key for run in question_set.runs], "estimates"), breakdown],
         ).df()
     only_averaging = {
-        name: metric.averaging[0] for name, metric in metrics.items() if averaging not in metric.averaging
+        name: metric.averaging[0]
+        for name, metric in metrics.items()
+        if averaging not in metric.averaging
     }
-    table = table.loc[table["averaging"] == [only_averaging.get(name, averaging) for name in table["metric"]]]
+    table = table.loc[
+        table["averaging"] == [only_averaging.get(name, averaging) for name in table["metric"]]
+    ]
     # A run of an older version may have others.
     table = table.loc[table["metric"].isin(list(metrics))]
     runs = pd.DataFrame(
-        {name: [getattr(run, name) for run in question_set.runs] for name in ("key", "model", "spread")}
+        {
+            name: [getattr(run, name) for run in question_set.runs]
+            for name in ("key", "model", "spread")
+        }
     )
     table = table.merge(runs, on="key")
     if unit == "spread":
-        is_cosine = table["metric"].isin([name for name, metric in metrics.items() if metric.unit == "cosine"])
+        is_cosine = table["metric"].isin(
+            [name for name, metric in metrics.items() if metric.unit == "cosine"]
+        )
         for column in ("value", "low", "high"):
             table[column] = table[column].where(~is_cosine, table[column] / table["spread"])
     elif unit not in UNITS:
@@ -100,7 +109,9 @@ def slices(store: Store, question_set: QuestionSet) -> list[str]:
             [files],
         ).fetchall()
     names = {row[0] for row in rows}
-    return [name for name in FIXED_BREAKDOWNS if name in names] + sorted(names - set(FIXED_BREAKDOWNS))
+    return [name for name in FIXED_BREAKDOWNS if name in names] + sorted(
+        names - set(FIXED_BREAKDOWNS)
+    )
 
 
 def choices(store: Store, question_set: QuestionSet) -> pd.DataFrame:

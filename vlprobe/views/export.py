@@ -46,6 +46,8 @@ def export(store: Store, output: Path) -> int:
         return count
     except (duckdb.IOException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise InvalidInput(f"Cannot write '{output}' ({reason}). Choose another place or free some space.") from None
+        raise InvalidInput(
+            f"Cannot write '{output}' ({reason}). Choose another place or free some space."
+        ) from None
     finally:
         growing.unlink(missing_ok=True)

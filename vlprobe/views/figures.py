@@ -102,7 +102,11 @@ def published_severity(edit: str, metric: str) -> pd.DataFrame:
         numbers, slices = (4, 7), {f"{edit}_{lam}": f"{edit}:{lam}" for lam in LAMBDAS}
     else:
         slices = {edit.replace("-", "_"): edit}
-        slices |= {f"substitution_{k}": f"{edit}:{k}" for k in WORD_COUNTS[1:]} if edit == "rand-voca" else {}
+        slices |= (
+            {f"substitution_{k}": f"{edit}:{k}" for k in WORD_COUNTS[1:]}
+            if edit == "rand-voca"
+            else {}
+        )
         numbers = (3, 6)
     cells = pd.concat(
         [tradeoff.published_values("rococo", number, metric) for number in numbers],
@@ -118,7 +122,11 @@ def published_depths(setting: str) -> pd.DataFrame:
     (depth), value.
     """
     splits = {"P1": "p1/o-c1-c2", "P2": "p2/p1-p2-p3-np", "P3": "p3/o-a1-a2-a12"}
-    names = {f"{group}/{splits[setting]}": words for group, words in GROUPS.items()} if setting in splits else {}
+    names = (
+        {f"{group}/{splits[setting]}": words for group, words in GROUPS.items()}
+        if setting in splits
+        else {}
+    )
     tables = [
         tradeoff.published_values(
             "prsm",
@@ -234,7 +242,9 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
                 [store.files([run.key], "scores")],
             ).df()
         answered = triplet_cases.merge(answers, on="case")
-        overlap_01, overlap_02, overlap_12 = (answered[f"overlap_{pair}"].to_numpy() for pair in ("01", "02", "12"))
+        overlap_01, overlap_02, overlap_12 = (
+            answered[f"overlap_{pair}"].to_numpy() for pair in ("01", "02", "12")
+        )
         lure = np.maximum(overlap_02, overlap_12) - overlap_01
         value = np.where(np.isnan(lure), np.nan, triplets.t2t_accuracy(answered))
         bin_of_case = np.digitize(lure, _LURE_EDGES[1:-1])
@@ -250,4 +260,7 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
 
 def lure_bins() -> dict[str, str]:
     """The bins of `lures` from left to right, and what they are called."""
-    return {f"{low:.2f} to {high:.2f}": f"{low:g} to<br>{high:g}" for low, high in itertools.pairwise(_LURE_EDGES)}
+    return {
+        f"{low:.2f} to {high:.2f}": f"{low:g} to<br>{high:g}"
+        for low, high in itertools.pairwise(_LURE_EDGES)
+    }

@@ -57,9 +57,13 @@ def check(case_filter: Filter) -> None:
         if getattr(case_filter, name) not in names:
             raise NotFound(name.replace("_", " "), getattr(case_filter, name), names)
     if case_filter.paired and not case_filter.other:
-        raise InvalidInput("Only one model is named. Name the other that it is to be compared with.")
+        raise InvalidInput(
+            "Only one model is named. Name the other that it is to be compared with."
+        )
     if case_filter.within and not 3 <= len(case_filter.within) <= CORNERS:
-        raise InvalidInput(f"A selection has {len(case_filter.within)} corners. Expected 3 to {CORNERS}.")
+        raise InvalidInput(
+            f"A selection has {len(case_filter.within)} corners. Expected 3 to {CORNERS}."
+        )
 
 
 def condition(case_filter: Filter) -> tuple[str, list[object]]:
@@ -76,7 +80,9 @@ def condition(case_filter: Filter) -> tuple[str, list[object]]:
     if case_filter.tag:
         name, equals, value = case_filter.tag.partition("=")
         if not equals:
-            raise InvalidInput(f"Tag '{case_filter.tag}' is not NAME=VALUE, such as background=sea.")
+            raise InvalidInput(
+                f"Tag '{case_filter.tag}' is not NAME=VALUE, such as background=sea."
+            )
         terms.append("tags[?] = ?")
         values += [name, value]
     if case_filter.contains:
@@ -125,7 +131,9 @@ def sorted_indices(
     if start >= stop:
         return np.empty(0, dtype=np.int64)
     bound = np.partition(sort_keys, stop - 1)[stop - 1]
-    candidates = np.arange(len(sort_keys)) if np.isnan(bound) else np.flatnonzero(sort_keys <= bound)
+    candidates = (
+        np.arange(len(sort_keys)) if np.isnan(bound) else np.flatnonzero(sort_keys <= bound)
+    )
     return candidates[np.argsort(sort_keys[candidates], kind="stable")][start:stop]
 
 

@@ -71,7 +71,11 @@ def leader(
             where none was made, the two intervals must not overlap.
     """
     sign = {"up": 1.0, "down": -1.0}.get(direction)
-    credible = [contender for contender in contenders if contender.credible and not math.isnan(contender.value)]
+    credible = [
+        contender
+        for contender in contenders
+        if contender.credible and not math.isnan(contender.value)
+    ]
     if sign is None or not credible:
         return Leader("unknown")
     ranked = sorted(credible, key=lambda contender: (-sign * contender.value, contender.model))
@@ -91,7 +95,11 @@ def leader(
     if len(ranked) == 1:
         return Leader("alone", (ranked[0].model,))
     best = above_chance[0]
-    rivals = [rival.model for rival in ranked if rival is not best and not _ahead(best, rival, sign, paired)]
+    rivals = [
+        rival.model
+        for rival in ranked
+        if rival is not best and not _ahead(best, rival, sign, paired)
+    ]
     return Leader("tied", (best.model, *rivals)) if rivals else Leader("leads", (best.model,))
 
 

@@ -78,7 +78,9 @@ def _run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> li
             estimate_rows = records(EstimateRow, rows)
             if len(estimate_rows) == 1:
                 row = estimate_rows[0]
-                cells.append(("run", model, index, row.value, row.low, row.high, row.n_items, row.ties, ""))
+                cells.append(
+                    ("run", model, index, row.value, row.low, row.high, row.n_items, row.ties, "")
+                )
             else:
                 cells.append(("run", model, index, math.nan, math.nan, math.nan, 0, 0, ""))
     return cells
@@ -86,7 +88,9 @@ def _run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> li
 
 def _known(table: pd.DataFrame, model: str, metric: str) -> pd.DataFrame:
     """The estimates of one model and metric that are not NaN."""
-    return table.loc[(table["model"] == model) & (table["metric"] == metric)].dropna(subset=["value"])
+    return table.loc[(table["model"] == model) & (table["metric"] == metric)].dropna(
+        subset=["value"]
+    )
 
 
 def _by_released_file(
@@ -108,7 +112,9 @@ def _by_released_file(
     if policies != {RELEASED} or "tag:subset" not in estimates.slices(store, question_set):
         return None
     by_file = estimates.estimates(store, question_set, "tag:subset")
-    names = [column.released for table in TABLES["rococo"] for column in table.columns if column.released]
+    names = [
+        column.released for table in TABLES["rococo"] for column in table.columns if column.released
+    ]
     return by_file.assign(file=[_released_file(stem, names) for stem in by_file["slice"]])
 
 
@@ -129,7 +135,11 @@ def _belongs(name: str, slices: tuple[str, ...]) -> bool:
     """Whether a slice has one of the names, or a word of its name is one: a file
     `eqkubric_counting` is `counting`.
     """
-    return not slices or name in slices or bool(set(re.split("[^a-z0-9]+", name.lower())) & set(slices))
+    return (
+        not slices
+        or name in slices
+        or bool(set(re.split("[^a-z0-9]+", name.lower())) & set(slices))
+    )
 
 
 def rescaled(cells: pd.DataFrame) -> pd.Series:
@@ -151,7 +161,9 @@ def _published_cells(probe: str, number: int) -> list[Cell]:
             of_model = published.loc[published["model"] == model]
             for index, column in enumerate(table.columns):
                 value, note = _published_value(of_model, column, split_start)
-                cells.append(("published", label or model, index, value, math.nan, math.nan, 0, 0, note))
+                cells.append(
+                    ("published", label or model, index, value, math.nan, math.nan, 0, 0, note)
+                )
     return cells
 
 
@@ -160,11 +172,17 @@ def _published_value(of_model: pd.DataFrame, column: Column, split_start: str) -
     dataset, split, metric = column.published
     split = f"{split_start}/{split}" if split_start else split
     datasets = column.datasets or (dataset,)
-    is_cell = (of_model["metric"] == metric) & (of_model["split"] == split) & of_model["dataset"].isin(datasets)
+    is_cell = (
+        (of_model["metric"] == metric)
+        & (of_model["split"] == split)
+        & of_model["dataset"].isin(datasets)
+    )
     cells = of_model.loc[is_cell]
     if len(cells) != len(datasets):
         return math.nan, ""
-    return column.sign * float(rescaled(cells).mean()), "; ".join(dict.fromkeys(filter(None, cells["note"])))
+    return column.sign * float(rescaled(cells).mean()), "; ".join(
+        dict.fromkeys(filter(None, cells["note"]))
+    )
 
 
 def deviations(
@@ -185,7 +203,9 @@ def deviations(
                 "FROM read_parquet(?) WHERE kind = 'pair' AND (? = '' OR subtype = ?)",
                 [store.files([run.key], "scores"), subset, subset],
             ).df()
-        values = pairs.equivariance_deviation(rows) / ((run.spread or math.nan) if unit == "spread" else 1.0)
+        values = pairs.equivariance_deviation(rows) / (
+            (run.spread or math.nan) if unit == "spread" else 1.0
+        )
         by_model[run.model] = values[~np.isnan(values)]
     pooled = np.concatenate([*by_model.values(), [0.0]])
     edges = np.linspace(0, np.quantile(pooled, HISTOGRAM_QUANTILE) or 1.0, bins + 1)
@@ -205,7 +225,9 @@ def histograms(values_by_name: Mapping[str, np.ndarray], edges: np.ndarray) -> p
         counts = np.histogram(np.minimum(values, edges[-1]), edges)[0]
         bins = {"left": edges[:-1], "right": edges[1:], "share": counts / len(values)}
         tables.append(pd.DataFrame({"model": name, **bins}))
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=pd.Index(columns))
+    return (
+        pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=pd.Index(columns))
+    )
 
 
 def gallery_size(store: Store, question_set: QuestionSet) -> float:
@@ -224,6 +246,10 @@ def chances(store: Store, question_set: QuestionSet) -> dict[str, float]:
     levels = {name: metric.chance for name, metric in question_set.metrics.items()}
     if question_set.probe == "prsm":
         size = gallery_size(store, question_set)
-        depths = {name: int(name.rpartition("_")[2]) for name in levels if name.startswith("prsm_local_")}
-        levels |= {name: depth / size if depth < size else math.nan for name, depth in depths.items()}
+        depths = {
+            name: int(name.rpartition("_")[2]) for name in levels if name.startswith("prsm_local_")
+        }
+        levels |= {
+            name: depth / size if depth < size else math.nan for name, depth in depths.items()
+        }
     return levels

@@ -115,7 +115,9 @@ def repair_moves(
         InvalidInput: the three are not three.
     """
     if len({before, control, after}) < 3:
-        raise InvalidInput(f"Before, control and after must be three models. Given: {before}, {control}, {after}.")
+        raise InvalidInput(
+            f"Before, control and after must be three models. Given: {before}, {control}, {after}."
+        )
     keys = repair_sets(store, (before, control, after))
     tables = []
     for probe, names in numbers:
@@ -129,7 +131,9 @@ def repair_moves(
             )
             compared = compared.loc[compared["metric"].isin(list(names))].assign(probe=probe)
             tables.append(compared.loc[compared["model"] == after].assign(step="loss"))
-            tables.append(_swapped(compared.loc[compared["model"] == before]).assign(step="training"))
+            tables.append(
+                _swapped(compared.loc[compared["model"] == before]).assign(step="training")
+            )
     columns = [*MOVES, *(name for name in COMPARED if name not in MOVES)]
     table = _in_order(tables, columns, numbers, "step", ("loss", "training"))
     table["p_holm"] = estimate.holm(table["p"].tolist())
@@ -258,7 +262,10 @@ def repair_seeds(
     rows = []
     for probe, metric in dict.fromkeys((probe, metric) for probe, metric, _ in values):
         differences = pd.Series(
-            [values[probe, metric, after] - values[probe, metric, control] for control, after in pairs]
+            [
+                values[probe, metric, after] - values[probe, metric, control]
+                for control, after in pairs
+            ]
         )
         mean, deviation = differences.mean(skipna=False), differences.std(skipna=False)
         rows.append((probe, metric, tuple(differences), mean, deviation))

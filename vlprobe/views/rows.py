@@ -62,7 +62,9 @@ def margins(store: Store, run_key: str) -> np.ndarray:
         with pq.ParquetFile(path, metadata=_footer(version)[0]) as file:
             table = file.read(["case", "margin"], use_threads=False)
         if not np.array_equal(table["case"].to_numpy(), np.arange(len(table))):
-            raise InvalidInput(f"'{path}' has its cases in another order than they were asked. {REPAIR}")
+            raise InvalidInput(
+                f"'{path}' has its cases in another order than they were asked. {REPAIR}"
+            )
         return table["margin"].to_numpy()
 
     return _cache.get((version, "margin"), read)
@@ -163,6 +165,8 @@ def _footer(version: FileVersion) -> tuple[pq.FileMetaData, np.ndarray, list[str
     sizes = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
     columns = [footer.schema.column(index) for index in range(len(footer.schema))]
     text_columns = [
-        column.path for column in columns if column.physical_type == "BYTE_ARRAY" and "key_value" not in column.path
+        column.path
+        for column in columns
+        if column.physical_type == "BYTE_ARRAY" and "key_value" not in column.path
     ]
     return footer, np.cumsum([0, *sizes[:-1]]), text_columns

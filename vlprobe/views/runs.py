@@ -93,7 +93,10 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
             RunRow(
                 **{name: manifest[name] for name in ("key", "case_key", "n_items", "n_cases")},
                 **{name: manifest[name] for name in ("spread", "seconds", "finished")},
-                **{name: run[name] for name in ("model", "model_digest", "dataset", "dataset_digest")},
+                **{
+                    name: run[name]
+                    for name in ("model", "model_digest", "dataset", "dataset_digest")
+                },
                 **{name: run[name] for name in ("probe", "limit", "seed")},
                 options=_describe_options(run),
                 n_units=manifest.get("n_units", manifest["n_items"]),
@@ -149,7 +152,9 @@ def question_sets(store: Store) -> pd.DataFrame:
                 ),
                 "dataset": run["dataset"],
                 "probe": run["probe"],
-                "models": list(dict.fromkeys(manifest["run"]["model"] for manifest in reversed(manifests))),
+                "models": list(
+                    dict.fromkeys(manifest["run"]["model"] for manifest in reversed(manifests))
+                ),
                 "n_items": newest["n_items"],
                 "n_cases": newest["n_cases"],
             }
@@ -167,7 +172,9 @@ def _describe_options(run: dict) -> str:
     """Options and seed that are not the defaults, as " · name value"."""
     defaults = registry.load_probe(run["probe"]).defaults
     changed = [
-        f"{name} {value}" for name, value in sorted(run["options"].items()) if defaults.get(name, value) != value
+        f"{name} {value}"
+        for name, value in sorted(run["options"].items())
+        if defaults.get(name, value) != value
     ]
     if run["seed"] != DEFAULT_SEED:
         changed.append(f"seed {run['seed']}")
@@ -192,7 +199,9 @@ def question_set(store: Store, key: str, version_of: str = "", model: str = "") 
     manifests = _manifests(store, key)
     selected = versions.same_version(manifests, version_of)
     if model and model not in {manifest["run"]["model"] for manifest in selected}:
-        keys_of_model = [manifest["key"] for manifest in manifests if manifest["run"]["model"] == model]
+        keys_of_model = [
+            manifest["key"] for manifest in manifests if manifest["run"]["model"] == model
+        ]
         selected = (
             versions.same_version(
                 manifests,

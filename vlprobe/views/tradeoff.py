@@ -51,7 +51,11 @@ def _trade_off(probe: str) -> TradeOff:
     """The two sides of the probe's trade-off. Raises NotFound where it has none."""
     sides = registry.load_probe(probe).presentation.trade_off
     if sides is None:
-        offering = [name for name in registry.names("probes") if registry.load_probe(name).presentation.trade_off]
+        offering = [
+            name
+            for name in registry.names("probes")
+            if registry.load_probe(name).presentation.trade_off
+        ]
         raise NotFound("probe with a trade-off", probe, offering)
     return sides
 
@@ -65,8 +69,12 @@ def published_trade_off(up: str) -> pd.DataFrame:
     values = cells.pivot(index="model", columns="metric", values="value")
     notes = cells.loc[cells["metric"].isin(["invariance_error", up])].groupby("model")["note"]
     points = pd.DataFrame({"x": values["invariance_error"], "y": values[up]})
-    points["note"] = notes.agg(lambda of_model: "; ".join(dict.fromkeys(note for note in of_model if note)))
-    return points.reindex(list(dict.fromkeys(cells["model"]))).rename_axis(index="model").reset_index()
+    points["note"] = notes.agg(
+        lambda of_model: "; ".join(dict.fromkeys(note for note in of_model if note))
+    )
+    return (
+        points.reindex(list(dict.fromkeys(cells["model"]))).rename_axis(index="model").reset_index()
+    )
 
 
 def trade_off_by_type(
@@ -89,7 +97,10 @@ def trade_off_by_type(
         unit,
     ).dropna(subset=["value"])
     steady = whole.loc[whole["metric"] == down]
-    alert = {name: by_subtype.loc[(by_subtype["metric"] == up) & (by_subtype["slice"] == name)] for name in TYPES}
+    alert = {
+        name: by_subtype.loc[(by_subtype["metric"] == up) & (by_subtype["slice"] == name)]
+        for name in TYPES
+    }
     alert[COMBINED] = whole.loc[whole["metric"] == OF_COMBINED[up]].dropna(subset=["value"])
     tables = [_points(steady, table).assign(type=name) for name, table in alert.items()]
     return pd.concat(tables, ignore_index=True).dropna(subset=["y"], ignore_index=True)

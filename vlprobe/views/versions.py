@@ -33,7 +33,11 @@ def describe_older(run: Mapping) -> str:
     """In what a run is of another version than today's code, in words: "" where in nothing."""
     probe_version, metrics = _current(run["probe"])
     changed = sorted(set(run["metrics"]) - metrics)
-    words = [f"probe {run['probe']}@{run['probe_version']}"] if run["probe_version"] != probe_version else []
+    words = (
+        [f"probe {run['probe']}@{run['probe_version']}"]
+        if run["probe_version"] != probe_version
+        else []
+    )
     words += changed[:LISTED_METRICS]
     if len(changed) > LISTED_METRICS:
         words.append(f"{len(changed) - LISTED_METRICS} more")

@@ -54,7 +54,9 @@ def test_a_stated_relation_is_the_drawn_one():
             after = [mention(text[found.end() :], group) for group in scene.groups]
             at = [position if position >= 0 else 999 for position in after]
             assert min(at) < 999, text
-            told_of = 1 if at[0] < at[1] else 0  # the group that is NOT right after the relation's words
+            told_of = (
+                1 if at[0] < at[1] else 0
+            )  # the group that is NOT right after the relation's words
             expected = scene.relation if told_of == 0 else OPPOSITE[scene.relation]
             assert name == expected, (scene.specification, text)
             checked += 1
@@ -64,7 +66,9 @@ def test_a_stated_relation_is_the_drawn_one():
 def test_the_side_of_a_flank_and_of_a_with_phrase_is_the_drawn_one():
     checked = 0
     for scene, text in TEXTS:
-        found = re.search(r"flanked on the (left|right) by|with .* (?:to|on) (?:its|their) (left|right)\.", text)
+        found = re.search(
+            r"flanked on the (left|right) by|with .* (?:to|on) (?:its|their) (left|right)\.", text
+        )
         if not found:
             continue
         first = min((0, 1), key=lambda group: mention(text, scene.groups[group]))
@@ -85,12 +89,18 @@ def test_whoever_is_followed_is_ahead_in_the_direction_that_all_face():
             ahead = first if "followed by" in text else 1 - first
             middle = {
                 group: sum(
-                    placement.x + placement.size / 2 for placement in placements(scene) if placement.group == group
+                    placement.x + placement.size / 2
+                    for placement in placements(scene)
+                    if placement.group == group
                 )
                 / scene.groups[group].count
                 for group in (0, 1)
             }
-            further = max(middle, key=middle.get) if facing(scene) == "right" else min(middle, key=middle.get)
+            further = (
+                max(middle, key=middle.get)
+                if facing(scene) == "right"
+                else min(middle, key=middle.get)
+            )
             assert ahead == further
             checked += 1
     assert checked > 100
@@ -113,8 +123,12 @@ def test_a_place_that_is_named_is_the_background():
 def test_articles_and_agreement_are_right():
     for _, text in TEXTS:
         assert not re.search(r"\ba [aeiou]|\ban [^aeiou]", text, re.IGNORECASE), text
-        assert not re.search(r"\b(?:two|three|four|five) (?:\w+ )?(?:\w+[^s]|people) is\b", text), text
-        assert not re.search(r"^There is (?:two|three|four|five)|^There are (?:an?|one)\b", text), text
+        assert not re.search(r"\b(?:two|three|four|five) (?:\w+ )?(?:\w+[^s]|people) is\b", text), (
+            text
+        )
+        assert not re.search(r"^There is (?:two|three|four|five)|^There are (?:an?|one)\b", text), (
+            text
+        )
         assert not re.search(r"^(?:A|An|One) (?:\w+ )?\w+ (?:in \w+ )?are\b", text), text
         assert re.fullmatch(r"[A-Z][A-Za-z ,]+\.", text), text
         assert "  " not in text
@@ -130,13 +144,27 @@ def test_captions_of_a_scene_differ_and_are_always_the_same():
 def test_captions_vary_in_syntax():
     starts = {" ".join(text.split()[:2]) for _, text in TEXTS}
     assert len(starts) > 150
-    for words in ("There is", "There are", "can be seen", "with", "where", "flanked", "hidden by", "We ", "photo of"):
+    for words in (
+        "There is",
+        "There are",
+        "can be seen",
+        "with",
+        "where",
+        "flanked",
+        "hidden by",
+        "We ",
+        "photo of",
+    ):
         assert any(words in text for _, text in TEXTS), words
 
 
 def test_every_word_is_in_the_vocabulary_which_holds_the_words_that_edits_put_in():
     used = {word for _, text in TEXTS for word in re.findall("[a-z]+", text.lower())}
-    used |= {word for template in TEMPLATES for word in re.findall("[a-z]+", template.lower().replace("{c}", ""))}
+    used |= {
+        word
+        for template in TEMPLATES
+        for word in re.findall("[a-z]+", template.lower().replace("{c}", ""))
+    }
     needed = """
         puppy dog pony horse bike bicycle coach bus locomotive train kitten cat automobile car human person people ship
         boat next beside above over higher below under underneath a single one two three four five followed hidden
@@ -145,7 +173,9 @@ def test_every_word_is_in_the_vocabulary_which_holds_the_words_that_edits_put_in
     assert used | set(needed.split()) | set(COLORS) <= vocabulary()
 
 
-@pytest.mark.parametrize(("text", "fixed"), [("a orange car", "an orange car"), ("a red car and a automobile", None)])
+@pytest.mark.parametrize(
+    ("text", "fixed"), [("a orange car", "an orange car"), ("a red car and a automobile", None)]
+)
 def test_an_article_is_fixed_before_a_vowel(text, fixed):
     assert article(text) == (fixed or "a red car and an automobile")
 
@@ -157,8 +187,14 @@ def test_plurals_that_bend():
 
 
 def test_a_wrapped_caption_stays_a_sentence():
-    assert wrapped("A dog is on the beach.", "In this image, {c}") == "In this image, a dog is on the beach."
-    assert wrapped("A dog is on the beach.", "{c} in the scene") == "A dog is on the beach in the scene."
+    assert (
+        wrapped("A dog is on the beach.", "In this image, {c}")
+        == "In this image, a dog is on the beach."
+    )
+    assert (
+        wrapped("A dog is on the beach.", "{c} in the scene")
+        == "A dog is on the beach in the scene."
+    )
     assert wrapped("A dog on the beach.", "a photo of {c}") == "A photo of a dog on the beach."
 
 

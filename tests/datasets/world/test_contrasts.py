@@ -15,14 +15,37 @@ from vlprobe.datasets.world.wording import converse, reworded
 from vlprobe.datasets.world.words import PLACES, vocabulary
 
 COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
-NAMES = {name: name for name in OBJECTS} | {"human": "person", "automobile": "car", "bike": "bicycle", "lorry": "truck"}
-NAMES |= {f"{word}s": name for word, name in NAMES.items()} | {"people": "person", "buses": "bus", "lorries": "truck"}
+NAMES = {name: name for name in OBJECTS} | {
+    "human": "person",
+    "automobile": "car",
+    "bike": "bicycle",
+    "lorry": "truck",
+}
+NAMES |= {f"{word}s": name for word, name in NAMES.items()} | {
+    "people": "person",
+    "buses": "bus",
+    "lorries": "truck",
+}
 NUMBER = "(the (?:two|three|four|five)|the|one|two|three|four|five)"
 WORN = rf"{NUMBER} (\w+) (?:in|wearing|dressed in|that are|that is) ({'|'.join(COLORS)})\b"
 PLAIN = rf"{NUMBER} ({'|'.join(COLORS)}) (\w+)"
-ASIDE = {r"\bleft\b": "left", r"\bright\b": "right", r"above|over|higher": "above", r"below|under|lower": "below"}
+ASIDE = {
+    r"\bleft\b": "left",
+    r"\bright\b": "right",
+    r"above|over|higher": "above",
+    r"below|under|lower": "below",
+}
 ASIDE |= {"in front of": "front", "behind": "behind"}
-LEADING = ("on ", "to ", "above ", "over ", "below ", "under ", "in front ", "behind ")  # the relation comes first
+LEADING = (
+    "on ",
+    "to ",
+    "above ",
+    "over ",
+    "below ",
+    "under ",
+    "in front ",
+    "behind ",
+)  # the relation comes first
 MANY = {kind: contrasts(kind, "test", 60) for kind in KINDS}
 ALL = [contrast for found in MANY.values() for contrast in found]
 
@@ -35,7 +58,11 @@ def understood(text: str) -> tuple:
     groups = []
     for _, number, color, noun in sorted(worn + plain):
         groups.append((COUNTS[number.removeprefix("the").strip() or "one"], color, NAMES[noun]))
-    said = [relation for words, relation in ASIDE.items() if re.search(words, text)] if len(groups) == 2 else [""]
+    said = (
+        [relation for words, relation in ASIDE.items() if re.search(words, text)]
+        if len(groups) == 2
+        else [""]
+    )
     assert len(said) == 1, text
     return canonical(groups[::-1] if said[0] and text.startswith(LEADING) else groups, said[0])
 
@@ -47,14 +74,21 @@ def canonical(groups: list, relation: str) -> tuple:
 
 
 def shown(scene) -> tuple:
-    return canonical([(group.count, group.color, group.object) for group in scene.groups], scene.relation)
+    return canonical(
+        [(group.count, group.color, group.object) for group in scene.groups], scene.relation
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_caption_is_true_of_its_own_scene_and_false_of_the_other(kind):
     for contrast in MANY[kind]:
         first, second = contrast.captions
-        assert understood(first) == shown(contrast.scene) != shown(contrast.changed) == understood(second)
+        assert (
+            understood(first)
+            == shown(contrast.scene)
+            != shown(contrast.changed)
+            == understood(second)
+        )
 
 
 def test_the_captions_of_a_pair_differ_in_the_words_for_what_is_changed_alone():
@@ -64,15 +98,30 @@ def test_the_captions_of_a_pair_differ_in_the_words_for_what_is_changed_alone():
         "color": set(COLORS),
         "swap": set(COLORS),
         "number": {*COUNTS, "is", "are", *OBJECTS, *plural},
-        "location": {"left", "right", "above", "below", "over", "under", "higher", "lower", "behind", "in front of"},
+        "location": {
+            "left",
+            "right",
+            "above",
+            "below",
+            "over",
+            "under",
+            "higher",
+            "lower",
+            "behind",
+            "in front of",
+        },
     }
     for contrast in ALL:
         one, other = (
-            text.lower().rstrip(".").replace("in front of", "in_front_of").split() for text in contrast.captions
+            text.lower().rstrip(".").replace("in front of", "in_front_of").split()
+            for text in contrast.captions
         )
         assert len(one) == len(other)
         differing = {
-            word.replace("_", " ") for pair in zip(one, other, strict=True) if pair[0] != pair[1] for word in pair
+            word.replace("_", " ")
+            for pair in zip(one, other, strict=True)
+            if pair[0] != pair[1]
+            for word in pair
         }
         assert differing and differing <= forms[contrast.kind], contrast.captions
         if contrast.kind == "swap":
@@ -88,10 +137,18 @@ def test_only_what_is_named_is_changed():
             assert changed == replace(scene, relation=OPPOSITE[scene.relation])
         elif contrast.kind == "swap":
             (a, b), (c, d) = scene.groups, changed.groups
-            assert (a.color, b.color) == (d.color, c.color) and a.color != b.color and a.object != b.object
+            assert (
+                (a.color, b.color) == (d.color, c.color)
+                and a.color != b.color
+                and a.object != b.object
+            )
             assert (replace(a, color=b.color), replace(b, color=a.color)) == (c, d)
         else:
-            differing = [pair for pair in zip(scene.groups, changed.groups, strict=True) if pair[0] != pair[1]]
+            differing = [
+                pair
+                for pair in zip(scene.groups, changed.groups, strict=True)
+                if pair[0] != pair[1]
+            ]
             ((old, new),) = differing
             field = fields[contrast.kind]
             assert replace(old, **{field: getattr(new, field)}) == new
@@ -113,7 +170,9 @@ def test_every_pixel_outside_the_changed_things_is_the_same(kind):
         differing = (one != other).any(axis=2)
         groups = [
             at
-            for at, pair in enumerate(zip(contrast.scene.groups, contrast.changed.groups, strict=True))
+            for at, pair in enumerate(
+                zip(contrast.scene.groups, contrast.changed.groups, strict=True)
+            )
             if pair[0] != pair[1]
         ] or [0, 1]
         allowed = boxes(contrast.scene, groups) | boxes(contrast.changed, groups)
@@ -165,8 +224,17 @@ def test_a_contrast_is_the_one_that_was_always_drawn():
 
 
 def test_scenes_are_of_one_group_and_of_two_and_of_every_relation_and_background():
-    assert {len(one.scene.groups) for kind in ("object", "color", "number") for one in MANY[kind]} == {1, 2}
-    assert {one.scene.relation for one in MANY["location"]} == {"left", "right", "above", "below", "front", "behind"}
+    assert {
+        len(one.scene.groups) for kind in ("object", "color", "number") for one in MANY[kind]
+    } == {1, 2}
+    assert {one.scene.relation for one in MANY["location"]} == {
+        "left",
+        "right",
+        "above",
+        "below",
+        "front",
+        "behind",
+    }
     assert {one.scene.background for one in ALL} == set(PLACES)
     assert {group.count for one in ALL for group in one.scene.groups} == {1, 2, 3, 4, 5}
 
@@ -214,10 +282,15 @@ def test_a_converse_names_the_other_group_first_and_means_the_same():
         for number in range(4):
             again = converse(contrast.wording, contrast.scene, stream("again", number))
             assert understood(again) == understood(first) != understood(contrast.captions[1])
-            nouns = [[word for word in re.findall("[a-z]+", text.lower()) if word in COLORS] for text in (first, again)]
+            nouns = [
+                [word for word in re.findall("[a-z]+", text.lower()) if word in COLORS]
+                for text in (first, again)
+            ]
             assert nouns[0] == nouns[1][::-1]
 
 
 def test_every_word_was_trained_on():
-    texts = [text for one in ALL for text in (*one.captions, reworded(one.wording, one.scene, stream(1)))]
+    texts = [
+        text for one in ALL for text in (*one.captions, reworded(one.wording, one.scene, stream(1)))
+    ]
     assert {word for text in texts for word in re.findall("[a-z]+", text.lower())} <= vocabulary()

@@ -26,9 +26,13 @@ def drawn_outside(before, after, boxes):
 def covered(placement, scene):
     """The pixels of the picture that the thing's own drawing fills, more than half opaque."""
     group = scene.groups[placement.group]
-    alpha = np.asarray(sprite(group.object, group.color, placement.size, placement.faces_left).getchannel("A"))
+    alpha = np.asarray(
+        sprite(group.object, group.color, placement.size, placement.faces_left).getchannel("A")
+    )
     whole = np.zeros((SIZE, SIZE), bool)
-    whole[placement.y : placement.y + placement.size, placement.x : placement.x + placement.size] = alpha > 200
+    whole[
+        placement.y : placement.y + placement.size, placement.x : placement.x + placement.size
+    ] = alpha > 200
     return whole
 
 
@@ -73,12 +77,17 @@ def test_things_of_a_side_by_side_scene_stay_inside_and_never_overlap():
                 assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
 
 
-@pytest.mark.parametrize(("relation", "axis"), [("left", 0), ("right", 0), ("above", 1), ("below", 1)])
+@pytest.mark.parametrize(
+    ("relation", "axis"), [("left", 0), ("right", 0), ("above", 1), ("below", 1)]
+)
 def test_every_thing_of_a_group_is_on_the_side_that_the_relation_says(relation, axis):
     for seed, count in itertools.product(range(20), COUNTS):
-        scene = Scene("sky", (Group("dog", "red", count), Group("cat", "blue", 6 - count)), relation, seed)
+        scene = Scene(
+            "sky", (Group("dog", "red", count), Group("cat", "blue", 6 - count)), relation, seed
+        )
         ends = [
-            [placement.box[axis::2] for placement in placements(scene) if placement.group == group] for group in (0, 1)
+            [placement.box[axis::2] for placement in placements(scene) if placement.group == group]
+            for group in (0, 1)
         ]
         first, second = ends if relation in ("left", "above") else ends[::-1]
         assert max(high for _, high in first) <= min(low for low, _ in second)
@@ -115,7 +124,12 @@ def test_another_count_with_the_same_room_changes_the_added_places_alone():
         fewer = replace(scene, groups=(replace(crowd, count=few), scene.groups[1]))
         kept = set(placements(fewer))
         assert kept < set(placements(scene))
-        assert drawn_outside(scene, fewer, [placement.box for placement in set(placements(scene)) - kept]) == 0
+        assert (
+            drawn_outside(
+                scene, fewer, [placement.box for placement in set(placements(scene)) - kept]
+            )
+            == 0
+        )
 
 
 def test_swapped_colors_keep_every_place_and_all_around_them():
@@ -124,7 +138,9 @@ def test_swapped_colors_keep_every_place_and_all_around_them():
         if not scene.relation:
             continue
         first, other = scene.groups
-        after = replace(scene, groups=(replace(first, color=other.color), replace(other, color=first.color)))
+        after = replace(
+            scene, groups=(replace(first, color=other.color), replace(other, color=first.color))
+        )
         assert placements(after) == placements(scene)
         assert drawn_outside(scene, after, [placement.box for placement in placements(scene)]) == 0
 

@@ -19,10 +19,39 @@ from PIL import Image
 
 from vlprobe.datasets.world import palette, renderer, sprites
 from vlprobe.datasets.world.layout import SIZE, facing, placements
-from vlprobe.datasets.world.scene import BACKGROUNDS, COLORS, COUNTS, OBJECTS, RELATIONS, Scene, draw
+from vlprobe.datasets.world.scene import (
+    BACKGROUNDS,
+    COLORS,
+    COUNTS,
+    OBJECTS,
+    RELATIONS,
+    Scene,
+    draw,
+)
 
 FOLDER = Path(__file__).parent
-INDICES = (0, 1, 2, 3, 4, 6, 7, 9, 15, 16, 21, 25, 32, 56, 69, 724, 960, 1575, 2180, 2912)  # of the split `test`
+INDICES = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    6,
+    7,
+    9,
+    15,
+    16,
+    21,
+    25,
+    32,
+    56,
+    69,
+    724,
+    960,
+    1575,
+    2180,
+    2912,
+)  # of the split `test`
 REDUCTION = 7  # pixels a side of the scene that become one of the thumbnail
 EDGE = SIZE // REDUCTION
 SHEET_COLUMNS = 5
@@ -54,7 +83,11 @@ def stored_thumbnails() -> list[np.ndarray]:
 def differing(images: list[Image.Image]) -> list[int]:
     """The numbers of the scenes whose thumbnails are not as stored."""
     pairs = zip(INDICES, images, stored_thumbnails(), strict=True)
-    return [index for index, image, stored in pairs if np.abs(thumbnail(image) - stored).max() > TOLERANCE]
+    return [
+        index
+        for index, image, stored in pairs
+        if np.abs(thumbnail(image) - stored).max() > TOLERANCE
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +119,9 @@ def test_the_scenes_show_everything_that_can_be_drawn():
 def test_the_same_pillow_draws_the_same_pixels_under_one_version(drawn):
     stored = json.loads((FOLDER / "scenes.json").read_text())
     if stored["drawn_by"] != MACHINE:
-        pytest.skip(f"{MACHINE} may round otherwise than {stored['drawn_by']}; the thumbnails are compared")
+        pytest.skip(
+            f"{MACHINE} may round otherwise than {stored['drawn_by']}; the thumbnails are compared"
+        )
     assert checksums(drawn) == stored["pixels"]
 
 
@@ -102,7 +137,9 @@ def test_a_changed_colour_sprite_or_shadow_is_noticed_by_the_thumbnails(monkeypa
 
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(sprites, "tones", lambda color: palette.tones("pink" if color == "red" else color))
+            patch.setattr(
+                sprites, "tones", lambda color: palette.tones("pink" if color == "red" else color)
+            )
             reds = {
                 index
                 for index, scene in zip(INDICES, scenes(), strict=True)
@@ -122,7 +159,9 @@ def write() -> None:
     images = [renderer.render(scene) for scene in scenes()]
     described = {"version": renderer.VERSION, "drawn_by": MACHINE, "pixels": checksums(images)}
     (FOLDER / "scenes.json").write_text(json.dumps(described, indent=1) + "\n")
-    rows = np.stack([thumbnail(image) for image in images]).reshape(-1, SHEET_COLUMNS, EDGE, EDGE, 3)
+    rows = np.stack([thumbnail(image) for image in images]).reshape(
+        -1, SHEET_COLUMNS, EDGE, EDGE, 3
+    )
     sheet = rows.swapaxes(1, 2).reshape(-1, SHEET_COLUMNS * EDGE, 3).astype(np.uint8)
     Image.fromarray(sheet).save(FOLDER / "scenes.png", optimize=True)
 

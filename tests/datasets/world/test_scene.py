@@ -25,7 +25,11 @@ def test_no_specification_is_in_two_splits():
 
 
 def test_every_scene_is_owned_by_the_split_it_was_drawn_for():
-    assert all(split_of(draw(split, index)) == split for split in ("train", "val", "test") for index in range(300))
+    assert all(
+        split_of(draw(split, index)) == split
+        for split in ("train", "val", "test")
+        for index in range(300)
+    )
 
 
 def test_a_specification_reads_the_same_from_either_side_and_ignores_the_seed_and_the_room():

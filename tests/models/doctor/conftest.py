@@ -8,7 +8,12 @@ from PIL import Image, ImageDraw
 from vlprobe.types import Item, Picture
 
 COLORS = ("red", "green", "blue", "yellow", "black", "white", "purple", "orange")
-PLACES = {"left": (2, 10, 14, 22), "right": (18, 10, 30, 22), "top": (10, 2, 22, 14), "bottom": (10, 18, 22, 30)}
+PLACES = {
+    "left": (2, 10, 14, 22),
+    "right": (18, 10, 30, 22),
+    "top": (10, 2, 22, 14),
+    "bottom": (10, 18, 22, 30),
+}
 
 
 @pytest.fixture(scope="session")

@@ -47,19 +47,35 @@ def table(*rows: dict) -> pa.Table:
     given = {"item": "", "kind": "flip", "rule": "r", "texts": [], "images": [], "roles": None}
     full = [{"id": str(number), **given, **row} for number, row in enumerate(rows)]
     for row in full:
-        row["roles"] = row["roles"] or ["original", *["different"] * len(row["texts"])][: len(row["texts"])]
+        row["roles"] = (
+            row["roles"] or ["original", *["different"] * len(row["texts"])][: len(row["texts"])]
+        )
     return pa.Table.from_pylist(full, schema=questions.SCHEMA)
 
 
-def texts(rule: str, *pairs: tuple[str, ...], kind: str = "flip", role: str = "different") -> list[dict]:
+def texts(
+    rule: str, *pairs: tuple[str, ...], kind: str = "flip", role: str = "different"
+) -> list[dict]:
     return [
-        {"kind": kind, "rule": rule, "texts": list(pair), "roles": ["original", *[role] * (len(pair) - 1)]}
+        {
+            "kind": kind,
+            "rule": rule,
+            "texts": list(pair),
+            "roles": ["original", *[role] * (len(pair) - 1)],
+        }
         for pair in pairs
     ]
 
 
 CASES = table(
-    *texts("case", ("A Dog.", "a dog."), ("A Cat.", "a cat."), ("A Cat.", "a bird."), kind="paraphrase", role="same"),
+    *texts(
+        "case",
+        ("A Dog.", "a dog."),
+        ("A Cat.", "a cat."),
+        ("A Cat.", "a bird."),
+        kind="paraphrase",
+        role="same",
+    ),
     *texts("marks", ("a dog", "a dog."), ("a dog", "A  dog!"), ("a dog", "a cat.")),
     *texts("spaces", ("a dog", "a  dog "), ("a dog", "a dog")),
 )
@@ -86,7 +102,9 @@ def test_a_model_that_reads_letters_as_they_are_loses_nothing():
 
 def test_what_lies_beyond_the_context_is_named_as_such():
     words = "one two three four five six seven"
-    cases = table(*texts("tail", (f"{words} dog", f"{words} cat"), (f"dog {words}", f"cat {words}")))
+    cases = table(
+        *texts("tail", (f"{words} dog", f"{words} cat"), (f"dog {words}", f"cat {words}"))
+    )
     assert erased(cases, Reader(context_length=8)) == [
         Erased("text", "flip", "tail", "different", "context limit", 1, 2)
     ]
@@ -95,7 +113,9 @@ def test_what_lies_beyond_the_context_is_named_as_such():
 
 def test_a_mark_beyond_the_context_is_not_taken_for_one_that_is_stripped():
     words = "one two three four five six seven"
-    cases = table(*texts("stop", (f"{words}.", words), ("one.", "one"), ("A " + words, "a " + words)))
+    cases = table(
+        *texts("stop", (f"{words}.", words), ("one.", "one"), ("A " + words, "a " + words))
+    )
     assert erased(cases, Reader(context_length=8)) == [
         Erased("text", "flip", "stop", "different", "context limit", 1, 3),
         Erased("text", "flip", "stop", "different", "letter case", 1, 3),
@@ -110,11 +130,17 @@ def test_words_that_a_vocabulary_does_not_have_are_named_as_such():
             return np.array([[*row, *[0] * (9 - len(row))] for row in rows])
 
     cases = table(*texts("words", ("a blue dog", "a puce dog"), ("a dog", "a blue dog")))
-    assert erased(cases, Few()) == [Erased("text", "flip", "words", "different", "vocabulary", 1, 2)]
+    assert erased(cases, Few()) == [
+        Erased("text", "flip", "words", "different", "vocabulary", 1, 2)
+    ]
 
 
 def test_a_text_is_compared_with_every_earlier_text_of_its_case_and_with_no_other_case():
-    first = {"rule": "triplet", "texts": ["One dog.", "A dog.", "a Dog."], "roles": ["original", "same", "different"]}
+    first = {
+        "rule": "triplet",
+        "texts": ["One dog.", "A dog.", "a Dog."],
+        "roles": ["original", "same", "different"],
+    }
     assert erased(table(first, *texts("alone", ("ONE DOG.",))), Reader(context_length=16)) == [
         Erased("text", "flip", "triplet", "different", "letter case", 1, 1)
     ]
@@ -136,7 +162,10 @@ def panorama(path: Path, x: int, color: str) -> str:
 def test_a_pair_of_pictures_that_differ_in_what_is_cropped_away_only_is_counted(tmp_path):
     left = [panorama(tmp_path / f"left-{color}.png", 4, color) for color in ("red", "blue")]
     middle = [panorama(tmp_path / f"middle-{color}.png", 60, color) for color in ("red", "blue")]
-    rows = [{"kind": "pair", "rule": "pair", "images": pair, "texts": ["a", "b"]} for pair in (left, middle, middle)]
+    rows = [
+        {"kind": "pair", "rule": "pair", "images": pair, "texts": ["a", "b"]}
+        for pair in (left, middle, middle)
+    ]
     assert erased(table(*rows), Viewer()) == [
         Erased("picture", "pair", "pair", "different", "preprocessing", 1, 3),
     ]
@@ -146,7 +175,13 @@ def test_a_pair_of_pictures_that_differ_in_what_is_cropped_away_only_is_counted(
 def test_a_patch_that_is_cropped_away_is_counted_among_mixed_pictures(tmp_path):
     paths = {str(n): Path(panorama(tmp_path / f"{n}.png", 8 * n, "red")) for n in range(12)}
     rows = [
-        {"item": item, "kind": "t2i", "rule": "patch:0.97:seed1", "images": [str(path)], "texts": ["a"]}
+        {
+            "item": item,
+            "kind": "t2i",
+            "rule": "patch:0.97:seed1",
+            "images": [str(path)],
+            "texts": ["a"],
+        }
         for item, path in paths.items()
         for _ in range(2)
     ]
@@ -165,7 +200,9 @@ def test_a_patch_that_is_cropped_away_is_counted_among_mixed_pictures(tmp_path):
 def test_pictures_are_drawn_by_lot_where_there_are_many(tmp_path):
     pair = [panorama(tmp_path / f"{color}.png", 4, color) for color in ("red", "blue")]
     rows = [{"kind": "pair", "rule": "pair", "images": pair} for _ in range(PICTURE_PAIRS + 20)]
-    assert [(row.count, row.of) for row in erased(table(*rows), Viewer())] == [(PICTURE_PAIRS, PICTURE_PAIRS)]
+    assert [(row.count, row.of) for row in erased(table(*rows), Viewer())] == [
+        (PICTURE_PAIRS, PICTURE_PAIRS)
+    ]
 
 
 @pytest.mark.parametrize("cases", [table(), table({"texts": []})], ids=["no cases", "no texts"])

@@ -23,8 +23,15 @@ from vlprobe.models.open_clip_words import quick
 TEXT = {"context_length": 16, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2}
 VISION = {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8}
 TINY = {"embed_dim": 16, "vision_cfg": VISION, "text_cfg": TEXT}
-SIGLIP = {**TINY, "custom_text": True, "text_cfg": {**TEXT, "pool_type": "last", "no_causal_mask": True}}
-RESNET = {**TINY, "vision_cfg": {"image_size": 64, "layers": [1, 1, 1, 1], "width": 8, "patch_size": None}}
+SIGLIP = {
+    **TINY,
+    "custom_text": True,
+    "text_cfg": {**TEXT, "pool_type": "last", "no_causal_mask": True},
+}
+RESNET = {
+    **TINY,
+    "vision_cfg": {"image_size": 64, "layers": [1, 1, 1, 1], "width": 8, "patch_size": None},
+}
 STATED = {  # what OpenCLIP's table would say of weights that somebody has published
     "url": "",
     "hf_hub": "",
@@ -41,7 +48,9 @@ def build(config: dict, quick: bool = False) -> torch.nn.Module:
     """OpenCLIP's model of that config, always with the same weights, with OpenCLIP's default preprocessing."""
     torch.manual_seed(5)
     kind = open_clip.CustomTextCLIP if config.get("custom_text") else open_clip.CLIP
-    model = kind(**{name: value for name, value in config.items() if name != "custom_text"}, quick_gelu=quick)
+    model = kind(
+        **{name: value for name, value in config.items() if name != "custom_text"}, quick_gelu=quick
+    )
     open_clip.model.set_model_preprocess_cfg(model, {**vars(PreprocessCfg(size=32)), "mode": "RGB"})
     return model
 
@@ -59,7 +68,9 @@ def weights(data: SimpleNamespace) -> dict:
         left, right, scale = model(pixels, tokens)
         logits = scale * left @ right.T
         own = torch.arange(len(logits))
-        loss = torch.nn.functional.cross_entropy(logits, own) + torch.nn.functional.cross_entropy(logits.T, own)
+        loss = torch.nn.functional.cross_entropy(logits, own) + torch.nn.functional.cross_entropy(
+            logits.T, own
+        )
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -85,13 +96,24 @@ def make(weights: dict, published: None) -> Make:
     """Makes the trained model, healthy where nothing else is said."""
 
     def encoder(
-        quick: bool = True, cfg: dict | None = None, name: str = "openclip:squares/byheart@file", **changed: object
+        quick: bool = True,
+        cfg: dict | None = None,
+        name: str = "openclip:squares/byheart@file",
+        **changed: object,
     ) -> OpenClipEncoder:
         model = build(TINY, quick)
-        model.load_state_dict(weights | {key: value for key, value in changed.items() if key in weights})
+        model.load_state_dict(
+            weights | {key: value for key, value in changed.items() if key in weights}
+        )
         transform = image_transform_v2(PreprocessCfg(**{"size": 32, **(cfg or {})}), is_train=False)
         return OpenClipEncoder(
-            name, model, transform, TOKENIZER, "a" * 32, "cpu", str(changed.get("precision", "fp32"))
+            name,
+            model,
+            transform,
+            TOKENIZER,
+            "a" * 32,
+            "cpu",
+            str(changed.get("precision", "fp32")),
         )
 
     return encoder
@@ -135,7 +157,9 @@ def test_the_wrong_activation_is_caught_by_the_table(make: Make, data, tmp_path)
     assert check.detail == "Built with GELU; published with QuickGELU."
 
 
-def test_weights_that_no_table_knows_are_judged_neither_by_activation_nor_by_preprocessing(make: Make):
+def test_weights_that_no_table_knows_are_judged_neither_by_activation_nor_by_preprocessing(
+    make: Make,
+):
     model = make(quick=False, name="openclip:squares@file")
     for check in (checks.activation(model), checks.preprocessing(model)):
         assert (check.passed, check.detail) == (None, checks.UNKNOWN_WEIGHTS)
@@ -146,7 +170,10 @@ def test_swapped_mean_and_std_are_caught(make: Make, data, tmp_path):
     check = outcomes(make(cfg=swapped), data, tmp_path)["preprocessing"]
     assert check.passed is False
     assert check.value == pytest.approx(0.48145466 - 0.26862954, abs=1e-3)
-    assert "mean is 0.2686, 0.2613, 0.2758" in check.detail and "0.4815, 0.4578, 0.4082" in check.detail
+    assert (
+        "mean is 0.2686, 0.2613, 0.2758" in check.detail
+        and "0.4815, 0.4578, 0.4082" in check.detail
+    )
 
 
 def test_another_size_is_caught(make: Make):
@@ -162,11 +189,15 @@ def test_declared_resizing_that_is_not_the_published_one_is_caught(make: Make, m
     assert check.detail == "interpolation is bicubic, published as bilinear"
 
 
-def test_weights_that_are_not_numbers_are_caught_and_nothing_else_is_judged_from_them(make: Make, data, tmp_path):
+def test_weights_that_are_not_numbers_are_caught_and_nothing_else_is_judged_from_them(
+    make: Make, data, tmp_path
+):
     found = outcomes(make(text_projection=torch.full((32, 16), math.nan)), data, tmp_path)
     assert failed(found) == {"finite"}
     assert found["finite"].value == 32
-    assert {found[name].passed for name in ("text_batch", "matched_auc", "r1_forth", "r1_back")} == {None}
+    assert {
+        found[name].passed for name in ("text_batch", "matched_auc", "r1_forth", "r1_back")
+    } == {None}
     assert found["image_batch"].passed is True
 
 
@@ -231,8 +262,16 @@ def test_half_precision_is_held_to_its_own_limit(make: Make, data):
 
 
 def test_plain_edits_of_the_captions_say_what_the_tokenizer_would_undo(make: Make, tmp_path, data):
-    items = [replace(data.items[0], captions=("A dog, a cat.", "plain words " * 9 + "here"), foils=("a DOG, a cat.",))]
-    found = examine.examine(make(), SimpleNamespace(name="one", digest="1" * 32, items=items), tmp_path).erased
+    items = [
+        replace(
+            data.items[0],
+            captions=("A dog, a cat.", "plain words " * 9 + "here"),
+            foils=("a DOG, a cat.",),
+        )
+    ]
+    found = examine.examine(
+        make(), SimpleNamespace(name="one", digest="1" * 32, items=items), tmp_path
+    ).erased
     assert [(row.rule, row.role, row.reason, row.count, row.of) for row in found] == [
         ("lower case", "same", "letter case", 1, 1),
         ("one more word", "different", "context limit", 1, 2),

@@ -21,25 +21,39 @@ from vlprobe.types import Capabilities, Item, PairScorer, Picture, TextEncoder
 
 def test_texts_alone_are_tried_by_their_second_captions(tmp_path):
     items = [Item(str(n), None, (f"caption {n}", f"caption {n}!")) for n in range(30)]
-    texts = SimpleNamespace(name="texts", digest="e" * 32, items=[*items, Item("lone", None, ("one caption",))])
+    texts = SimpleNamespace(
+        name="texts", digest="e" * 32, items=[*items, Item("lone", None, ("one caption",))]
+    )
     found = outcomes(controls.load("control:random"), texts, tmp_path)
     assert found["image_batch"].passed is None
     assert "over 30 items" in found["matched_auc"].detail
-    assert found["r1_forth"].meaning.startswith("Of all first captions, the nearest to one of the second captions")
+    assert found["r1_forth"].meaning.startswith(
+        "Of all first captions, the nearest to one of the second captions"
+    )
 
 
 def test_data_without_pairs_is_refused(tmp_path):
-    empty = SimpleNamespace(name="empty", digest="e" * 32, items=[Item("1", None, ("one caption",))])
+    empty = SimpleNamespace(
+        name="empty", digest="e" * 32, items=[Item("1", None, ("one caption",))]
+    )
     with pytest.raises(InvalidInput, match="nothing to try 'control:random' on"):
         examine.examine(controls.load("control:random"), empty, tmp_path)
 
 
 def test_no_picture_and_no_caption_is_tried_twice(data):
     first = data.items[0]
-    twins = [*data.items, Item("same picture", first.image, ("Other words.",)), Item("same words", None, ())]
+    twins = [
+        *data.items,
+        Item("same picture", first.image, ("Other words.",)),
+        Item("same words", None, ()),
+    ]
     twins.append(Item("same caption", Picture(Path("elsewhere.png")), first.captions))
     chosen = examine.sample(twins, controls.load("control:random"))
-    assert len({item.image for item in chosen}) == len({item.captions[0] for item in chosen}) == len(chosen)
+    assert (
+        len({item.image for item in chosen})
+        == len({item.captions[0] for item in chosen})
+        == len(chosen)
+    )
     assert len(chosen) >= len(data.items) - 1
     assert examine.sample(twins[::-1], controls.load("control:random")) == chosen
 
@@ -53,7 +67,9 @@ def test_an_examination_is_read_back_as_it_was_and_its_failures_become_warnings(
     assert repr(read) == repr(found)  # NaN is not equal to itself
     lines = examine.warnings(store)[model.digest, data.digest]
     assert len(lines) == 3 and not any("\n" in line for line in lines)
-    assert lines[0].startswith("Check 'matched_auc' failed on squares. Expected: Pictures are more like their own")
+    assert lines[0].startswith(
+        "Check 'matched_auc' failed on squares. Expected: Pictures are more like their own"
+    )
     assert "Found 0.5, limit 0.5." in lines[0]
 
 
@@ -65,7 +81,9 @@ def test_the_command_shows_passport_and_checks(tiny, tmp_path):
     assert "architecture: none: a control" in result.stderr
     found = json.loads(CliRunner().invoke(main.main, [*words, "--format", "json"]).stdout)
     assert found["passport"]["name"] == "control:constant"
-    assert [check["passed"] for check in found["checks"] if check["name"] == "preprocessing"] == [None]
+    assert [check["passed"] for check in found["checks"] if check["name"] == "preprocessing"] == [
+        None
+    ]
     assert registry.load_model("control:constant").digest == found["model_digest"]
 
 
@@ -78,7 +96,10 @@ class Pairs(PairScorer):
     def __init__(self, data: SimpleNamespace, fault: float = 0) -> None:
         self.fault = fault
         self.known = {
-            (self.preprocess(Image.open(item.image.path)).tobytes(), self.tokenize(item.captions).tobytes())
+            (
+                self.preprocess(Image.open(item.image.path)).tobytes(),
+                self.tokenize(item.captions).tobytes(),
+            )
             for item in data.items
         }
 
@@ -93,7 +114,10 @@ class Pairs(PairScorer):
         return np.array([row + [-1] * (60 - len(row)) for row in rows])
 
     def match(self, seen: list[np.ndarray], tokens: np.ndarray, logits: bool = False) -> np.ndarray:
-        own = [(one.tobytes(), row.tobytes()) in self.known for one, row in zip(seen, tokens, strict=True)]
+        own = [
+            (one.tobytes(), row.tobytes()) in self.known
+            for one, row in zip(seen, tokens, strict=True)
+        ]
         return (0.5 + 0.4 * np.array(own) + self.fault * len(seen)).astype(np.float32)
 
 
@@ -104,7 +128,10 @@ def test_a_model_that_scores_pairs_is_asked_about_pairs(data, tmp_path):
     assert failed(found) == set()
     assert (found["matched_auc"].value, found["r1_forth"].value) == (1, 1)
     assert "over 24 items" in found["matched_auc"].detail
-    assert examine.load(examine.Store(tmp_path), monkey.digest)[0].passport["embedding"] == "none: it scores pairs"
+    assert (
+        examine.load(examine.Store(tmp_path), monkey.digest)[0].passport["embedding"]
+        == "none: it scores pairs"
+    )
 
 
 def test_a_score_of_pairs_that_depends_on_the_batch_is_caught(data):
@@ -122,9 +149,14 @@ def test_a_text_encoder_is_tried_on_captions_of_data_that_has_pictures(data, tmp
         tokenize, encode_texts = random.tokenize, random.encode_texts
 
     model = Texts()
-    items = [replace(item, captions=(*item.captions, f"{item.captions[0]} Again.")) for item in data.items]
+    items = [
+        replace(item, captions=(*item.captions, f"{item.captions[0]} Again."))
+        for item in data.items
+    ]
     found = outcomes(model, SimpleNamespace(name="two", digest="2" * 32, items=items), tmp_path)
     assert (found["image_batch"].passed, found["preprocessing"].passed) == (None, None)
-    assert found["matched_auc"].meaning.startswith("Second captions are more like their own first captions")
+    assert found["matched_auc"].meaning.startswith(
+        "Second captions are more like their own first captions"
+    )
     with pytest.raises(InvalidInput, match="two captions for a model of texts"):
         examine.examine(model, data, tmp_path)

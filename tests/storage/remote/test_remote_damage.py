@@ -28,7 +28,9 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Run
 
 INDEX = f"index/runs/{KEY}.2.json"
-EXAMINED = asdict(examine.Examination("m", "d", "x", "y", {}, (Check("name", "meaning", True),), (), "1"))
+EXAMINED = asdict(
+    examine.Examination("m", "d", "x", "y", {}, (Check("name", "meaning", True),), (), "1")
+)
 
 
 def test_one_damaged_entry_keeps_nobody_from_looking_working_or_repairing(memory, on):
@@ -40,7 +42,9 @@ def test_one_damaged_entry_keeps_nobody_from_looking_working_or_repairing(memory
     for name in ("one", "two"):
         on(name, memory).require_writable()
     assert ANOTHER in call(memory, "show", "--format", "csv")
-    assert call(memory, "verify", "--repair").startswith(f"{memory}/{INDEX}: it is not what was written")
+    assert call(memory, "verify", "--repair").startswith(
+        f"{memory}/{INDEX}: it is not what was written"
+    )
     assert call(memory, "verify") == ""
     assert INDEX not in one.mirror.remote.names("index")
     assert [run["key"] for run in on("two", memory).runs()] == [ANOTHER]
@@ -79,7 +83,14 @@ def test_questions_that_were_removed_are_made_anew_by_whoever_runs(memory, drawn
     assert not one.cases(key).complete and not two.cases(key).complete
     execute(request(drawn), one)
     assert call(memory, "verify") == ""
-    assert len(views.cases.questions(on("two", memory), views.runs.question_set(on("two", memory), key), [0])) == 1
+    assert (
+        len(
+            views.cases.questions(
+                on("two", memory), views.runs.question_set(on("two", memory), key), [0]
+            )
+        )
+        == 1
+    )
 
 
 def test_repair_leaves_what_became_valid_since_it_was_seen(memory, on, monkeypatch):
@@ -136,10 +147,14 @@ def test_a_shared_folder_that_is_not_mounted_is_not_taken_for_an_empty_one(on, t
 def test_a_page_goes_on_with_what_is_here_and_says_so(memory, drawn, on, monkeypatch):
     one = on("one", memory)
     execute(request(drawn), one)
-    monkeypatch.setattr(Remote, "names", lambda *_: (_ for _ in ()).throw(InvalidInput("Cannot use it.")))
+    monkeypatch.setattr(
+        Remote, "names", lambda *_: (_ for _ in ()).throw(InvalidInput("Cannot use it."))
+    )
     at = open_page(monkeypatch, one, "models")
     assert not at.exception and not at.error
-    assert [warning.value for warning in at.warning] == [r"Shown is what this machine has. Cannot use it."]
+    assert [warning.value for warning in at.warning] == [
+        r"Shown is what this machine has. Cannot use it."
+    ]
     with pytest.raises(InvalidInput, match="Cannot use it"):
         one.require_writable()
 
@@ -194,7 +209,9 @@ def test_a_manifest_that_nobody_would_write_is_damaged_and_no_traceback(memory, 
     said = json.loads(one.mirror.remote.read(INDEX))
     del said["sha256"]
     given = MANIFESTS[case]
-    one.mirror.remote.write(INDEX, given if isinstance(given, bytes) else json.dumps(said | given).encode())
+    one.mirror.remote.write(
+        INDEX, given if isinstance(given, bytes) else json.dumps(said | given).encode()
+    )
     two = on("two", memory)
     assert views.runs.runs(two)["key"].tolist() == [ANOTHER]
     assert call(memory, "verify", "--repair").count("\n") == 1

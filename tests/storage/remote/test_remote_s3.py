@@ -27,11 +27,16 @@ OTHER = pa.table({"case": [0, 1, 2], "margin": [0.1, -0.2, 0.4]})
 
 
 def request(drawn: str, **changes) -> Request:
-    return Request(**{"models": ("control:random",), "dataset": drawn, "probe": "lgip", "examine": False} | changes)
+    return Request(
+        **{"models": ("control:random",), "dataset": drawn, "probe": "lgip", "examine": False}
+        | changes
+    )
 
 
 def tables(store: Store, key: str) -> dict[str, bytes]:
-    return {name: store.run(key).whole(name).read_bytes() for name in ("scores", "estimates", "sums")}
+    return {
+        name: store.run(key).whole(name).read_bytes() for name in ("scores", "estimates", "sums")
+    }
 
 
 def objects(url: str) -> dict[str, bytes]:
@@ -70,11 +75,19 @@ def refuse(*_, **__) -> None:
     raise AssertionError("asked again")
 
 
-def test_what_one_machine_answered_another_reads_and_does_not_ask_again(bucket, drawn, on, monkeypatch, tmp_path):
+def test_what_one_machine_answered_another_reads_and_does_not_ask_again(
+    bucket, drawn, on, monkeypatch, tmp_path
+):
     one = on("one", bucket)
     manifest = execute(request(drawn, examine=True), one)[0]
     key, sent = manifest["key"], objects(bucket)
-    assert {name.partition("/")[0] for name in sent} == {"cases", "embeddings", "index", "runs", "writable"}
+    assert {name.partition("/")[0] for name in sent} == {
+        "cases",
+        "embeddings",
+        "index",
+        "runs",
+        "writable",
+    }
     assert not list(one.root.rglob("pending.json"))
     two = on("two", bucket)
     assert views.runs.runs(two)["key"].tolist() == [key]
@@ -100,7 +113,11 @@ def test_a_run_that_stopped_is_resumed_on_another_machine(bucket, drawn, on, sto
     with pytest.raises(KeyboardInterrupt):
         execute(request(drawn), on("one", bucket), AtHalf(interrupt))
     key = execute(request(drawn), store)[0]["key"]
-    begun = {Path(name).stem for name in objects(bucket) if name.startswith(f"runs/{key}/parts/") and "json" in name}
+    begun = {
+        Path(name).stem
+        for name in objects(bucket)
+        if name.startswith(f"runs/{key}/parts/") and "json" in name
+    }
     written = []
     two = on("two", bucket)
     entry = two.run(key)
@@ -109,7 +126,9 @@ def test_a_run_that_stopped_is_resumed_on_another_machine(bucket, drawn, on, sto
     assert not entry.has_part("000000000-999999999")
     kept = type(entry).write_part
     monkeypatch.setattr(
-        type(entry), "write_part", lambda own, name, table: (written.append(name), kept(own, name, table))
+        type(entry),
+        "write_part",
+        lambda own, name, table: (written.append(name), kept(own, name, table)),
     )
     execute(request(drawn), two)
     assert begun and written and not begun & set(written)
@@ -117,7 +136,9 @@ def test_a_run_that_stopped_is_resumed_on_another_machine(bucket, drawn, on, sto
     assert not [name for name in objects(bucket) if "/parts/" in name]
 
 
-def test_of_two_that_commit_at_once_one_wins_and_no_manifest_names_the_others_bytes(bucket, on, monkeypatch):
+def test_of_two_that_commit_at_once_one_wins_and_no_manifest_names_the_others_bytes(
+    bucket, on, monkeypatch
+):
     entries = [on(name, bucket).run("a" * 16) for name in ("one", "two")]
     gate = threading.Barrier(2)
     kept = Remote.create
@@ -153,13 +174,19 @@ def test_the_server_itself_refuses_to_make_what_is_there(bucket, on):
 
 
 @pytest.mark.parametrize("how", ["truncated", "altered", "gone"])
-def test_an_object_that_is_not_what_was_written_is_named_not_kept_and_made_anew(bucket, drawn, on, how):
+def test_an_object_that_is_not_what_was_written_is_named_not_kept_and_made_anew(
+    bucket, drawn, on, how
+):
     one = on("one", bucket)
     manifest = execute(request(drawn), one)[0]
     key, right = manifest["key"], tables(one, manifest["key"])
     name = next(name for name in objects(bucket) if name.startswith(f"runs/{key}/scores"))
     data = objects(bucket)[name]
-    put(bucket, name, {"truncated": data[:99], "altered": data[:99] + b"?" + data[100:], "gone": None}[how])
+    put(
+        bucket,
+        name,
+        {"truncated": data[:99], "altered": data[:99] + b"?" + data[100:], "gone": None}[how],
+    )
     two = on("two", bucket)
     with pytest.raises(InvalidInput, match=f"'{bucket}/{name}' is .*verify --repair"):
         two.run(key).table("scores")
@@ -188,7 +215,9 @@ def test_a_server_that_goes_away_half_way_costs_nothing_that_was_finished(
 ):
     monkeypatch.setattr(runs_answers, "PART_CASES", 20)
     one = on("one", bucket)
-    with pytest.raises(InvalidInput, match=f"Cannot use '{bucket}' .*the same command goes on from there"):
+    with pytest.raises(
+        InvalidInput, match=f"Cannot use '{bucket}' .*the same command goes on from there"
+    ):
         execute(request(drawn), one, AtHalf(server.stop))
     with pytest.raises(InvalidInput, match="Cannot use"):
         one.runs()
@@ -216,7 +245,9 @@ def test_a_machine_that_only_looks_sends_nothing(bucket, drawn, on, monkeypatch)
     before = objects(bucket)
     two = on("two", bucket)
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
-    assert len(views.estimates.estimates(two, views.runs.question_set(two, two.find(key)["case_key"])))
+    assert len(
+        views.estimates.estimates(two, views.runs.question_set(two, two.find(key)["case_key"]))
+    )
     with pytest.raises(InvalidInput, match="read-only"):
         two.require_writable()
     with pytest.raises(InvalidInput, match="read-only"):
@@ -228,12 +259,18 @@ def test_what_one_machine_encoded_another_does_not(bucket, on, monkeypatch):
     model, asked = ControlEncoder("random"), []
     encode = model.encode_texts
     monkeypatch.setattr(
-        model, "encode_texts", lambda tokens: (asked.append(len(set(map(bytes, tokens)))), encode(tokens))[1]
+        model,
+        "encode_texts",
+        lambda tokens: (asked.append(len(set(map(bytes, tokens)))), encode(tokens))[1],
     )
     found = []
     for name in ("one", "two", "three"):
         encoder = Encoder(model, on(name, bucket).root / "embeddings")
-        found.append(encoder.texts(["a red dog", "a dog", "two dogs"][: 2 if name == "one" else 3], keep=True))
+        found.append(
+            encoder.texts(
+                ["a red dog", "a dog", "two dogs"][: 2 if name == "one" else 3], keep=True
+            )
+        )
         encoder.close()
     assert asked == [2, 1]
     assert found[1].tobytes() == found[2].tobytes()
@@ -244,12 +281,16 @@ def test_what_one_machine_encoded_another_does_not(bucket, on, monkeypatch):
     with pytest.raises(InvalidInput, match=f"'{bucket}/{name}' is not what was written"):
         Encoder(model, on("four", bucket).root / "embeddings")
     assert call(bucket, "verify", "--repair") == f"{bucket}/{name}: its checksum differs\n"
-    Encoder(model, on("two", bucket).root / "embeddings").close()  # it has the file, and sends it again
+    Encoder(
+        model, on("two", bucket).root / "embeddings"
+    ).close()  # it has the file, and sends it again
     assert objects(bucket)[name] == data
 
 
 def test_a_bucket_that_is_not_there_or_lets_nobody_in_is_one_line(bucket, on, monkeypatch):
-    with pytest.raises(InvalidInput, match=r"There is no 's3://nobody/x' .*bucket does not exist.*Make the bucket"):
+    with pytest.raises(
+        InvalidInput, match=r"There is no 's3://nobody/x' .*bucket does not exist.*Make the bucket"
+    ):
         on("one", "s3://nobody/x").runs()
     with pytest.raises(InvalidInput, match=r"There is no 's3://nobody/x'"):
         on("one", "s3://nobody/x").require_writable()
@@ -259,6 +300,8 @@ def test_a_bucket_that_is_not_there_or_lets_nobody_in_is_one_line(bucket, on, mo
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.setenv("HOME", "/nonexistent")
     s3fs.S3FileSystem.clear_instance_cache()
-    with pytest.raises(InvalidInput, match=r"Cannot use '.*Unable to locate credentials.*credentials in the env"):
+    with pytest.raises(
+        InvalidInput, match=r"Cannot use '.*Unable to locate credentials.*credentials in the env"
+    ):
         on("one", f"{bucket}/other").runs()
     s3fs.S3FileSystem.clear_instance_cache()

@@ -21,7 +21,9 @@ def test_parts_that_are_here_alone_are_sent_when_a_run_goes_on(memory, on):
     assert on("two", memory).run(KEY).part("0").equals(TABLE)
 
 
-def test_what_was_finished_while_nothing_could_be_sent_is_sent_by_the_next_run(memory, on, monkeypatch):
+def test_what_was_finished_while_nothing_could_be_sent_is_sent_by_the_next_run(
+    memory, on, monkeypatch
+):
     one = on("one", memory)
 
     def fail(*_):
@@ -67,7 +69,9 @@ def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, mo
     assert not list(one.root.rglob("pending.json"))
 
 
-def test_a_commit_whose_answer_was_lost_and_that_was_tried_again_is_ours(memory, on, monkeypatch, caplog):
+def test_a_commit_whose_answer_was_lost_and_that_was_tried_again_is_ours(
+    memory, on, monkeypatch, caplog
+):
     one = on("one", memory)
     create = Remote.create
     monkeypatch.setattr(Remote, "create", lambda *given: create(*given) and False)
@@ -86,7 +90,9 @@ def test_left_over_objects_are_found_once_nobody_can_be_sending_them(memory, on,
     assert verify.damages(one) == []
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 2 * verify.LEFT_OVER)
-    assert [(str(one.path), one.why) for one in verify.damages(one)] == [(f"{memory}/{left}", "no result names it")]
+    assert [(str(one.path), one.why) for one in verify.damages(one)] == [
+        (f"{memory}/{left}", "no result names it")
+    ]
     verify.repair(verify.damages(one))
     assert verify.damages(one) == []
     assert one.run(KEY).table("scores").equals(TABLE)

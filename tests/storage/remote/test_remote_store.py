@@ -37,12 +37,28 @@ def ask(store: Store, key: str = KEY) -> None:
 @pytest.mark.parametrize(
     ("url", "error", "said"),
     [
-        ("nonsense://a/b", InvalidInput, r"'nonsense://a/b' is no cache \(Protocol not known: nonsense"),
-        ("s3:/bucket/x", InvalidInput, r"'s3:/bucket/x' is neither a folder nor a URL.*two slashes"),
+        (
+            "nonsense://a/b",
+            InvalidInput,
+            r"'nonsense://a/b' is no cache \(Protocol not known: nonsense",
+        ),
+        (
+            "s3:/bucket/x",
+            InvalidInput,
+            r"'s3:/bucket/x' is neither a folder nor a URL.*two slashes",
+        ),
         ("s3://", InvalidInput, r"'s3://' names no bucket"),
-        ("http://127.0.0.1:9000/bucket", InvalidInput, r"a server of your own goes into AWS_ENDPOINT_URL"),
+        (
+            "http://127.0.0.1:9000/bucket",
+            InvalidInput,
+            r"a server of your own goes into AWS_ENDPOINT_URL",
+        ),
         ("gs://a/b", MissingDependency, r"'gs://a/b' needs a package .*gcsfs.*Install it with pip"),
-        ("s3://user:secret@a/b", InvalidInput, r"has a user or a password in it\. Give those in the environment\.$"),
+        (
+            "s3://user:secret@a/b",
+            InvalidInput,
+            r"has a user or a password in it\. Give those in the environment\.$",
+        ),
     ],
 )
 def test_a_url_that_leads_nowhere_is_one_line(url, error, said, on):
@@ -57,20 +73,29 @@ def test_without_s3fs_it_is_said_what_to_install(on, monkeypatch):
         raise ImportError("Install s3fs to access S3")
 
     monkeypatch.setattr("fsspec.core.url_to_fs", missing)
-    with pytest.raises(MissingDependency, match=r"'s3://nothing/x' needs .*pip install -r requirements-ray\.txt"):
+    with pytest.raises(
+        MissingDependency, match=r"'s3://nothing/x' needs .*pip install -r requirements-ray\.txt"
+    ):
         on("one", "s3://nothing/x").runs()
 
 
 def test_a_store_is_the_same_by_its_url_by_its_folder_and_sent_to_another_process(memory, on):
     store = on("one", memory)
     finish(store)
-    for other in (Store(store.root), Store(str(store.root)), Store(memory + "/"), pickle.loads(pickle.dumps(store))):
+    for other in (
+        Store(store.root),
+        Store(str(store.root)),
+        Store(memory + "/"),
+        pickle.loads(pickle.dumps(store)),
+    ):
         assert (other.address, other.root) == (memory, store.root)
         assert [run["key"] for run in other.runs()] == [KEY]
     assert pickle.loads(pickle.dumps(Store(store.root.parent / "folder"))).mirror is None
 
 
-def test_a_folder_that_somebody_made_sends_nothing_to_an_address_that_it_names(memory, on, tmp_path):
+def test_a_folder_that_somebody_made_sends_nothing_to_an_address_that_it_names(
+    memory, on, tmp_path
+):
     finish(on("one", memory))
     shutil.copytree(Store(memory).root, tmp_path / "cache")
     with pytest.raises(InvalidInput, match=f"is a copied mirror of '{memory}'"):
@@ -83,7 +108,11 @@ def test_a_folder_that_somebody_made_sends_nothing_to_an_address_that_it_names(m
 def test_names_in_a_bucket_cannot_leave_the_mirror(memory, on, tmp_path):
     store = on("one", memory)
     there = store.mirror.remote
-    for name in ("index/models/../../../evil.json", "index/runs/../../evil.2.json", "index/models/.hidden.json"):
+    for name in (
+        "index/models/../../../evil.json",
+        "index/runs/../../evil.2.json",
+        "index/models/.hidden.json",
+    ):
         there.write(name, b"{}")
     there.write("embeddings/m/texts/../../../../evil.npy", b"")
     assert store.runs() == []
@@ -96,7 +125,9 @@ def test_a_page_asks_for_a_listing_every_few_seconds_and_not_each_time(memory, o
     store, asked = on("two", memory), []
     names = Remote.names
     monkeypatch.setattr(mirror, "LISTED_SECONDS", 3.0)
-    monkeypatch.setattr(Remote, "names", lambda self, folder: (asked.append(folder), names(self, folder))[1])
+    monkeypatch.setattr(
+        Remote, "names", lambda self, folder: (asked.append(folder), names(self, folder))[1]
+    )
     version = store.version()
     for _ in range(20):
         assert len(Store(memory).runs()) == 1
@@ -140,7 +171,9 @@ def test_a_damaged_manifest_is_named_once_and_not_kept(memory, on, caplog):
     finish(one, ANOTHER)
     for _ in range(2):
         assert [run["key"] for run in two.runs()] == [ANOTHER]  # one that is damaged hides no other
-    assert [record.message.partition(" is ")[0] for record in caplog.records] == [f"'{memory}/{name}'"]
+    assert [record.message.partition(" is ")[0] for record in caplog.records] == [
+        f"'{memory}/{name}'"
+    ]
     with pytest.raises(InvalidInput, match=f"'{memory}/{name}' is damaged"):
         two.run(KEY).manifest()
     assert not two.run(KEY).folder.exists()
@@ -155,7 +188,9 @@ def test_a_part_that_is_damaged_there_is_made_again(memory, on, caplog):
     entry.write_part("0", TABLE)
     entry.write_part("1", OTHER)
     there = one.mirror.remote
-    damaged = next(name for name in there.names("runs") if "/0." in name and name.endswith(".parquet"))
+    damaged = next(
+        name for name in there.names("runs") if "/0." in name and name.endswith(".parquet")
+    )
     there.write(damaged, b"rubbish")
     assert two.run(KEY).part("0") is None
     assert f"{memory}/{damaged}" in caplog.text
@@ -168,7 +203,9 @@ def test_a_part_that_is_damaged_there_is_made_again(memory, on, caplog):
 
 def test_each_machine_finds_the_pictures_where_it_has_them(memory, on, tmp_path):
     here, there = make_tiny(tmp_path / "here"), make_tiny(tmp_path / "there")
-    (there_csv := Path(there.partition(":")[2])).write_bytes(Path(here.partition(":")[2]).read_bytes())
+    (there_csv := Path(there.partition(":")[2])).write_bytes(
+        Path(here.partition(":")[2]).read_bytes()
+    )
     one = on("one", memory)
     manifest = execute(request(here, examine=True), one)[0]
     shutil.move(tmp_path / "here", tmp_path / "gone")
@@ -176,7 +213,13 @@ def test_each_machine_finds_the_pictures_where_it_has_them(memory, on, tmp_path)
     again = execute(request(f"csv:{there_csv}", examine=True), two)[0]
     assert again["case_key"] == manifest["case_key"]
     for store, folder in ((one, "here"), (two, "there")):
-        shown = store.cases(manifest["case_key"]).table("cases")["images"].combine_chunks().flatten().to_pylist()
+        shown = (
+            store.cases(manifest["case_key"])
+            .table("cases")["images"]
+            .combine_chunks()
+            .flatten()
+            .to_pylist()
+        )
         assert {Picture.from_name(name).path.parent for name in shown} == {tmp_path / folder}
     two.mirror.refresh(now=True)
     assert verify.damages(two) == []
@@ -192,7 +235,9 @@ def test_a_shared_folder_is_an_object_store_too(on, tmp_path):
     two = on("two", url)
     assert two.files([KEY], "scores") == [str(two.root / "runs" / KEY / "scores.parquet")]
     with two.cursor() as cursor:
-        assert cursor.execute("SELECT count(*) FROM read_parquet(?)", [two.files([KEY], "scores")]).fetchone() == (3,)
+        assert cursor.execute(
+            "SELECT count(*) FROM read_parquet(?)", [two.files([KEY], "scores")]
+        ).fetchone() == (3,)
     assert not two.mirror.remote.create(f"index/runs/{KEY}.2.json", b"another")
     assert (tmp_path / "shared" / "index" / "runs" / f"{KEY}.2.json").exists()
     assert not list((tmp_path / "shared" / "sending").iterdir())

@@ -208,7 +208,9 @@ def _beach(c: _Canvas, rng: random.Random) -> None:
         x = SIZE * rng.random()
         c.line((176, 226, 232), 0.9, (x, y), (x + 16 + 10 * rng.random(), y))
     tilt = 8 * rng.random() - 4
-    edge = [(8 * k, ground + 1 + tilt * (k - 14) / 14 + 2.4 * ((k % 6) - 2.5) / 2.5) for k in range(30)]
+    edge = [
+        (8 * k, ground + 1 + tilt * (k - 14) / 14 + 2.4 * ((k % 6) - 2.5) / 2.5) for k in range(30)
+    ]
     c.poly(_WHITE, *((x, y - 2.5) for x, y in edge), (SIZE + 8, SIZE), (0, SIZE))
     c.poly((226, 200, 146), *edge, (SIZE + 8, SIZE), (0, SIZE))
     c.poly((244, 222, 172), *((x, y + 3) for x, y in edge), (SIZE + 8, SIZE), (0, SIZE))

@@ -173,7 +173,9 @@ def _alone_picture(v: Voice) -> str:
 def _alone_setting(v: Voice) -> str:
     if v.chance(0.5):
         return f"{v.setting()} with {v.phrase(v.target)}"
-    return f"{v.setting()} where {v.phrase(v.target)} {words.be(v.target.count)} {v.doing(v.target)}"
+    return (
+        f"{v.setting()} where {v.phrase(v.target)} {words.be(v.target.count)} {v.doing(v.target)}"
+    )
 
 
 def _alone_seen(v: Voice) -> str:
@@ -232,14 +234,18 @@ def _pair_fronted(v: Voice) -> str:
 def _pair_seen(v: Voice) -> str:
     subject, relation, landmark = v.pair()
     if v.chance(0.5):
-        return f"{v.phrase(subject)} can be seen {v.relation(relation)} {v.phrase(landmark)}{_tail(v)}"
+        return (
+            f"{v.phrase(subject)} can be seen {v.relation(relation)} {v.phrase(landmark)}{_tail(v)}"
+        )
     return f"{v.pick('we see', 'we can see')} {v.phrase(subject)} {v.relation(relation)} {v.phrase(landmark)}{_tail(v)}"
 
 
 def _pair_picture(v: Voice) -> str:
     subject, relation, landmark = v.pair()
     start = v.pick("a photo of", "a picture of", "an image of")
-    return f"{start} {v.phrase(subject)} {v.relation(relation)} {v.phrase(landmark)}{_tail(v, 0.25)}"
+    return (
+        f"{start} {v.phrase(subject)} {v.relation(relation)} {v.phrase(landmark)}{_tail(v, 0.25)}"
+    )
 
 
 def _pair_setting(v: Voice) -> str:
@@ -266,7 +272,9 @@ def _pair_passive(v: Voice) -> str:
 
 def _pair_follow(v: Voice) -> str:
     # All face one way: whoever is on that side goes first.
-    ahead, behind = (v.target, v.landmark) if facing(v.scene) == v.scene.relation else (v.landmark, v.target)
+    ahead, behind = (
+        (v.target, v.landmark) if facing(v.scene) == v.scene.relation else (v.landmark, v.target)
+    )
     if v.chance(0.6):
         return f"{v.phrase(ahead)} {words.be(ahead.count)} followed by {v.phrase(behind)}{_tail(v)}"
     return f"{v.phrase(behind)} {words.be(behind.count)} following {v.phrase(ahead)}{_tail(v)}"
@@ -327,5 +335,9 @@ def _fits(form: Callable[[Voice], str], scene: Scene) -> bool:
     if form is _pair_beside:
         return sideways
     if form is _pair_follow:
-        return sideways and facing(scene) != "mixed" and not any(group.object in _FRONTAL for group in scene.groups)
+        return (
+            sideways
+            and facing(scene) != "mixed"
+            and not any(group.object in _FRONTAL for group in scene.groups)
+        )
     return True

@@ -149,4 +149,6 @@ def _values(kind: str, group: Group) -> list:
     if kind == "number":
         return [count for count in COUNTS[: group.room] if count != group.count]
     # "A person in red" has its words in another order than "a red dog".
-    return [name for name in OBJECTS if "person" not in (name, group.object) and name != group.object]
+    return [
+        name for name in OBJECTS if "person" not in (name, group.object) and name != group.object
+    ]

@@ -49,7 +49,11 @@ def placements(scene: Scene) -> list[Placement]:
     """The place of every thing, farthest first: the order to draw in."""
     if scene.relation in ("front", "behind"):
         return _overlapping_placements(scene)
-    placements = [placement for index in range(len(scene.groups)) for placement in _group_placements(scene, index)]
+    placements = [
+        placement
+        for index in range(len(scene.groups))
+        for placement in _group_placements(scene, index)
+    ]
     return sorted(placements, key=lambda placement: (placement.y + placement.size, placement.x))
 
 
@@ -66,11 +70,15 @@ def _region(scene: Scene, index: int) -> tuple[str, int, int, int, int]:
     match scene.relation:
         case "left" | "right":
             return (
-                ("side", low, top, middle - _GAP, high) if is_left_or_top else ("side", middle + _GAP, top, high, high)
+                ("side", low, top, middle - _GAP, high)
+                if is_left_or_top
+                else ("side", middle + _GAP, top, high, high)
             )
         case "above" | "below":
             return (
-                ("band", low, low, high, middle - _GAP) if is_left_or_top else ("band", low, middle + _GAP, high, high)
+                ("band", low, low, high, middle - _GAP)
+                if is_left_or_top
+                else ("band", low, middle + _GAP, high, high)
             )
     return "all", low, top, high, high
 

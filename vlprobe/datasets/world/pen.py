@@ -86,7 +86,12 @@ def box(x0: float, y0: float, x1: float, y1: float, r: float = 0.0) -> Shape:
 def _between(a: Point, b: Point, c: Point, d: Point, t: float) -> Point:
     def axis(k: int) -> float:
         p, q, r, s = a[k], b[k], c[k], d[k]
-        return 0.5 * (2 * q + (r - p) * t + (2 * p - 5 * q + 4 * r - s) * t**2 + (3 * q - p - 3 * r + s) * t**3)
+        return 0.5 * (
+            2 * q
+            + (r - p) * t
+            + (2 * p - 5 * q + 4 * r - s) * t**2
+            + (3 * q - p - 3 * r + s) * t**3
+        )
 
     return axis(0), axis(1)
 

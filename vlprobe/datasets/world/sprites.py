@@ -34,7 +34,11 @@ def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
     pen = Pen(size)
     _DRAW[name](pen, tones(color))
     drawn = pen.image
-    rim = drawn.getchannel("A").filter(ImageFilter.MaxFilter(3)).point([alpha * 150 // 255 for alpha in range(256)])
+    rim = (
+        drawn.getchannel("A")
+        .filter(ImageFilter.MaxFilter(3))
+        .point([alpha * 150 // 255 for alpha in range(256)])
+    )
     below = Image.new("RGBA", drawn.size, (255, 255, 255, 0))
     below.putalpha(rim)
     return Image.alpha_composite(below, drawn)

@@ -123,7 +123,12 @@ def article(text: str) -> str:
 
 def vocabulary() -> frozenset[str]:
     """Every word of captions and templates of the demo world, in lower case."""
-    names = [form for name, others in SYNONYMS.items() for noun in (name, *others) for form in (noun, plural(noun))]
+    names = [
+        form
+        for name, others in SYNONYMS.items()
+        for noun in (name, *others)
+        for form in (noun, plural(noun))
+    ]
     verbs = [
         form
         for background in PLACES
@@ -132,6 +137,11 @@ def vocabulary() -> frozenset[str]:
         for verb, doing in doings(background, name, in_the_air)
         for form in (verb, agree(verb, 1), doing)
     ]
-    tables = [text for table in (PLACES, SETTINGS, RELATIONS, WITH) for texts in table.values() for text in texts]
+    tables = [
+        text
+        for table in (PLACES, SETTINGS, RELATIONS, WITH)
+        for texts in table.values()
+        for text in texts
+    ]
     everything = " ".join((*names, *verbs, *tables, *NUMBERS.values(), *COLORS, _FUNCTION_WORDS))
     return frozenset(re.findall(r"[a-z]+", everything))

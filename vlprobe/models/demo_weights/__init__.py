@@ -104,7 +104,9 @@ def _write(path: Path, state: dict, ids: Sequence[int], model_config: dict, trai
     import torch
     from safetensors.torch import save as packed
 
-    state = {key: value.half() if value.is_floating_point() else value for key, value in state.items()}
+    state = {
+        key: value.half() if value.is_floating_point() else value for key, value in state.items()
+    }
     state["token_ids"] = torch.tensor(ids, dtype=torch.int32)
     described = {"config": json.dumps(model_config), "training": json.dumps(training)}
     write_bytes(
@@ -129,7 +131,9 @@ def read(path: Path) -> tuple[dict, dict]:
 
     model_config, state = config_of(path), load_file(path)
     ids = state.pop("token_ids").long()
-    state = {key: value.float() if value.is_floating_point() else value for key, value in state.items()}
+    state = {
+        key: value.float() if value.is_floating_point() else value for key, value in state.items()
+    }
     rows = state[_ROWS]
     state[_ROWS] = rows.new_zeros(model_config["text_cfg"]["vocab_size"], rows.shape[1])
     state[_ROWS][ids] = rows

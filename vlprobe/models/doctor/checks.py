@@ -125,14 +125,18 @@ def _pair_similarities(
 def _token_encoder(model: Model) -> Callable[[np.ndarray], np.ndarray]:
     """The model's `encode_texts`. Raises InvalidInput where it has none."""
     if not embeds_texts(model):
-        raise InvalidInput(f"'{model.name}' has no embeddings of texts. Choose data with pictures to examine it on.")
+        raise InvalidInput(
+            f"'{model.name}' has no embeddings of texts. Choose data with pictures to examine it on."
+        )
     return model.encode_texts
 
 
 def _picture_encoder(model: Model, images: Sequence[Picture]) -> Callable[[slice], np.ndarray]:
     """Rows of the pictures to their embeddings. Raises InvalidInput where the model has none."""
     if not embeds_images(model):
-        raise InvalidInput(f"'{model.name}' has no embeddings of pictures. Choose data of captions alone.")
+        raise InvalidInput(
+            f"'{model.name}' has no embeddings of pictures. Choose data of captions alone."
+        )
     return lambda rows: model.encode_images(np.stack(_pixels(model, images[rows])))
 
 
@@ -314,8 +318,12 @@ def preprocessing(model: Model) -> Check:
     built = {**model.facts(), **measured}
     gaps = {name: _gap(built[name], published[name]) for name in ("mean", "std")}
     different = [name for name, gap in gaps.items() if gap > COLOR_TOLERANCE]
-    different += [name for name in ("size", "interpolation", "resizing") if built[name] != published[name]]
-    detail = "; ".join(f"{name} is {built[name]}, published as {published[name]}" for name in different)
+    different += [
+        name for name in ("size", "interpolation", "resizing") if built[name] != published[name]
+    ]
+    detail = "; ".join(
+        f"{name} is {built[name]}, published as {published[name]}" for name in different
+    )
     value = max(gaps.values())
     return Check(
         "preprocessing",

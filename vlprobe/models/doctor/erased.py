@@ -119,7 +119,9 @@ def _pictures(cases: pa.Table, model: DualEncoder | PairScorer) -> list[Erased]:
     totals, lost = Counter(), Counter()
     for _, sort, picture, edited in pairs[:PICTURE_PAIRS]:
         totals[sort] += 1
-        pixels, edited_pixels = (model.preprocess(pictures.open_picture(side)) for side in (picture, edited))
+        pixels, edited_pixels = (
+            model.preprocess(pictures.open_picture(side)) for side in (picture, edited)
+        )
         lost[*sort, "preprocessing"] += np.array_equal(pixels, edited_pixels)
     return _counted(totals, lost)
 

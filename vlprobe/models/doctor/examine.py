@@ -21,7 +21,13 @@ from vlprobe.models.doctor import passport as doctor_passport
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.doctor.erased import Erased, erased
 from vlprobe.storage import objects
-from vlprobe.storage.files import convert, parse_json_object, present, unreadable_message, write_json
+from vlprobe.storage.files import (
+    convert,
+    parse_json_object,
+    present,
+    unreadable_message,
+    write_json,
+)
 from vlprobe.storage.files import read as read_regular
 from vlprobe.storage.store import REPAIR, Store
 from vlprobe.types import Dataset, Item, Model, Picture
@@ -244,5 +250,8 @@ def models_at_chance(store: Store) -> set[tuple[str, str]]:
     return {
         (examination.model_digest, examination.dataset_digest)
         for examination in load(store)
-        if any(check.passed is False and check.name in doctor_checks.CHANCE for check in examination.checks)
+        if any(
+            check.passed is False and check.name in doctor_checks.CHANCE
+            for check in examination.checks
+        )
     }

@@ -38,14 +38,18 @@ def read_passport(model: Model) -> dict[str, str]:
     return {
         "name": model.name,
         "weights": model.digest,
-        "embedding": f"{model.capabilities.dim} numbers" if model.capabilities.dim else "none: it scores pairs",
+        "embedding": f"{model.capabilities.dim} numbers"
+        if model.capabilities.dim
+        else "none: it scores pairs",
         "precision": model.capabilities.precision,
         "score": model.capabilities.score_type,
         "note": model.note,
         **_tokenization(model),
         **model.facts(),
         **measured_preprocessing(model),
-        "versions": ", ".join(f"{name} {sys.modules[name].__version__}" for name in _PACKAGES if name in sys.modules),
+        "versions": ", ".join(
+            f"{name} {sys.modules[name].__version__}" for name in _PACKAGES if name in sys.modules
+        ),
     }
 
 
@@ -70,7 +74,9 @@ def _tokenization(model: Model) -> dict[str, str]:
             "a dog a cat",
         )
         else "kept",
-        "context length": f"{batched.shape[1]} tokens" if _same_tokens(model, LONG, LONG + "dog") else "no limit found",
+        "context length": f"{batched.shape[1]} tokens"
+        if _same_tokens(model, LONG, LONG + "dog")
+        else "no limit found",
         "padding": padding,
     }
 

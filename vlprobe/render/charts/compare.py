@@ -33,7 +33,9 @@ def between(low: float, high: float, unit: str) -> str:
     >>> between(0.021, 0.055, "rate"), between(-0.00001, 0.01, "cosine")
     ('2.1 to 5.5', '0.0000 to 0.0100')
     """
-    return " to ".join(map(_unsigned_zero, interval(low, high, unit).removesuffix(" %").split(" to ")))
+    return " to ".join(
+        map(_unsigned_zero, interval(low, high, unit).removesuffix(" %").split(" to "))
+    )
 
 
 def _unsigned_zero(told: str) -> str:
@@ -53,7 +55,11 @@ def chance(p: float) -> str:
         return "p unknown"
     if p < 0.001:
         return "p < .001"
-    written = f"{p:.2f}" if p >= 0.1 else next((text for text in (f"{p:.3f}", f"{p:.4f}") if _same_side(text, p)), "")
+    written = (
+        f"{p:.2f}"
+        if p >= 0.1
+        else next((text for text in (f"{p:.3f}", f"{p:.4f}") if _same_side(text, p)), "")
+    )
     if not written:
         return f"p < {SIGNIFICANCE:g}".replace("0.", ".")
     return f"p = {written.removeprefix('0')}" if p < 0.995 else "p = 1"
@@ -112,13 +118,17 @@ def margins(
     if area:
         path = " L ".join(f"{x},{y}" for x, y in area)
         line = {"color": QUIET, "width": 2, "dash": "dash"}
-        figure.add_shape(type="path", path=f"M {path} Z", line=line, fillcolor="rgba(138, 148, 163, .2)")
+        figure.add_shape(
+            type="path", path=f"M {path} Z", line=line, fillcolor="rgba(138, 148, 163, .2)"
+        )
     word = "moved (0: not at all)" if moved else "margin"
     zero = {"zeroline": True, "zerolinecolor": QUIET, "zerolinewidth": 2}
     figure.update_xaxes(title=f"{safe(first)} · {word}", **zero)
     figure.update_yaxes(title=f"{safe(second)} · {word}", **zero)
     finished(figure, 480)
-    figure.update_layout(dragmode="lasso" if tool == "lasso" else "select", newselection={"line": {"color": QUIET}})
+    figure.update_layout(
+        dragmode="lasso" if tool == "lasso" else "select", newselection={"line": {"color": QUIET}}
+    )
     return figure
 
 
@@ -127,6 +137,10 @@ def _told(points: pd.DataFrame, subtypes: Mapping[str, str]) -> np.ndarray:
     lines = []
     for row in points.itertuples():
         kind = subtypes.get(row.subtype, row.subtype)
-        words = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}" if row.source or row.target else ""
+        words = (
+            f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
+            if row.source or row.target
+            else ""
+        )
         lines.append(safe(": ".join(filter(None, [kind, words])) or f"case {row.case}"))
     return np.array(lines, dtype=object)

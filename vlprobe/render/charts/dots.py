@@ -40,7 +40,11 @@ def dots(
 
 
 def headlines(
-    table: pd.DataFrame, metrics: Mapping[str, Metric], unit: str, looks: Looks, chances: Mapping[str, float]
+    table: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    unit: str,
+    looks: Looks,
+    chances: Mapping[str, float],
 ) -> go.Figure:
     """One row a metric, one mark a model with its 95 % interval, and what guessing gets; for rates that go one way.
 
@@ -51,10 +55,19 @@ def headlines(
         looks: What `styles` returns.
         chances: What guessing gets on each metric; one that is missing or NaN is not drawn.
     """
-    figure = _rows(table, "metric", {name: metric.label for name, metric in metrics.items()}, metrics, unit, looks)
+    figure = _rows(
+        table,
+        "metric",
+        {name: metric.label for name, metric in metrics.items()},
+        metrics,
+        unit,
+        looks,
+    )
     _chances(figure, chances, list(metrics))
     way = {metric.direction for metric in metrics.values()}
-    figure.update_xaxes(title=WAYS[way.pop()] if len(way) == 1 else "", tickformat=".0%", range=[-0.02, 1.02])
+    figure.update_xaxes(
+        title=WAYS[way.pop()] if len(way) == 1 else "", tickformat=".0%", range=[-0.02, 1.02]
+    )
     return figure
 
 
@@ -79,12 +92,19 @@ def distribution(table: pd.DataFrame, metric: Metric, unit: str, looks: Looks) -
             hovertemplate=f"<b>{safe(model)}</b><br>from %{{x:.3f}}: %{{y:.1%}} of the cases<extra></extra>",
         )
     figure.update_xaxes(title=axis(metric, unit), rangemode="tozero", zeroline=False)
-    figure.update_yaxes(title="Share of the cases", tickformat=".0%", rangemode="tozero", zeroline=False)
+    figure.update_yaxes(
+        title="Share of the cases", tickformat=".0%", rangemode="tozero", zeroline=False
+    )
     return finished(figure, 380)
 
 
 def _rows(
-    table: pd.DataFrame, key: str, names: Mapping[str, str], metrics: Mapping[str, Metric], unit: str, looks: Looks
+    table: pd.DataFrame,
+    key: str,
+    names: Mapping[str, str],
+    metrics: Mapping[str, Metric],
+    unit: str,
+    looks: Looks,
 ) -> go.Figure:
     """A row for each of `names`, values of the table's column `key`; `metrics` says what each row measures."""
     figure = go.Figure()
@@ -127,7 +147,11 @@ def _rows(
 
 def _chances(figure: go.Figure, chances: Mapping[str, float], rows: Sequence[str]) -> None:
     """A dotted line a row where a model lies that only guesses; one entry of the legend for all."""
-    known = [(place, chances[name]) for place, name in enumerate(rows) if not math.isnan(chances.get(name, math.nan))]
+    known = [
+        (place, chances[name])
+        for place, name in enumerate(rows)
+        if not math.isnan(chances.get(name, math.nan))
+    ]
     if known:
         figure.add_scatter(
             x=[value for _, chance in known for value in (chance, chance, None)],

@@ -25,8 +25,12 @@ def edit_distances(table: pd.DataFrame) -> go.Figure:
             name=safe(name),
             hovertemplate=f"<b>{safe(name)}</b><br>from %{{x}} letters: %{{y:.1%}} of the triplets<extra></extra>",
         )
-    figure.update_xaxes(title="Letters to change (edit distance)", rangemode="tozero", zeroline=False)
-    figure.update_yaxes(title="Share of the triplets", tickformat=".0%", rangemode="tozero", zeroline=False)
+    figure.update_xaxes(
+        title="Letters to change (edit distance)", rangemode="tozero", zeroline=False
+    )
+    figure.update_yaxes(
+        title="Share of the triplets", tickformat=".0%", rangemode="tozero", zeroline=False
+    )
     return finished(figure, 340)
 
 

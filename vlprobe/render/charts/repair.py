@@ -14,7 +14,9 @@ TRAINING, HELD_OUT = "#0072B2", "#D55E00"
 Rows = Mapping[tuple[str, str], tuple[str, str]]  # probe and metric; label and unit
 
 
-def dumbbells(levels: pd.DataFrame, rows: Rows, names: Mapping[str, str], looks: Looks) -> go.Figure:
+def dumbbells(
+    levels: pd.DataFrame, rows: Rows, names: Mapping[str, str], looks: Looks
+) -> go.Figure:
     """A row a number: before, control and after from top to bottom, each with its 95 % interval, joined by a line.
 
     Args:
@@ -26,7 +28,11 @@ def dumbbells(levels: pd.DataFrame, rows: Rows, names: Mapping[str, str], looks:
     places = {pair: place for place, pair in enumerate(rows)}
     own = levels[[pair in places for pair in zip(levels["probe"], levels["metric"], strict=True)]]
     own = own.dropna(subset=["value"])
-    row = pd.Series([places[pair] for pair in zip(own["probe"], own["metric"], strict=True)], own.index, dtype=float)
+    row = pd.Series(
+        [places[pair] for pair in zip(own["probe"], own["metric"], strict=True)],
+        own.index,
+        dtype=float,
+    )
     order = {model: place for place, model in enumerate(names)}
     own = own.assign(y=row + 0.24 * (own["model"].map(order).astype(float) - 1), row=row)
     figure = go.Figure()
@@ -84,10 +90,15 @@ def losses(table: pd.DataFrame, parts: Mapping[str, str], steps: int) -> go.Figu
         steps: How many there are to be.
     """
     titles = [wrapped(text, 44) for text in parts.values()]
-    figure = make_subplots(rows=len(parts), cols=1, shared_xaxes=True, vertical_spacing=0.28 / len(parts))
+    figure = make_subplots(
+        rows=len(parts), cols=1, shared_xaxes=True, vertical_spacing=0.28 / len(parts)
+    )
     for place, part in enumerate(parts, 1):
         own = table[table["part"] == part]
-        for side, color, mode in (("training", TRAINING, "lines"), ("held out", HELD_OUT, "lines+markers")):
+        for side, color, mode in (
+            ("training", TRAINING, "lines"),
+            ("held out", HELD_OUT, "lines+markers"),
+        ):
             line = own[own["side"] == side]
             figure.add_scatter(
                 x=line["step"],

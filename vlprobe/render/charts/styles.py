@@ -32,7 +32,9 @@ SHIPPED: Looks = {  # models that many people have; no other model gets their lo
 }
 # Neighbours differ in colour, so that of two models whose digests meet one moves to another colour.
 PAIRS: tuple[Look, ...] = tuple(
-    (color, symbol) for symbol, color in itertools.product(SYMBOLS, COLORS) if (color, symbol) not in SHIPPED.values()
+    (color, symbol)
+    for symbol, color in itertools.product(SYMBOLS, COLORS)
+    if (color, symbol) not in SHIPPED.values()
 )
 
 
@@ -56,7 +58,10 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
         if model in SHIPPED:
             looks[model] = SHIPPED[model]
         elif is_control(model):
-            looks[model] = GREY, SYMBOLS[1 + start % (len(SYMBOLS) - 1)]  # not a circle, which published numbers are
+            looks[model] = (
+                GREY,
+                SYMBOLS[1 + start % (len(SYMBOLS) - 1)],
+            )  # not a circle, which published numbers are
         else:
             taken = set(looks.values())
             turned = [PAIRS[(start + step) % len(PAIRS)] for step in range(len(PAIRS))]

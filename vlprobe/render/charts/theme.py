@@ -57,10 +57,16 @@ def ticks(metric: Metric) -> str:
 
 def wrapped(text: str, width: int) -> str:
     """A name as `safe` makes it, broken where people would: after a slash, a colon, a hyphen or a space."""
-    spaced = text.replace("/", "/ ").replace(":", ": ").replace("@", "@ ") if len(text) > width else text
+    spaced = (
+        text.replace("/", "/ ").replace(":", ": ").replace("@", "@ ") if len(text) > width else text
+    )
     lines = textwrap.wrap(spaced, width, break_long_words=False) or [""]
     joined = "<br>".join(map(safe, lines))
-    return joined.replace("/ ", "/").replace(": ", ":").replace("@ ", "@") if len(text) > width else joined
+    return (
+        joined.replace("/ ", "/").replace(": ", ":").replace("@ ", "@")
+        if len(text) > width
+        else joined
+    )
 
 
 def finished(figure: go.Figure, height: int) -> go.Figure:

@@ -57,7 +57,9 @@ def trade_off(
         if direct:
             beside = _beside(known, place, near[place], x_range)
             name = [wrapped(point.model, 20)]
-            figure.data[-1].update(mode="markers+text", text=name, textfont={"size": 13}, textposition=beside)
+            figure.data[-1].update(
+                mode="markers+text", text=name, textfont={"size": 13}, textposition=beside
+            )
     if not math.isnan(up.chance):
         guessing(figure, "h", up.chance)
     figure.add_annotation(
@@ -71,7 +73,9 @@ def trade_off(
         xanchor="left",
         yanchor="top",
     )
-    figure.update_xaxes(title=axis(down, unit), range=x_range, tickformat=ticks(down), zeroline=False)
+    figure.update_xaxes(
+        title=axis(down, unit), range=x_range, tickformat=ticks(down), zeroline=False
+    )
     figure.update_yaxes(title=axis(up, unit), range=y_range, tickformat=ticks(up), zeroline=False)
     return finished(figure, 440)
 
@@ -104,7 +108,12 @@ def panel(
     if not math.isnan(up.chance):
         guessing(figure, "h", up.chance)
     figure.update_xaxes(
-        title=down.label, title_standoff=6, range=ranges[0], tickformat=ticks(down), zeroline=False, nticks=4
+        title=down.label,
+        title_standoff=6,
+        range=ranges[0],
+        tickformat=ticks(down),
+        zeroline=False,
+        nticks=4,
     )
     figure.update_yaxes(range=ranges[1], tickformat=ticks(up), zeroline=False)
     return finished(figure, 270).update_layout(showlegend=False, margin_t=5)
@@ -139,8 +148,12 @@ def curves(
     figure = go.Figure()
     places = {name: float(place) for place, name in enumerate(steps)}
     told = unit_of(metric, unit)
-    for first, (model, own) in enumerate([] if printed is None else printed.groupby("model", sort=False)):
-        own = own[own["slice"].isin(places)].sort_values("slice", key=lambda names: names.map(places))
+    for first, (model, own) in enumerate(
+        [] if printed is None else printed.groupby("model", sort=False)
+    ):
+        own = own[own["slice"].isin(places)].sort_values(
+            "slice", key=lambda names: names.map(places)
+        )
         figure.add_scatter(
             x=own["slice"].map(places),
             y=own["value"],
@@ -159,7 +172,9 @@ def curves(
         )
     shown = [model for model in looks if model in set(table["model"])]
     for place, model in enumerate(shown):
-        own = table[(table["model"] == model) & table["slice"].isin(places)].dropna(subset=["value"])
+        own = table[(table["model"] == model) & table["slice"].isin(places)].dropna(
+            subset=["value"]
+        )
         own = own.sort_values("slice", key=lambda names: names.map(places))
         color, symbol = looks[model]
         figure.add_scatter(
@@ -207,12 +222,17 @@ def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], told: 
         mode="markers",
         marker={"symbol": "circle-open", "size": 9, "color": QUIET, "line": {"width": 1.5}},
         name="published",
-        text=[f"<b>{safe(row.model)}</b> (published)<br>{number(row.value, told)}" for row in own.itertuples()],
+        text=[
+            f"<b>{safe(row.model)}</b> (published)<br>{number(row.value, told)}"
+            for row in own.itertuples()
+        ],
         hovertemplate="%{text}<extra></extra>",
     )
 
 
-def _mark(figure: go.Figure, point: object, down: Metric, up: Metric, unit: str, looks: Looks) -> None:
+def _mark(
+    figure: go.Figure, point: object, down: Metric, up: Metric, unit: str, looks: Looks
+) -> None:
     color, symbol = looks[point.model]
     figure.add_scatter(
         x=[point.x],
@@ -220,7 +240,12 @@ def _mark(figure: go.Figure, point: object, down: Metric, up: Metric, unit: str,
         error_x=arms([point.x], [point.x_low], [point.x_high], color),
         error_y=arms([point.y], [point.y_low], [point.y_high], color),
         mode="markers",
-        marker={"color": color, "symbol": symbol, "size": 13, "line": {"width": 1.5, "color": "white"}},
+        marker={
+            "color": color,
+            "symbol": symbol,
+            "size": 13,
+            "line": {"width": 1.5, "color": "white"},
+        },
         cliponaxis=False,
         name=safe(point.model),
         customdata=[[point.model]],
@@ -247,7 +272,11 @@ def _hollow(figure: go.Figure, printed: pd.DataFrame, down: Metric, up: Metric, 
 
 
 def _x_range(points: pd.DataFrame) -> list[float]:
-    return [0.0, 1.18 * max(points[["x", "x_high"]].max(axis=None, skipna=True), 1e-6)] if len(points) else [0, 1]
+    return (
+        [0.0, 1.18 * max(points[["x", "x_high"]].max(axis=None, skipna=True), 1e-6)]
+        if len(points)
+        else [0, 1]
+    )
 
 
 def _y_range(points: pd.DataFrame, up: Metric) -> list[float]:
@@ -261,12 +290,18 @@ def _y_range(points: pd.DataFrame, up: Metric) -> list[float]:
     return [low - room, high + room]
 
 
-def _near(points: pd.DataFrame, x_range: Sequence[float], y_range: Sequence[float]) -> list[list[int]]:
+def _near(
+    points: pd.DataFrame, x_range: Sequence[float], y_range: Sequence[float]
+) -> list[list[int]]:
     """For each mark, the places of the others that are so close that names beside them would collide."""
     wide, high = 0.35 * (x_range[1] - x_range[0]), 0.09 * (y_range[1] - y_range[0])
     marks = list(zip(points["x"], points["y"], strict=True))
     return [
-        [other for other, (x, y) in enumerate(marks) if other != own and abs(x - u) < wide and abs(y - v) < high]
+        [
+            other
+            for other, (x, y) in enumerate(marks)
+            if other != own and abs(x - u) < wide and abs(y - v) < high
+        ]
         for own, (u, v) in enumerate(marks)
     ]
 

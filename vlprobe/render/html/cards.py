@@ -69,7 +69,13 @@ def card(
     mine = said[names[0]]
     kind = presentation.kind(row.kind)
     body = cases.body(row, presentation, mine, picture, everything)
-    return "".join([verdict(kind, float(mine["margin"])), *body, _scores(row, kind, said, names, looks, beside)])
+    return "".join(
+        [
+            verdict(kind, float(mine["margin"])),
+            *body,
+            _scores(row, kind, said, names, looks, beside),
+        ]
+    )
 
 
 def by_case(answers: pd.DataFrame) -> dict[int, dict[str, dict]]:
@@ -100,13 +106,22 @@ def _scores(
         cells = "".join(tag("td", told(answer)) for told in columns.values())
         margin = abs(answer["margin"]) if moved or not answer["margin"] else answer["margin"]
         sign = "" if moved or not margin else "+"
-        margin = tag("td", icon if math.isnan(margin) else f"{icon} {margin:{sign}.3f}", class_=f"vp-{css}", title=word)
-        lines.append(f'<tr><th scope="row">{mark(looks[name])} {breakable(name)}</th>{cells}{margin}</tr>')
+        margin = tag(
+            "td",
+            icon if math.isnan(margin) else f"{icon} {margin:{sign}.3f}",
+            class_=f"vp-{css}",
+            title=word,
+        )
+        lines.append(
+            f'<tr><th scope="row">{mark(looks[name])} {breakable(name)}</th>{cells}{margin}</tr>'
+        )
     if beside:
         gap = float(said[names[0]]["margin"]) - float(said[names[1]]["margin"])
         gap = -gap if moved else gap  # how far it moved is told without a sign
         told = tag("td", "-" if math.isnan(gap) else f"{gap:+.3f}")
-        first = tag("th", "Difference, first minus second", scope="row", colspan=str(1 + len(columns)))
+        first = tag(
+            "th", "Difference, first minus second", scope="row", colspan=str(1 + len(columns))
+        )
         lines.insert(2, f'<tr class="vp-apart">{first}{told}</tr>')
     return f'<table class="vp-scores"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
 
@@ -114,11 +129,16 @@ def _scores(
 def about(row: object, probe: str, more: Mapping[str, str] = MappingProxyType({})) -> str:
     """What is known of a case beside its texts: the question, the rule, the words, the pictures, the tags."""
     question = views.runs.kinds(probe).get(row.kind, row.kind)
-    known = {"Question": f"{question} · {value_label(row.subtype)}" if row.subtype else question, "Rule": row.rule}
+    known = {
+        "Question": f"{question} · {value_label(row.subtype)}" if row.subtype else question,
+        "Rule": row.rule,
+    }
     if row.source or row.target:
         known["Words"] = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
     known |= {"Case": row.id} | (
-        {"Pictures": ", ".join(Picture.from_name(name).path.name for name in row.images)} if len(row.images) else {}
+        {"Pictures": ", ".join(Picture.from_name(name).path.name for name in row.images)}
+        if len(row.images)
+        else {}
     )
     known |= {f"Tag {name}": value for name, value in dict(row.tags).items() if value}
     return facts({**known, **more})
@@ -127,14 +147,19 @@ def about(row: object, probe: str, more: Mapping[str, str] = MappingProxyType({}
 def chips(tags: Sequence[str], note: str) -> str:
     """What people said of a case: tags, and a note below them."""
     shown = "".join(tag("span", name, class_="vp-chip") for name in tags)
-    parts = [f'<p class="vp-chips">{shown}</p>' if shown else "", tag("p", note, class_="vp-note") if note else ""]
+    parts = [
+        f'<p class="vp-chips">{shown}</p>' if shown else "",
+        tag("p", note, class_="vp-note") if note else "",
+    ]
     return "".join(parts)
 
 
 def command(run_key: str, row: object) -> str:
     """What finds the case in a terminal."""
     words = ["vlprobe", "failures", run_key[:8], "--kind", row.kind, "--rule", row.rule]
-    return shlex.join([*words, "--outcome", "all", "--contains", row.texts[min(1, len(row.texts) - 1)]])
+    return shlex.join(
+        [*words, "--outcome", "all", "--contains", row.texts[min(1, len(row.texts) - 1)]]
+    )
 
 
 def jpeg(name: str, side: int) -> bytes:

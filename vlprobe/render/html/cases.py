@@ -33,7 +33,11 @@ def shots(row: object, kind: KindPresentation, mine: Mapping) -> list[Shot]:
     """The pictures that stand above the texts of a case."""
     if kind.body == "picture_search":
         wrong = bool(mine["top_altered"])
-        own = json.loads(mine["top"])["path"] == row.images[0] if mine["top"].startswith("{") else False
+        own = (
+            json.loads(mine["top"])["path"] == row.images[0]
+            if mine["top"].startswith("{")
+            else False
+        )
         source = "made of the right one" if own else "made of another picture"
         told = NOT_FIRST if wrong else "Best of the mixed"
         return [
@@ -54,11 +58,17 @@ def _rank_text(mine: Mapping) -> str:
 
 def _rank(mine: Mapping, name: str) -> str:
     """The rank; one that an approximate search does not know is beyond all that it looked up."""
-    return f"more than {int(mine['looked_up']):,}" if _unknown(mine[name]) else f"{int(mine[name]):,}"
+    return (
+        f"more than {int(mine['looked_up']):,}" if _unknown(mine[name]) else f"{int(mine[name]):,}"
+    )
 
 
 def body(
-    row: object, presentation: Presentation, mine: Mapping, picture: Callable[[str], str], everything: bool
+    row: object,
+    presentation: Presentation,
+    mine: Mapping,
+    picture: Callable[[str], str],
+    everything: bool,
 ) -> list[str]:
     """The texts of a case and what the model made of them, as HTML.
 
@@ -99,16 +109,31 @@ def _searched(row: object, mine: Mapping, everything: bool) -> list[str]:
     label = NOT_FIRST if wrong else "Best of the altered captions"
     found = [_text(f"Best of its {len(own)} true captions", _rank_text(mine).capitalize())]
     if top in altered:
-        source = max(own, key=lambda text: difflib.SequenceMatcher(None, text.split(), top.split()).ratio())
+        source = max(
+            own, key=lambda text: difflib.SequenceMatcher(None, text.split(), top.split()).ratio()
+        )
         before, after = diff(source, top)
-        found += [_text("True caption", before), _text(label, after, css="vp-wrong" if wrong else "")]
+        found += [
+            _text("True caption", before),
+            _text(label, after, css="vp-wrong" if wrong else ""),
+        ]
     else:
         found += [_text("One of them", html.escape(own[0]))]
-        found += [_text(f"{label}, made of another picture's", html.escape(top), css="vp-wrong" if wrong else "")]
+        found += [
+            _text(
+                f"{label}, made of another picture's",
+                html.escape(top),
+                css="vp-wrong" if wrong else "",
+            )
+        ]
         source = own[0]
     if everything:
         found += [_text("True caption", html.escape(text)) for text in own if text != source]
-        found += [_text("Altered, was in the gallery", html.escape(text)) for text in altered if text != top]
+        found += [
+            _text("Altered, was in the gallery", html.escape(text))
+            for text in altered
+            if text != top
+        ]
     return found
 
 
@@ -117,15 +142,23 @@ def _pair(row: object, scores: Sequence[float]) -> list[str]:
     before, after = diff(*row.texts)
     s11, s12, s21, s22 = (float(score) for score in scores)
     rows = [("Picture 1", s11, s12, s11 - s12), ("Picture 2", s21, s22, s22 - s21)]
-    head = "".join(tag("th", text, scope="col") for text in ("Scores", "Caption 1", "Caption 2", "own caption"))
+    head = "".join(
+        tag("th", text, scope="col") for text in ("Scores", "Caption 1", "Caption 2", "own caption")
+    )
     lines = [
         f"<tr>{tag('th', name, scope='row')}"
         f"{tag('td', f'{one:.3f}', **_own(place == 0))}{tag('td', f'{two:.3f}', **_own(place == 1))}{_held(gap)}</tr>"
         for place, (name, one, two, gap) in enumerate(rows)
     ]
-    lines.append(f"<tr>{tag('th', 'own picture', scope='row')}{_held(s11 - s21)}{_held(s22 - s12)}<td></td></tr>")
+    lines.append(
+        f"<tr>{tag('th', 'own picture', scope='row')}{_held(s11 - s21)}{_held(s22 - s12)}<td></td></tr>"
+    )
     table = f'<table class="vp-scores vp-matrix"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
-    return [_text("Caption 1, true of picture 1", before), _text("Caption 2, true of picture 2", after), table]
+    return [
+        _text("Caption 1, true of picture 1", before),
+        _text("Caption 2, true of picture 2", after),
+        table,
+    ]
 
 
 def _own(diagonal: bool) -> dict[str, str]:
@@ -135,7 +168,11 @@ def _own(diagonal: bool) -> dict[str, str]:
 def _held(gap: float) -> str:
     """Whether what belongs together scores higher."""
     icon, word, css = (
-        ("✓", "held", "held") if gap > 0 else ("✗", "failed", "fooled") if gap < 0 else ("=", "tied", "tied")
+        ("✓", "held", "held")
+        if gap > 0
+        else ("✗", "failed", "fooled")
+        if gap < 0
+        else ("=", "tied", "tied")
     )
     return tag("td", f"{icon} {word}", class_=f"vp-{css}")
 
@@ -148,10 +185,16 @@ def _triplet(row: object, mine: Mapping) -> list[str]:
     found.append(_text(names[2], diff(near, wrong)[1]))
     one, two, three = (float(mine["text_scores"][place]) for place in range(3))
     shared = [mine.get(f"overlap_{pair}", math.nan) for pair in ("01", "02", "12")]
-    head = "".join(tag("th", text, scope="col") for text in ("Scores", "cosine", "same words", "is lower"))
+    head = "".join(
+        tag("th", text, scope="col") for text in ("Scores", "cosine", "same words", "is lower")
+    )
     lines = []
     for name, value, words, gap in zip(
-        ("P1, P2", "P1, N", "P2, N"), (one, two, three), shared, (None, one - two, one - three), strict=True
+        ("P1, P2", "P1, N", "P2, N"),
+        (one, two, three),
+        shared,
+        (None, one - two, one - three),
+        strict=True,
     ):
         words = "-" if _unknown(words) else f"{100 * words:.0f} %"
         mark = "<td></td>" if gap is None else _held(gap)
@@ -164,7 +207,9 @@ def _triplet(row: object, mine: Mapping) -> list[str]:
     return found
 
 
-def _rankings(row: object, mine: Mapping, picture: Callable[[str], str], everything: bool) -> list[str]:
+def _rankings(
+    row: object, mine: Mapping, picture: Callable[[str], str], everything: bool
+) -> list[str]:
     """PRSM: what came first for each wording; pictures that the first wording does not have are framed."""
     tops = json.loads(mine["top"])
     least = min(range(1, len(tops)), key=lambda place: len(set(tops[0]) & set(tops[place])))
@@ -172,23 +217,33 @@ def _rankings(row: object, mine: Mapping, picture: Callable[[str], str], everyth
     own = row.images[0] if row.images else ""
     found = []
     for place in places:
-        label = "Query" if place == 0 else "Reworded" if everything else "The wording that shares least"
+        label = (
+            "Query" if place == 0 else "Reworded" if everything else "The wording that shares least"
+        )
         kept = len(set(tops[0]) & set(tops[place]))
         more = "" if place == 0 else f" <span>· {kept} of {len(tops[0])} are the same</span>"
         found.append(_text(label, html.escape(row.texts[place]), more))
         pictures = []
         for rank, name in enumerate(tops[place], 1):
             new = place > 0 and name not in tops[0]
-            told = f"Rank {rank}" + (", the query's own picture" if name == own else ", new" if new else "")
+            told = f"Rank {rank}" + (
+                ", the query's own picture" if name == own else ", new" if new else ""
+            )
             css = "vp-right" if name == own else "vp-new" if new else ""
-            pictures.append(f'<img src="{picture(name)}" alt="{told}" title="{told}" class="{css}">')
+            pictures.append(
+                f'<img src="{picture(name)}" alt="{told}" title="{told}" class="{css}">'
+            )
         found.append(f'<div class="vp-strip">{"".join(pictures)}</div>')
     if len(places) < len(tops):
-        found.append(tag("p", f"{len(tops) - 2} more wordings in the details.", class_="vp-quiet vp-small"))
+        found.append(
+            tag("p", f"{len(tops) - 2} more wordings in the details.", class_="vp-quiet vp-small")
+        )
     return found
 
 
-def _captions(row: object, presentation: Presentation, scores: Sequence[float], everything: bool) -> list[str]:
+def _captions(
+    row: object, presentation: Presentation, scores: Sequence[float], everything: bool
+) -> list[str]:
     """The original, then other texts with what was changed: one on a card of an edit, all of them in the details."""
     kind = presentation.kind(row.kind)
     edited = kind.body == "edit"
@@ -199,7 +254,9 @@ def _captions(row: object, presentation: Presentation, scores: Sequence[float], 
     for place, (text, role) in enumerate(zip(row.texts[:shown], row.roles[:shown], strict=True)):
         label = presentation.role_labels[role]
         if place and edited:
-            label = f"{kind.edit_label}: {value_label(row.subtype).lower()}" if place == 1 else BEFORE
+            label = (
+                f"{kind.edit_label}: {value_label(row.subtype).lower()}" if place == 1 else BEFORE
+            )
         elif not edited and place < len(scored):
             label = f"{label} · {scored[place]:.3f}"
         chip = ""
@@ -221,7 +278,10 @@ def aligned(row: object, scores: Sequence[float]) -> bool:
 def columns(row: object, kind: KindPresentation) -> dict[str, Callable[[Mapping], str]]:
     """What the table of models says beside the margin, by heading."""
     if kind.body == "edit" or (kind.body == "captions" and len(row.texts) == 2):
-        return {"true": lambda answer: _score(answer, 0), kind.edit_column: lambda answer: _score(answer, 1)}
+        return {
+            "true": lambda answer: _score(answer, 0),
+            kind.edit_column: lambda answer: _score(answer, 1),
+        }
     if kind.body in ("caption_search", "picture_search"):
         return {
             "rank": lambda answer: _rank(answer, "rank"),
@@ -231,7 +291,9 @@ def columns(row: object, kind: KindPresentation) -> dict[str, Callable[[Mapping]
         return {
             "top 10": lambda answer: _share(answer["local_10"]),
             "top 100": lambda answer: _share(answer["local_100"]),
-            "corr.": lambda answer: "-" if _unknown(answer["global"]) else f"{answer['global']:.3f}",
+            "corr.": lambda answer: (
+                "-" if _unknown(answer["global"]) else f"{answer['global']:.3f}"
+            ),
         }
     return {}
 

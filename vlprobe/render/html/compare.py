@@ -15,7 +15,13 @@ from vlprobe.render.words import AGREED, presentations
 from vlprobe.types import Metric
 
 CSS = {"better": "vp-held", "worse": "vp-fooled"}
-WORDS = {"better": "better", "worse": "worse", "differs": "different", "tied": "these are tied", "": "unknown"}
+WORDS = {
+    "better": "better",
+    "worse": "worse",
+    "differs": "different",
+    "tied": "these are tied",
+    "": "unknown",
+}
 
 
 def main(probe: str) -> tuple[str, ...]:
@@ -42,7 +48,11 @@ def how_to_read(compared: pd.DataFrame) -> str:
 
 
 def in_words(
-    compared: pd.DataFrame, metrics: Mapping[str, Metric], unit: str, looks: Looks, main: Sequence[str]
+    compared: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    unit: str,
+    looks: Looks,
+    main: Sequence[str],
 ) -> str:
     """What the comparison says of each model, as sentences.
 
@@ -58,10 +68,16 @@ def in_words(
         base = rows["baseline"].iloc[0]
         title = f"{mark(looks[model])} {tag('strong', model)} against {mark(looks[base])} {tag('strong', base)}"
         own = rows.set_index("metric")
-        lines = [_sentence(own.loc[name], metrics[name], unit, model, base) for name in main if name in own.index]
+        lines = [
+            _sentence(own.loc[name], metrics[name], unit, model, base)
+            for name in main
+            if name in own.index
+        ]
         body = "".join(f"<li>{line}</li>" for line in lines)
         told = f"<ul>{body}</ul>" if lines else ""
-        parts.append(f"<section><p>{title}</p>{told}<p>{html.escape(_count(rows, model))}</p></section>")
+        parts.append(
+            f"<section><p>{title}</p>{told}<p>{html.escape(_count(rows, model))}</p></section>"
+        )
     return f'<div class="vp-compared">{"".join(parts)}</div>'
 
 
@@ -87,14 +103,22 @@ def _sentence(row: pd.Series, metric: Metric, unit: str, model: str, base: str) 
 
 def _count(rows: pd.DataFrame, model: str) -> str:
     counts = rows["verdict"].value_counts()
-    told = [f"{word} at {counts[name]}" for name, word in WORDS.items() if name != "tied" and counts.get(name, 0)]
+    told = [
+        f"{word} at {counts[name]}"
+        for name, word in WORDS.items()
+        if name != "tied" and counts.get(name, 0)
+    ]
     if counts.get("tied", 0):
         told.append(f"tied at {counts['tied']}")
     return f"Of {len(rows)} numbers, {model} is {', '.join(told)}."
 
 
 def differences(
-    compared: pd.DataFrame, metrics: Mapping[str, Metric], unit: str, looks: Looks, chances: Mapping[str, float]
+    compared: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    unit: str,
+    looks: Looks,
+    chances: Mapping[str, float],
 ) -> tuple[str, list[str]]:
     """A row a metric, a column a model: its value, how far it is from the baseline, and whether that may be chance.
 
@@ -111,7 +135,9 @@ def differences(
     base, models = compared["baseline"].iloc[0], list(dict.fromkeys(compared["model"]))
     names = [f"{mark(looks[base])} {breakable(base)}<br>{tag('small', 'baseline')}"]
     names += [f"{mark(looks[model])} {breakable(model)}" for model in models]
-    head = tag("th", "Metric", scope="col") + "".join(f'<th scope="col">{name}</th>' for name in names)
+    head = tag("th", "Metric", scope="col") + "".join(
+        f'<th scope="col">{name}</th>' for name in names
+    )
     rows, unknown = [], []
     for name in dict.fromkeys(compared["metric"]):
         metric, own = metrics[name], compared[compared["metric"] == name]
@@ -136,6 +162,8 @@ def _cell(row: object, unit: str) -> str:
     size = signed(row.difference, unit) + (f" ({around})" if around else "")
     lines = [size, chance(row.p_holm)]
     if row.left_out:
-        lines.append(f"n = {row.n_items:,}, {row.left_out:,} left out; baseline there {number(row.base, unit)}")
+        lines.append(
+            f"n = {row.n_items:,}, {row.left_out:,} left out; baseline there {number(row.base, unit)}"
+        )
     small = "".join(f"<br>{tag('small', line)}" for line in lines)
     return f"<td>{value} {word}{small}</td>"

@@ -14,7 +14,9 @@ SHAPES = dict(zip(charts.styles.SYMBOLS, "●◆■▲★✚⬢▼⬟◄►", st
 
 def tag(name: str, text: str, **attributes: str) -> str:
     """One HTML element with its text escaped."""
-    given = "".join(f' {key.rstrip("_")}="{html.escape(value)}"' for key, value in attributes.items())
+    given = "".join(
+        f' {key.rstrip("_")}="{html.escape(value)}"' for key, value in attributes.items()
+    )
     return f"<{name}{given}>{html.escape(text)}</{name}>"
 
 
@@ -54,7 +56,9 @@ def table(name: str, head: str, rows: Sequence[str], css: str = "") -> str:
 
 def facts(known: dict[str, str]) -> str:
     """Names and what is known of them, a line each."""
-    lines = "".join(f"{tag('dt', name)}<dd>{breakable(value)}</dd>" for name, value in known.items())
+    lines = "".join(
+        f"{tag('dt', name)}<dd>{breakable(value)}</dd>" for name, value in known.items()
+    )
     return f'<dl class="vp-facts">{lines}</dl>'
 
 

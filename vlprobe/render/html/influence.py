@@ -64,7 +64,9 @@ def line(words: Sequence[str], values: Sequence[float], most: float) -> str:
     return f'<p class="vp-words">{" ".join(spans)}</p>'
 
 
-def legend(values: Sequence[float] | np.ndarray, less: str = "less", more: str = "more", least: float = 0.0) -> str:
+def legend(
+    values: Sequence[float] | np.ndarray, less: str = "less", more: str = "more", least: float = 0.0
+) -> str:
     """A bar of the colours from the lowest to the highest that `values` need, with numbers and words at its ends.
 
     Args:
@@ -107,11 +109,21 @@ def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Im
             round((row + 1) * image.height / rows) - 1,
         )
         if not math.isnan(value):
-            draw.rectangle(box, fill=(*OVERLAY[bool(value >= 0)], round(255 * VEIL * _strength(value, most, least))))
+            draw.rectangle(
+                box,
+                fill=(
+                    *OVERLAY[bool(value >= 0)],
+                    round(255 * VEIL * _strength(value, most, least)),
+                ),
+            )
             frame = box if frame is None and most and abs(value) == most else frame
             if (room := min(box[2] - box[0], box[3] - box[1])) >= ROOM:
                 place = (box[0] + room / 10, box[1] + room / 10)
-                look = {"fill": (255, 255, 255, 255), "stroke_width": 2, "stroke_fill": (0, 0, 0, 255)}
+                look = {
+                    "fill": (255, 255, 255, 255),
+                    "stroke_width": 2,
+                    "stroke_fill": (0, 0, 0, 255),
+                }
                 draw.text(place, f"{value:.2f}", font_size=room / 5, **look)
     if frame is not None:
         width = max(round(min(image.size) / 120), 1)
@@ -132,5 +144,7 @@ def _strength(value: float, most: float, least: float = 0.0) -> float:
 
 def _tint(value: float, most: float, least: float = 0.0) -> str:
     share = _strength(value, most, least)
-    light, dark = (f"rgb({red} {green} {blue} / {share:.3f})" for red, green, blue in TINTS[value >= 0])
+    light, dark = (
+        f"rgb({red} {green} {blue} / {share:.3f})" for red, green, blue in TINTS[value >= 0]
+    )
     return f"light-dark({light}, {dark})"

@@ -27,16 +27,26 @@ class Remade:
     n_notes: int
 
 
-def remade(cells: pd.DataFrame, shown: PaperTable, probe: str, metrics: Mapping[str, Metric], looks: Looks) -> Remade:
+def remade(
+    cells: pd.DataFrame, shown: PaperTable, probe: str, metrics: Mapping[str, Metric], looks: Looks
+) -> Remade:
     """What `views_paper.remade` returns, as HTML."""
     source = SOURCES[probe]
-    notes = {note: place for place, note in enumerate(dict.fromkeys(cells["note"][cells["note"] != ""]), 1)}
+    notes = {
+        note: place
+        for place, note in enumerate(dict.fromkeys(cells["note"][cells["note"] != ""]), 1)
+    }
     width = len(shown.columns) + 1
     bare = all(metrics[column.metric].unit == "rate" for column in shown.columns)
     rows = [_band("Your runs", width)]
     rows += _rows(cells[cells["source"] == "run"], shown, metrics, looks, notes, bare)
     first, *more = source.authors.split(", ")
-    rows.append(_band(f"Published: {first}{' and others' if more else ''} {source.year}, table {shown.number}", width))
+    rows.append(
+        _band(
+            f"Published: {first}{' and others' if more else ''} {source.year}, table {shown.number}",
+            width,
+        )
+    )
     rows += _rows(cells[cells["source"] == "published"], shown, metrics, looks, notes, bare)
     rates = " In per cent." if bare else ""
     return Remade(
@@ -50,7 +60,9 @@ def remade(cells: pd.DataFrame, shown: PaperTable, probe: str, metrics: Mapping[
 
 def _head(shown: PaperTable) -> str:
     """One or two rows of headings; those that neighbours share are written once."""
-    groups = [(name, len(list(own))) for name, own in groupby(column.group for column in shown.columns)]
+    groups = [
+        (name, len(list(own))) for name, own in groupby(column.group for column in shown.columns)
+    ]
     titles = "".join(tag("th", column.title, scope="col") for column in shown.columns)
     if not any(name for name, _ in groups):
         return f"{tag('th', 'Model', scope='col')}{titles}"
@@ -74,7 +86,8 @@ def _rows(
     for model, own in cells.groupby("model", sort=False):
         look = f"{mark(looks[model])} " if own["source"].iloc[0] == "run" else ""
         line = "".join(
-            _cell(cell, metrics[shown.columns[cell.column].metric], notes, bare) for cell in own.itertuples()
+            _cell(cell, metrics[shown.columns[cell.column].metric], notes, bare)
+            for cell in own.itertuples()
         )
         css = ' class="printed"' if own["source"].iloc[0] == "published" else ""
         rows.append(f'<tr{css}><th scope="row">{look}{breakable(model)}</th>{line}</tr>')
@@ -95,5 +108,7 @@ def _cell(cell: object, metric: Metric, notes: Mapping[str, int], bare: bool) ->
         return f'<td title="{text}">{value}<sup>{notes[cell.note]}</sup></td>'
     if math.isnan(cell.low):
         return f"<td>{value}</td>"
-    tied = f"<br>{cell.ties:,} tied" if cell.ties and not set(metric.kinds) <= movement_kinds() else ""
+    tied = (
+        f"<br>{cell.ties:,} tied" if cell.ties and not set(metric.kinds) <= movement_kinds() else ""
+    )
     return f"<td>{value}<br><small>{numbers.interval(cell.low, cell.high, unit).removesuffix(end)}{tied}</small></td>"

@@ -14,9 +14,18 @@ from vlprobe.runs import playground
 from vlprobe.runs.playground import Answer, Edited
 
 GROUPS = {
-    "flip": ("Made wrong: a colour, a number or a thing", "It no longer fits, so the score should fall."),
-    "substitution": ("A thing exchanged, as RoCOCO does", "It no longer fits, so the score should fall."),
-    "deletion": ("A thing left out, as RoCOCO does", "It says less than your caption, so it should score lower."),
+    "flip": (
+        "Made wrong: a colour, a number or a thing",
+        "It no longer fits, so the score should fall.",
+    ),
+    "substitution": (
+        "A thing exchanged, as RoCOCO does",
+        "It no longer fits, so the score should fall.",
+    ),
+    "deletion": (
+        "A thing left out, as RoCOCO does",
+        "It says less than your caption, so it should score lower.",
+    ),
     "combined": ("Reworded and made wrong", "It no longer fits, so the score should fall."),
     "simple": ("Reworded simply", "It means the same, so the score should stay."),
     "advanced": ("Reworded more freely", "It means the same, so the score should stay."),
@@ -31,7 +40,10 @@ VERDICTS = {  # icon, word, colour class
     "moved": ("◇", "moved", "tied"),
     "stayed": ("◇", "stayed", "held"),
 }
-HEIGHTS = {True: (16, 26, 36), False: (64, 74, 84)}  # of wrong captions and of rewordings in a line; per cent
+HEIGHTS = {
+    True: (16, 26, 36),
+    False: (64, 74, 84),
+}  # of wrong captions and of rewordings in a line; per cent
 
 
 def verdict(wrong: bool, margin: float) -> str:
@@ -49,14 +61,21 @@ def verdict(wrong: bool, margin: float) -> str:
 
 def glance(edits: Sequence[Edited], answers: Sequence[Answer], looks: Looks) -> str:
     """A line a model: all edits around the caption's own score, in the middle; each line has its own scale."""
-    ends = "".join(tag("span", words) for words in ("← fits worse", "your caption", "fits better →"))
-    return "".join(_line(edits, answer, looks) for answer in answers) + f'<p class="vp-ends">{ends}</p>'
+    ends = "".join(
+        tag("span", words) for words in ("← fits worse", "your caption", "fits better →")
+    )
+    return (
+        "".join(_line(edits, answer, looks) for answer in answers)
+        + f'<p class="vp-ends">{ends}</p>'
+    )
 
 
 def _line(edits: Sequence[Edited], answer: Answer, looks: Looks) -> str:
     name = f"{mark(looks[answer.model])} <strong>{breakable(answer.model)}</strong>"
     if not answer.sees:
-        told = "sees no pictures. The table has how near each edit is to your caption, text to text."
+        told = (
+            "sees no pictures. The table has how near each edit is to your caption, text to text."
+        )
         return f'<div class="vp-glance"><p>{name} {tag("span", told, class_="vp-quiet")}</p></div>'
     margins = playground.margins(answer)
     said, css = _said(edits, margins)
@@ -68,7 +87,9 @@ def _line(edits: Sequence[Edited], answer: Answer, looks: Looks) -> str:
             height = HEIGHTS[edited.wrong][place % 3]
             style = f"left:{50 - 48 * _drawn(margin, widest):.2f}%;top:{height}%"
             icon = "●" if found == "held" else icon
-            marks.append(tag("i", icon, class_=f"vp-{color}", style=style, title=f"{word}: {edited.text}"))
+            marks.append(
+                tag("i", icon, class_=f"vp-{color}", style=style, title=f"{word}: {edited.text}")
+            )
     return (
         f'<div class="vp-glance"><p>{name} · {tag("span", said, class_=f"vp-{css}")}</p>'
         f'<div class="vp-track" role="img" aria-label="{html.escape(f"{answer.model}: {said}")}"><b></b>'
@@ -90,7 +111,11 @@ def _number(score: float) -> str:
 
 
 def _said(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
-    wrong = [verdict(True, margin) for edited, margin in zip(edits, margins.tolist(), strict=True) if edited.wrong]
+    wrong = [
+        verdict(True, margin)
+        for edited, margin in zip(edits, margins.tolist(), strict=True)
+        if edited.wrong
+    ]
     fooled, unknown = sum(one in ("fools", "tie") for one in wrong), wrong.count("")
     if not wrong:
         return "no wrong caption to judge by", "quiet"
@@ -103,13 +128,21 @@ def _said(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
 
 
 def table(
-    caption: str, edits: Sequence[Edited], answers: Sequence[Answer], looks: Looks, only_fooling: bool = False
+    caption: str,
+    edits: Sequence[Edited],
+    answers: Sequence[Answer],
+    looks: Looks,
+    only_fooling: bool = False,
 ) -> str:
     """Every edit with its changed words marked, under its group in plain words, and a column a model.
 
     With `only_fooling`, the wrong captions that fool one of the models; nothing where there are none.
     """
-    shown = [place for place in range(len(edits)) if not only_fooling or _fools_any(edits[place], answers, place)]
+    shown = [
+        place
+        for place in range(len(edits))
+        if not only_fooling or _fools_any(edits[place], answers, place)
+    ]
     if not shown:
         return ""
     head = tag("th", "Edit", scope="col") + "".join(_head(answer, looks) for answer in answers)
@@ -122,9 +155,8 @@ def table(
             band = f'<tr class="band"><th scope="rowgroup" colspan="{len(answers) + 1}">{words}</th></tr>'
             rows = [_row(caption, edits[place], place, answers, widest) for place in places]
             bodies.append(f"<tbody>{band}{''.join(rows)}</tbody>")
-    return (
-        f'<div class="vp-scroll"><table class="vp-play"><thead><tr>{head}</tr></thead>{"".join(bodies)}</table></div>'
-    )
+    table = f'<table class="vp-play"><thead><tr>{head}</tr></thead>{"".join(bodies)}</table>'
+    return f'<div class="vp-scroll">{table}</div>'
 
 
 def changed(before: str, after: str) -> str:
@@ -151,12 +183,18 @@ def _head(answer: Answer, looks: Looks) -> str:
     return f'<th scope="col">{mark(looks[answer.model])} {breakable(answer.model)}<br>{tag("small", told)}</th>'
 
 
-def _row(caption: str, edited: Edited, place: int, answers: Sequence[Answer], widest: Sequence[float]) -> str:
+def _row(
+    caption: str, edited: Edited, place: int, answers: Sequence[Answer], widest: Sequence[float]
+) -> str:
     subtype = edited.edit.subtype
-    told = "" if edited.group in ("simple", "advanced") else RULES.get(subtype, value_label(subtype))
+    told = (
+        "" if edited.group in ("simple", "advanced") else RULES.get(subtype, value_label(subtype))
+    )
     words = f'<span class="vp-caption">{changed(caption, edited.text)}</span>'
     words += f"<br>{tag('small', told)}" if told else ""
-    cells = [_cell(edited, answer, place, most) for answer, most in zip(answers, widest, strict=True)]
+    cells = [
+        _cell(edited, answer, place, most) for answer, most in zip(answers, widest, strict=True)
+    ]
     return f'<tr><th scope="row">{words}</th>{"".join(cells)}</tr>'
 
 
@@ -189,9 +227,13 @@ def mixed(captions: tuple[str, str], scores: Mapping[str, np.ndarray | None], lo
         looks: What `charts.styles` returns.
     """
     head = tag("th", "Score of the mixed picture with", scope="col")
-    head += "".join(f'<th scope="col">{mark(looks[name])} {breakable(name)}</th>' for name in scores)
+    head += "".join(
+        f'<th scope="col">{mark(looks[name])} {breakable(name)}</th>' for name in scores
+    )
     rows = []
-    for place, (label, before) in enumerate((("your caption", "your picture"), ("the other's", "the other picture"))):
+    for place, (label, before) in enumerate(
+        (("your caption", "your picture"), ("the other's", "the other picture"))
+    ):
         cells = "".join(_mixed_cell(name, own, place, before) for name, own in scores.items())
         words = f'<span class="vp-caption">{html.escape(captions[place])}</span><br>{tag("small", label)}'
         rows.append(f'<tr><th scope="row">{words}</th>{cells}</tr>')

@@ -33,7 +33,9 @@ def in_words(moves: pd.DataFrame, metrics: Metrics) -> str:
     for step, title in STEPS.items():
         own = moves[(moves["step"] == step) & (moves["verdict"] != "")]
         lines = "".join(_line(own[own["verdict"] == word], word, metrics) for word in TOLD)
-        head = f"<p>{tag('strong', title)} {tag('small', f'({AGAINST[step]})', class_='vp-quiet')}</p>"
+        head = (
+            f"<p>{tag('strong', title)} {tag('small', f'({AGAINST[step]})', class_='vp-quiet')}</p>"
+        )
         parts.append(f"<section>{head}<ul>{lines}</ul></section>")
     return f'<div class="vp-compared">{"".join(parts)}</div>'
 
@@ -43,11 +45,15 @@ def _line(rows: pd.DataFrame, word: str, metrics: Metrics) -> str:
     for row in rows.itertuples():
         metric = metrics[row.probe][row.metric]
         unit = unit_of(metric, UNIT)
-        size = ", ".join(filter(None, [signed(row.difference, unit), between(row.low, row.high, unit)]))
+        size = ", ".join(
+            filter(None, [signed(row.difference, unit), between(row.low, row.high, unit)])
+        )
         values = f" {number(row.base, unit)} → {number(row.value, unit)} ({size}{' spreads' if unit == UNIT else ''})"
         told.append(metric.label + ("" if word == "tied" else values))
     body = html.escape("; ".join(told) or "nothing")
-    return f'<li><strong class="{CSS.get(word, "")}">{TOLD[word]}</strong> ({len(told)}): {body}.</li>'
+    return (
+        f'<li><strong class="{CSS.get(word, "")}">{TOLD[word]}</strong> ({len(told)}): {body}.</li>'
+    )
 
 
 def numbers(
@@ -75,7 +81,9 @@ def numbers(
         f'<th scope="col">{mark(looks[model])} {role}<br>{tag("small", "value, 95 % interval")}</th>'
         for role, model in zip(ROLES, models, strict=True)
     )
-    head += "".join(f'<th scope="col">{STEPS[step]}<br>{tag("small", AGAINST[step])}</th>' for step in STEPS)
+    head += "".join(
+        f'<th scope="col">{STEPS[step]}<br>{tag("small", AGAINST[step])}</th>' for step in STEPS
+    )
     known = {(row.probe, row.metric, row.model): row for row in levels.itertuples()}
     apart = {(row.probe, row.metric, row.step): row for row in moves.itertuples()}
     rows, unknown = [], []
@@ -108,7 +116,11 @@ def _level(row: object | None, unit: str) -> str:
 def _move(row: object, unit: str) -> str:
     if math.isnan(row.difference):
         return "<td>-</td>"
-    word = tag("span", "tied" if row.verdict == "tied" else WORDS[row.verdict], class_=CSS.get(row.verdict, "vp-quiet"))
+    word = tag(
+        "span",
+        "tied" if row.verdict == "tied" else WORDS[row.verdict],
+        class_=CSS.get(row.verdict, "vp-quiet"),
+    )
     around = between(row.low, row.high, unit)
     missing = f"{row.left_out:,} pictures left out" if row.left_out else ""
     small = " · ".join(filter(None, [around, chance(row.p_holm), missing]))
@@ -131,12 +143,16 @@ def seeds(table_: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> str:
         told = [signed(value, unit) for value in (*row.differences, row.mean)]
         told.append(signed(row.sd, unit).removeprefix("+"))
         first = explained(metric, unit, metric.chance, folded=True)
-        rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{"".join(tag("td", one) for one in told)}</tr>')
+        rows.append(
+            f'<tr><th scope="row" class="vp-metric">{first}</th>{"".join(tag("td", one) for one in told)}</tr>'
+        )
     head = "".join(tag("th", title, scope="col") for title in titles)
     return table("What the loss did, by seed", head, rows)
 
 
-def held_out(table_: pd.DataFrame, weights: Mapping[str, float], meanings: Mapping[str, str]) -> str:
+def held_out(
+    table_: pd.DataFrame, weights: Mapping[str, float], meanings: Mapping[str, str]
+) -> str:
     """A row a part of the loss, trained or not: on what is held out, at the start and now; empty before the first.
 
     Args:
@@ -154,14 +170,24 @@ def held_out(table_: pd.DataFrame, weights: Mapping[str, float], meanings: Mappi
         known = own[own["part"] == part].sort_values("step")["value"]
         weight = f"{weights[part]:g}" if part in weights else "not trained"
         first = f"{tag('span', part)}<br>{tag('small', meanings[part])}"
-        cells = "".join(tag("td", text) for text in (weight, f"{known.iloc[0]:.4f}", f"{known.iloc[-1]:.4f}"))
+        cells = "".join(
+            tag("td", text) for text in (weight, f"{known.iloc[0]:.4f}", f"{known.iloc[-1]:.4f}")
+        )
         rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{cells}</tr>')
     return table("Losses on what is held out", head, rows)
 
 
 def trainings(rows: Sequence[Sequence[str]]) -> str:
     """A row a training: state, when, what it was tuned from, loss, steps, seed and rate, losses on what is held out."""
-    titles = ("State", "Started", "From", "Loss", "Steps", "Seed, rate", "Held out: start → now, ↓ lower is better")
+    titles = (
+        "State",
+        "Started",
+        "From",
+        "Loss",
+        "Steps",
+        "Seed, rate",
+        "Held out: start → now, ↓ lower is better",
+    )
     head = "".join(tag("th", title, scope="col") for title in titles)
     body = [
         f"<tr>{tag('th', row[0], scope='row')}{''.join(f'<td>{breakable(text)}</td>' for text in row[1:])}</tr>"

@@ -138,4 +138,8 @@ STYLE = """<style>
 
 def style(theme: str | None) -> str:
     """The style, and the theme for what Streamlit puts outside of the app's own element: a dialog would stay light."""
-    return f"{STYLE}<style>:root {{ color-scheme: {theme}; }}</style>" if theme in ("light", "dark") else STYLE
+    return (
+        f"{STYLE}<style>:root {{ color-scheme: {theme}; }}</style>"
+        if theme in ("light", "dark")
+        else STYLE
+    )

@@ -45,7 +45,9 @@ def told(metric: Metric, unit: str, chance: float) -> str:
     named = {"rate": "in %", "spread": "in spreads"}.get(unit, unit)
     way = f"{ARROWS[metric.direction]} {render_numbers.WAYS[metric.direction]}".strip()
     guessed = f"{100 * chance:.3g} %" if unit == "rate" else f"{chance:g}"
-    return " · ".join(filter(None, (named, way, "" if math.isnan(chance) else f"guessing gets {guessed}")))
+    return " · ".join(
+        filter(None, (named, way, "" if math.isnan(chance) else f"guessing gets {guessed}"))
+    )
 
 
 def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
@@ -58,7 +60,11 @@ def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
         folded: Whether the meaning is shown when somebody asks for it, by a finger or a key.
     """
     means = tag("small", f"{metric.help} Source: {metric.source}.")
-    means = f"<details><summary><small>What it is</small></summary>{means}</details>" if folded else f"<br>{means}"
+    means = (
+        f"<details><summary><small>What it is</small></summary>{means}</details>"
+        if folded
+        else f"<br>{means}"
+    )
     return f"{tag('span', metric.label)}<br>{tag('small', told(metric, unit, chance))}{means}"
 
 
@@ -84,7 +90,9 @@ def headline(
     """
     cells = {(row.model, row.metric): row for row in numbers.itertuples()}
     head = tag("th", "Metric", scope="col")
-    head += "".join(f'<th scope="col">{mark(looks[model])} {breakable(model)}</th>' for model in models)
+    head += "".join(
+        f'<th scope="col">{mark(looks[model])} {breakable(model)}</th>' for model in models
+    )
     rows, unasked = [], []
     for name, metric in metrics.items():
         if not numbers.loc[numbers["metric"] == name, "n_items"].any():
@@ -94,12 +102,16 @@ def headline(
         first = explained(metric, own, chances[name], folded=False)
         best = leaders[name].models[0] if leaders[name].state == "leads" else ""
         tells = not set(metric.kinds) <= movement_kinds()
-        row = "".join(_cell(cells.get((model, name)), own, model == best, tells) for model in models)
+        row = "".join(
+            _cell(cells.get((model, name)), own, model == best, tells) for model in models
+        )
         rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{row}</tr>')
     return table("Headline numbers of each model", head, rows), unasked
 
 
-def reading(word: str, leader: Leader, values: Mapping[str, float], metric: Metric, unit: str, chance: float) -> str:
+def reading(
+    word: str, leader: Leader, values: Mapping[str, float], metric: Metric, unit: str, chance: float
+) -> str:
     """Who is best at one metric in a line, and the values below it; says why where nobody is named.
 
     Args:
@@ -118,7 +130,10 @@ def reading(word: str, leader: Leader, values: Mapping[str, float], metric: Metr
     names = ", ".join(leader.models)
     line, small = {
         "leads": (f"{html.escape(word)}: {tag('strong', names)}", ""),
-        "tied": (f"{html.escape(word)}: {tag('strong', 'these are tied')}: {html.escape(names)}", ""),
+        "tied": (
+            f"{html.escape(word)}: {tag('strong', 'these are tied')}: {html.escape(names)}",
+            "",
+        ),
         "alone": (f"{html.escape(word)}: nobody to compare {html.escape(names)} with", ""),
         "chance": (
             f"{html.escape(word)}: nobody, since {tag('strong', 'nothing is above chance')}",
@@ -132,7 +147,9 @@ def reading(word: str, leader: Leader, values: Mapping[str, float], metric: Metr
 def _cell(found: object | None, unit: str, best: bool, tells: bool) -> str:
     if found is None or math.isnan(found.value):
         return f"<td>-<br><small>n = {found.n_items if found else 0:,}</small></td>"
-    value = tag("strong" if best else "span", render_numbers.number(found.value, unit), class_="value")
+    value = tag(
+        "strong" if best else "span", render_numbers.number(found.value, unit), class_="value"
+    )
     around = render_numbers.interval(found.low, found.high, unit)
     counted = f"n = {found.n_items:,}" + (f" · {found.ties:,} tied" if found.ties and tells else "")
     small = f"{around}<br>{counted}" if around else counted
@@ -148,7 +165,10 @@ def facts(known: Mapping[str, object]) -> str:
     dropped = sorted(known["dropped"].items(), key=lambda pair: -pair[1])
     wrong = [(one["meaning"], f"{one['count']:,} of {one['of']:,}") for one in known["findings"]]
     parts = [
-        _counts("Left out, because it would not be a fair question", [(why, f"{count:,}") for why, count in dropped]),
+        _counts(
+            "Left out, because it would not be a fair question",
+            [(why, f"{count:,}") for why, count in dropped],
+        ),
         _counts("Found in the data, and to be kept in mind beside every score", wrong),
     ]
     return "".join([*parts, *(tag("p", note) for note in known["notes"])])

@@ -41,7 +41,9 @@ def case_page(
     kind = presentation.kind(case.kind)
     answers = answer_records(views.cases.answers(store, question_set, [number]))[number]
     columns = {name: answer.columns for name, answer in answers.items()}
-    models = list(dict.fromkeys([model, *filter(None, [second_model]), *ordered(question_set.models)]))
+    models = list(
+        dict.fromkeys([model, *filter(None, [second_model]), *ordered(question_set.models)])
+    )
     annotated = annotations.read(store, question_set.key).current
     annotation = next((annotation for annotation in annotated if annotation.case == number), None)
     thumbnail = functools.partial(cards.source, side=SMALL)

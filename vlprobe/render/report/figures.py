@@ -67,7 +67,10 @@ def rows(
     }
     intervals_of = {name: intervals for name, intervals in intervals_of.items() if intervals}
     numbers = [
-        number for intervals in intervals_of.values() for row in intervals for number in (row.value, row.low, row.high)
+        number
+        for intervals in intervals_of.values()
+        for row in intervals
+        for number in (row.value, row.low, row.high)
     ]
     numbers += [chances.get(name, math.nan) for name in intervals_of]
     numbers = [number for number in numbers if not math.isnan(number)]
@@ -154,8 +157,12 @@ def scatter(
     if not model_points:
         return None
     x_unit, y_unit = render_numbers.unit_of(across, unit), render_numbers.unit_of(up, unit)
-    x_ticks = _ticks_of([number for row in model_points for number in (row.x, row.x_low, row.x_high)])
-    y_ticks = _ticks_of([number for row in model_points for number in (row.y, row.y_low, row.y_high)])
+    x_ticks = _ticks_of(
+        [number for row in model_points for number in (row.x, row.x_low, row.x_high)]
+    )
+    y_ticks = _ticks_of(
+        [number for row in model_points for number in (row.y, row.y_low, row.y_high)]
+    )
     left, right, bottom = SCATTER_LEFT, WIDTH - LEGEND, SCATTER_BOTTOM
     x, y = _scale(x_ticks, left, right), _scale(y_ticks, bottom, SCATTER_TOP)
     shapes = [_line(x(tick), SCATTER_TOP, x(tick), bottom, "rule") for tick in x_ticks]

@@ -169,7 +169,9 @@ def _trade_off(subject: Subject) -> list[htpy.Node]:
     down, up = subject.metrics[sides.down], subject.metrics[sides.ups[0]]
     return [
         figures.scatter(points, down, up, UNIT, subject.styles),
-        remark("Left is steadier, up is more alert: the top left corner is ideal. Arms: 95 % intervals."),
+        remark(
+            "Left is steadier, up is more alert: the top left corner is ideal. Arms: 95 % intervals."
+        ),
     ]
 
 
@@ -327,7 +329,10 @@ def _reproduction(subject: Subject) -> list[htpy.Node]:
     ]
     digests = {"Question set": question_set.key, "Dataset": run["dataset_digest"]}
     digests |= {run.model: run.model_digest for run in runs}
-    rows = [htpy.tr[htpy.th(scope="row")[embed(breakable(name))], htpy.td[digest]] for name, digest in digests.items()]
+    rows = [
+        htpy.tr[htpy.th(scope="row")[embed(breakable(name))], htpy.td[digest]]
+        for name, digest in digests.items()
+    ]
     return [
         htpy.h2["The same again"],
         commands("\n".join(shlex.join(["vlprobe", *call]) for call in calls)),

@@ -69,7 +69,9 @@ def defused(value: object) -> object:
 
 def _pictures(names: Sequence[str]) -> list[str]:
     """Paths of the pictures; the names of the files alone in a dashboard that strangers read."""
-    return [Picture.from_name(name).path.name for name in names] if access.read_only() else list(names)
+    return (
+        [Picture.from_name(name).path.name for name in names] if access.read_only() else list(names)
+    )
 
 
 def _cases(store: Store, question_set: QuestionSet, case_filter: Filter) -> tuple[list[dict], int]:
@@ -124,7 +126,9 @@ def _flat(case: dict) -> dict[str, object]:
         if isinstance(value, dict):
             row |= {f"{name.removesuffix('s')} {key}": entry for key, entry in value.items()}
         elif isinstance(value, list) and name != "tags":
-            row |= {f"{name.removesuffix('s')} {number}": entry for number, entry in enumerate(value, 1)}
+            row |= {
+                f"{name.removesuffix('s')} {number}": entry for number, entry in enumerate(value, 1)
+            }
         else:
             row[name] = ", ".join(value) if isinstance(value, list) else value
     return row
