@@ -22,8 +22,8 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import faiss  # noqa: F401 - loaded before memory is looked at
 import numpy as np
 
+from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.nearest import ApproximateGallery
 
 DIM, MIDDLES, MEMORY, LOOKED_UP = 512, 2000, 2 << 30, 110
 EXACT, ASKED, MEASURED = 128, 4096, 256  # queries

@@ -10,6 +10,7 @@ import pytest
 from vlprobe import views
 from vlprobe.metrics import pairs, retrieval, triplets
 from vlprobe.metrics.judge import Judge
+from vlprobe.scoring import approximate_gallery
 from vlprobe.scoring import nearest as scoring_nearest
 from vlprobe.scoring.gallery import Gallery, retrieve
 from vlprobe.storage.store import Store
@@ -128,7 +129,7 @@ def test_a_tie_of_triplets_is_counted_for_its_own_metric():
 
 @pytest.mark.parametrize("approximate", [False, True])
 def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approximate: bool):
-    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 10**6)
+    monkeypatch.setattr(approximate_gallery, "MIN_PROBED_LISTS", 10**6)
     rng = np.random.default_rng(3)
     queries = rng.integers(-1, 2, (100, 8)).astype(
         np.float32
@@ -138,7 +139,7 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approxima
     owner, altered = np.tile(np.arange(100), 3), np.repeat([False, False, True], 100)
     candidates = Gallery(vectors)
     if approximate:
-        nearest = scoring_nearest.ApproximateGallery(candidates, len(vectors), 1 << 30, 1)
+        nearest = approximate_gallery.ApproximateGallery(candidates, len(vectors), 1 << 30, 1)
         found = scoring_nearest.retrieve(queries, np.arange(100), nearest, owner, altered)
     else:
         found = retrieve(queries, np.arange(100), candidates, owner, altered)

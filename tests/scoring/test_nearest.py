@@ -17,10 +17,10 @@ from vlprobe.probes import prsm_ranking
 from vlprobe.render.html import cases
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
-from vlprobe.scoring import gallery
+from vlprobe.scoring import approximate_gallery, gallery
 from vlprobe.scoring import nearest as scoring_nearest
+from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.nearest import ApproximateGallery
 from vlprobe.types import Run
 from vlprobe.types.options import parse_options
 
@@ -63,7 +63,7 @@ def pictures(folder: Path, n: int, alike: int = 1) -> str:
 def few_lists(monkeypatch):
     """Lists for galleries of any size, of which a query is compared with four."""
     monkeypatch.setattr(scoring_nearest, "EXACT_LIMIT", 0)
-    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 4)
+    monkeypatch.setattr(approximate_gallery, "MIN_PROBED_LISTS", 4)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_lists_that_hold_too_few_of_those_that_count_are_not_all_that_is_read(fe
 
 
 def test_all_candidates_looked_up_give_the_exact_numbers(few_lists, monkeypatch):
-    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 10**6)
+    monkeypatch.setattr(approximate_gallery, "MIN_PROBED_LISTS", 10**6)
     queries, item, vectors, owner, altered = world(300)
     exact = gallery.retrieve(queries, item, Gallery(vectors), owner, altered)
     nearest = ApproximateGallery(Gallery(vectors), len(vectors), MEMORY, 2)
@@ -174,7 +174,7 @@ def test_all_candidates_looked_up_give_the_exact_numbers(few_lists, monkeypatch)
 
 @pytest.mark.parametrize("k", [10, 40])
 def test_a_rank_is_exact_or_unknown_and_then_beyond_k(few_lists, monkeypatch, k: int):
-    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 10**6)
+    monkeypatch.setattr(approximate_gallery, "MIN_PROBED_LISTS", 10**6)
     _, item, vectors, owner, altered = world(seed=3)
     queries = unit(
         np.random.default_rng(4).normal(size=(len(item), 16)) + vectors[::3][: len(item)]
@@ -207,7 +207,7 @@ def test_a_rank_is_exact_or_unknown_and_then_beyond_k(few_lists, monkeypatch, k:
 
 
 def test_what_is_missed_can_only_improve_a_rank(few_lists, monkeypatch):
-    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 2)
+    monkeypatch.setattr(approximate_gallery, "MIN_PROBED_LISTS", 2)
     _, item, vectors, owner, altered = world(seed=3)
     queries = unit(
         np.random.default_rng(4).normal(size=(len(item), 16)) + vectors[::3][: len(item)]
@@ -330,7 +330,7 @@ def test_a_small_gallery_is_searched_exactly_and_says_so(tiny, store):
 def test_a_run_tells_its_recall_and_leaves_open_what_it_does_not_know(
     few_lists, store, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(scoring_nearest, "MIN_PROBED_LISTS", 2)
+    monkeypatch.setattr(approximate_gallery, "MIN_PROBED_LISTS", 2)
     data = pictures(tmp_path, 30)
     asked = Request(
         ("control:random",), data, "rococo", OPTIONS | {"approximate": 10}, examine=False

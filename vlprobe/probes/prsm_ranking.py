@@ -17,8 +17,8 @@ from vlprobe.metrics import ranking
 from vlprobe.probes.recall import RecallSampling
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
+from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.nearest import ApproximateGallery
 from vlprobe.types import Encoder, Picture
 
 TOP_PICTURES = 5  # of each version's ranking that are stored

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlprobe.scoring import nearest
+from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
-from vlprobe.scoring.nearest import ApproximateGallery
 from vlprobe.types import Reader, Run
 
 

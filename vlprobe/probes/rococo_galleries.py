@@ -13,8 +13,8 @@ from vlprobe.perturb import mix
 from vlprobe.probes.recall import RecallSampling
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
+from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery, Match, RetrievalRanks, retrieve
-from vlprobe.scoring.nearest import ApproximateGallery
 from vlprobe.types import Encoder, Picture, Reader
 
 RELEASED = "released"  # the policy of captions that were altered by the dataset's authors
