@@ -1,0 +1,137 @@
+"""The commands about what a run is made of: the edits and the defects of a dataset, and whether a
+model's numbers can be believed.
+"""
+
+from pathlib import Path
+
+import click
+
+from vlprobe.cli.output import FORMATS, Bar, print_table, text_output
+
+
+@click.command()
+@click.argument("dataset")
+@click.option(
+    "--rules", type=click.Choice(["strict", "paper"]), default="strict", show_default=True
+)
+@click.option("--seed", default=42, show_default=True)
+@click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
+@click.option(
+    "--format", "how", type=click.Choice(["lgip", "edits"]), default="lgip", show_default=True
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of stdout."
+)
+@click.pass_context
+def perturb(
+    ctx: click.Context,
+    dataset: str,
+    rules: str,
+    seed: int,
+    limit: int,
+    how: str,
+    output: Path | None,
+) -> None:
+    """Write the edited captions of DATASET as JSON lines, without a model.
+
+    Format lgip is that of the paper's appendix, a picture a line; format edits has one edit a line,
+    with its rule.
+    """
+    import json
+    from dataclasses import asdict
+
+    from vlprobe import registry
+    from vlprobe.perturb import lgip, lgip_format
+    from vlprobe.storage.store import DEFAULT, Store
+
+    items = registry.load_dataset(dataset, Store(ctx.obj or DEFAULT).root).items
+    with text_output(output) as handle:
+        for item in items[:limit] if limit else items:
+            lgip_edits = lgip.edits(item.captions, item.id, rules=rules, seed=seed)
+            if how == "lgip":
+                handle.write(
+                    lgip_format.line(
+                        item.image.name if item.image else "", item.captions, lgip_edits
+                    )
+                    + "\n"
+                )
+                continue
+            for caption, edits in zip(item.captions, lgip_edits.edits, strict=True):
+                for text, edit in edits:
+                    row = {"item": item.id, "caption": caption, "text": text, **asdict(edit)}
+                    handle.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+@click.command()
+@click.argument("dataset")
+@click.option("--format", "how", type=FORMATS, default="table")
+@click.pass_context
+def check(ctx: click.Context, dataset: str, how: str) -> None:
+    """Count what is wrong with DATASET before you believe a score on it."""
+    import pandas as pd
+
+    from vlprobe import registry
+    from vlprobe.datasets import audit
+    from vlprobe.storage.store import DEFAULT, Store
+
+    root = Store(ctx.obj or DEFAULT).root
+    findings = audit.check(registry.load_dataset(dataset, root).items, root)
+    rows = [(f.name, f.count, f.of, ", ".join(f.examples), f.meaning) for f in findings]
+    print_table(pd.DataFrame(rows, columns=["defect", "count", "of", "examples", "meaning"]), how)
+
+
+@click.command()
+@click.argument("model")
+@click.option("--dataset", default="demo", show_default=True, help="What the model is tried on.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 or mps.")
+@click.option(
+    "--precision", type=click.Choice(["fp32", "fp16", "bf16"]), default="fp32", show_default=True
+)
+@click.option(
+    "--format",
+    "how",
+    type=FORMATS,
+    default="table",
+    help="table and csv: the checks alone on stdout.",
+)
+@click.pass_context
+def doctor(
+    ctx: click.Context, model: str, dataset: str, device: str, precision: str, how: str
+) -> None:
+    """Ask MODEL for its passport, and try whether its numbers can be believed."""
+    import json
+    from dataclasses import asdict
+
+    import pandas as pd
+
+    from vlprobe import registry
+    from vlprobe.models.doctor import examine as doctor_examine
+    from vlprobe.storage.store import DEFAULT, Store
+
+    root = Store(ctx.obj or DEFAULT).root
+    with Bar() as bar:
+        tried_on = registry.load_dataset(dataset, root)
+        examination = doctor_examine.examine(
+            registry.load_model(model, device, precision), tried_on, root, bar.update
+        )
+    if how == "json":
+        click.echo(
+            json.dumps(
+                json.loads(json.dumps(asdict(examination)), parse_constant=lambda name: None),
+                indent=1,
+            )
+        )
+        return
+    for subject, words in examination.passport.items():
+        click.echo(f"{subject}: {words or '-'}", err=True)
+    words = {True: "passed", False: "FAILED", None: "not judged"}
+    rows = [
+        (c.name, words[c.passed], f"{c.value:.3g}", f"{c.limit:.3g}", c.detail)
+        for c in examination.checks
+    ]
+    print_table(pd.DataFrame(rows, columns=["check", "outcome", "value", "limit", "detail"]), how)
+    for row in examination.erased:
+        click.echo(
+            f"Erased before the model by {row.reason}: {row.rule}, {row.count} of {row.of}",
+            err=True,
+        )
