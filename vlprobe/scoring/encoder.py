@@ -13,11 +13,12 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 
 from vlprobe.scoring import pictures
+from vlprobe.scoring.batches import BATCH_MULTIPLES, OpenedPicture, PixelBatches, fill_up
 from vlprobe.scoring.device import DeviceBatches
 from vlprobe.scoring.prefetch import Prefetcher, pipelined
 from vlprobe.scoring.tokens import content_lengths, equal_length_batches, text_keys, token_counts
@@ -28,11 +29,6 @@ from vlprobe.types.protocols import embeds_images, embeds_texts, scores_pairs
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
-BATCH_MULTIPLES = {
-    "texts": 8,
-    "images": 16,
-}  # batch sizes are multiples of these; found by trial, held by a test
-Row = TypeVar("Row")
 
 
 class EncodedPicture(Protocol):
@@ -42,15 +38,6 @@ class EncodedPicture(Protocol):
     def nbytes(self) -> int:
         """Its size in memory."""
         ...
-
-
-class OpenedPicture(NamedTuple):
-    """A picture that was read: its content key and, where it has no embedding yet, its
-    preprocessed pixels.
-    """
-
-    key: bytes
-    pixels: np.ndarray | None
 
 
 class Encoder:
@@ -180,7 +167,7 @@ class Encoder:
         """
         distinct = list(dict.fromkeys(images))
         with contextlib.closing(self._open_all(distinct)) as opened:
-            batches = _PixelBatches(self, distinct, opened)
+            batches = PixelBatches(self, distinct, opened)
             with contextlib.closing(
                 pipelined(self._encode_images, iter(batches), self._overlap)
             ) as encoded:
@@ -345,59 +332,3 @@ class Encoder:
         self._drop_prefetched()
         self._images.close()
         self._texts.close()
-
-
-def fill_up(rows: list[Row], multiple: int, batch_size: int) -> list[Row]:
-    """The rows of a batch, the last one repeated up to a multiple of `multiple` or of a smaller
-    `batch_size`.
-    """
-    return rows + rows[-1:] * (-len(rows) % min(multiple, batch_size))
-
-
-class _PixelBatches:
-    """Groups opened pictures into batches of pixels, each content once and none that has an
-    embedding.
-
-    Args:
-        encoder: Whose batches these are.
-        images: Distinct pictures.
-        opened: The same pictures opened, in their order.
-
-    `keys` holds the content key of each picture that was passed so far.
-    """
-
-    def __init__(
-        self,
-        encoder: Encoder,
-        images: Sequence[Picture],
-        opened: Prefetcher[Picture, OpenedPicture],
-    ) -> None:
-        self.keys: dict[Picture, bytes] = {}
-        self._encoder, self._n_images = encoder, len(images)
-        self._opened = zip(images, opened, strict=True)
-        self._batched: set[bytes] = set()
-
-    def __iter__(self) -> Iterator[tuple[tuple[list[bytes], int], np.ndarray]]:
-        """The keys of a batch and how many pictures are passed by then; their pixels, filled up."""
-        while len(self.keys) < self._n_images:
-            keys, pixels = self._gather()
-            if pixels is not None:
-                yield (keys, len(self.keys)), pixels
-            else:
-                self._encoder.progress("images", len(self.keys), self._n_images)
-
-    def _gather(self) -> tuple[list[bytes], np.ndarray | None]:
-        """The keys and the stacked pixels of the next pictures, as many as a batch has; None
-        where all are stored.
-        """
-        batch: dict[bytes, np.ndarray] = {}
-        for count, (picture, opened) in enumerate(self._opened, start=1):
-            self.keys[picture] = opened.key
-            is_new = opened.key not in self._batched and not self._encoder.stores_image(opened.key)
-            if is_new and opened.pixels is not None:
-                self._batched.add(opened.key)
-                batch[opened.key] = opened.pixels
-            if count >= self._encoder.image_batch_size:
-                break
-        pixels = fill_up(list(batch.values()), BATCH_MULTIPLES["images"], self._encoder.batch_size)
-        return list(batch), np.stack(pixels) if batch else None
