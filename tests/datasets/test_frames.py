@@ -8,7 +8,7 @@ from PIL import Image
 
 from vlprobe.datasets import frames
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.metrics.pairs import boundary_accuracy
+from vlprobe.metrics.boundaries import boundary_accuracy
 
 
 def row(second: float, caption: str, **others) -> dict:

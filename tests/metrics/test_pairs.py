@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vlprobe.metrics import pairs
+from vlprobe.metrics import boundaries, pairs
 from vlprobe.metrics.judge import Judge
 
 
@@ -141,12 +141,12 @@ def test_a_case_that_the_model_cannot_answer_counts_for_nothing():
 def test_a_boundary_is_where_before_then_after_fits_best():
     before, after = np.array([0.9, 0.8, 0.1, 0.1]), np.array([0.1, 0.2, 0.9, 0.8])
     # sums of neighbours: .9 + .2, .8 + .9, .1 + .8: between frames 1 and 2
-    assert pairs.boundary_time(before, after, fps=5) == pytest.approx(0.3)
-    assert math.isnan(pairs.boundary_time(before[:1], after[:1], 5))
+    assert boundaries.boundary_time(before, after, fps=5) == pytest.approx(0.3)
+    assert math.isnan(boundaries.boundary_time(before[:1], after[:1], 5))
 
 
 def test_boundary_accuracy_counts_those_within_each_distance():
-    found = pairs.boundary_accuracy(
+    found = boundaries.boundary_accuracy(
         np.array([1.0, 2.0, math.nan]), np.array([1.05, 3.0, 1.0]), (0.1, 1.0, 3.0)
     )
     assert found == pytest.approx({0.1: 1 / 3, 1.0: 2 / 3, 3.0: 2 / 3})

@@ -41,7 +41,7 @@ from vlprobe.datasets import sources
 from vlprobe.datasets.file_formats import read_json_lines, read_table
 from vlprobe.datasets.validation import LoadedDataset, clustered_by_picture, validated
 from vlprobe.errors import InvalidInput
-from vlprobe.metrics.pairs import boundary_time
+from vlprobe.metrics.boundaries import boundary_time
 from vlprobe.types import Item, Picture
 
 PREFIX = "frames"
@@ -181,7 +181,7 @@ def predicted_times(
 
     Returns:
         Seconds, shape (n_boundaries,), NaN where a video has one frame: for
-        `metrics.pairs.boundary_accuracy`.
+        `metrics.boundaries.boundary_accuracy`.
 
     Source: EqBen, appendix A.6.
     """
