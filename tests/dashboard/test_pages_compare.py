@@ -204,11 +204,11 @@ def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(sh
 
 def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
     at = shown()
-    counts = views.compare.paired_outcomes(
+    counts = views.paired_outcomes.paired_outcomes(
         filled, views.runs.question_set(filled, key), *MODELS[:2], "flip"
     ).counts
     traces = {trace["name"]: trace["x"] for trace in figure(at)["data"]}
-    points, total = views.compare.scatter(
+    points, total = views.paired_outcomes.scatter(
         filled, views.runs.question_set(filled, key), *MODELS[:2], "flip"
     )
     assert list(traces) == [
@@ -227,7 +227,9 @@ def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, ke
 
 
 def test_only_a_share_of_many_cases_is_drawn_and_it_says_so(shown, monkeypatch):
-    monkeypatch.setattr(views.compare, "scatter", partial(views.compare.scatter, limit=20))
+    monkeypatch.setattr(
+        views.paired_outcomes, "scatter", partial(views.paired_outcomes.scatter, limit=20)
+    )
     at = shown(kind="combined")
     assert "Drawn: 20 of" in words(at)
 
@@ -238,13 +240,13 @@ def test_a_marked_box_fills_the_gallery_with_every_case_inside(shown, filled: St
     chosen = views.filter.Filter(
         MODELS[0], "flip", outcome="all", sort="difference", other=MODELS[1], within=AREA
     )
-    counts = views.compare.buckets(filled, views.runs.question_set(filled, key), chosen)
+    counts = views.paired_outcomes.buckets(filled, views.runs.question_set(filled, key), chosen)
     assert (
         0
         < counts["all"]
-        < views.compare.scatter(filled, views.runs.question_set(filled, key), *MODELS[:2], "flip")[
-            1
-        ]
+        < views.paired_outcomes.scatter(
+            filled, views.runs.question_set(filled, key), *MODELS[:2], "flip"
+        )[1]
     )
     assert f"{counts['all']} of" in words(at)
     assert shown_cases(at) == expected_cases(filled, key, chosen)

@@ -14,7 +14,7 @@ from vlprobe.storage import annotations, bookmarks
 from vlprobe.storage import store as store_module
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
-from vlprobe.views.compare import bucket
+from vlprobe.views.paired_outcomes import bucket
 
 ONE, OTHER = "control:random", "guess"
 

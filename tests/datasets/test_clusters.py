@@ -121,10 +121,10 @@ def test_the_same_answers_have_the_same_interval_in_pairs_and_in_triplets(foils)
 
 def test_the_same_answers_have_the_same_chance_in_pairs_and_in_triplets(foils):
     store, keys = foils
-    pairs = views.compare.paired_outcomes(
+    pairs = views.paired_outcomes.paired_outcomes(
         store, views.runs.question_set(store, keys["eqben"]), RANDOM, CONSTANT, "foil"
     )
-    triplets = views.compare.paired_outcomes(
+    triplets = views.paired_outcomes.paired_outcomes(
         store, views.runs.question_set(store, keys["visla"]), RANDOM, CONSTANT, "i2t-pair"
     )
     assert pairs.counts == triplets.counts

@@ -15,7 +15,7 @@ from vlprobe.errors import NotFound
 from vlprobe.metrics import estimate
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure
-from vlprobe.views.compare import BUCKETS, bucket, buckets, paired_outcomes, scatter
+from vlprobe.views.paired_outcomes import BUCKETS, bucket, buckets, paired_outcomes, scatter
 
 
 def loops(rows: pd.DataFrame, first: str, second: str) -> dict[str, int]:

@@ -108,12 +108,12 @@ def test_a_model_of_an_older_version_is_compared_with_no_other(mixed: Store):
     key = key_of(mixed)
     for call in (
         views.compare.compare,
-        lambda *given: views.compare.scatter(*given[:2], *given[2], "flip"),
+        lambda *given: views.paired_outcomes.scatter(*given[:2], *given[2], "flip"),
     ):
         with pytest.raises(NotFound, match="veteran"):
             call(mixed, views.runs.question_set(mixed, key), (TODAY[0], "veteran"))
     with pytest.raises(NotFound, match="veteran"):
-        views.compare.paired_outcomes(
+        views.paired_outcomes.paired_outcomes(
             mixed, views.runs.question_set(mixed, key), TODAY[0], "veteran", "flip"
         )
     assert views.repair.repair_sets(mixed, (TODAY[0], "veteran")) == {}

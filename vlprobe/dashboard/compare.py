@@ -16,8 +16,9 @@ from vlprobe.dashboard.state import Questions, choose, not_here, picked, plain, 
 from vlprobe.render import charts
 from vlprobe.render.html import compare
 from vlprobe.render.words import movement_kinds, value_label
-from vlprobe.views.compare import SIGNIFICANCE, PairedOutcomes, bucket
+from vlprobe.views.compare import SIGNIFICANCE
 from vlprobe.views.filter import Filter
+from vlprobe.views.paired_outcomes import PairedOutcomes, bucket
 
 MOST = 3  # models beside the baseline
 BETWEEN = "|"  # names in the URL
@@ -116,11 +117,11 @@ def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
     moved = kind in movement_kinds()
     area = corners(st.query_params.get("area", ""))
     chosen = ordered(Filter(base, kind, outcome="all", other=other, within=area))
-    points, total = view(views.compare.scatter, asked.question_set, base, other, kind)
+    points, total = view(views.paired_outcomes.scatter, asked.question_set, base, other, kind)
     if not moved:
         st.markdown(
             _fooled(
-                view(views.compare.paired_outcomes, asked.question_set, base, other, kind),
+                view(views.paired_outcomes.paired_outcomes, asked.question_set, base, other, kind),
                 base,
                 other,
             )
@@ -134,7 +135,7 @@ def margins(asked: Questions, models: tuple[str, ...]) -> Filter:
                 f"Drawn: {len(points):,} of {total:,} cases, chosen by lot. An area finds all cases inside it."
             )
         if area:
-            inside = view(views.compare.buckets, asked.question_set, chosen)["all"]
+            inside = view(views.paired_outcomes.buckets, asked.question_set, chosen)["all"]
             st.html(
                 f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the marked area.</p>'
             )

@@ -9,8 +9,8 @@ from vlprobe import views
 from vlprobe.dashboard.state import Questions, choose, counts, plain, search, store, view
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
-from vlprobe.views.compare import bucket
 from vlprobe.views.filter import Filter
+from vlprobe.views.paired_outcomes import bucket
 
 SORTS = {"worst": "Most fooled first", "closest": "Closest calls first", "best": "Best held first"}
 SORTS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
@@ -118,7 +118,7 @@ def _outcome(asked: Questions, chosen: Filter) -> str:
 
 def buckets(asked: Questions, chosen: Filter) -> str:
     """Who of two models is fooled. Without a choice, where only the first is; all of a marked area."""
-    counted = view(views.compare.buckets, asked.question_set, chosen)
+    counted = view(views.paired_outcomes.buckets, asked.question_set, chosen)
     options = {
         "all": f"All {counted['all']:,}",
         "only_first": f"Only {plain(chosen.model)} fooled {counted['only_first']:,}",

@@ -83,7 +83,7 @@ def margins(
     """One mark a case, the first model's margin to the right, the second's upwards; who is fooled by colour and shape.
 
     Args:
-        points: What `views_compare.scatter` returns.
+        points: What `views.paired_outcomes.scatter` returns.
         first: The model on the x axis.
         second: The model on the y axis.
         looks: What `charts.styles` returns.
