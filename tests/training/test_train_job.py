@@ -6,7 +6,7 @@ import pytest
 
 from vlprobe.runs import jobs
 from vlprobe.storage.store import Store
-from vlprobe.training import trainer
+from vlprobe.training import outputs, trainer
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_a_job_trains_and_names_its_end(begun, straight):
     job = jobs.read(store, job_id)
     assert (job.state, job.fraction, job.keys, job.error) == ("done", 1, (), "")
     assert job.request == request
-    assert trainer.log(request.path)[-1]["held_out"] == straight.card["held_out"]["after"]
+    assert outputs.read_log(request.path)[-1]["held_out"] == straight.card["held_out"]["after"]
     job = jobs.jobs(store)[0]
     assert (job.models, job.dataset, job.task) == (
         (request.model,),
@@ -46,10 +46,10 @@ def test_a_cancelled_training_keeps_its_steps_and_goes_on(begun, monkeypatch):
         patch.setattr(trainer._Training, "_note", cancel_at_two)
         assert jobs.work(str(store.root), job_id) == 0
     assert jobs.read(store, job_id).state == "cancelled"
-    assert [line["step"] for line in trainer.log(request.path)] == [0, 1, 2, 2]
+    assert [line["step"] for line in outputs.read_log(request.path)] == [0, 1, 2, 2]
     jobs.resume(store, job_id)
     assert jobs.work(str(store.root), job_id) == 0
-    assert [line["step"] for line in trainer.log(request.path)] == [0, 1, 2, 2, 3, 4, 4]
+    assert [line["step"] for line in outputs.read_log(request.path)] == [0, 1, 2, 2, 3, 4, 4]
     assert request.path.exists()
 
 

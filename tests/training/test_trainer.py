@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from vlprobe import registry
 from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.storage import access
-from vlprobe.training import trainer
+from vlprobe.training import outputs, trainer
 from vlprobe.training.learner import Learner
 from vlprobe.training.trainer import train
 
@@ -64,7 +64,7 @@ def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_l
         patch.setattr(Learner, "learn", killed)
         with pytest.raises(Stopped):
             train(request, straight.folder)
-    assert [line["step"] for line in trainer.log(request.path)] == [0, 1, 2, 2, 3]
+    assert [line["step"] for line in outputs.read_log(request.path)] == [0, 1, 2, 2, 3]
     with request.path.with_suffix(".jsonl").open("a") as file:
         file.write('{"step": 4, "lo')  # cut off when the process was killed
     steps = []
@@ -74,7 +74,9 @@ def test_a_killed_training_goes_on_from_its_last_state_to_the_same_weights_and_l
     card = train(request, straight.folder)
     assert steps == [2, 3]
     assert same_weights(straight.request, request)
-    for one, two in zip(trainer.log(straight.request.path), trainer.log(request.path), strict=True):
+    for one, two in zip(
+        outputs.read_log(straight.request.path), outputs.read_log(request.path), strict=True
+    ):
         assert {**one, "seconds": 0} == {**two, "seconds": 0}
     assert (card["digest"], card["held_out"]) == (
         straight.card["digest"],
@@ -113,7 +115,7 @@ def test_the_card_says_how_the_weights_were_made(straight):
 
 
 def test_the_log_has_every_step_and_the_held_out_losses(straight):
-    lines = trainer.log(straight.request.path)
+    lines = outputs.read_log(straight.request.path)
     steps = [line for line in lines if "held_out" not in line]
     assert [line["step"] for line in steps] == [1, 2, 3, 4]
     assert {"loss", "rate", "seconds", "clip", "eqsim", "sc", "consistency"} <= set(steps[0])

@@ -1,11 +1,6 @@
 """Fine-tunes an OpenCLIP model, resumably, and writes a checkpoint that can be probed like any
 other model.
 
-    FILE.safetensors    the weights; START@FILE is the model's name, START being what it was tuned from
-    FILE.json           the card: how the weights were made
-    FILE.jsonl          a line for each step: its loss and the parts of it; lines with `held_out` for validations
-    FILE.state.pt       what the same request goes on from after a stop; gone at the end
-
 The model runs as it does when it is probed: no dropout, and the statistics of its BatchNorm stay as
 they are, so that altered pictures do not move them and a batch may be taken in pieces without
 another result.
@@ -16,7 +11,6 @@ import hashlib
 import io
 import json
 import math
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,9 +26,8 @@ from vlprobe.models import demo, open_clip
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.frozen import PRECISIONS
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
-from vlprobe.storage import access
-from vlprobe.storage.files import lock, read, write_bytes, write_json
-from vlprobe.training import alter, objective
+from vlprobe.storage.files import lock, write_bytes, write_json
+from vlprobe.training import alter, objective, outputs
 from vlprobe.training.batches import Batches, rows, split
 from vlprobe.training.learner import Learner
 from vlprobe.training.objective import PARTS, Settings
@@ -46,7 +39,6 @@ Progress = Callable[
     [str, float, float], None
 ]  # what is being done, done, of how many; may raise to stop
 _FAMILIES = {"demo": demo, "openclip": open_clip}  # whose models can be tuned
-BESIDE = (".json", ".jsonl", ".state.pt")  # of the files that a training writes beside its weights
 _SAVE_EVERY = 30.0  # seconds between two states on disk: what is lost when a training is killed
 _SAVE_SHARE = 0.05  # of the time that saving may take; a large model is saved less often
 
@@ -72,7 +64,7 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
         NotFound: no such model or dataset.
     """
     _check(request)
-    _make_room(request.path)
+    outputs.prepare_folder(request.path)
     with lock(
         request.path.with_name(f".{request.path.stem}.lock"),
         lambda: progress("Waiting for another process", 0, 1),
@@ -90,9 +82,9 @@ def train(request: TrainRequest, cache: Path, progress: Progress = lambda *_: No
             for dataset in datasets
         ]
         pinned = _pinned(request, encoder, sources)
-        card = _finished(request.path, pinned)
+        card = outputs.finished_card(request.path, pinned)
         if card is None:
-            _refuse_overwriting(request.path, pinned)
+            outputs.refuse_overwriting(request.path, pinned)
             items = [item for dataset in datasets for item in dataset.items]
             with _threads(request.threads):
                 card = _Training(request, encoder, items, pinned, progress).run()
@@ -195,7 +187,7 @@ class _Training:
                         self._save(done, seconds)
                         saved = time.monotonic()
                         took = saved - begun
-        judged = [line["held_out"] for line in log(request.path) if "held_out" in line]
+        judged = [line["held_out"] for line in outputs.read_log(request.path) if "held_out" in line]
         held_out = self._judged | {"before": judged[0], "after": judged[-1]}
         return {"held_out": held_out, "seconds": round(spent + time.monotonic() - started, 1)}
 
@@ -258,26 +250,11 @@ class _Training:
         self._learner.model.load_state_dict(state["model"])
         self._learner.optimizer.load_state_dict(state["optimizer"])
         self._learner.scaler.load_state_dict(state["scaler"])
-        lines = [line for line in log(self._request.path) if line["step"] <= state["done"]]
+        lines = [
+            line for line in outputs.read_log(self._request.path) if line["step"] <= state["done"]
+        ]
         write_bytes(self._log, "".join(json.dumps(line) + "\n" for line in lines).encode())
         return state["done"], state["seconds"]
-
-
-def log(path: Path) -> list[dict]:
-    """The lines of the log beside the file of weights, as far as they are whole; none where
-    there is no log yet.
-    """
-    try:
-        lines = path.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return []
-    notes = []
-    for line in lines:
-        try:
-            notes.append(json.loads(line))
-        except ValueError:  # being written just now, or cut off when the process was killed
-            break
-    return notes
 
 
 def _pinned(request: TrainRequest, encoder: OpenClipEncoder, sources: list[dict]) -> str:
@@ -287,70 +264,6 @@ def _pinned(request: TrainRequest, encoder: OpenClipEncoder, sources: list[dict]
         del request_fields[name]
     identity = [request_fields, encoder.digest, [source["digest"] for source in sources]]
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _finished(path: Path, pinned: str) -> dict | None:
-    """The card of the same training, if it has ended. Raises InvalidInput where the file holds
-    something else.
-    """
-    if (
-        not path.exists() or path.with_suffix(".state.pt").exists()
-    ):  # killed after the weights, before the card
-        return None
-    try:
-        card = json.loads(path.with_suffix(".json").read_bytes())
-    except (FileNotFoundError, ValueError):
-        card = {}
-    if card.get("pinned") != pinned:
-        raise InvalidInput(
-            f"'{path}' is there already, from another training. Name another output, or delete it."
-        )
-    return card
-
-
-def _refuse_overwriting(path: Path, pinned: str) -> None:
-    """Raises InvalidInput where a card or a log of something else lies beside the weights that
-    are to be written.
-    """
-    card, steps = path.with_suffix(".json"), path.with_suffix(".jsonl")
-    texts = {card: _text(card)}
-    if not path.with_suffix(".state.pt").exists():  # else the state says whose log it is
-        texts[steps] = _text(steps).lstrip().partition("\n")[0]
-    for file, text in texts.items():
-        try:
-            content = json.loads(text) if text else {"pinned": pinned}
-        except ValueError:
-            content = None
-        if not isinstance(content, dict) or content.get("pinned") != pinned:
-            raise InvalidInput(
-                f"'{file}' is there already and not of this training, which would overwrite it. "
-                "Name another output, or move the file."
-            )
-
-
-def _text(file: Path) -> str:
-    try:
-        return read(file).decode(errors="replace")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise InvalidInput(
-            f"'{file}' cannot be read ({error.strerror}), and this training would overwrite it. "
-            "Name another output, or move the file."
-        ) from None
-
-
-def _make_room(path: Path) -> None:
-    access.refuse_writing()
-    for file in (path, *(path.with_suffix(suffix) for suffix in BESIDE)):
-        access.refuse_outside(file)
-    try:  # before minutes of work, not after
-        path.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=path.parent).close()
-    except OSError as error:
-        raise InvalidInput(
-            f"'{path}' cannot be written ({error.strerror}). Expected a file in a folder that can be written to."
-        ) from None
 
 
 @contextlib.contextmanager

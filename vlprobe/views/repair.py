@@ -16,7 +16,7 @@ from vlprobe.errors import InvalidInput
 from vlprobe.metrics import estimate
 from vlprobe.models.demo_weights import FOLDER
 from vlprobe.storage.store import Store
-from vlprobe.training import trainer
+from vlprobe.training import outputs
 from vlprobe.views.compare import COMPARED, compare, verdict
 from vlprobe.views.estimates import estimates
 from vlprobe.views.records import DifferenceRow, records
@@ -215,7 +215,7 @@ def loss_curves(path: Path) -> pd.DataFrame:
         step), part, value.
     """
     rows = []
-    for line in trainer.log(path):
+    for line in outputs.read_log(path):
         held_out = line.get("held_out")
         side = "training" if held_out is None else "held out"
         terms = line if held_out is None else held_out
@@ -229,7 +229,7 @@ def loss_curves(path: Path) -> pd.DataFrame:
 
 def seconds_per_step(path: Path) -> float:
     """Seconds a step of a training so far; NaN before the first."""
-    newest = next((line for line in reversed(trainer.log(path)) if "seconds" in line), None)
+    newest = next((line for line in reversed(outputs.read_log(path)) if "seconds" in line), None)
     return newest["seconds"] / newest["step"] if newest else math.nan
 
 
