@@ -37,10 +37,10 @@ def core(count: int) -> list[float]:
     """Milliseconds for each new caption, without a page."""
     from vlprobe import registry
     from vlprobe.perturb.influence import word_spans
-    from vlprobe.runs import playground
+    from vlprobe.runs import exhibits, playground
 
     players = [playground.Player(registry.load_model(name)) for name in MODELS]
-    picture = playground.canvas(playground.shelf("demo", Path())[12].open())
+    picture = exhibits.canvas(exhibits.shelf("demo", Path())[12].open())
     spent = []
     for caption in captions(count):
         begun = time.perf_counter()

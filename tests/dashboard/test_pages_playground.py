@@ -15,6 +15,7 @@ from vlprobe.dashboard import loaded
 from vlprobe.render import charts
 from vlprobe.render.html import playground
 from vlprobe.render.numbers import number
+from vlprobe.runs import exhibits
 from vlprobe.runs import playground as runs_playground
 from vlprobe.runs.playground import Player
 from vlprobe.runs.request import Request
@@ -61,8 +62,8 @@ def test_every_edit_of_what_is_typed_is_shown_with_its_scores(shown):
     at.text_input(key="caption").set_value(f"  {CAPTION} ").run()
     players = [Player(registry.load_model(name)) for name in CONTROLS]
     edits, _ = runs_playground.edits(CAPTION, players=players)
-    canvas = runs_playground.canvas(
-        next(one for one in runs_playground.shelf("demo", Path()) if one.id == "demo-00012").open()
+    canvas = exhibits.canvas(
+        next(one for one in exhibits.shelf("demo", Path()) if one.id == "demo-00012").open()
     )
     assert len(edits) > 15
     text = words(at)

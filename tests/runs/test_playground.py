@@ -12,7 +12,7 @@ from PIL import Image
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, lgip, mix, substitution
-from vlprobe.runs import playground
+from vlprobe.runs import exhibits, playground
 from vlprobe.runs.playground import Player
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring.encoder import Encoder
@@ -29,7 +29,7 @@ def softmax() -> Player:
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scene") / "cats.png"
-    playground.shelf("demo", path.parent)[12].open().save(path)
+    exhibits.shelf("demo", path.parent)[12].open().save(path)
     return path
 
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_made_is_said():
 def test_scores_are_those_of_a_run(softmax: Player, scene: Path):
     edits, _ = playground.edits(CAPTION)
     texts = [one.text for one in edits]
-    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
+    canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
     (answer,) = playground.score([softmax], canvas, CAPTION, texts)
     cases = pa.table(
         {
@@ -154,12 +154,12 @@ def test_scores_are_those_of_a_run(softmax: Player, scene: Path):
 def test_only_new_texts_and_pictures_go_through_a_model(softmax: Player, scene: Path):
     model = Counting(softmax.model)
     player = Player(model)
-    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
+    canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
     playground.score([player], canvas, CAPTION, ["A dog.", "A cat."])
     assert (model.texts, model.images) == (3, 1)
     playground.score(
         [player],
-        playground.uploaded(scene.read_bytes(), "again.png"),
+        exhibits.uploaded(scene.read_bytes(), "again.png"),
         CAPTION,
         ["A cat.", "A dog.", "A bus."],
     )
@@ -170,7 +170,7 @@ def test_only_new_texts_and_pictures_go_through_a_model(softmax: Player, scene: 
 
 
 def test_what_the_tokenizer_undoes_is_an_exact_tie_and_is_said(softmax: Player, scene: Path):
-    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
+    canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
     (answer,) = playground.score([softmax], canvas, "A red dog.", ["a red  DOG.", "A blue dog."])
     assert answer.unseen.tolist() == [True, False]
     assert not answer.alike.any()
@@ -181,7 +181,7 @@ def test_words_that_a_model_never_learned_are_one_to_it_in_every_batch(
     softmax: Player, scene: Path
 ):
     player = Player(softmax.model)
-    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
+    canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
     player.texts(["A red zebra."])
     player.texts(["A red llama.", "A cat.", "Two boats.", "A pink bus."])
     edits = ["A red llama.", "A red wolf.", "A red cat.", "A red cat."]
@@ -197,7 +197,7 @@ def test_a_model_of_texts_alone_compares_texts(softmax: Player, scene: Path):
         name, capabilities = "texts", Capabilities(embeds_texts=True, dim=softmax.model.dim)
         tokenize, encode_texts = softmax.model.tokenize, softmax.model.encode_texts
 
-    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
+    canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
     (answer,) = playground.score([Player(Texts())], canvas, CAPTION, ["A dog."])
     assert np.isnan([answer.true, *answer.scores, *playground.margins(answer)]).all()
     expected = float(softmax.texts([CAPTION])[0] @ softmax.texts(["A dog."])[0])
@@ -206,7 +206,7 @@ def test_a_model_of_texts_alone_compares_texts(softmax: Player, scene: Path):
 
 def test_a_model_that_looks_at_pairs_is_asked_once_for_each():
     player = Player(Pairs())
-    canvas = playground.canvas(Image.new("RGB", (8, 8), (51, 51, 51)))
+    canvas = exhibits.canvas(Image.new("RGB", (8, 8), (51, 51, 51)))
     for _ in range(2):
         (answer,) = playground.score([player], canvas, "one two", ["one", "one two three four"])
     assert player.model.matched == 3
@@ -229,13 +229,13 @@ def test_the_best_of_several_vectors_is_a_pictures_score():
         tokenize = staticmethod(lambda texts: np.array([[len(text)] for text in texts]))
         encode_texts = staticmethod(lambda tokens: np.tile(np.float32([0, 1]), (len(tokens), 1)))
 
-    found = Player(Several()).scores([playground.canvas(Image.new("RGB", (8, 8)))], ["a"])
+    found = Player(Several()).scores([exhibits.canvas(Image.new("RGB", (8, 8)))], ["a"])
     assert found.tolist() == [[pytest.approx(0.8)]]
 
 
 def test_parts_that_matter_are_falls_of_the_score(softmax: Player, scene: Path):
     image = Image.open(scene).convert("RGB")
-    canvas = playground.canvas(image)
+    canvas = exhibits.canvas(image)
     found = playground.parts_that_matter(softmax, canvas, CAPTION)
     text = softmax.texts([CAPTION])[0]
 
@@ -252,12 +252,12 @@ def test_parts_that_matter_are_falls_of_the_score(softmax: Player, scene: Path):
 def test_a_mixed_picture_is_that_of_rococo():
     one, other = (Image.new("RGB", (40, 30), color) for color in ("white", "navy"))
     for kind in ("mix", "patch"):
-        made = playground.edited(playground.canvas(one), playground.canvas(other), kind, 0.7).draw()
+        made = exhibits.edited(exhibits.canvas(one), exhibits.canvas(other), kind, 0.7).draw()
         assert (
             made.tobytes() == mix.apply(one, other, PictureEdit(kind, Path("x"), 0.7, 1)).tobytes()
         )
     keys = {
-        playground.edited(playground.canvas(one), playground.canvas(other), "mix", lam).key
+        exhibits.edited(exhibits.canvas(one), exhibits.canvas(other), "mix", lam).key
         for lam in (0.7, 0.8, 0.7)
     }
     assert len(keys) == 2
@@ -269,23 +269,23 @@ def test_an_upload_is_upright_small_and_checked(tmp_path: Path):
     exif[0x0112] = 6  # lies on its side
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", exif=exif)
-    assert playground.uploaded(buffer.getvalue(), "phone.jpg").draw().size == (512, 1024)
+    assert exhibits.uploaded(buffer.getvalue(), "phone.jpg").draw().size == (512, 1024)
     buffer = io.BytesIO()
     Image.new("CMYK", (20, 10)).save(buffer, "JPEG")
-    assert playground.uploaded(buffer.getvalue(), "print.jpg").draw().mode == "RGB"
+    assert exhibits.uploaded(buffer.getvalue(), "print.jpg").draw().mode == "RGB"
     for data in (b"", b"no picture", b"\x89PNG\r\n\x1a\n broken"):
         with pytest.raises(InvalidInput, match=r"'notes\.txt'"):
-            playground.uploaded(data, "notes.txt")
+            exhibits.uploaded(data, "notes.txt")
 
 
 def test_what_is_kept_is_a_dataset_that_scores_the_same(
     softmax: Player, scene: Path, tmp_path: Path
 ):
-    canvas = playground.uploaded(scene.read_bytes(), "cats.png")
-    folder = playground.keep(canvas, CAPTION, "../../My Cats!", tmp_path)
+    canvas = exhibits.uploaded(scene.read_bytes(), "cats.png")
+    folder = exhibits.keep(canvas, CAPTION, "../../My Cats!", tmp_path)
     assert folder == tmp_path / "kept" / "my-cats"
-    playground.keep(canvas, "  Cats \n and boats. ", "my cats", tmp_path)
-    playground.keep(canvas, CAPTION, "my cats", tmp_path)
+    exhibits.keep(canvas, "  Cats \n and boats. ", "my cats", tmp_path)
+    exhibits.keep(canvas, CAPTION, "my cats", tmp_path)
     (item,) = registry.load_dataset(f"folder:{folder}", tmp_path).items
     assert item.captions == (CAPTION, "Cats and boats.")
     kept = Encoder(softmax.model).images([item.image])
@@ -296,22 +296,22 @@ def test_what_is_kept_is_a_dataset_that_scores_the_same(
 def test_two_people_who_keep_one_picture_at_once_keep_both_captions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    canvas = playground.canvas(Image.new("RGB", (8, 8)))
-    write, other = playground.write_bytes, []
+    canvas = exhibits.canvas(Image.new("RGB", (8, 8)))
+    write, other = exhibits.write_bytes, []
 
     def slowly(path: Path, data: bytes) -> None:
         if not other:  # somebody else comes while the first one is about to write
             other.append(
                 threading.Thread(
-                    target=playground.keep, args=(canvas, "The other.", "dogs", tmp_path)
+                    target=exhibits.keep, args=(canvas, "The other.", "dogs", tmp_path)
                 )
             )
             other[0].start()
             other[0].join(0.2)
         write(path, data)
 
-    monkeypatch.setattr(playground, "write_bytes", slowly)
-    folder = playground.keep(canvas, "The first.", "dogs", tmp_path)
+    monkeypatch.setattr(exhibits, "write_bytes", slowly)
+    folder = exhibits.keep(canvas, "The first.", "dogs", tmp_path)
     other[0].join()
     (text,) = folder.glob("*.txt")
     assert text.read_text(encoding="utf-8").splitlines() == ["The first.", "The other."]
@@ -320,7 +320,7 @@ def test_two_people_who_keep_one_picture_at_once_keep_both_captions(
 def test_what_is_remembered_of_pictures_can_be_kept_apart(softmax: Player):
     model = Counting(softmax.model)
     common = Player(model)
-    one, canvas = common.isolated(), playground.canvas(Image.new("RGB", (64, 64), "red"))
+    one, canvas = common.isolated(), exhibits.canvas(Image.new("RGB", (64, 64), "red"))
     one.scores([canvas], ["A dog."])
     common.isolated().scores([canvas], ["A dog."])
     one.scores([canvas], ["A dog."])
@@ -337,7 +337,7 @@ def test_texts_are_tokenized_by_one_at_a_time():
         return tokenize(texts)
 
     model.tokenize = tokenized
-    playground.score([player], playground.canvas(Image.new("RGB", (8, 8))), "A dog.", ["A cat."])
+    playground.score([player], exhibits.canvas(Image.new("RGB", (8, 8))), "A dog.", ["A cat."])
 
 
 @pytest.mark.parametrize(
@@ -347,14 +347,14 @@ def test_nothing_is_kept_without_a_name_and_a_caption(
     tmp_path: Path, caption: str, name: str, word: str
 ):
     with pytest.raises(InvalidInput, match=word):
-        playground.keep(playground.canvas(Image.new("RGB", (8, 8))), caption, name, tmp_path)
+        exhibits.keep(exhibits.canvas(Image.new("RGB", (8, 8))), caption, name, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_nothing_is_kept_on_a_read_only_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
     with pytest.raises(InvalidInput, match="read-only"):
-        playground.keep(playground.canvas(Image.new("RGB", (8, 8))), "A dog.", "dogs", tmp_path)
+        exhibits.keep(exhibits.canvas(Image.new("RGB", (8, 8))), "A dog.", "dogs", tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -363,7 +363,7 @@ def test_the_shelf_of_the_demo_is_that_of_its_dataset_and_stores_nothing(tmp_pat
     from vlprobe.datasets.world.renderer import render
     from vlprobe.datasets.world.scene import distinct
 
-    found = playground.shelf("demo", tmp_path)
+    found = exhibits.shelf("demo", tmp_path)
     scenes = distinct("test", 3)
     assert [exhibit.captions for exhibit in found[:3]] == [captions(scene, 5) for scene in scenes]
     assert found[1].open().tobytes() == render(scenes[1]).tobytes()
@@ -371,7 +371,7 @@ def test_the_shelf_of_the_demo_is_that_of_its_dataset_and_stores_nothing(tmp_pat
 
 
 def test_the_shelf_of_a_dataset_has_its_pictures(tiny: str, tmp_path: Path):
-    found = playground.shelf(tiny, tmp_path)
+    found = exhibits.shelf(tiny, tmp_path)
     items = registry.load_dataset(tiny, tmp_path).items
     assert [(exhibit.id, exhibit.captions) for exhibit in found] == [
         (item.id, item.captions) for item in items

@@ -19,8 +19,10 @@ from vlprobe.errors import VlprobeError
 from vlprobe.render import charts
 from vlprobe.render.html.elements import ordered, tag
 from vlprobe.render.html.playground import glance, table
+from vlprobe.runs import exhibits
 from vlprobe.runs import playground as runs_playground
-from vlprobe.runs.playground import Canvas, Exhibit, Player
+from vlprobe.runs.exhibits import Canvas, Exhibit
+from vlprobe.runs.playground import Player
 from vlprobe.storage import access
 
 MODELS = ("demo:softmax", "demo:sigmoid", "demo:weak")
@@ -146,7 +148,7 @@ def _shelf() -> dict[str, Exhibit]:
 
 @st.cache_resource(max_entries=3, show_spinner="Opening the pictures")
 def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
-    return runs_playground.shelf(dataset, store().root)
+    return exhibits.shelf(dataset, store().root)
 
 
 def _picture(shelf: Mapping[str, Exhibit]) -> Shown | None:
@@ -219,7 +221,7 @@ def _refused() -> str:
     try:
         st.session_state["play_upload"] = (
             file.file_id,
-            runs_playground.uploaded(file.getvalue(), file.name),
+            exhibits.uploaded(file.getvalue(), file.name),
         )
     except VlprobeError as error:
         return str(error)

@@ -15,8 +15,9 @@ from vlprobe.perturb.influence import word_spans
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.influence import coloured_words, heat, legend, worded
 from vlprobe.render.html.playground import mixed
-from vlprobe.runs import playground
-from vlprobe.runs.playground import Canvas, Exhibit, Player
+from vlprobe.runs import exhibits, playground
+from vlprobe.runs.exhibits import Canvas, Exhibit
+from vlprobe.runs.playground import Player
 
 MAPS = {"shown": "Shown", "hidden": "Hidden"}
 SIDE = 640  # pixels of a picture on the page
@@ -105,7 +106,7 @@ def mixing(
             "How much of your picture stays", 5, 95, 80, 5, "%d %%", key="lam", bind="query-params"
         )
         other = opened(partner, "play_other")
-        made = playground.edited(canvas, other, kind, stays / 100)
+        made = exhibits.edited(canvas, other, kind, stays / 100)
         captions = (caption, partner.captions[0])
         scores = {
             player.name: player.scores([canvas, made, other], captions) if player.sees else None
@@ -129,7 +130,7 @@ def opened(exhibit: Exhibit, slot: str) -> Canvas:
     """A picture of the shelf, opened when it is picked and not at every key; each slot of the session holds one."""
     kept = st.session_state.get(slot)
     if kept is None or kept[0] != exhibit:
-        kept = st.session_state[slot] = (exhibit, playground.canvas(exhibit.open()))
+        kept = st.session_state[slot] = (exhibit, exhibits.canvas(exhibit.open()))
     return kept[1]
 
 
@@ -147,7 +148,7 @@ def keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
     if not asked:
         return
     try:
-        folder = playground.keep(canvas, caption, name, store().root).resolve()
+        folder = exhibits.keep(canvas, caption, name, store().root).resolve()
     except VlprobeError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return

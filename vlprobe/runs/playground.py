@@ -1,54 +1,33 @@
-"""One picture, one caption, every edit that vlprobe can make of it, and what models say: all that
+"""Every edit that vlprobe can make of a caption, and what models say to them and to a picture: what
 the Playground shows.
 
-Pictures, texts, embeddings and scores live in memory, a bounded number of each. Only `keep` writes
-to the disk.
+Embeddings and scores live in memory, a bounded number of each.
 """
 
 import copy
-import functools
-import hashlib
-import itertools
-import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
-from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from PIL import Image
 
-from vlprobe import registry
-from vlprobe.datasets.world.captions import captions
-from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import distinct
-from vlprobe.errors import InvalidInput
-from vlprobe.perturb import influence, lgip, mix, substitution
+from vlprobe.perturb import influence, lgip, substitution
 from vlprobe.perturb.influence import Scores
-from vlprobe.scoring import cases, pictures
-from vlprobe.storage import access
-from vlprobe.storage.files import lock, write_bytes
+from vlprobe.runs.exhibits import GRID, Canvas, without_parts
+from vlprobe.scoring import cases
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import (
     DualEncoder,
     Edit,
     Model,
     PairScorer,
-    PictureEdit,
     TextEncoder,
     embeds_images,
     embeds_texts,
     scores_pairs,
 )
 
-MAX_SIDE = (
-    1024  # pixels; more than any model here looks at, and little enough to black out 16 parts of
-)
-SHELF = 200  # pictures of a dataset that are offered
-DEMO_SHELF = 40  # these are drawn when asked for, so that nothing has to be stored first
-GRID = 4
 SAME = 1e-5  # two texts whose embeddings are no further apart are one to a model: batches move them by less
 GROUPS = {  # in the order in which they are shown; whether the edit makes the caption wrong
     "flip": True,
@@ -60,24 +39,6 @@ GROUPS = {  # in the order in which they are shown; whether the edit makes the c
 }
 _ITEM = "playground"  # what the draws of an edit depend on, beside the seed
 _EVERY = 1000  # more rewordings than any caption has
-_UNSAFE = re.compile(r"[^a-z0-9]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Canvas:
-    """A picture in memory, RGB, drawn when it is needed; the key names its pixels."""
-
-    key: bytes
-    draw: Callable[[], Image.Image]
-
-
-@dataclass(frozen=True, slots=True)
-class Exhibit:
-    """A picture of a dataset, with what people wrote about it."""
-
-    id: str
-    captions: tuple[str, ...]
-    open: Callable[[], Image.Image]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,73 +200,6 @@ class Player:
         )
 
 
-def canvas(image: Image.Image) -> Canvas:
-    """An RGB picture to play with, scaled down to at most MAX_SIDE pixels a side."""
-    if max(image.size) > MAX_SIDE:
-        image = image.copy()
-        image.thumbnail((MAX_SIDE, MAX_SIDE))
-    return Canvas(_key(str(image.size).encode(), image.tobytes()), lambda: image)
-
-
-def uploaded(content: bytes, name: str) -> Canvas:
-    """A picture from a file's bytes, checked and turned upright as every picture is. Raises
-    InvalidInput.
-    """
-    return canvas(pictures.decode(content, name))
-
-
-def without_parts(whole: Canvas) -> list[Canvas]:
-    """Copies with one part of a grid black each, row by row. Raises InvalidInput for a picture
-    of a few pixels.
-    """
-    boxes = influence.grid_cells(whole.draw().size, GRID)
-    return [
-        Canvas(_key(whole.key, str(box).encode()), functools.partial(_without_part, whole, box))
-        for box in boxes
-    ]
-
-
-def _without_part(whole: Canvas, box: influence.Box) -> Image.Image:
-    return influence.without_cell(whole.draw(), box)
-
-
-def edited(whole: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: float) -> Canvas:
-    """The picture blended with its partner, or with a patch of it; `lam`, above 0 and below 1,
-    is what stays.
-    """
-    edit = PictureEdit(kind, Path(partner.key.hex()), lam, mix.SEEDS[0])
-    draw = functools.cache(lambda: mix.apply(whole.draw(), partner.draw(), edit))
-    return Canvas(_key(whole.key, partner.key, f"{kind} {lam!r}".encode()), draw)
-
-
-def _key(*fields: bytes) -> bytes:
-    """16 bytes that name a sequence of fields; where one ends and the next begins counts."""
-    hasher = hashlib.blake2b(digest_size=16)
-    for field in fields:
-        hasher.update(hashlib.blake2b(field).digest())
-    return hasher.digest()
-
-
-def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
-    """The first pictures of a dataset; those of the demo are drawn in memory. Raises NotFound or
-    InvalidInput.
-    """
-    if dataset == "demo":
-        return tuple(
-            Exhibit(f"demo-{index:05}", captions(scene, 5), functools.partial(render, scene))
-            for index, scene in enumerate(distinct("test", DEMO_SHELF))
-        )
-    exhibits = (
-        Exhibit(item.id, item.captions, functools.partial(pictures.open_picture, item.image))
-        for item in registry.load_dataset(dataset, cache).items
-        if item.image
-    )
-    offered = tuple(itertools.islice(exhibits, SHELF))
-    if not offered:
-        raise InvalidInput(f"Dataset '{dataset}' has no pictures. Choose another one.")
-    return offered
-
-
 def influences(players: Sequence[Player], caption: str, spans: Sequence[influence.Span]) -> Scores:
     """The EI score of each span of the caption, by its start, from each player that embeds
     texts, in their order.
@@ -413,51 +307,3 @@ def parts_that_matter(player: Player, picture: Canvas, caption: str) -> np.ndarr
     """
     scores = player.scores([picture, *without_parts(picture)], [caption])[:, 0]
     return (scores[0] - scores[1:]).reshape(GRID, GRID)
-
-
-def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
-    """Stores a picture and its caption for good, as `folder:` reads them; a picture that is there
-    gets a caption more.
-
-    The picture is written as it was scored: upright, RGB, at most MAX_SIDE pixels a side, without
-    the camera's notes.
-
-    Args:
-        picture: What is kept.
-        caption: One line.
-        name: Of the dataset, by a person: only its letters and digits become the folder's name.
-        cache: The folder that results live in.
-
-    Returns:
-        The dataset's folder.
-
-    Raises:
-        InvalidInput: no letter or digit in the name, an empty caption, or a folder that cannot be
-            written.
-    """
-    access.refuse_writing()
-    safe = _UNSAFE.sub("-", name.lower()).strip("-")[:40].rstrip("-")
-    line = " ".join(caption.split())
-    if not safe:
-        raise InvalidInput(
-            f"The name '{name}' has no letter a to z and no digit. Give the dataset another name."
-        )
-    if not line:
-        raise InvalidInput("There is no caption to keep. Type what the picture shows.")
-    folder = cache / "kept" / safe
-    file = folder / f"{picture.key.hex()}.png"
-    text = file.with_suffix(".txt")
-    buffer = BytesIO()
-    picture.draw().save(buffer, "PNG")
-    with lock(
-        folder.parent / f".{safe}.lock", lambda: None
-    ):  # two people may keep one picture at once
-        captions_before = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
-        write_bytes(file, buffer.getvalue())
-        write_bytes(
-            text,
-            "".join(
-                f"{kept_line}\n" for kept_line in dict.fromkeys([*captions_before, line])
-            ).encode(),
-        )
-    return folder

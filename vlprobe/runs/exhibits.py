@@ -1,0 +1,167 @@
+"""The Playground's pictures: those of a dataset, an uploaded one, copies that are mixed or miss a
+part, and what is stored of them.
+
+Pictures live in memory. Only `keep` writes to the disk.
+"""
+
+import functools
+import hashlib
+import itertools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Literal
+
+from PIL import Image
+
+from vlprobe import registry
+from vlprobe.datasets.world.captions import captions
+from vlprobe.datasets.world.renderer import render
+from vlprobe.datasets.world.scene import distinct
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import influence, mix
+from vlprobe.scoring import pictures
+from vlprobe.storage import access
+from vlprobe.storage.files import lock, write_bytes
+from vlprobe.types import PictureEdit
+
+# Pixels; more than any model here looks at, and little enough to black out 16 parts of.
+MAX_SIDE = 1024
+SHELF = 200  # pictures of a dataset that are offered
+DEMO_SHELF = 40  # these are drawn when asked for, so that nothing has to be stored first
+GRID = 4  # cells along each side of the grid of parts
+_UNSAFE = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """A picture in memory, RGB, drawn when it is needed; the key names its pixels."""
+
+    key: bytes
+    draw: Callable[[], Image.Image]
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """A picture of a dataset, with what people wrote about it."""
+
+    id: str
+    captions: tuple[str, ...]
+    open: Callable[[], Image.Image]
+
+
+def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
+    """The first pictures of a dataset; those of the demo are drawn in memory. Raises NotFound or
+    InvalidInput.
+    """
+    if dataset == "demo":
+        return tuple(
+            Exhibit(f"demo-{index:05}", captions(scene, 5), functools.partial(render, scene))
+            for index, scene in enumerate(distinct("test", DEMO_SHELF))
+        )
+    exhibits = (
+        Exhibit(item.id, item.captions, functools.partial(pictures.open_picture, item.image))
+        for item in registry.load_dataset(dataset, cache).items
+        if item.image
+    )
+    offered = tuple(itertools.islice(exhibits, SHELF))
+    if not offered:
+        raise InvalidInput(f"Dataset '{dataset}' has no pictures. Choose another one.")
+    return offered
+
+
+def canvas(image: Image.Image) -> Canvas:
+    """An RGB picture to play with, scaled down to at most MAX_SIDE pixels a side."""
+    if max(image.size) > MAX_SIDE:
+        image = image.copy()
+        image.thumbnail((MAX_SIDE, MAX_SIDE))
+    return Canvas(_key(str(image.size).encode(), image.tobytes()), lambda: image)
+
+
+def uploaded(content: bytes, name: str) -> Canvas:
+    """A picture from a file's bytes, checked and turned upright as every picture is. Raises
+    InvalidInput.
+    """
+    return canvas(pictures.decode(content, name))
+
+
+def without_parts(whole: Canvas) -> list[Canvas]:
+    """Copies with one part of a grid black each, row by row. Raises InvalidInput for a picture
+    of a few pixels.
+    """
+    boxes = influence.grid_cells(whole.draw().size, GRID)
+    return [
+        Canvas(_key(whole.key, str(box).encode()), functools.partial(_without_part, whole, box))
+        for box in boxes
+    ]
+
+
+def _without_part(whole: Canvas, box: influence.Box) -> Image.Image:
+    return influence.without_cell(whole.draw(), box)
+
+
+def edited(whole: Canvas, partner: Canvas, kind: Literal["mix", "patch"], lam: float) -> Canvas:
+    """The picture blended with its partner, or with a patch of it; `lam`, above 0 and below 1,
+    is what stays.
+    """
+    edit = PictureEdit(kind, Path(partner.key.hex()), lam, mix.SEEDS[0])
+    draw = functools.cache(lambda: mix.apply(whole.draw(), partner.draw(), edit))
+    return Canvas(_key(whole.key, partner.key, f"{kind} {lam!r}".encode()), draw)
+
+
+def _key(*fields: bytes) -> bytes:
+    """16 bytes that name a sequence of fields; where one ends and the next begins counts."""
+    hasher = hashlib.blake2b(digest_size=16)
+    for field in fields:
+        hasher.update(hashlib.blake2b(field).digest())
+    return hasher.digest()
+
+
+def keep(picture: Canvas, caption: str, name: str, cache: Path) -> Path:
+    """Stores a picture and its caption for good, as `folder:` reads them; a picture that is there
+    gets a caption more.
+
+    The picture is written as it was scored: upright, RGB, at most MAX_SIDE pixels a side, without
+    the camera's notes.
+
+    Args:
+        picture: What is kept.
+        caption: One line.
+        name: Of the dataset, by a person: only its letters and digits become the folder's name.
+        cache: The folder that results live in.
+
+    Returns:
+        The dataset's folder.
+
+    Raises:
+        InvalidInput: no letter or digit in the name, an empty caption, or a folder that cannot be
+            written.
+    """
+    access.refuse_writing()
+    safe = _UNSAFE.sub("-", name.lower()).strip("-")[:40].rstrip("-")
+    line = " ".join(caption.split())
+    if not safe:
+        raise InvalidInput(
+            f"The name '{name}' has no letter a to z and no digit. Give the dataset another name."
+        )
+    if not line:
+        raise InvalidInput("There is no caption to keep. Type what the picture shows.")
+    folder = cache / "kept" / safe
+    file = folder / f"{picture.key.hex()}.png"
+    text = file.with_suffix(".txt")
+    buffer = BytesIO()
+    picture.draw().save(buffer, "PNG")
+    with lock(
+        folder.parent / f".{safe}.lock", lambda: None
+    ):  # two people may keep one picture at once
+        captions_before = text.read_text(encoding="utf-8").splitlines() if text.exists() else []
+        write_bytes(file, buffer.getvalue())
+        write_bytes(
+            text,
+            "".join(
+                f"{kept_line}\n" for kept_line in dict.fromkeys([*captions_before, line])
+            ).encode(),
+        )
+    return folder
