@@ -10,21 +10,19 @@ is.
 """
 
 import copy
-import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict, cast
 
-import numpy as np
 import pandas as pd
 
-from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import retrieval
-from vlprobe.perturb import influence, mix, substitution
+from vlprobe.perturb import mix, substitution
+from vlprobe.probes.caption_foils import altered_captions, load_voter
 from vlprobe.probes.fit import check_fit
 from vlprobe.probes.recall import RecallSampling
 from vlprobe.probes.rococo_galleries import (
@@ -48,8 +46,6 @@ from vlprobe.types import (
     Reader,
     Role,
     Run,
-    TextEncoder,
-    embeds_texts,
 )
 from vlprobe.types.options import Option
 from vlprobe.types.presentation import KindPresentation, Presentation
@@ -208,7 +204,7 @@ class Rococo(Probe):
         pinned = nearest.pin_options(options)
         names = cast(RococoOptions, options)["influence"]
         return (
-            {**pinned, "influence_digest": [_voter(name).digest for name in names]}
+            {**pinned, "influence_digest": [load_voter(name).digest for name in names]}
             if names
             else pinned
         )
@@ -244,7 +240,7 @@ class Rococo(Probe):
         settings = cast(RococoOptions, options)
         cases, dropped = [], Counter()
         for policy in [RELEASED] if item.foils else settings["policies"]:
-            foils, dropped_by_policy = _altered_captions(item, policy, settings["influence"], seed)
+            foils, dropped_by_policy = altered_captions(item, policy, settings["influence"], seed)
             dropped.update(dropped_by_policy)
             same: list[Role] = ["same"] * (len(item.captions) - 1)
             different: list[Role] = ["different"] * len(foils)
@@ -364,55 +360,6 @@ def _refuse_synonyms(option: str, meanings: Mapping[str, object]) -> None:
             raise InvalidInput(
                 f"Option '{option}' names one edit as '{synonym}' and as '{value}'. Name it once."
             )
-
-
-def _altered_captions(
-    item: Item, policy: str, voters: Sequence[str], seed: int
-) -> tuple[list[str], Mapping[str, int]]:
-    """The item's captions as a policy alters them, and how many could not be altered for each
-    reason.
-    """
-    if policy == RELEASED:
-        return list(item.foils), {}
-    name, _, detail = policy.partition(":")
-    votes = None
-    if voters:
-        spans = [
-            [(noun.start, noun.end) for noun in substitution.sources(caption)]
-            for caption in item.captions
-        ]
-        votes = influence.influence(
-            item.captions, spans, [_text_encoder(_voter(voter)) for voter in voters]
-        )
-    if name == "delete":
-        which = cast(substitution.Deletion, detail)
-        altered, dropped = substitution.delete(
-            item.captions, item.id, which, seed=seed, influence=votes
-        )
-    elif detail and not detail.isdigit():
-        raise InvalidInput(
-            f"Policy '{policy}' is not known. Expected NAME, NAME:K (2 to 5 words) or delete:WHICH."
-        )
-    else:
-        altered, dropped = substitution.alter(
-            item.captions, item.id, name, k=int(detail or 1), seed=seed, influence=votes
-        )
-    foils = [caption.text for caption in altered if caption]
-    return foils, {f"{policy}: {reason}": count for reason, count in dropped.items()}
-
-
-@functools.cache
-def _voter(name: str) -> TextEncoder:
-    model = registry.load_model(name)
-    if not embeds_texts(model):
-        raise InvalidInput(
-            f"'{name}' embeds no texts and cannot vote on words. Name a text encoder or a dual encoder."
-        )
-    return model
-
-
-def _text_encoder(model: TextEncoder) -> Callable[[Sequence[str]], np.ndarray]:
-    return lambda texts: model.encode_texts(model.tokenize(texts))
 
 
 PROBE = Rococo()
