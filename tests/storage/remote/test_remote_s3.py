@@ -35,7 +35,8 @@ def request(drawn: str, **changes) -> Request:
 
 def tables(store: Store, key: str) -> dict[str, bytes]:
     return {
-        name: store.run(key).whole(name).read_bytes() for name in ("scores", "estimates", "sums")
+        name: store.run(key).table_path(name).read_bytes()
+        for name in ("scores", "estimates", "sums")
     }
 
 
