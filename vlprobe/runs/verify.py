@@ -28,7 +28,7 @@ from vlprobe.storage.entry import (
     part_intact,
     verify_table,
 )
-from vlprobe.storage.mirror import table_object
+from vlprobe.storage.mirrored_entry import table_object
 from vlprobe.storage.objects import Damaged, Remote
 from vlprobe.storage.store import Entry, Store
 from vlprobe.types import Run

@@ -13,28 +13,25 @@ import functools
 import hashlib
 import os
 import re
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
+from vlprobe.errors import InvalidInput
 from vlprobe.storage.access import refuse_writing
+from vlprobe.storage.file_systems import (
+    missing_bucket,
+    open_file_system,
+    translate_errors,
+    translate_write_errors,
+)
 from vlprobe.storage.files import REPAIR, cache_writer, read, require_regular
 
 MIRROR = "VLPROBE_MIRROR"  # the folder that mirrors lie in
 MARK = ".vlprobe-remote"
 FOLDERS = ("file", "local")  # schemes of a folder, such as one that several machines have mounted
-# Exceptions beside OSError of the file systems of fsspec, by module and name.
-FILE_SYSTEM_ERRORS = (
-    ("botocore.exceptions", "BotoCoreError"),
-    ("botocore.exceptions", "ClientError"),
-    ("aiohttp", "ClientError"),
-    ("gcsfs.retry", "HttpError"),
-    ("azure.core.exceptions", "AzureError"),
-)
 LOST_SLASH = re.compile("[A-Za-z][A-Za-z0-9+.-]+:/(?!/)")
 NO_EXCLUSIVE_CREATE = (
     NotImplementedError,
@@ -45,17 +42,6 @@ NO_EXCLUSIVE_CREATE = (
 
 class Damaged(InvalidInput):
     """An object is missing, or its checksum differs."""
-
-
-class MissingFileSystem(MissingDependency):
-    """The package that opens URLs of this scheme is not installed."""
-
-    def __init__(self, url: str, reason: str) -> None:
-        command = ": pip install -r requirements-ray.txt" if url.startswith("s3") else " with pip"
-        VlprobeError.__init__(
-            self,
-            f"'{url}' needs a package that is not installed here ({reason}). Install it{command}.",
-        )
 
 
 def is_url(cache: object) -> bool:
@@ -157,7 +143,7 @@ class Remote:
         """Makes the folder of a file:// address; a bucket must exist."""
         if self.is_folder:
             refuse_writing()
-            with self._translate_errors():
+            with translate_errors(self.url):
                 os.makedirs(self._root, exist_ok=True)
 
     def name(self, path: Path) -> str:
@@ -170,13 +156,11 @@ class Remote:
 
     def names(self, folder: str) -> dict[str, str]:
         """All objects in a folder and below, each with a stamp that changes when its bytes do."""
-        with self._translate_errors():
+        with translate_errors(self.url):
             try:
                 listing = self._files.find(self._path(folder), detail=True)
             except FileNotFoundError as error:
-                raise InvalidInput(
-                    f"There is no '{self.url}' ({_line(error)}). Make the bucket, or check the URL."
-                ) from None
+                raise missing_bucket(self.url, error) from None
         start = len(self._root) + 1
         return {
             name[start:]: hashlib.sha256(str(sorted(details.items())).encode()).hexdigest()[:16]
@@ -186,18 +170,18 @@ class Remote:
 
     def exists(self, name: str) -> bool:
         """Whether there is such an object."""
-        with self._translate_errors():
+        with translate_errors(self.url):
             return self._files.exists(self._path(name))
 
     def age(self, name: str) -> float:
         """Seconds since an object was written; 0 where it is missing."""
-        with self._translate_errors(), contextlib.suppress(FileNotFoundError):
+        with translate_errors(self.url), contextlib.suppress(FileNotFoundError):
             return time.time() - self._files.modified(self._path(name)).timestamp()
         return 0.0
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a small object; None where there is none."""
-        with self._translate_errors(), contextlib.suppress(FileNotFoundError):
+        with translate_errors(self.url), contextlib.suppress(FileNotFoundError):
             return self._files.cat_file(self._readable(name))
 
     def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
@@ -205,7 +189,7 @@ class Remote:
         paths = {self._path(name): name for name in names}
         if not paths:
             return {}
-        with self._translate_errors():
+        with translate_errors(self.url):
             contents = self._files.cat(list(paths), on_error="return")
             for content in contents.values():
                 if isinstance(content, Exception) and not isinstance(content, FileNotFoundError):
@@ -219,7 +203,7 @@ class Remote:
         is not.
         """
         with cache_writer(path) as handle:
-            with self._translate_errors():
+            with translate_errors(self.url):
                 try:
                     self._files.get_file(self._readable(name), handle.name)
                 except FileNotFoundError:
@@ -232,13 +216,13 @@ class Remote:
     def put(self, name: str, path: Path) -> None:
         """Copies a file to an object."""
         refuse_writing()
-        with self._translate_write_errors(), self._atomic_target(name) as target:
+        with translate_write_errors(self.url), self._atomic_target(name) as target:
             self._files.put_file(str(path), target)
 
     def write(self, name: str, content: bytes) -> None:
         """Writes or replaces a small object."""
         refuse_writing()
-        with self._translate_write_errors(), self._atomic_target(name) as target:
+        with translate_write_errors(self.url), self._atomic_target(name) as target:
             self._files.pipe_file(target, content)
 
     def create(self, name: str, content: bytes) -> bool:
@@ -249,7 +233,7 @@ class Remote:
         """
         refuse_writing()
         path = self._path(name)
-        with self._translate_write_errors():
+        with translate_write_errors(self.url):
             try:
                 if self.is_folder:
                     with self._temporary_file(name) as temporary:
@@ -274,7 +258,7 @@ class Remote:
         """Removes objects; missing ones are ignored."""
         refuse_writing()
         for name in names:
-            with self._translate_write_errors(), contextlib.suppress(FileNotFoundError):
+            with translate_write_errors(self.url), contextlib.suppress(FileNotFoundError):
                 self._files.rm_file(self._path(name))
 
     @contextlib.contextmanager
@@ -331,74 +315,4 @@ class Remote:
 
     @functools.cached_property
     def _opened(self) -> tuple[Any, str]:
-        import fsspec
-
-        try:
-            # A cached listing would hide new objects.
-            files, root = fsspec.core.url_to_fs(
-                self.url, use_listings_cache=False, **self._patience()
-            )
-        except ImportError as error:
-            raise MissingFileSystem(self.url, _line(error)) from None
-        except ValueError as error:
-            raise InvalidInput(
-                f"'{self.url}' is no cache ({_line(error)}). Expected s3://BUCKET/FOLDER or a folder."
-            ) from None
-        if hasattr(files, "retries"):  # s3fs tries again what botocore gave up
-            files.retries = min(files.retries, 2)
-        return files, root.rstrip("/")
-
-    def _patience(self) -> dict[str, dict]:
-        """Short timeouts for S3, since pages wait for it. AWS_MAX_ATTEMPTS sets the retries, as
-        elsewhere.
-        """
-        if self.url.partition("://")[0] not in ("s3", "s3a"):
-            return {}
-        from fsspec.config import conf
-
-        default: dict[str, object] = {"connect_timeout": 5, "read_timeout": 8}
-        if "AWS_MAX_ATTEMPTS" not in os.environ:
-            default["retries"] = {"total_max_attempts": 2, "mode": "standard"}
-        return {"config_kwargs": default | conf.get("s3", {}).get("config_kwargs", {})}
-
-    @contextlib.contextmanager
-    def _translate_errors(self) -> Iterator[None]:
-        """Turns errors of the file system into one line; FileNotFoundError and FileExistsError
-        pass.
-        """
-        try:
-            yield
-        except (FileNotFoundError, FileExistsError, VlprobeError):
-            raise
-        except _file_system_errors() as error:
-            raise InvalidInput(
-                f"Cannot use '{self.url}' ({_line(error)}). Check the network, the endpoint and the credentials in "
-                "the environment; what is finished is kept here, and the same command goes on from there."
-            ) from None
-
-    @contextlib.contextmanager
-    def _translate_write_errors(self) -> Iterator[None]:
-        try:
-            with self._translate_errors():
-                yield
-        except FileNotFoundError as error:
-            raise InvalidInput(
-                f"There is no '{self.url}' ({_line(error)}). Make the bucket, or check the URL."
-            ) from None
-
-
-def _file_system_errors() -> tuple[type[BaseException], ...]:
-    loaded = [
-        getattr(sys.modules[module], name)
-        for module, name in FILE_SYSTEM_ERRORS
-        if module in sys.modules
-    ]
-    return (OSError, ValueError, NotImplementedError, *loaded)
-
-
-def _line(error: BaseException) -> str:
-    """The message of an error on one line, without user names and query strings (signatures) of
-    URLs.
-    """
-    message = re.sub(r"//[^\s\"']*@", "//", " ".join(str(error).split()))
-    return re.sub(r"\?[^\s\"')]*=[^\s\"')]*", "", message) or type(error).__name__
+        return open_file_system(self.url)

@@ -30,7 +30,8 @@ from vlprobe.storage import files, objects
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
 from vlprobe.storage.files import REPAIR, present, unreadable_message
-from vlprobe.storage.mirror import MirroredEntry, mirror
+from vlprobe.storage.mirror import mirror
+from vlprobe.storage.mirrored_entry import MirroredEntry, send_pending
 
 if TYPE_CHECKING:
     import duckdb
@@ -78,7 +79,7 @@ class Store:
         """Raises InvalidInput where the store cannot be written; to be called before long work."""
         self.require_local_writable()
         if self.mirror:
-            self.mirror.send()
+            send_pending(self.mirror)
 
     def require_local_writable(self) -> None:
         """As `require_writable`, without the object store."""

@@ -22,7 +22,7 @@ from vlprobe.models.doctor.checks import Check
 from vlprobe.runs import jobs, verify
 from vlprobe.runs.run import execute
 from vlprobe.scoring.vectors import VectorStore
-from vlprobe.storage import entry, objects
+from vlprobe.storage import entry, file_systems, objects
 from vlprobe.storage.objects import Remote
 from vlprobe.storage.store import Store
 from vlprobe.types import Run
@@ -166,7 +166,9 @@ def test_a_server_that_is_silent_is_left_alone_after_seconds(server, on, monkeyp
     there = Remote("s3://bucket/x", tmp_path)
     config = there._files.config_kwargs
     assert config["read_timeout"] * config["retries"]["total_max_attempts"] * 2 < 60
-    monkeypatch.setattr(Remote, "_patience", lambda own: {"config_kwargs": {"read_timeout": 0.2}})
+    monkeypatch.setattr(
+        file_systems, "s3_timeouts", lambda url: {"config_kwargs": {"read_timeout": 0.2}}
+    )
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
@@ -253,7 +255,7 @@ def test_no_password_in_a_url_is_said_again(url):
 
 def test_an_error_names_no_user_of_an_endpoint():
     error = ConnectionError('Could not connect to "http://me:hunter2@127.0.0.1:9/x"')
-    assert objects._line(error) == 'Could not connect to "http://127.0.0.1:9/x"'
+    assert file_systems.one_line(error) == 'Could not connect to "http://127.0.0.1:9/x"'
 
 
 def test_a_folder_is_named_by_its_whole_path(on):

@@ -8,7 +8,7 @@ from tests.storage.remote.test_remote_s3 import TABLE
 from tests.storage.remote.test_remote_store import KEY, ask, finish
 from vlprobe.errors import InvalidInput
 from vlprobe.runs import verify
-from vlprobe.storage import mirror
+from vlprobe.storage import mirrored_entry
 from vlprobe.storage.objects import Remote
 
 
@@ -61,7 +61,7 @@ def test_a_run_that_was_killed_right_after_its_commit_is_complete(memory, on, mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(mirror, "write_bytes", killed)
+        patch.setattr(mirrored_entry, "write_bytes", killed)
         finish(one)
     assert on("two", memory).run(KEY).table("scores").equals(TABLE)
     on("one", memory).require_writable()

@@ -1,0 +1,119 @@
+"""The file systems of fsspec: opened with timeouts that suit a page, and every failure of theirs told
+in one line.
+"""
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
+
+# Exceptions beside OSError of the file systems of fsspec, by module and name.
+FILE_SYSTEM_ERRORS = (
+    ("botocore.exceptions", "BotoCoreError"),
+    ("botocore.exceptions", "ClientError"),
+    ("aiohttp", "ClientError"),
+    ("gcsfs.retry", "HttpError"),
+    ("azure.core.exceptions", "AzureError"),
+)
+
+
+class MissingFileSystem(MissingDependency):
+    """The package that opens URLs of this scheme is not installed."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        command = ": pip install -r requirements-ray.txt" if url.startswith("s3") else " with pip"
+        VlprobeError.__init__(
+            self,
+            f"'{url}' needs a package that is not installed here ({reason}). Install it{command}.",
+        )
+
+
+def open_file_system(url: str) -> tuple[Any, str]:
+    """The file system of a URL, without cached listings, and the path of the URL in it.
+
+    Raises:
+        MissingFileSystem: Its package is not installed.
+        InvalidInput: No file system has URLs of this scheme.
+    """
+    import fsspec
+
+    try:
+        # A cached listing would hide new objects.
+        files, root = fsspec.core.url_to_fs(url, use_listings_cache=False, **s3_timeouts(url))
+    except ImportError as error:
+        raise MissingFileSystem(url, one_line(error)) from None
+    except ValueError as error:
+        raise InvalidInput(
+            f"'{url}' is no cache ({one_line(error)}). Expected s3://BUCKET/FOLDER or a folder."
+        ) from None
+    if hasattr(files, "retries"):  # s3fs tries again what botocore gave up
+        files.retries = min(files.retries, 2)
+    return files, root.rstrip("/")
+
+
+def s3_timeouts(url: str) -> dict[str, dict]:
+    """Short timeouts for S3, since pages wait for it; nothing for other schemes. AWS_MAX_ATTEMPTS
+    sets the retries, as elsewhere.
+    """
+    if url.partition("://")[0] not in ("s3", "s3a"):
+        return {}
+    from fsspec.config import conf
+
+    default: dict[str, object] = {"connect_timeout": 5, "read_timeout": 8}
+    if "AWS_MAX_ATTEMPTS" not in os.environ:
+        default["retries"] = {"total_max_attempts": 2, "mode": "standard"}
+    return {"config_kwargs": default | conf.get("s3", {}).get("config_kwargs", {})}
+
+
+@contextlib.contextmanager
+def translate_errors(url: str) -> Iterator[None]:
+    """Turns errors of the file system into one line; FileNotFoundError and FileExistsError pass."""
+    try:
+        yield
+    except (FileNotFoundError, FileExistsError, VlprobeError):
+        raise
+    except _file_system_errors() as error:
+        raise InvalidInput(
+            f"Cannot use '{url}' ({one_line(error)}). Check the network, the endpoint and the credentials in "
+            "the environment; what is finished is kept here, and the same command goes on from there."
+        ) from None
+
+
+@contextlib.contextmanager
+def translate_write_errors(url: str) -> Iterator[None]:
+    """As `translate_errors`; FileNotFoundError, which a write raises where the bucket is missing,
+    becomes one line too.
+    """
+    try:
+        with translate_errors(url):
+            yield
+    except FileNotFoundError as error:
+        raise missing_bucket(url, error) from None
+
+
+def missing_bucket(url: str, error: FileNotFoundError) -> InvalidInput:
+    """The error of a URL whose bucket does not exist."""
+    return InvalidInput(
+        f"There is no '{url}' ({one_line(error)}). Make the bucket, or check the URL."
+    )
+
+
+def _file_system_errors() -> tuple[type[BaseException], ...]:
+    loaded = [
+        getattr(sys.modules[module], name)
+        for module, name in FILE_SYSTEM_ERRORS
+        if module in sys.modules
+    ]
+    return (OSError, ValueError, NotImplementedError, *loaded)
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error on one line, without user names and query strings (signatures) of
+    URLs.
+    """
+    message = re.sub(r"//[^\s\"']*@", "//", " ".join(str(error).split()))
+    return re.sub(r"\?[^\s\"')]*=[^\s\"')]*", "", message) or type(error).__name__
