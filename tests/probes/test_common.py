@@ -1,5 +1,6 @@
 """What holds for every probe: unique cases that depend on their item alone, and controls at chance or below."""
 
+import inspect
 import json
 import math
 from pathlib import Path
@@ -112,7 +113,7 @@ def test_a_value_named_twice_in_a_list_option_is_refused_in_one_line(
 @pytest.mark.parametrize("probe", PROBES)
 def test_a_probe_says_what_it_is(probe):
     loaded = registry.load_probe(probe)
-    assert loaded.__class__.__doc__.endswith(".")
+    assert inspect.getdoc(type(loaded)).endswith(".")
     assert loaded.version >= 1
     names = [metric.name for metric in loaded.metrics]
     assert len(names) == len(set(names))
