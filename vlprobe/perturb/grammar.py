@@ -46,6 +46,9 @@ _KINDS = {
     "the this that these those his her their its my your our": DEFINITE,
 }
 _DETERMINERS = {word: kinds for listed, kinds in _KINDS.items() for word in listed.split()}
+_OPENING = {*_DETERMINERS, "lots"}  # words that open a noun phrase; numbers do too
+# What words of a noun phrase can be, besides "and" and "," between two adjectives.
+_PHRASE_TAGS = NOUN | ADJECTIVE | ADVERB | ING | PARTICIPLE
 _QUANTIFIERS = words("few couple lot")  # after an article, with or without "of"
 _META = words(
     "picture pictures photo photos photograph photographs image images view views shot close-up "
@@ -117,20 +120,22 @@ def noun_phrase(sentence: Sentence, at: int, of: bool = True) -> Phrase | None:
         at: The number of the first token.
         of: Whether an "of" phrase may belong to it; without, a noun followed by "of" gives None.
     """
-    determiner = _determiner(sentence, at)
-    if determiner is None:
-        return None
-    kinds, nominal = determiner
+    kinds, nominal, lower = 0, at, sentence.lower
+    if lower[at] in _OPENING or sentence.bits[at] & NUMBER or lower[at].isdigit():
+        determiner = _determiner(sentence, at)
+        if determiner is None:
+            return None
+        kinds, nominal = determiner
     head = _nouns(sentence, nominal)
     phrase = None if head is None else _up_to_head(sentence, at, head, kinds)
-    if phrase is None:
+    if phrase is None or head is None:
         return None
-    following = sentence.lower[phrase.end]
-    if following in ("'s", "’s"):
-        return _possessed(sentence, phrase)
+    following = lower[head + 1]
     if following == "of":
         return _with_of_phrase(sentence, phrase) if of else None
-    return None if phrase.head in _COLLECTIVE_OF else phrase
+    if following == "'s" or following == "’s":
+        return _possessed(sentence, phrase)
+    return None if lower[head] in _COLLECTIVE_OF else phrase
 
 
 def _determiner(sentence: Sentence, at: int) -> tuple[int, int] | None:
@@ -142,7 +147,9 @@ def _determiner(sentence: Sentence, at: int) -> tuple[int, int] | None:
     """
     lower = sentence.lower
     kinds, following = _DETERMINERS.get(lower[at], 0), lower[at + 1]
-    if kinds == INDEFINITE and following in _QUANTIFIERS:
+    if kinds == DEFINITE:
+        at += 1
+    elif kinds == INDEFINITE and following in _QUANTIFIERS:
         if lower[at + 2] == "of":
             at += 1
         elif following == "lot":
@@ -168,24 +175,13 @@ def _up_to_head(sentence: Sentence, start: int, head: int, kinds: int) -> Phrase
         return None
     if kinds & SEVERAL and not bits & (PLURAL | MASS | ANIMAL):
         return None
-    plural = bool(kinds & SEVERAL and not kinds & UNCOUNTED)
+    plural = kinds & (SEVERAL | UNCOUNTED) == SEVERAL
     if bits & PLURAL and not plural:
         is_only_plural = not bits & (SINGULAR | MASS)
-        plural = (
-            is_only_plural
-            or bool(kinds & SEVERAL)
-            or not (kinds & (INDEFINITE | DEFINITE) or bits & MASS)
-        )
-    return Phrase(
-        start,
-        head + 1,
-        plural,
-        definite=bool(kinds & DEFINITE),
-        bare=not (kinds or plural) and bool(bits & SINGULAR) and not bits & MASS,
-        head=noun,
-        animate=bits & (HUMAN | ANIMAL),
-        members=plural,
-    )
+        plural = is_only_plural or kinds & SEVERAL != 0 or not (kinds or bits & MASS)
+    definite, animate = kinds & DEFINITE != 0, bits & (HUMAN | ANIMAL)
+    bare = not (kinds or plural) and bits & (SINGULAR | MASS) == SINGULAR
+    return Phrase(start, head + 1, plural, definite, bare, noun, animate, plural)
 
 
 def _possessed(sentence: Sentence, possessor: Phrase) -> Phrase | None:
@@ -212,14 +208,17 @@ def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
 
 def _nouns(sentence: Sentence, at: int) -> int | None:
     """Index of the head of the adjectives and nouns that start here; None if there is no noun."""
-    head, previous, start = None, 0, at
-    while at < sentence.size and at - start < 7:
-        bits = sentence.bits[at]
-        if head is not None and head == at - 1 and _ends_at(bits, previous, sentence.bits[at + 1]):
+    head, previous, tags = None, 0, sentence.bits
+    stop = min(sentence.size, at + 7)
+    while at < stop:
+        bits = tags[at]
+        if not bits & _PHRASE_TAGS and not previous & ADJECTIVE:
+            break
+        if head is not None and head == at - 1 and _ends_at(bits, previous, tags[at + 1]):
             break
         if bits & NOUN:
             head = at
-        elif not _is_modifier(sentence, at, previous, head is None):
+        elif not bits & ADJECTIVE and not _is_modifier(sentence, at, previous, head is None):
             break
         previous = bits
         at += 1
@@ -240,10 +239,10 @@ def _ends_at(bits: int, previous: int, following: int) -> bool:
 
 
 def _is_modifier(sentence: Sentence, at: int, previous: int, headless: bool) -> bool:
-    """Whether this word can modify a noun; `headless`: no noun precedes it in the phrase."""
+    """Whether this word, no adjective, can modify a noun; `headless`: no noun precedes it in the
+    phrase.
+    """
     bits, following = sentence.bits[at], sentence.bits[at + 1]
-    if bits & ADJECTIVE:
-        return True
     if headless and bits & (ING | PARTICIPLE) and following & NOUN:
         return True
     if (
