@@ -102,9 +102,7 @@ class RococoOptions(TypedDict):
 
 
 class Rococo(Probe):
-    """Recall with and without altered captions and mixed pictures in the gallery, and how often
-    these come first.
-    """
+    """Recall with and without altered captions and mixed pictures, and how often these win."""
 
     name = "rococo"
     version = 2

@@ -52,9 +52,7 @@ PRESENTATION = Presentation(
 
 
 class Visla(Probe):
-    """Whether a model sees that two sentences mean the same, and that a third which looks alike
-    does not.
-    """
+    """Whether a model tells two sentences of one meaning from a third that only looks alike."""
 
     name = "visla"
     version = 1

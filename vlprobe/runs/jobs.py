@@ -30,14 +30,14 @@ from vlprobe.models.frozen import pick_device
 from vlprobe.runs import processes
 from vlprobe.runs.request import Progress, Request
 from vlprobe.runs.run import execute
-from vlprobe.storage import jobs as storage_jobs
+from vlprobe.storage import job_files
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.files import lock, write_bytes, write_json
 from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
 
 JobRequest = Request | TrainRequest  # told apart by `kind`
-ENDED = storage_jobs.ENDED
+ENDED = job_files.ENDED
 _WRITE_EVERY = 0.3  # seconds between two writes of the status
 _LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
 _SPAWNED = 10  # seconds in which a process that was started has said so
@@ -97,9 +97,9 @@ class Cancelled(VlprobeError):
 
 def _folder(store: Store, job_id: str) -> Path:
     folder = store.root / "jobs" / job_id
-    if not storage_jobs.ID.fullmatch(job_id) or not storage_jobs.is_job(folder):
+    if not job_files.ID.fullmatch(job_id) or not job_files.is_job(folder):
         raise NotFound(
-            "job", job_id, [job_folder.name for job_folder in storage_jobs.folders(store.root)]
+            "job", job_id, [job_folder.name for job_folder in job_files.folders(store.root)]
         )
     return folder
 
@@ -188,7 +188,7 @@ def _read_request(folder: Path) -> tuple[JobRequest, float]:
     where it is gone.
     """
     try:
-        fields = storage_jobs.request(folder)
+        fields = job_files.request(folder)
     except FileNotFoundError:
         raise NotFound("job", folder.name, []) from None
     created = fields.pop("created")
@@ -200,7 +200,7 @@ def _read_request(folder: Path) -> tuple[JobRequest, float]:
 def _status(folder: Path) -> dict:
     """What the job last said of itself; one whose word is lost counts as gone."""
     try:
-        return storage_jobs.status(folder)
+        return job_files.status(folder)
     except FileNotFoundError:  # its maker was killed before it was started
         return {"state": "dead", "error": "It was never started. Resume it."}
     except InvalidInput:
@@ -211,7 +211,7 @@ def _gone(folder: Path) -> str:
     """Why no process works at a job that has not ended, in one line; "" while one does."""
     gone = "Its process is gone: killed, or the machine restarted. Resume it."
     try:
-        return "" if folder.name in psutil.Process(storage_jobs.pid(folder)).cmdline() else gone
+        return "" if folder.name in psutil.Process(job_files.pid(folder)).cmdline() else gone
     except FileNotFoundError:  # written right after the process was started
         with contextlib.suppress(FileNotFoundError):
             return (
@@ -234,7 +234,7 @@ def _gone(folder: Path) -> str:
 def jobs(store: Store) -> list[Job]:
     """All jobs whose request can be read, latest first by the clock at which they were made."""
     readable = []
-    for folder in storage_jobs.folders(store.root):
+    for folder in job_files.folders(store.root):
         with contextlib.suppress(InvalidInput, NotFound):  # see `damaged`; or gone meanwhile
             readable.append(read(store, folder.name))
     return sorted(readable, key=lambda job: (job.created, job.id), reverse=True)
@@ -243,7 +243,7 @@ def jobs(store: Store) -> list[Job]:
 def damaged(store: Store) -> list[str]:
     """One line for each job of which nobody can tell what it was asked."""
     lines = []
-    for folder in storage_jobs.folders(store.root):
+    for folder in job_files.folders(store.root):
         try:
             _read_request(folder)
         except InvalidInput as error:

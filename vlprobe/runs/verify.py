@@ -20,7 +20,7 @@ from pathlib import Path
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine
 from vlprobe.scoring import vectors
-from vlprobe.storage import annotations, files, jobs
+from vlprobe.storage import annotations, files, job_files
 from vlprobe.storage.entry import (
     SCHEMA,
     parse_file_record,
@@ -243,12 +243,12 @@ def _job(folder: Path) -> Iterator[Damage]:
     """A job that has not begun has no status and no process yet; what is damaged of one that has
     can be said anew.
     """
-    if not jobs.ID.fullmatch(folder.name):
+    if not job_files.ID.fullmatch(folder.name):
         return
     for file, read, drop in (
-        ("request.json", jobs.request, folder),
-        ("status.json", jobs.status, folder / "status.json"),
-        ("process.json", jobs.pid, folder / "process.json"),
+        ("request.json", job_files.request, folder),
+        ("status.json", job_files.status, folder / "status.json"),
+        ("process.json", job_files.pid, folder / "process.json"),
     ):
         try:
             read(folder)
