@@ -126,6 +126,8 @@ def noun_phrase(sentence: Sentence, at: int, of: bool = True) -> Phrase | None:
         if determiner is None:
             return None
         kinds, nominal = determiner
+    if not sentence.bits[nominal] & _PHRASE_TAGS:
+        return None
     head = _nouns(sentence, nominal)
     phrase = None if head is None else _up_to_head(sentence, at, head, kinds)
     if phrase is None or head is None:
@@ -209,8 +211,8 @@ def _with_of_phrase(sentence: Sentence, phrase: Phrase) -> Phrase | None:
 def _nouns(sentence: Sentence, at: int) -> int | None:
     """Index of the head of the adjectives and nouns that start here; None if there is no noun."""
     head, previous, tags = None, 0, sentence.bits
-    stop = min(sentence.size, at + 7)
-    while at < stop:
+    stop = at + 7
+    while at < stop:  # the blanks after the caption end the phrase
         bits = tags[at]
         if not bits & _PHRASE_TAGS and not previous & ADJECTIVE:
             break
