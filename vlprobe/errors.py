@@ -3,6 +3,7 @@
     VlprobeError
     |- NotFound             a name that is not known
     |- InvalidInput         a file, a value or a model's answer that is not as expected
+    |  `- StoredDamage      a stored file that is gone or is not what was written
     |- MissingDependency    an optional package that is not installed
     `- JobFailed            a run that stopped before its end
 
@@ -14,6 +15,7 @@ import difflib
 from collections.abc import Iterable
 
 MAX_MESSAGE = 1500  # characters
+REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
 
 
 def printable(text: str) -> str:
@@ -59,6 +61,25 @@ class NotFound(VlprobeError):
 
 class InvalidInput(VlprobeError):
     """Something read or computed is not as expected."""
+
+
+class StoredDamage(InvalidInput):
+    """A stored file is gone, cannot be read or is not what was written.
+
+    Attributes:
+        problem: What is wrong, without the remedy; printable and shortened as the message is.
+        remedy: The command that removes what is damaged, as the message's final sentence; "" where
+            nothing has to be done. Pages, which have a button for it, show that instead.
+    """
+
+    def __init__(self, problem: str, remedy: str = REPAIR) -> None:
+        super().__init__(f"{problem} {remedy}" if remedy else problem)
+        self.problem = str(self).removesuffix(f" {remedy}") if remedy else str(self)
+        self.remedy = remedy
+        self._arguments = (problem, remedy)  # as passed: a message is shortened once only
+
+    def __reduce__(self) -> tuple[type["StoredDamage"], tuple[str, str]]:
+        return type(self), self._arguments
 
 
 class MissingDependency(VlprobeError):

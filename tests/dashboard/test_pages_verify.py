@@ -14,8 +14,8 @@ from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.faults import forks
 from tests.faults.test_damage import harm
-from vlprobe.dashboard import verify
-from vlprobe.errors import InvalidInput
+from vlprobe.dashboard import state, verify
+from vlprobe.errors import REPAIR, InvalidInput, StoredDamage
 from vlprobe.runs import jobs
 from vlprobe.runs import verify as runs_verify
 from vlprobe.runs.request import Request
@@ -143,6 +143,32 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
     at.button(key="mend_stored").click().run()
     assert len(started) == 1
     assert not at.error
+
+
+def test_a_name_that_reads_like_the_command_is_no_damage(monkeypatch):
+    named = InvalidInput(f"'{REPAIR}' is no path that can be read. Check the name.")
+    assert verify.said(named) == str(named)
+    assert verify.said(StoredDamage(f"'{REPAIR}' is damaged.")) == (
+        f"'{REPAIR}' is damaged. {verify.PRESS}"
+    )
+    links: list[str] = []
+    monkeypatch.setattr(verify.st, "page_link", lambda page, **_: links.append(page))
+    verify.way_out(named)
+    assert links == []
+    verify.way_out(StoredDamage("'a' is damaged."))
+    assert links == ["pages/run.py"]
+
+
+def test_a_job_that_damage_has_stopped_tells_the_way_to_the_button(monkeypatch, made, copied):
+    def stop(request: Request, store: Store, report: object) -> list[str]:
+        raise StoredDamage("'scores.parquet' is damaged.")
+
+    monkeypatch.setattr(jobs, "_work", stop)
+    job_id = jobs.write(made[0], copied)
+    assert jobs.work(copied.address, job_id) == 1
+    assert jobs.read(copied, job_id).error == f"'scores.parquet' is damaged. {REPAIR}"
+    at = open_page(monkeypatch, copied, "run", job=job_id)
+    assert at.error[0].value == state.plain(f"'scores.parquet' is damaged. {verify.PRESS}")
 
 
 def test_what_was_made_anew_since_the_look_is_left_alone(monkeypatch, copied, started):

@@ -189,7 +189,7 @@ def test_a_run_under_a_name_that_is_not_its_own_is_named(copied):
 def test_a_damaged_examination_is_named(made, copied):
     path = next(copied.root.glob("models/*.json"))
     path.write_text("{}")
-    assert "vlprobe verify --repair" in views.runs.unread(copied)[0]
+    assert "vlprobe verify --repair" in str(views.runs.unread(copied)[0])
     assert len(views.runs.runs(copied)) == 1
     assert verify(copied, "--repair")[0] == 0
     assert "Check" not in views.runs.runs(copied)["note"][0]

@@ -253,7 +253,7 @@ def test_a_job_whose_request_is_damaged_is_named_hides_no_other_and_goes(store, 
     with pytest.raises(InvalidInput, match="is damaged"):
         jobs.read(store, "abc")
     assert [one.id for one in jobs.jobs(store)] == ["def"]
-    assert [str(folder / "request.json") in line for line in jobs.damaged(store)] == [True]
+    assert [str(folder / "request.json") in str(error) for error in jobs.damaged(store)] == [True]
     assert repaired(store) == [f"{folder / 'request.json'}: it is not what was written"]
     assert jobs.damaged(store) == []
 
@@ -306,7 +306,7 @@ def test_a_folder_where_a_file_of_a_job_should_be_is_named_and_goes(store):
         (folder / name).unlink(missing_ok=True)
         (folder / name).mkdir()
     assert len(jobs.jobs(store)) == 2
-    assert "cannot be read (Is a directory)" in jobs.damaged(store)[0]
+    assert "cannot be read (Is a directory)" in str(jobs.damaged(store)[0])
     assert len(repaired(store)) == 3
     assert len(jobs.jobs(store)) == 2
 

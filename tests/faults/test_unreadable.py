@@ -172,7 +172,7 @@ def test_an_examination_with_wrong_fields_stops_no_page(shared, monkeypatch, con
     try:
         at = open_page(monkeypatch, shared, "models")
         assert not stopped(at)
-        assert "vlprobe verify" in views.runs.unread(shared)[0]
+        assert "vlprobe verify" in str(views.runs.unread(shared)[0])
         assert [one for one in at.warning if "is damaged" in one.value]
         assert len(views.runs.runs(shared)) == 2
     finally:

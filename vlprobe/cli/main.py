@@ -238,8 +238,8 @@ def show(
         )
         print_table(views.estimates.estimates(store, question_set, slice_by, averaging, unit), how)
         print_notes(question_set.runs)
-    for line in views.runs.unread(store):
-        click.echo(f"Left out: {line}", err=True)
+    for error in views.runs.unread(store):
+        click.echo(f"Left out: {error}", err=True)
 
 
 @main.command()
@@ -322,8 +322,8 @@ def jobs(
             ),
             how,
         )
-        for line in jobs.damaged(store):
-            click.echo(f"Left out: {line}", err=True)
+        for error in jobs.damaged(store):
+            click.echo(f"Left out: {error}", err=True)
 
 
 @main.command()

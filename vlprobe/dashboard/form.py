@@ -34,7 +34,7 @@ def form() -> None:
     try:
         _form()
     except VlprobeError as error:
-        st.error(plain(said(str(error))), icon=":material/error:")
+        st.error(plain(said(error)), icon=":material/error:")
 
 
 def _form() -> None:
@@ -66,24 +66,24 @@ def _form() -> None:
         settings = _fields(
             [option for option in SETTINGS if has_ray or option.name not in CLUSTER], "run"
         )
-    problem = ""
+    problem: VlprobeError | None = None
     try:
         request = checked(models, dataset, probe, fields, settings)
     except VlprobeError as error:
-        problem = str(error)
-    if not problem:
+        problem = error
+    if problem is None:
         quiet(_work(request))
     elif models:
         st.error(plain(said(problem)), icon=":material/error:")
     else:
-        quiet(problem)
+        quiet(str(problem))
     st.button(
         "Start",
         type="primary",
         icon=":material/play_arrow:",
         key="start",
         disabled=bool(problem),
-        help=plain(problem) or None,
+        help=plain(str(problem)) if problem else None,
         on_click=attempt,
         args=(_start, models, dataset, probe, fields, settings),
     )

@@ -162,7 +162,7 @@ def main() -> None:
             with arrival():
                 page.run()
     except VlprobeError as error:
-        st.error(plain(said(str(error))), icon=":material/error:")
+        st.error(plain(said(error)), icon=":material/error:")
         way_out(error)
     finally:
         _framed.reset(token)

@@ -101,7 +101,7 @@ def _panel(job_id: str, ended: bool) -> None:
         what = f"{', '.join(job.models)} on {job.dataset} · {job.task}"
         st.html(f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", what)}</p>')
         if job.error:
-            st.error(plain(said(job.error)))
+            st.error(plain(said(job.failure)))
         if not job.ended:
             st.progress(_overall(job), text=plain(job.label))
             quiet(_pace(job))
@@ -211,8 +211,8 @@ def past() -> None:
     """The newest jobs but for the one that is watched, each with a way back to it."""
     watching = st.query_params.get("job", "")
     found = [job for job in jobs.jobs(store()) if job.id != watching][:12]
-    for line in jobs.damaged(store()):
-        st.warning(plain(said(line)), icon=":material/warning:")
+    for error in jobs.damaged(store()):
+        st.warning(plain(said(error)), icon=":material/warning:")
     if not found:
         quiet(
             "None yet. Runs that were started in a terminal are not listed here; their results are on the other pages."

@@ -13,20 +13,19 @@ import streamlit as st
 from vlprobe import registry, views
 from vlprobe.dashboard.state import attempt, plain, quiet, store, view
 from vlprobe.dashboard.tables import show
-from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.errors import StoredDamage, VlprobeError
 from vlprobe.render.html.elements import breakable, tag
 from vlprobe.runs import jobs, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.verify import Damage
 from vlprobe.storage import access
-from vlprobe.storage.files import REPAIR, lock, parse_json
+from vlprobe.storage.files import lock, parse_json
 from vlprobe.storage.store import Store
 from vlprobe.types import Run
 
 FOUND = "stored_damages"  # of this session's last look
 MENDED = "stored_mended"
 HEAD = ("What", "File", "What is wrong", "What happens to it")
-COMMAND = r"Run `vlprobe verify --repair`, then [^.]+\."  # as errors say it, for a terminal
 PRESS = "On the Run page, press 'Check what is stored', then 'Make it anew'."
 ROWS = 50
 UNREAD = 3  # lines above a page about what cannot be read
@@ -89,20 +88,20 @@ def stored() -> None:
 def left_out() -> None:
     """Above a page: what is stored and cannot be read, a line each. The rest is shown."""
     try:
-        lines = view(views.runs.unread)
+        errors = view(views.runs.unread)
     except VlprobeError:  # nothing can be told of what is stored, and the page says so itself
         return
-    for line in lines[:UNREAD]:
-        st.warning(plain(said(line)), icon=":material/warning:")
-    if len(lines) > UNREAD:
-        quiet(f"And {len(lines) - UNREAD:,} more. `vlprobe verify` lists all of them.")
-    for line in [line for line in lines if REPAIR in line][:1]:
-        way_out(InvalidInput(line))
+    for error in errors[:UNREAD]:
+        st.warning(plain(said(error)), icon=":material/warning:")
+    if len(errors) > UNREAD:
+        quiet(f"And {len(errors) - UNREAD:,} more. `vlprobe verify` lists all of them.")
+    for error in [error for error in errors if isinstance(error, StoredDamage)][:1]:
+        way_out(error)
 
 
 def way_out(error: VlprobeError) -> None:
     """Below an error that says something stored is damaged: the way to the button."""
-    if REPAIR in str(error) and not access.read_only():
+    if isinstance(error, StoredDamage) and not access.read_only():
         st.page_link(
             "pages/run.py",
             label="Check what is stored, and make it anew",
@@ -110,9 +109,11 @@ def way_out(error: VlprobeError) -> None:
         )
 
 
-def said(error: str) -> str:
+def said(error: VlprobeError) -> str:
     """An error as a page says it: the button that mends what is stored, in place of the command."""
-    return error if access.read_only() else re.sub(COMMAND, PRESS, error)
+    if isinstance(error, StoredDamage) and error.remedy and not access.read_only():
+        return f"{error.problem} {PRESS}"
+    return str(error)
 
 
 def _look() -> None:

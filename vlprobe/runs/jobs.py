@@ -25,7 +25,7 @@ from pathlib import Path
 
 import psutil
 
-from vlprobe.errors import InvalidInput, JobFailed, NotFound, VlprobeError
+from vlprobe.errors import InvalidInput, JobFailed, NotFound, StoredDamage, VlprobeError
 from vlprobe.models.frozen import pick_device
 from vlprobe.runs import processes
 from vlprobe.runs.request import Progress, Request
@@ -60,7 +60,8 @@ class Job:
     started: float = 0.0  # when what the label says began
     updated: float = 0.0
     device: str = ""  # whose turn it waits for or has; "": not known yet
-    error: str = ""
+    error: str = ""  # the line of why it failed
+    remedy: str = ""  # of what is stored and damaged; the end of `error`
     keys: tuple[str, ...] = ()
 
     @property
@@ -89,6 +90,13 @@ class Job:
     def ended(self) -> bool:
         """Whether nothing more will happen."""
         return self.state in ENDED
+
+    @property
+    def failure(self) -> VlprobeError:
+        """Why it failed: StoredDamage where that is what stopped it."""
+        if self.remedy:
+            return StoredDamage(self.error.removesuffix(f" {self.remedy}"), self.remedy)
+        return JobFailed(self.error)
 
 
 class Cancelled(VlprobeError):
@@ -240,17 +248,17 @@ def jobs(store: Store) -> list[Job]:
     return sorted(readable, key=lambda job: (job.created, job.id), reverse=True)
 
 
-def damaged(store: Store) -> list[str]:
-    """One line for each job of which nobody can tell what it was asked."""
-    lines = []
+def damaged(store: Store) -> list[InvalidInput]:
+    """The error of each job of which nobody can tell what it was asked."""
+    errors: list[InvalidInput] = []
     for folder in job_files.folders(store.root):
         try:
             _read_request(folder)
         except InvalidInput as error:
-            lines.append(str(error))
+            errors.append(error)
         except NotFound:  # gone meanwhile
             continue
-    return lines
+    return errors
 
 
 def before(store: Store, job: Job) -> list[Job]:
@@ -324,6 +332,9 @@ def work(address: str, job_id: str) -> int:
     except Cancelled as stop:
         report.write("cancelled", label=str(stop))
         return 0
+    except StoredDamage as error:
+        report.write("failed", error=str(error), remedy=error.remedy)
+        return 1
     except VlprobeError as error:
         report.write("failed", error=str(error))
         return 1

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from vlprobe import __version__, registry
-from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.errors import InvalidInput, StoredDamage, VlprobeError
 from vlprobe.runs import ray_pool
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import CaseRange, Executor, LocalExecutor
@@ -112,9 +112,11 @@ class Worker:
 
 @contextlib.contextmanager
 def translate_errors() -> Iterator[None]:
-    """Turns every VlprobeError into one that is made of a message alone, which Ray can send."""
+    """Turns every VlprobeError that Ray cannot send into one that is made of a message alone."""
     try:
         yield
+    except StoredDamage:
+        raise
     except VlprobeError as error:
         raise InvalidInput(str(error)) from None
 

@@ -22,7 +22,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.storage import access, objects
 from vlprobe.storage.files import write_bytes
 from vlprobe.storage.objects import Remote
@@ -50,8 +50,9 @@ def has_digest(file: Path, digest: str) -> bool:
 
 def _refuse_damaged(file: Path) -> None:
     if not is_intact(file):
-        raise InvalidInput(
-            f"Embedding file '{file}' is damaged: its checksum differs. Run `vlprobe verify --repair`, then this again."
+        raise StoredDamage(
+            f"Embedding file '{file}' is damaged: its checksum differs.",
+            "Run `vlprobe verify --repair`, then this again.",
         )
 
 

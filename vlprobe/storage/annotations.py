@@ -59,7 +59,7 @@ def read(store: Store, case_key: str) -> Annotations:
     except FileNotFoundError:
         lines = []
     except OSError as error:
-        raise InvalidInput(files.unreadable_message(path, error)) from None
+        raise files.unreadable(path, error) from None
     latest: dict[int, Annotation] = {}
     damaged = []
     for line_number, line in enumerate(lines, 1):

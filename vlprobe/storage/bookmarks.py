@@ -26,7 +26,7 @@ def read(store: Store) -> dict[str, str]:
             for name, query in files.parse_json_object(path.read_text("utf-8")).items()
         }
     except OSError as error:
-        raise InvalidInput(files.unreadable_message(path, error)) from None
+        raise files.unreadable(path, error) from None
     except ValueError:
         raise InvalidInput(
             f"'{path}' is damaged, so no saved view can be listed. Repair or delete it."

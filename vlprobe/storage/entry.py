@@ -21,14 +21,13 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.storage.files import (
-    REPAIR,
     atomic_writer,
     parse_json_object,
     present,
     sha256,
-    unreadable_message,
+    unreadable,
     write_json,
 )
 
@@ -229,7 +228,7 @@ def verify_table(path: Path) -> None:
         status = path.stat()
         _verify_checksum(path, status.st_size, status.st_mtime_ns)
     except OSError as error:
-        raise InvalidInput(unreadable_message(path, error)) from None
+        raise unreadable(path, error) from None
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -244,7 +243,7 @@ def _verify_checksum(path: Path, size: int, time_ns: int) -> None:
         if checksums.get(path.name) == sha256(path):
             return
         time.sleep(pause)
-    raise InvalidInput(f"'{path}' is not what was written: its checksum differs. {REPAIR}")
+    raise StoredDamage(f"'{path}' is not what was written: its checksum differs.")
 
 
 class Entry:
@@ -270,9 +269,9 @@ class Entry:
                 f"Nothing is stored in '{self.folder}'. `vlprobe show` lists what is."
             ) from None
         except OSError as error:
-            raise InvalidInput(unreadable_message(path, error)) from None
+            raise unreadable(path, error) from None
         if manifest is None:
-            raise InvalidInput(f"'{path}' is damaged. {REPAIR}")
+            raise StoredDamage(f"'{path}' is damaged.")
         return manifest
 
     def part(self, name: str) -> pa.Table | None:

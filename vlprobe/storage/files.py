@@ -15,12 +15,11 @@ from typing import Any, BinaryIO, TypeVar
 import filelock
 import msgspec
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.storage.access import refuse_typed, refuse_writing
 
 Content = TypeVar("Content")
 SURROGATE = re.compile("[\ud800-\udfff]")  # in a path: a byte that is not UTF-8
-REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
 
 
 def parse_path(text: str, confined: bool = True) -> Path:
@@ -91,14 +90,16 @@ def present(path: Path) -> bool:
     return True
 
 
-def unreadable_message(path: Path, error: OSError) -> str:
-    """One line about a stored file that cannot be opened, with a remedy."""
-    remedy = REPAIR
+def unreadable(path: Path, error: OSError) -> InvalidInput:
+    """The error about a stored file that cannot be opened: StoredDamage, unless this process
+    lacks the permission.
+    """
+    problem = f"'{path}' cannot be read ({error.strerror})."
     if isinstance(error, PermissionError):
-        remedy = (
-            "Whoever wrote it can let others read it: chmod -R a+rX, with the folder of the cache."
+        return InvalidInput(
+            f"{problem} Whoever wrote it can let others read it: chmod -R a+rX, with the folder of the cache."
         )
-    return f"'{path}' cannot be read ({error.strerror}). {remedy}"
+    return StoredDamage(problem)
 
 
 def parse_json(text: str, unique: bool = False) -> object:

@@ -17,8 +17,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from vlprobe.errors import InvalidInput
-from vlprobe.storage.files import convert, parse_json_object, present, read, unreadable_message
+from vlprobe.errors import StoredDamage
+from vlprobe.storage.files import convert, parse_json_object, present, read, unreadable
 
 ID = re.compile("[0-9a-f]{1,40}")
 ENDED = ("done", "failed", "cancelled", "dead")
@@ -71,7 +71,7 @@ TRAINING = _file_type(
 STATUS = _file_type(
     "state",
     state="state",
-    text="label device error",
+    text="label device error remedy",
     texts="keys",
     number="done total queued started updated",
 )
@@ -124,8 +124,8 @@ def _read(
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise InvalidInput(unreadable_message(path, error)) from None
+        raise unreadable(path, error) from None
     except (ValueError, RecursionError):
-        raise InvalidInput(
-            f"'{path}' is damaged. Run `vlprobe verify --repair`, then start the run anew."
+        raise StoredDamage(
+            f"'{path}' is damaged.", "Run `vlprobe verify --repair`, then start the run anew."
         ) from None

@@ -22,9 +22,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.storage.entry import SCHEMA, parse_manifest
-from vlprobe.storage.files import REPAIR, cache_writer, parse_json_object, read
+from vlprobe.storage.files import cache_writer, parse_json_object, read
 from vlprobe.storage.objects import Damaged, Remote
 
 LISTED_SECONDS = 3.0  # between two refreshes
@@ -145,7 +145,7 @@ class Mirror:
         if not (
             parse_manifest(content) if path.name == "manifest.json" else _is_json_object(content)
         ):
-            raise Damaged(f"'{self.remote.address(name)}' is damaged. {REPAIR}")
+            raise Damaged(f"'{self.remote.address(name)}' is damaged.")
         if (
             not path.exists() or path.read_bytes() != content
         ):  # a new time would invalidate caches of pages
@@ -174,7 +174,7 @@ class Mirror:
             if valid:
                 self.remote.put(name, path)
             else:
-                self.warn(f"'{path}' is damaged and is sent to nobody. {REPAIR}")
+                self.warn(str(StoredDamage(f"'{path}' is damaged and is sent to nobody.")))
 
 
 @functools.lru_cache(maxsize=64)

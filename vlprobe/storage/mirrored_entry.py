@@ -15,9 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.storage.entry import SCHEMA, Entry, parse_file_record, parse_manifest, part_intact
-from vlprobe.storage.files import REPAIR, cache_writer, sha256, write_bytes, write_json
+from vlprobe.storage.files import cache_writer, sha256, write_bytes, write_json
 from vlprobe.storage.mirror import Mirror
 from vlprobe.storage.objects import Damaged
 
@@ -79,9 +79,7 @@ class MirroredEntry(Entry):
             (line for line in self.manifest()["files"] if line["name"] == f"{name}.parquet"), None
         )
         if line is None:
-            raise InvalidInput(
-                f"'{self.remote.address(self.index)}' names no table '{name}'. {REPAIR}"
-            )
+            raise StoredDamage(f"'{self.remote.address(self.index)}' names no table '{name}'.")
         self.remote.fetch(
             table_object(self.name, line),
             self.folder / line["name"],
@@ -138,7 +136,9 @@ class MirroredEntry(Entry):
         try:
             line = parse_file_record(content)
         except ValueError:
-            raise Damaged(f"'{self.remote.address(record_object)}' is damaged.") from None
+            raise Damaged(
+                f"'{self.remote.address(record_object)}' is damaged.", remedy=""
+            ) from None
         folder = self.folder / "parts"
         source = table_object(f"{self.name}/parts", line)
         self.remote.fetch(
@@ -204,7 +204,7 @@ class MirroredEntry(Entry):
         """
         committed_manifest = parse_manifest(committed)
         if committed_manifest is None:
-            raise Damaged(f"'{self.remote.address(self.index)}' is damaged. {REPAIR}")
+            raise Damaged(f"'{self.remote.address(self.index)}' is damaged.")
         checksums = {line["name"]: line["sha256"] for line in committed_manifest["files"]}
         superseded = [
             line for line in manifest["files"] if checksums.get(line["name"]) != line["sha256"]

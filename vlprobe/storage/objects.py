@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.file_systems import (
     missing_bucket,
@@ -27,7 +27,7 @@ from vlprobe.storage.file_systems import (
     translate_errors,
     translate_write_errors,
 )
-from vlprobe.storage.files import REPAIR, cache_writer, read, require_regular
+from vlprobe.storage.files import cache_writer, read, require_regular
 
 MIRROR = "VLPROBE_MIRROR"  # the folder that mirrors lie in
 MARK = ".vlprobe-remote"
@@ -40,7 +40,7 @@ NO_EXCLUSIVE_CREATE = (
 )  # of a file system without create-if-absent
 
 
-class Damaged(InvalidInput):
+class Damaged(StoredDamage):
     """An object is missing, or its checksum differs."""
 
 
@@ -207,10 +207,10 @@ class Remote:
                 try:
                     self._files.get_file(self._readable(name), handle.name)
                 except FileNotFoundError:
-                    raise Damaged(f"'{self.address(name)}' is gone. {REPAIR}") from None
+                    raise Damaged(f"'{self.address(name)}' is gone.") from None
             if not is_intact(Path(handle.name)):
                 raise Damaged(
-                    f"'{self.address(name)}' is not what was written: its checksum differs. {REPAIR}"
+                    f"'{self.address(name)}' is not what was written: its checksum differs."
                 )
 
     def put(self, name: str, path: Path) -> None:

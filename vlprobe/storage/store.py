@@ -25,11 +25,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.errors import InvalidInput, NotFound, StoredDamage
 from vlprobe.storage import files, objects
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.entry import SCHEMA, Entry
-from vlprobe.storage.files import REPAIR, present, unreadable_message
+from vlprobe.storage.files import present, unreadable
 from vlprobe.storage.mirror import mirror
 from vlprobe.storage.mirrored_entry import MirroredEntry, send_pending
 
@@ -113,18 +113,19 @@ class Store:
         """Manifests of all complete runs that can be read, oldest first; each has `key`."""
         return self.read_runs()[0]
 
-    def read_runs(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
-        """Manifests of all complete runs, oldest first; and by key, in one line each, why others
+    def read_runs(self) -> tuple[list[dict[str, Any]], dict[str, InvalidInput]]:
+        """Manifests of all complete runs, oldest first; and by key, the errors of those that
         cannot be read.
         """
         self._refresh()
-        manifests, unread = [], {}
+        manifests: list[dict[str, Any]] = []
+        unread: dict[str, InvalidInput] = {}
         try:
             keys = os.listdir(self.root / "runs")
         except OSError as error:
             keys = []
             if not isinstance(error, FileNotFoundError):
-                unread[""] = unreadable_message(self.root / "runs", error)
+                unread[""] = unreadable(self.root / "runs", error)
         for key in keys:
             path = self.root / "runs" / key / "manifest.json"
             if not present(path):  # incomplete
@@ -133,7 +134,7 @@ class Store:
                 manifest = Entry(path.parent).manifest()
             except InvalidInput as error:
                 if present(path):  # not removed meanwhile
-                    unread[key] = str(error)
+                    unread[key] = error.with_traceback(None)  # callers keep it
                 continue
             is_copy = (
                 manifest.get("key") != key
@@ -172,8 +173,9 @@ class Store:
                 f"'{key}' begins the keys of {len(matching)} runs. Type more of it: {', '.join(matching)}."
             )
         if not matching:
-            for line in (line for full, line in unread.items() if key and full.startswith(key)):
-                raise InvalidInput(line)
+            for full, error in unread.items():
+                if key and full.startswith(key):
+                    raise error
             raise NotFound("stored run", key, runs, "`vlprobe show` lists them.")
         return runs[matching[0]]
 
@@ -212,7 +214,7 @@ class Store:
         try:
             yield cursor
         except duckdb.IOException as error:
-            raise InvalidInput(f"A stored result cannot be read ({error}). {REPAIR}") from None
+            raise StoredDamage(f"A stored result cannot be read ({error}).") from None
         finally:
             cursor.close()
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import StoredDamage
 from vlprobe.storage import annotations
-from vlprobe.storage.files import REPAIR
 from vlprobe.storage.store import Store
 from vlprobe.views import filter as views_filter
 from vlprobe.views import rows as views_rows
@@ -50,8 +49,8 @@ def _margins(store: Store, run_key: str, numbers: np.ndarray) -> np.ndarray:
     """Margins of these cases, float32 of shape (n,)."""
     margins = views_rows.margins(store, run_key)
     if len(numbers) and numbers[-1] >= len(margins):
-        raise InvalidInput(
-            f"Run {run_key} has answers to {len(margins):,} cases only, and more were asked. {REPAIR}"
+        raise StoredDamage(
+            f"Run {run_key} has answers to {len(margins):,} cases only, and more were asked."
         )
     return margins[numbers]
 

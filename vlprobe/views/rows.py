@@ -16,8 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vlprobe.errors import InvalidInput
-from vlprobe.storage.files import REPAIR
+from vlprobe.errors import StoredDamage
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 
@@ -37,11 +36,11 @@ FileVersion = tuple[str, int, int]
 
 @contextlib.contextmanager
 def _readable() -> Iterator[None]:
-    """Raises InvalidInput where a file goes, or becomes another, while it is read."""
+    """Raises StoredDamage where a file goes, or becomes another, while it is read."""
     try:
         yield
     except (OSError, pa.ArrowInvalid) as error:
-        raise InvalidInput(f"A stored result cannot be read ({error}). {REPAIR}") from None
+        raise StoredDamage(f"A stored result cannot be read ({error}).") from None
 
 
 def _file_version(path: str) -> FileVersion:
@@ -53,7 +52,7 @@ def _file_version(path: str) -> FileVersion:
 def margins(store: Store, run_key: str) -> np.ndarray:
     """The margin of every case of a run, float32 of shape (n_cases,), by the case's number.
 
-    Raises InvalidInput where the file has its cases in another order, or cannot be read.
+    Raises StoredDamage where the file has its cases in another order, or cannot be read.
     """
     path = store.files([run_key], "scores")[0]
     version = _file_version(path)
@@ -62,9 +61,7 @@ def margins(store: Store, run_key: str) -> np.ndarray:
         with pq.ParquetFile(path, metadata=_footer(version)[0]) as file:
             table = file.read(["case", "margin"], use_threads=False)
         if not np.array_equal(table["case"].to_numpy(), np.arange(len(table))):
-            raise InvalidInput(
-                f"'{path}' has its cases in another order than they were asked. {REPAIR}"
-            )
+            raise StoredDamage(f"'{path}' has its cases in another order than they were asked.")
         return table["margin"].to_numpy()
 
     return _cache.get((version, "margin"), read)

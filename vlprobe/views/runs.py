@@ -107,8 +107,8 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
     return rows
 
 
-def unread(store: Store) -> list[str]:
-    """One line for each stored run or examination that cannot be read: what other views leave out."""
+def unread(store: Store) -> list[InvalidInput]:
+    """The error of each stored run or examination that cannot be read: what other views leave out."""
     return [*store.read_runs()[1].values(), *examine.read_errors(store)]
 
 
@@ -222,8 +222,8 @@ def _manifests(store: Store, key: str) -> list[dict]:
     store.cases(key)  # refuses what is no key
     manifests = [manifest for manifest in store.runs() if manifest["case_key"] == key]
     if not manifests:
-        for line in store.read_runs()[1].values():  # its runs may be among these
-            raise InvalidInput(line)
+        for error in store.read_runs()[1].values():  # its runs may be among these
+            raise error
         raise NotFound(
             "question set",
             key,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.models.doctor import checks as doctor_checks
 from vlprobe.models.doctor import passport as doctor_passport
 from vlprobe.models.doctor.checks import Check
@@ -25,11 +25,11 @@ from vlprobe.storage.files import (
     convert,
     parse_json_object,
     present,
-    unreadable_message,
+    unreadable,
     write_json,
 )
 from vlprobe.storage.files import read as read_regular
-from vlprobe.storage.store import REPAIR, Store
+from vlprobe.storage.store import Store
 from vlprobe.types import Dataset, Item, Model, Picture
 
 SCHEMA = 1
@@ -189,31 +189,32 @@ def load(store: Store, digest: str = "*") -> list[Examination]:
     return _stored(store, digest)[0]
 
 
-def read_errors(store: Store) -> list[str]:
-    """One line for each stored examination that cannot be read, or is not what was written."""
+def read_errors(store: Store) -> list[InvalidInput]:
+    """The error of each stored examination that cannot be read, or is not what was written."""
     try:
         os.listdir(store.root / "models")
     except PermissionError as error:
-        return [unreadable_message(store.root / "models", error)]
+        return [unreadable(store.root / "models", error)]
     except OSError:  # nothing was examined yet
         return []
     return _stored(store, "*")[1]
 
 
-def _stored(store: Store, digest: str) -> tuple[list[Examination], list[str]]:
-    examinations, lines = [], []
+def _stored(store: Store, digest: str) -> tuple[list[Examination], list[InvalidInput]]:
+    examinations: list[Examination] = []
+    errors: list[InvalidInput] = []
     for path in sorted((store.root / "models").glob(f"{digest}-*.json")):
         try:
             if examination := read(path):
                 examinations.append(examination)
         except InvalidInput as error:
             if present(path):  # it was not removed meanwhile
-                lines.append(str(error))
+                errors.append(error.with_traceback(None))  # callers keep it
     return sorted(
         examinations,
         key=lambda examination: (examination.finished, examination.dataset),
         reverse=True,
-    ), lines
+    ), errors
 
 
 def read(path: Path) -> Examination | None:
@@ -225,9 +226,9 @@ def read(path: Path) -> Examination | None:
         content["passport"] = dict(content["passport"])
         return convert(content, Examination)
     except OSError as error:
-        raise InvalidInput(unreadable_message(path, error)) from None
+        raise unreadable(path, error) from None
     except (ValueError, TypeError, KeyError):
-        raise InvalidInput(f"'{path}' is damaged. {REPAIR}") from None
+        raise StoredDamage(f"'{path}' is damaged.") from None
 
 
 def warnings(store: Store) -> dict[tuple[str, str], list[str]]:
