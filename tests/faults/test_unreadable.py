@@ -1,6 +1,7 @@
 """What somebody else wrote and nobody else may read: one line names it, the rest is shown, and it is never removed."""
 
 import contextlib
+import ctypes
 import os
 import shutil
 import stat
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import make_tiny
@@ -24,14 +24,18 @@ from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
 
-NOBODY = 65534
+LINUX_CAPABILITY_VERSION_3 = 0x20080522
+DAC_OVERRIDE, DAC_READ_SEARCH = (
+    1 << 1,
+    1 << 2,
+)  # privileges of root: read, write and search anything
 MODELS = ("control:random", "control:constant")
 
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Store]:
     """A cache of two examined runs in a folder that everybody can reach, whoever runs the tests."""
-    root = Path(tempfile.mkdtemp(prefix="vlprobe-", dir=_reachable_folder()))
+    root = Path(tempfile.mkdtemp(prefix="vlprobe-"))
     root.chmod(0o755)
     tiny, store = make_tiny(root / "tiny"), Store(root / "cache")
     execute(Request(MODELS, tiny, "lgip", limit=1), store)
@@ -42,35 +46,39 @@ def shared() -> Iterator[Store]:
     shutil.rmtree(root)
 
 
-def _reachable_folder() -> str:
-    """A folder for temporary files that every user may enter: TMPDIR may lie below a private one."""
-    for folder in (tempfile.gettempdir(), "/tmp", "/var/tmp"):
-        ancestors = (Path(folder).resolve(), *Path(folder).resolve().parents)
-        if os.access(folder, os.W_OK) and all(path.stat().st_mode & 0o001 for path in ancestors):
-            return folder
-    pytest.skip("no temporary folder here can be entered by another user")
+class _Capabilities(ctypes.Structure):
+    """One half of what `capset` takes: 32 capabilities, a bit each."""
+
+    _fields_ = (
+        ("effective", ctypes.c_uint32),
+        ("permitted", ctypes.c_uint32),
+        ("inheritable", ctypes.c_uint32),
+    )
 
 
 @contextlib.contextmanager
 def somebody() -> Iterator[None]:
-    """Root may read everything, so as root the block runs as another user."""
+    """Root may read everything, so as root the block runs without that privilege: modes bind."""
     if os.geteuid():
         yield
         return
-    os.seteuid(NOBODY)
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, before = (ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), (_Capabilities * 2)()
+    if libc.capget(header, before):
+        raise OSError(ctypes.get_errno(), "capget")
+    without = (_Capabilities * 2)(*before)
+    without[0] = _Capabilities(
+        before[0].effective & ~(DAC_OVERRIDE | DAC_READ_SEARCH),
+        before[0].permitted,
+        before[0].inheritable,
+    )
+    if libc.capset(header, without):  # of this thread, and of those that it starts
+        raise OSError(ctypes.get_errno(), "capset")
     try:
         yield
     finally:
-        os.seteuid(0)
-
-
-@pytest.fixture
-def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streamlit looks for secrets in the home of whoever runs the tests, which `somebody` may not enter."""
-    read = config.get_option
-    monkeypatch.setattr(
-        config, "get_option", lambda key: [] if key == "secrets.files" else read(key)
-    )
+        if libc.capset(header, before):
+            raise OSError(ctypes.get_errno(), "capset")
 
 
 @contextlib.contextmanager
@@ -120,7 +128,7 @@ def run_folder(store: Store, model: str) -> Path:
     [(closed, "manifest.json"), (made_folder, "manifest.json"), (closed, "")],
 )
 def test_a_run_that_cannot_be_read_is_named_and_the_others_are_shown(
-    shared, homeless, monkeypatch, unreadable, name
+    shared, monkeypatch, unreadable, name
 ):
     folder = run_folder(shared, "control:random")
     path = folder / name if name else folder
@@ -147,7 +155,7 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_are_shown(
 
 @pytest.mark.parametrize("unreadable", [closed, made_folder])
 def test_an_unreadable_examination_is_named_and_the_others_are_shown(
-    shared, homeless, monkeypatch, unreadable
+    shared, monkeypatch, unreadable
 ):
     path = next(shared.root.glob("models/*.json"))
     with unreadable(path):
