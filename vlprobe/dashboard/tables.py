@@ -23,7 +23,7 @@ def headline(
     chances: Mapping[str, float],
     leaders: Mapping[str, Leader],
 ) -> None:
-    """The table of `markup_tables.headline`, and below it what nobody was asked."""
+    """The table of `render.html.tables.headline`, and below it what nobody was asked."""
     shown, unasked = tables.headline(table, metrics, unit, models, looks, chances, leaders)
     st.html(shown)
     if unasked:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import pandas as pd
 
+from vlprobe import registry
 from vlprobe.metrics import pairs
 from vlprobe.probes.rococo import RELEASED
 from vlprobe.storage.store import Store
@@ -62,7 +63,7 @@ def _run_cells(store: Store, question_set: QuestionSet, table: PaperTable) -> li
     if any(column.released for column in table.columns):
         by_file = _by_released_file(store, question_set, by_breakdown["subtype"])
     cells = []
-    for model in sorted(question_set.models, key=lambda name: (name.startswith("control:"), name)):
+    for model in sorted(question_set.models, key=lambda name: (registry.is_control(name), name)):
         for index, column in enumerate(table.columns):
             rows = _known(by_breakdown[column.breakdown], model, column.metric)
             if column.slices == (ALL_SLICES,):

@@ -57,7 +57,7 @@ def in_words(
     """What the comparison says of each model, as sentences.
 
     Args:
-        compared: What `views_compare.compare` returns.
+        compared: What `views.compare.compare` returns.
         metrics: The probe's metrics by name.
         unit: "cosine" or "spread".
         looks: What `charts.styles` returns.
@@ -123,7 +123,7 @@ def differences(
     """A row a metric, a column a model: its value, how far it is from the baseline, and whether that may be chance.
 
     Args:
-        compared: What `views_compare.compare` returns.
+        compared: What `views.compare.compare` returns.
         metrics: The probe's metrics by name, in order.
         unit: "cosine" or "spread".
         looks: What `charts.styles` returns.
