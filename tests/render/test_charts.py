@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from vlprobe import registry
 from vlprobe.metrics.pairwise import METRICS
 from vlprobe.render import charts, numbers
+from vlprobe.render import marks as model_marks
 from vlprobe.render.html import elements
 from vlprobe.render.report import figures
 
@@ -117,8 +118,8 @@ def test_controls_are_grey_and_nobody_else_is():
 
 def test_looks_are_the_same_in_another_process_and_on_another_machine():
     assert charts.styles.styles({"a": "0" * 32, "b": "1" * 32}) == {
-        "a": ("#0072B2", "star"),
-        "b": ("#0072B2", "pentagon"),
+        "a": ("#008060", "cross"),
+        "b": ("#d55e00", "triangle-left"),
     }
 
 
@@ -142,6 +143,42 @@ def _luminance(color: str) -> float:
 
 @pytest.mark.parametrize("background", ["#ffffff", "#12161d"])
 def test_every_colour_stands_out_on_light_and_dark(background: str):
+    dark_page = background != "#ffffff"
     for color in (*charts.styles.COLORS, charts.styles.GREY):
+        color = charts.styles.DARK[color] if dark_page else color
         light, dark = sorted((_luminance(color), _luminance(background)), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 3, color
+
+
+def test_a_dark_page_has_each_models_colour_for_dark_pages_and_keeps_everything_else():
+    figure = go.Figure(
+        go.Scatter(
+            x=[1], y=[2], marker={"color": "#0072B2"}, error_x={"color": "#2f3b4c"}, name="#1"
+        )
+    )
+    charts.theme.on_dark(figure)
+    assert figure.data[0].marker.color == "#56b4e9" and figure.data[0].error_x.color == "#d0d6df"
+    assert (list(figure.data[0].x), figure.data[0].name) == ([1], "#1")
+
+
+def test_of_more_than_nine_models_only_the_chosen_ones_are_coloured():
+    names = [f"m{number}" for number in range(10)]
+    looks = charts.styles.styles(names)
+    shown = charts.styles.emphasised(looks, ["m3"])
+    assert shown["m3"] == looks["m3"]
+    assert {look.color for name, look in shown.items() if name != "m3"} == {charts.styles.GREY}
+    assert [look.symbol for look in shown.values()] == [look.symbol for look in looks.values()]
+    nine = charts.styles.styles(names[:9])
+    assert charts.styles.emphasised(nine, []) == nine
+
+
+def test_there_are_at_least_48_marks_for_models_that_are_not_shipped():
+    assert len(set(charts.styles.PAIRS)) == len(charts.styles.PAIRS) >= 48
+
+
+def test_every_symbol_has_a_shape_of_its_own():
+    assert set(model_marks.PATHS) == set(charts.styles.SYMBOLS)
+    assert len(set(model_marks.PATHS.values())) == len(model_marks.PATHS)
+    for symbol in charts.styles.SYMBOLS:
+        drawn = model_marks.svg(charts.styles.Look("#0072b2", symbol))
+        assert model_marks.PATHS[symbol] in drawn and "light-dark(#0072b2, #56b4e9)" in drawn

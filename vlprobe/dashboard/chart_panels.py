@@ -35,6 +35,8 @@ def chart(figure: go.Figure, key: str, alt: str, chosen: bool = False) -> list[d
 def inked(figure: go.Figure) -> go.Figure:
     """The figure with letters dark enough to read in the page's theme."""
     ink = "#d5dae2" if st.context.theme.type == "dark" else "#3a4454"
+    if st.context.theme.type == "dark":
+        charts.theme.on_dark(figure)
     figure.update_layout(font_color=ink, legend_font_color=ink)
     figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
     figure.update_yaxes(tickfont_color=ink, title_font_color=ink)

@@ -31,6 +31,8 @@ from vlprobe.types.presentation import KindPresentation, Presentation
 
 PRESENTATION = Presentation(
     title="Pairs (EqBen)",
+    name="Nearly twins",
+    asks="Two pictures, one difference: which caption is whose?",
     position=3,
     sentence="Two pictures differ in one thing, and each caption is true of one of them only. A model has to tell "
     "which belongs to which, in both directions. **Up is good**: more pairs are told apart.",
@@ -46,6 +48,8 @@ PRESENTATION = Presentation(
     kinds={
         "pair": KindPresentation(
             label="Two pictures, two captions",
+            lie="a near twin",
+            lies="near twins",
             question="Each of two pictures has its own caption: all four comparisons should hold.",
             body="pair",
             legend="The matrix has the scores of the chosen model. Each picture should prefer its own caption (right "
@@ -54,6 +58,8 @@ PRESENTATION = Presentation(
         ),
         "foil": KindPresentation(
             label="A picture, its caption and a foil",
+            lie="a foil",
+            lies="foils",
             question="A picture should prefer its caption to one that is false.",
         ),
     },

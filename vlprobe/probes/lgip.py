@@ -29,6 +29,8 @@ from vlprobe.types.presentation import MOVEMENT_WORDS, KindPresentation, Present
 
 PRESENTATION = Presentation(
     title="Edits of captions (LGIP)",
+    name="Reworded or wrong?",
+    asks="Does it see that a word became false, and stay calm when nothing did?",
     position=1,
     sentence="A model that understands captions is **steady**: its score hardly moves when a caption is only reworded. "
     "And it is **alert**: its score falls when a word is made wrong. Here is every model on both counts.",
@@ -47,18 +49,23 @@ PRESENTATION = Presentation(
     kinds={
         "flip": KindPresentation(
             label="Made wrong: a colour, a number or an object is exchanged",
+            lie="a wrong word",
             question="The caption was changed so that it no longer fits the picture: the true one should score higher.",
             body="edit",
             edit_label="Made wrong",
         ),
         "combined": KindPresentation(
             label="Reworded and made wrong",
+            lie="a reworded lie",
             question="The caption was reworded and made wrong: the true one should score higher.",
             body="edit",
             edit_label="Reworded and made wrong",
         ),
         "paraphrase": KindPresentation(
             label="Reworded only",
+            lie="a rewording",
+            verb="is moved by",
+            lies="rewordings",
             question="Rewordings kept the caption's meaning, so the score should stay.",
             body="edit",
             edit_label="Reworded",

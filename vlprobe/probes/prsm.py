@@ -29,6 +29,8 @@ PREFIXES = ("template:a-photo-of", "template:a-picture-of", "template:an-image-o
 
 PRESENTATION = Presentation(
     title="Rankings (PRSM)",
+    name="Ask it again",
+    asks="Does the same wish in other words find the same pictures?",
     position=5,
     sentence="The same query is asked in several wordings, and a model ranks all pictures for each. **Up is good**: "
     "the same pictures come first, whatever the wording.",
@@ -38,6 +40,9 @@ PRESENTATION = Presentation(
     kinds={
         "ranking": KindPresentation(
             label="One query in several wordings",
+            lie="another wording",
+            verb="is moved by",
+            lies="wordings",
             question="Queries were asked in several wordings, so the same pictures should be ranked first.",
             body="rankings",
             is_movement=True,

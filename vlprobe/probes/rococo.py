@@ -58,6 +58,8 @@ VOTED_POLICIES = (
 
 PRESENTATION = Presentation(
     title="Retrieval (RoCOCO)",
+    name="Hidden impostors",
+    asks="Does a search still find the right one among wrong captions and mixed pictures?",
     position=2,
     sentence="A model searches for the caption of a picture, or the picture of a caption, while captions with a wrong "
     "word or mixed pictures hide among the candidates. **Down is good**: it loses less of what it found before, and "
@@ -76,12 +78,16 @@ PRESENTATION = Presentation(
     kinds={
         "i2t": KindPresentation(
             label="Find the caption: altered captions are in the gallery",
+            lie="a false caption",
+            lies="false captions",
             question="A picture looks for its captions while altered captions are among the candidates: one of its own "
             "should score higher than all of these.",
             body="caption_search",
         ),
         "t2i": KindPresentation(
             label="Find the picture: mixed pictures are in the gallery",
+            lie="a mixed picture",
+            lies="mixed pictures",
             question="A caption looks for its picture while mixed pictures are among the candidates: the right one "
             "should score higher than all of these.",
             body="picture_search",

@@ -25,6 +25,8 @@ WORD = re.compile(r"\w+")
 
 PRESENTATION = Presentation(
     title="Triplets (VISLA)",
+    name="Same meaning?",
+    asks="Two captions mean the same, a third only looks alike.",
     position=4,
     sentence="Two captions say the same in other words; a third looks alike and is false. A model has to see which two "
     "belong together, by the texts alone or beside a picture. **Up is good**: more triplets are solved.",
@@ -34,17 +36,23 @@ PRESENTATION = Presentation(
     kinds={
         "t2t": KindPresentation(
             label="Texts: two that mean the same, one that does not",
+            lie="a lookalike sentence",
+            lies="lookalike sentences",
             question="Two captions mean the same: they should be closer to each other than either is to the third.",
             body="triplet",
             several_comparisons=True,
         ),
         "i2t": KindPresentation(
             label="A picture against the three texts",
+            lie="a lookalike caption",
+            lies="lookalike captions",
             question="A picture should prefer both true captions to the false one.",
             several_comparisons=True,
         ),
         "i2t-pair": KindPresentation(
             label="A picture, its caption and a false one",
+            lie="a false caption",
+            lies="false captions",
             question="A picture should prefer its caption to one that is false.",
         ),
     },

@@ -2,6 +2,8 @@
 
 import functools
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from vlprobe import registry
 from vlprobe.types.presentation import Presentation
@@ -11,6 +13,43 @@ AGREED = "Where all pictures agree, as at 0 % or 100 %, the interval of a rate i
 SLICED_BY = {"strength_bin": "Strength of the flip", "rule": "Rule"}
 DELETED = {"random": "A random word taken out", "low": "The least telling word taken out"}
 DELETED["high"] = "The most telling word taken out"
+SHIPPED_MODELS = {  # models that come with vlprobe: what they are called, and what they are
+    "demo:softmax": ("Tiny CLIP", "A small CLIP, taught on drawn scenes with CLIP's own loss."),
+    "demo:sigmoid": ("Tiny SigLIP", "The same small model, taught with SigLIP's loss."),
+    "demo:weak": ("Half-trained", "The same small model, stopped early."),
+    "demo:plain": ("Longer-trained", "The same small model, taught for longer."),
+    "demo:eqsim": ("Pair-tuned", "Tiny CLIP, taught further on look-alike pairs (EqSim)."),
+    "demo:scvc": ("Mix-tuned", "Tiny CLIP, taught further with wrong words and mixed pictures."),
+    "control:random": ("Coin flip", "A control: it answers by chance and is meant to fail."),
+    "control:constant": (
+        "Always the same",
+        "A control: it scores everything alike and is meant to fail.",
+    ),
+}
+DATASETS = {  # names of data that come with vlprobe, and of prefixes: "{}" is the last part of the name
+    "demo": "Drawn scenes",
+    "demo-pairs": "Drawn twins",
+    "demo-triplets": "Drawn triplets",
+    "coco": "Photographs ({})",
+    "folder": "Pictures ({})",
+    "pairs": "Pairs ({})",
+    "frames": "Video frames ({})",
+    "triplets": "Triplets ({})",
+    "queries": "Queries ({})",
+    "rococo": "RoCOCO ({})",
+    "csv": "Table ({})",
+}
+WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
+    "color": "a wrong colour",
+    "number": "a wrong number",
+    "object": "a wrong object",
+    "location": "a wrong place",
+    "swap": "swapped things",
+    "rand-voca": "a random word",
+    "same-concept": "a word of the same kind",
+    "diff-concept": "a word of another kind",
+    "danger": "a danger word",
+}
 
 
 @functools.cache
@@ -62,6 +101,51 @@ def value_label(name: str) -> str:
     if edit == "delete" and strength in DELETED:
         return DELETED[strength]
     return f"{labels[edit]}, {strength} words" if edit in labels and strength.isdigit() else name
+
+
+def model_name(name: str, renamed: Mapping[str, str] = MappingProxyType({})) -> str:
+    """What a model is called in a sentence: as somebody renamed it, as shipped, or the last part of a path.
+
+    >>> model_name("demo:softmax"), model_name("openclip:ViT-B-32/openai"), model_name("hf:/models/my-clip@rev")
+    ('Tiny CLIP', 'ViT-B-32/openai', 'my-clip@rev')
+    >>> model_name("demo:softmax", {"demo:softmax": "Ours"})
+    'Ours'
+    """
+    if name in renamed:
+        return renamed[name]
+    if name in SHIPPED_MODELS:
+        return SHIPPED_MODELS[name][0]
+    bare = name.partition(":")[2] or name
+    return _last_part(bare) if bare.startswith(("/", "./", "../", "~")) else bare
+
+
+def dataset_name(name: str) -> str:
+    """What a dataset is called in a sentence; the full name belongs into a tooltip.
+
+    >>> dataset_name("demo"), dataset_name("coco:/data/val2017"), dataset_name("mine")
+    ('Drawn scenes', 'Photographs (val2017)', 'mine')
+    """
+    prefix, _, path = name.partition(":")
+    pattern = DATASETS.get(prefix)
+    return pattern.format(_last_part(path)) if pattern and (path or "{}" not in pattern) else name
+
+
+def _last_part(path: str) -> str:
+    """The last named part of a path."""
+    return path.rstrip("/").rpartition("/")[2] or path
+
+
+def wrong(subtype: str) -> str:
+    """What is wrong with a lie of this subtype, for a sentence.
+
+    >>> wrong("color"), wrong("danger:3"), wrong("mix:0.9")
+    ('a wrong colour', 'a danger word, 3 words', 'a picture mixed, 90 % stays')
+    """
+    edit, _, strength = subtype.partition(":")
+    if edit in ("mix", "patch"):
+        return f"a picture {value_label(subtype).lower()}"
+    phrase = WRONG_SUBTYPES.get(edit, value_label(edit).lower())
+    return f"{phrase}, {strength} words" if strength.isdigit() else phrase
 
 
 def slice_order(name: str) -> tuple[int, str, float]:

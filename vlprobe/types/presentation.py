@@ -51,6 +51,11 @@ class KindPresentation:
     """
 
     label: str  # what is asked, in plain words
+    lie: str = ""  # what may fool a model, in a sentence: "is fooled by {lie}", "believes {lie}"
+    verb: str = (
+        "is fooled by"  # between a model's name and `lie`; "is moved by" where nobody is fooled
+    )
+    lies: str = "lies"  # what is counted: "763 {lies} believed"
     question: str = ""  # what should win against what, a sentence
     body: CardBody = "captions"
     is_movement: bool = False  # the margin is minus how far something moved
@@ -82,6 +87,8 @@ class Presentation:
     """All that is specific to one probe in what pages, reports and the command line show."""
 
     title: str  # the probe in a list of probes
+    name: str = ""  # the probe as a question that needs no paper
+    asks: str = ""  # what is asked, in one plain sentence
     position: int  # place in such a list
     sentence: (
         str  # Markdown: what the probe shows and which way is better, for readers who know no paper

@@ -1,40 +1,71 @@
-"""Which colour and mark a model has in every chart and table: the same whatever else is stored. No Streamlit here."""
+"""Which colour and mark a model has in every chart, card and table: the same whatever else is stored."""
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from vlprobe.registry import is_control
 
-# Okabe and Ito's colours, told apart by colour-blind people too, without those that vanish on white; and grey.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#B5679A", "#A67C00", "#3D9BD1")
-GREY = "#7A7A7A"
+# Colours on a light page, and what each becomes on a dark one. The two of a row are at least 3.9 : 1 on their page; the
+# six stay apart for colour-blind readers together with the shape, which always goes with the colour.
+DARK = {
+    "#0072b2": "#56b4e9",
+    "#d55e00": "#ff8a3d",
+    "#a6538a": "#e08fc4",
+    "#2f3b4c": "#d0d6df",
+    "#008060": "#3ccf9e",
+    "#5b50b6": "#a79ff5",
+    "#6b7585": "#97a1b0",
+}
+*COLORS, GREY = DARK
+CONTROL_SYMBOL = "hexagon"  # of no model that is meant to know anything
 SYMBOLS = (
     *("circle", "diamond", "square", "triangle-up", "star", "cross", "hexagon", "triangle-down"),
     *("pentagon", "triangle-left", "triangle-right"),
 )
 DASHES = ("solid", "dash", "dot", "dashdot")
-Look = tuple[str, str]  # colour and symbol
+DISTINCT = 9  # marks that a reader can tell apart in one picture
+
+
+class Look(NamedTuple):
+    """How a model is marked: `color` is that of a light page."""
+
+    color: str
+    symbol: str
+
+    @property
+    def dark(self) -> str:
+        """The colour on a dark page."""
+        return DARK.get(self.color, self.color)
+
+    @property
+    def css(self) -> str:
+        """The colour as a style sheet has it, for both pages."""
+        return f"light-dark({self.color}, {self.dark})"
+
+
 Looks = Mapping[str, Look]  # of each model
+BLUE, ORANGE, PURPLE, INK, GREEN, VIOLET = COLORS
 SHIPPED: Looks = {  # models that many people have; no other model gets their looks
-    "demo:softmax": (COLORS[1], "diamond"),
-    "demo:sigmoid": (COLORS[0], "circle"),
-    "demo:weak": (COLORS[2], "square"),
-    "demo:plain": (COLORS[3], "triangle-up"),
-    "demo:eqsim": (COLORS[4], "star"),
-    "demo:scvc": (COLORS[5], "cross"),
-    "openclip:ViT-B-32/openai": (COLORS[0], "hexagon"),
-    "openclip:ViT-B-32/laion2b_s34b_b79k": (COLORS[1], "triangle-down"),
-    "openclip:ViT-B-16-SigLIP/webli": (COLORS[2], "pentagon"),
-    "openclip:ViT-L-14/datacomp_xl_s13b_b90k": (COLORS[3], "hexagon"),
-    "control:random": (GREY, "hexagon"),
-    "control:constant": (GREY, "square"),
+    "demo:softmax": Look(BLUE, "circle"),
+    "demo:sigmoid": Look(ORANGE, "diamond"),
+    "demo:weak": Look(PURPLE, "triangle-up"),
+    "demo:plain": Look(INK, "star"),
+    "demo:eqsim": Look(GREEN, "square"),
+    "demo:scvc": Look(VIOLET, "cross"),
+    "openclip:ViT-B-32/openai": Look(BLUE, "pentagon"),
+    "openclip:ViT-B-32/laion2b_s34b_b79k": Look(ORANGE, "triangle-down"),
+    "openclip:ViT-B-16-SigLIP/webli": Look(GREEN, "pentagon"),
+    "openclip:ViT-L-14/datacomp_xl_s13b_b90k": Look(PURPLE, "diamond"),
+    "control:random": Look(GREY, CONTROL_SYMBOL),
+    "control:constant": Look(GREY, "square"),
 }
 # Neighbours differ in colour, so that of two models whose digests meet one moves to another colour.
 PAIRS: tuple[Look, ...] = tuple(
-    (color, symbol)
+    Look(color, symbol)
     for symbol, color in itertools.product(SYMBOLS, COLORS)
-    if (color, symbol) not in SHIPPED.values()
+    if symbol != CONTROL_SYMBOL and (color, symbol) not in SHIPPED.values()
 )
 
 
@@ -57,11 +88,8 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
         start = int.from_bytes(hashlib.sha256(digest.encode()).digest()[:8])
         if model in SHIPPED:
             looks[model] = SHIPPED[model]
-        elif is_control(model):
-            looks[model] = (
-                GREY,
-                SYMBOLS[1 + start % (len(SYMBOLS) - 1)],
-            )  # not a circle, which published numbers are
+        elif is_control(model):  # not a circle, which published numbers are
+            looks[model] = Look(GREY, SYMBOLS[1 + start % (len(SYMBOLS) - 1)])
         else:
             taken = set(looks.values())
             turned = [PAIRS[(start + step) % len(PAIRS)] for step in range(len(PAIRS))]
@@ -69,6 +97,15 @@ def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
     return dict(sorted(looks.items(), key=lambda pair: (is_control(pair[0]), pair[0])))
 
 
+def emphasised(looks: Looks, models: Collection[str]) -> Looks:
+    """The looks as a crowded picture has them: of more than DISTINCT models, these alone are coloured."""
+    if len(looks) <= DISTINCT:
+        return looks
+    return {
+        model: look if model in models else Look(GREY, look.symbol) for model, look in looks.items()
+    }
+
+
 def dash(look: Look) -> str:
     """How a model's line is drawn: it goes with its symbol."""
-    return DASHES[SYMBOLS.index(look[1]) % len(DASHES)]
+    return DASHES[SYMBOLS.index(look.symbol) % len(DASHES)]

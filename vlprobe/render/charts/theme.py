@@ -6,10 +6,25 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
+from vlprobe.render.charts.styles import DARK
 from vlprobe.render.numbers import WAYS, unit_of
 from vlprobe.types import Metric
 
 QUIET = "#8a94a3"  # lines that are no data: readable on white and on near-black
+
+
+def on_dark(figure: go.Figure) -> go.Figure:
+    """The same figure with each model's colour as a dark page has it."""
+
+    def recolored(value: object) -> object:
+        if isinstance(value, str):
+            return DARK.get(value.lower(), value)
+        if isinstance(value, dict):
+            return {name: recolored(inner) for name, inner in value.items()}
+        return list(map(recolored, value)) if isinstance(value, list | tuple) else value
+
+    figure.update(recolored({"data": figure.to_plotly_json()["data"]}), overwrite=True)
+    return figure
 
 
 def safe(text: str) -> str:

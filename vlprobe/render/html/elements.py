@@ -22,8 +22,7 @@ def tag(name: str, text: str, **attributes: str) -> str:
 
 def mark(look: Look) -> str:
     """A model's colour and shape, as in the charts."""
-    color, symbol = look
-    return f'<span aria-hidden="true" style="color:{color}">{SHAPES[symbol]}</span>'
+    return f'<span aria-hidden="true" style="color:{look.css}">{SHAPES[look.symbol]}</span>'
 
 
 def breakable(name: str) -> str:

@@ -2,10 +2,18 @@
 
 STYLE = """<style>
 :root {
-  --vp-quiet: light-dark(#566173, #a7b1c0);
+  --vp-bg: light-dark(#ffffff, #12161d);
+  --vp-soft: light-dark(#f3f5f8, #1d232d); --vp-mat: light-dark(#eef1f5, #0c0f14);
   --vp-line: light-dark(#dde2e9, #2f3844);
-  --vp-strong-line: light-dark(#aeb8c6, #556072);
-  --vp-mat: light-dark(#eef1f5, #0c0f14);
+  --vp-edge: light-dark(#8a94a3, #616c7d); --vp-mark: light-dark(#7b8696, #7b8798);
+  --vp-ink: light-dark(#1c2330, #e6e9ef); --vp-quiet: light-dark(#566173, #a7b1c0);
+  --vp-press: light-dark(#1f4e9c, #8ab4f8); --vp-press-tint: light-dark(#e8eef8, #1f2c43);
+  --vp-on-press: light-dark(#ffffff, #12161d);
+  --vp-true: light-dark(#00696b, #6fd0cf); --vp-true-tint: light-dark(#dcf1f0, #12393b);
+  --vp-lie: light-dark(#b1360b, #ffa883); --vp-lie-tint: light-dark(#fde7dc, #4a2314);
+  --vp-tie: light-dark(#7a5200, #f0c36d); --vp-tie-tint: light-dark(#fbf0d4, #3d2f10);
+  --vp-shade: light-dark(rgb(20 27 38 / .42), rgb(4 6 10 / .62));
+  --vp-strong-line: var(--vp-edge);
 }
 .vp-quiet, .vp-card small, .vp-table small, .vp-reading small, .vp-facts dt {
   color: var(--vp-quiet); font-weight: 400; }
@@ -41,7 +49,7 @@ STYLE = """<style>
 .vp-paper thead tr:first-child th[colspan] { border-bottom: 1px solid var(--vp-line); }
 .vp-paper tr.band th { padding-top: 1rem; font-weight: 600; border-bottom: 1px solid var(--vp-strong-line); }
 .vp-paper tr.printed :is(th, td) { color: var(--vp-quiet); padding-top: .25rem; padding-bottom: .25rem; }
-.vp-paper tbody th[scope="row"] { position: sticky; left: 0; background: light-dark(#ffffff, #12161d); }
+.vp-paper tbody th[scope="row"] { position: sticky; left: 0; background: var(--vp-bg); }
 .vp-paper sup { line-height: 0; margin-left: .1em; }
 .vp-notes { margin: 0; padding-left: 1.6rem; font-size: .9rem; line-height: 1.45; }
 
@@ -63,26 +71,27 @@ STYLE = """<style>
 .vp-card p.vp-verdict { font-size: 1.05rem; margin-bottom: .3rem; }
 .vp-label { margin: 0 0 .2rem; font-size: .82rem; line-height: 1.3; min-height: 2.6em; color: var(--vp-quiet); }
 .vp-label.vp-one { min-height: 0; }
-.vp-label.vp-wrong { color: light-dark(#a61b29, #ff9d9d); font-weight: 600; }
-[class*="st-key-wrong_"] img { outline: 3px solid light-dark(#a61b29, #ff9d9d); outline-offset: -3px; }
-.vp-caption.vp-wrong { border-left: 3px solid light-dark(#a61b29, #ff9d9d); padding-left: .5rem; }
-.vp-caption.vp-wrong small { color: light-dark(#a61b29, #ff9d9d); font-weight: 600; }
+.vp-label.vp-wrong { color: var(--vp-lie); font-weight: 600; }
+[class*="st-key-wrong_"] img { outline: 3px solid var(--vp-lie); outline-offset: -3px; }
+.vp-caption.vp-wrong { border-left: 3px solid var(--vp-lie); padding-left: .5rem; }
+.vp-caption.vp-wrong small { color: var(--vp-lie); font-weight: 600; }
 .vp-strip { display: grid; grid-template-columns: repeat(5, 1fr); gap: 3px; margin: 0 0 .55rem; }
-.vp-strip img { width: 100%; aspect-ratio: 4 / 3; object-fit: cover; background: var(--vp-mat); border-radius: 2px;
+.vp-strip img { width: 100%; aspect-ratio: 4 / 3; object-fit: contain; background: var(--vp-mat); border-radius: 2px;
   border: 2px solid transparent; }
-.vp-strip img.vp-right { border: 2px solid light-dark(#0b6b3a, #7ddba3); }
-.vp-strip img.vp-new { border: 2px dashed light-dark(#7a5200, #f0c36d); }
+.vp-strip img.vp-right { border: 2px solid var(--vp-true); }
+.vp-strip img.vp-new { border: 2px dashed var(--vp-tie); }
 .vp-matrix { margin-bottom: .6rem; }
-.vp-scores td.vp-own { font-weight: 600; background: light-dark(#eef1f5, #1d232d); }
+.vp-scores td.vp-own { font-weight: 600; background: var(--vp-soft); }
 .vp-caption { line-height: 1.4; overflow-wrap: anywhere; }
 .vp-caption del, .vp-caption ins { padding: 0 .2em; border-radius: .2em; }
-.vp-caption del { background: light-dark(#fbdcdc, #5a2328); color: light-dark(#8c1420, #ffc9c9); }
-.vp-caption ins { background: light-dark(#d5f0de, #1b4a30); color: light-dark(#0a5a30, #b6f2cd); }
-.vp-caption ins { text-decoration: underline; }
-.vp-card small .vp-higher { font-weight: 600; color: light-dark(#1c2330, #e6e9ef); white-space: nowrap; }
-.vp-fooled, .vp-fooled strong { color: light-dark(#a61b29, #ff9d9d); }
-.vp-tied, .vp-tied strong { color: light-dark(#7a5200, #f0c36d); }
-.vp-held, .vp-held strong { color: light-dark(#0b6b3a, #7ddba3); }
+.vp-caption del, .vp-t { background: var(--vp-true-tint); color: var(--vp-true); font-weight: 650;
+  text-decoration: none; }
+.vp-caption ins, .vp-l { background: var(--vp-lie-tint); color: var(--vp-lie); font-weight: 650;
+  text-decoration: underline wavy 1.5px; text-underline-offset: .2em; text-decoration-skip-ink: none; }
+.vp-card small .vp-higher { font-weight: 600; color: var(--vp-ink); white-space: nowrap; }
+.vp-fooled, .vp-fooled strong { color: var(--vp-lie); }
+.vp-tied, .vp-tied strong { color: var(--vp-tie); }
+.vp-held, .vp-held strong { color: var(--vp-true); }
 .vp-scores { width: 100%; border-collapse: collapse; font-size: .82rem; }
 .vp-scores th, .vp-scores td { padding: .15rem 0 .15rem .6rem; text-align: right; font-variant-numeric: tabular-nums; }
 .vp-scores th:first-child { text-align: left; font-weight: 500; padding-left: 0; overflow-wrap: anywhere; }

@@ -121,13 +121,13 @@ def _interval(
     styles: Looks,
 ) -> list[htpy.Element]:
     """A model's line: name, interval, mark and value."""
-    color, symbol = styles[row.model]
+    color, symbol = styles[row.model].css, styles[row.model].symbol
     shapes = [_text(8, y, _short(row.model))]
     if not math.isnan(row.low) and not math.isnan(row.high):
         shapes.append(
             htpy.path(
                 d=f"M{x(row.low):.1f} {y}H{x(row.high):.1f}",
-                stroke=color,
+                style=f"stroke:{color}",
                 stroke_width="2",
             )
         )
@@ -188,10 +188,10 @@ def scatter(
         for tick in y_ticks
     ]
     for index, row in enumerate(_by_style(model_points, styles)):
-        color, symbol = styles[row.model]
+        color, symbol = styles[row.model].css, styles[row.model].symbol
         arms = f"M{x(_or(row.x_low, row.x)):.1f} {y(row.y):.1f}H{x(_or(row.x_high, row.x)):.1f}"
         arms += f"M{x(row.x):.1f} {y(_or(row.y_low, row.y)):.1f}V{y(_or(row.y_high, row.y)):.1f}"
-        shapes.append(htpy.path(d=arms, stroke=color, stroke_width="2", fill="none"))
+        shapes.append(htpy.path(d=arms, style=f"stroke:{color}", stroke_width="2", fill="none"))
         shapes.append(_mark(symbol, x(row.x), y(row.y), color))
         shapes.append(_mark(symbol, right + 20, 26 + LINE * index, color))
         shapes.append(_text(right + 32, 26 + LINE * index, _short(row.model, 20)))
@@ -276,18 +276,18 @@ def _text(
 def _mark(symbol: str, x: float, y: float, color: str, size: float = 6) -> htpy.Element:
     """A model's shape, as in the charts."""
     if symbol == "circle":
-        return htpy.circle(cx=f"{x:.1f}", cy=f"{y:.1f}", r=str(size), fill=color)
+        return htpy.circle(cx=f"{x:.1f}", cy=f"{y:.1f}", r=str(size), style=f"fill:{color}")
     if symbol == "cross":
         third = size / 3
         outline = CROSS.format(third=third, size=size, minus_third=-third, minus_size=-size)
-        return htpy.path(transform=f"translate({x:.1f} {y:.1f})", fill=color, d=outline)
+        return htpy.path(transform=f"translate({x:.1f} {y:.1f})", style=f"fill:{color}", d=outline)
     corners, turn = POLYGONS[symbol]
     points = []
     for corner in range(corners):
         angle = 2 * math.pi * (corner + turn) / corners - math.pi / 2
         radius = 1.2 * size * (0.45 if symbol == "star" and corner % 2 else 1)
         points.append(f"{x + radius * math.cos(angle):.1f},{y + radius * math.sin(angle):.1f}")
-    return htpy.polygon(points=" ".join(points), fill=color)
+    return htpy.polygon(points=" ".join(points), style=f"fill:{color}")
 
 
 def _figure(shapes: Sequence[htpy.Node], height: float, alt: str) -> htpy.Element:

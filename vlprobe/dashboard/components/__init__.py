@@ -1,0 +1,26 @@
+"""Parts of pages that Streamlit has no widget for: pictures, drawers, sliders, slides. No build step, no network.
+
+Each is a file NAME.js, an ES module whose default export draws `data` into `parentElement`, and a file NAME.css. Values
+reach the page as text and properties, never as markup. Colours come from the custom properties of `render.html.style`,
+which reach into the part's own style scope.
+"""
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from streamlit.components.v2.types import ComponentRenderer
+
+FOLDER = Path(__file__).resolve().parent
+
+
+@functools.cache
+def component(name: str) -> "ComponentRenderer":
+    """The component of NAME.js and NAME.css; called with `key`, `data` and callbacks, it draws itself on the page."""
+    sheets = [FOLDER / "base.css", FOLDER / f"{name}.css"]
+    css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets if sheet.is_file())
+    script = (FOLDER / f"{name}.js").read_text(encoding="utf-8")
+    return st.components.v2.component(f"vlprobe_{name}", html="<div></div>", css=css, js=script)
