@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from vlprobe.perturb.language import is_foreign
+from vlprobe.perturb import language as language_check
+from vlprobe.perturb.language import foreign_captions, is_foreign
 
 FOREIGN = {
     "German": [
@@ -95,6 +96,19 @@ def test_hardly_any_caption_of_coco_is_taken_for_another_language(shared_data: P
     captions += [caption for image in images[::5] for caption in image["caption"]]
     assert len(captions) > 6000
     assert sum(map(is_foreign, captions)) < 0.002 * len(captions)
+
+
+def test_the_model_of_languages_is_in_memory_only_where_captions_need_it():
+    loaded = language_check._identifier.cache_info
+    language_check._identifier.cache_clear()
+    assert foreign_captions({"A red bus.", "男孩扔球。"}) == {"男孩扔球。"}
+    assert loaded().currsize == 0  # letters and the number of words told enough
+    assert foreign_captions(set(FOREIGN["German"][:2])) == set(FOREIGN["German"][:2])
+    assert foreign_captions({"A bus stops in front of an old building."}) == set()
+    assert (loaded().currsize, loaded().misses) == (1, 1)  # for the next small check
+    many = {f"A bus stops at an old building on day {day}." for day in range(1000)}
+    assert foreign_captions(many | {FOREIGN["French"][1]}) == {FOREIGN["French"][1]}
+    assert loaded().currsize == 0  # a large run needs the memory
 
 
 @pytest.mark.parametrize(

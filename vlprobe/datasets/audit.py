@@ -119,15 +119,12 @@ def _caption_findings(items: Sequence[Item], digests: Mapping[Path, str]) -> lis
 
 
 def _language_finding(items: Sequence[Item]) -> Finding:
-    foreign = {
-        caption: language.is_foreign(caption)
-        for caption in {text for item in items for text in item.captions}
-    }
+    foreign = language.foreign_captions({text for item in items for text in item.captions})
     return _finding(
         NOT_ENGLISH,
         "The caption is not in English, as far as its letters and words tell: edits of captions "
         "follow English grammar and English templates, so that numbers on its edits mean nothing.",
-        ((item.id, foreign[caption]) for item in items for caption in item.captions),
+        ((item.id, caption in foreign) for item in items for caption in item.captions),
     )
 
 

@@ -12,6 +12,7 @@ all are.
 import functools
 import re
 import unicodedata
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +24,17 @@ FEWEST_WORDS = 4
 _ENGLISH = frozenset(["en", "pcm"])
 _NO_LANGUAGE = frozenset(["zxx"])
 _WORD = re.compile(r"\w+")
+_KEEP_BELOW = 1000  # captions of a check after which the model's 75 MiB stay for the next check
+
+
+def foreign_captions(captions: Collection[str]) -> set[str]:
+    """Those for which `is_foreign`. The model is loaded where a caption needs it, once a process;
+    many captions announce a run that needs the memory more, so that it is let go after them.
+    """
+    foreign = set(filter(is_foreign, captions))
+    if len(captions) >= _KEEP_BELOW:
+        _identifier.cache_clear()
+    return foreign
 
 
 def is_foreign(caption: str) -> bool:
