@@ -82,9 +82,14 @@ def picture_folder(cache: Path) -> Path:
 
 def picture(scene: Scene, folder: Path) -> Picture:
     """The scene's picture, drawn where it is not there yet. Raises InvalidInput."""
-    # Named by all that settles its pixels: pairs and triplets share what they have in common.
-    name = hashlib.blake2b(repr(scene).encode(), digest_size=8).hexdigest()
-    path = folder / f"{name}.png"
+    path = folder / f"{picture_name(scene)}.png"
     if not path.exists():
         demo.draw(scene, path)
     return Picture(path)
+
+
+def picture_name(scene: Scene) -> str:
+    """Names a scene's picture by all that settles its pixels: pairs and triplets share what they
+    have in common.
+    """
+    return hashlib.blake2b(repr(scene).encode(), digest_size=8).hexdigest()

@@ -16,34 +16,37 @@ _WHITE = (255, 255, 255)
 
 
 class _Canvas:
-    """Draws in pixels of the finished picture, three times as large."""
+    """Draws in pixels of the finished picture, `larger` times as large."""
 
-    def __init__(self) -> None:
-        self.image = Image.new("RGB", (SIZE * _LARGER, SIZE * _LARGER))
+    def __init__(self, larger: int) -> None:
+        self._larger = larger
+        self.image = Image.new("RGB", (SIZE * larger, SIZE * larger))
         self._draw = ImageDraw.Draw(self.image)
 
     def gradient(self, top: float, bottom: float, above: Color, below: Color) -> None:
-        for y in range(int(top * _LARGER), int(bottom * _LARGER)):
-            share = (y / _LARGER - top) / (bottom - top)
-            self._draw.line((0, y, SIZE * _LARGER, y), fill=mix(above, below, share))
+        for y in range(int(top * self._larger), int(bottom * self._larger)):
+            share = (y / self._larger - top) / (bottom - top)
+            self._draw.line((0, y, SIZE * self._larger, y), fill=mix(above, below, share))
 
     def box(self, x0: float, y0: float, x1: float, y1: float, color: Color, r: float = 0) -> None:
-        bounds = [round(v * _LARGER) for v in (x0, y0, x1, y1)]
-        self._draw.rounded_rectangle(bounds, radius=r * _LARGER, fill=color)
+        bounds = [round(v * self._larger) for v in (x0, y0, x1, y1)]
+        self._draw.rounded_rectangle(bounds, radius=r * self._larger, fill=color)
 
     def oval(self, x: float, y: float, rx: float, ry: float, color: Color) -> None:
-        self._draw.ellipse([v * _LARGER for v in (x - rx, y - ry, x + rx, y + ry)], fill=color)
+        self._draw.ellipse([v * self._larger for v in (x - rx, y - ry, x + rx, y + ry)], fill=color)
 
     def ring(self, x: float, y: float, rx: float, ry: float, color: Color, width: float) -> None:
-        bounds = [v * _LARGER for v in (x - rx, y - ry, x + rx, y + ry)]
-        self._draw.ellipse(bounds, outline=color, width=round(width * _LARGER))
+        bounds = [v * self._larger for v in (x - rx, y - ry, x + rx, y + ry)]
+        self._draw.ellipse(bounds, outline=color, width=round(width * self._larger))
 
     def poly(self, color: Color, *points: tuple[float, float]) -> None:
-        self._draw.polygon([(x * _LARGER, y * _LARGER) for x, y in points], fill=color)
+        self._draw.polygon([(x * self._larger, y * self._larger) for x, y in points], fill=color)
 
     def line(self, color: Color, width: float, *points: tuple[float, float]) -> None:
-        scaled = [(x * _LARGER, y * _LARGER) for x, y in points]
-        self._draw.line(scaled, fill=color, width=max(1, round(width * _LARGER)), joint="curve")
+        scaled = [(x * self._larger, y * self._larger) for x, y in points]
+        self._draw.line(
+            scaled, fill=color, width=max(1, round(width * self._larger)), joint="curve"
+        )
 
     def arc(
         self,
@@ -55,16 +58,25 @@ class _Canvas:
         end: float,
         color: Color,
     ) -> None:
-        bounds = [v * _LARGER for v in (x - rx, y - ry, x + rx, y + ry)]
-        self._draw.arc(bounds, start, end, fill=color, width=_LARGER)
+        bounds = [v * self._larger for v in (x - rx, y - ry, x + rx, y + ry)]
+        self._draw.arc(bounds, start, end, fill=color, width=self._larger)
 
 
 @functools.lru_cache(maxsize=6 * VARIANTS)
 def background(name: str, variant: int) -> Image.Image:
     """The variant (0 to VARIANTS - 1) as RGB, SIZE pixels a side. Copy before drawing on it."""
-    canvas = _Canvas()
+    return _drawn(name, variant, _LARGER).reduce(_LARGER)
+
+
+def large_background(name: str, variant: int, scale: int) -> Image.Image:
+    """What `background` shows as RGB, SIZE * scale pixels a side; not kept, since it is large."""
+    return _drawn(name, variant, 2 * scale).reduce(2)
+
+
+def _drawn(name: str, variant: int, larger: int) -> Image.Image:
+    canvas = _Canvas(larger)
     _DRAW[name](canvas, stream("background", name, variant))
-    return canvas.image.reduce(_LARGER)
+    return canvas.image
 
 
 def _sky(c: _Canvas, rng: random.Random, bottom: float, clouds: int) -> None:

@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 Point = tuple[float, float]
 Color = tuple[int, int, int]
-LARGER = 4  # how many times larger than the result everything is drawn
+LARGER = 4  # how many times larger than the result everything is drawn, unless a pen says otherwise
 _MARGIN = 2.5  # units around the 100 x 100, for outlines
 
 
@@ -105,11 +105,12 @@ def mix(color: Color, toward: Color, share: float) -> Color:
 class Pen:
     """Draws shapes in units of a 100 x 100 square; `image` is the drawing, `size` pixels a side."""
 
-    def __init__(self, size: int, line: float = 2.4) -> None:
+    def __init__(self, size: int, line: float = 2.4, larger: int = LARGER) -> None:
         self.size = size
         self.line = line
-        self.unit = size * LARGER / (100 + 2 * _MARGIN)
-        self._canvas = Image.new("RGBA", (size * LARGER, size * LARGER), (0, 0, 0, 0))
+        self.unit = size * larger / (100 + 2 * _MARGIN)
+        self._larger = larger
+        self._canvas = Image.new("RGBA", (size * larger, size * larger), (0, 0, 0, 0))
         self._draw = ImageDraw.Draw(self._canvas)
 
     def fill(self, color: Color, *shapes: Shape) -> None:
@@ -140,4 +141,4 @@ class Pen:
     @cached_property
     def image(self) -> Image.Image:
         """The drawing at its real size, RGBA."""
-        return self._canvas.reduce(LARGER)
+        return self._canvas.reduce(self._larger)

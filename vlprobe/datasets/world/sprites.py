@@ -9,6 +9,7 @@ from vlprobe.datasets.world.palette import tones
 from vlprobe.datasets.world.pen import Pen
 from vlprobe.datasets.world.vehicles import bicycle, boat, bus, car, train, truck
 
+_LARGER = 2  # of large sprites, whose edges are fine already
 _DRAW = {
     "dog": dog,
     "cat": cat,
@@ -31,14 +32,24 @@ def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
     """
     if faces_left:
         return ImageOps.mirror(sprite(name, color, size, False))
-    pen = Pen(size)
+    return _drawn(name, color, Pen(size), 1)
+
+
+def large_sprite(name: str, color: str, size: int, faces_left: bool, scale: int) -> Image.Image:
+    """What `sprite` shows in a square of `size * scale` pixels; not kept, since it is large."""
+    image = _drawn(name, color, Pen(size * scale, larger=_LARGER), scale)
+    return ImageOps.mirror(image) if faces_left else image
+
+
+def _drawn(name: str, color: str, pen: Pen, rim: int) -> Image.Image:
+    """The thing as the pen draws it, facing right, with a rim of `rim` pixels."""
     _DRAW[name](pen, tones(color))
     drawn = pen.image
-    rim = (
+    rim_alpha = (
         drawn.getchannel("A")
-        .filter(ImageFilter.MaxFilter(3))
+        .filter(ImageFilter.MaxFilter(2 * rim + 1))
         .point([alpha * 150 // 255 for alpha in range(256)])
     )
     below = Image.new("RGBA", drawn.size, (255, 255, 255, 0))
-    below.putalpha(rim)
+    below.putalpha(rim_alpha)
     return Image.alpha_composite(below, drawn)
