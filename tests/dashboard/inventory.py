@@ -1,0 +1,132 @@
+"""What the thirteen pages of the first dashboard had, and where each of it is today.
+
+`inventory.txt` has a line for every control, table column, export, note and link: the old page, what it is, the view in
+which it is found, what kind of thing it is and its name there, its place in the new dashboard, and whether it is still
+at its old place or at its new one. `test_inventory.py` opens each view once and finds all of it.
+
+Who replaces a page turns the status of its lines to `new`, writes the view, kind and name under which each is found
+now, and adds the new pages' views to VIEWS. Lines are never removed.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+Kind = Literal[
+    "title",  # what it says
+    "header",
+    "text",  # part of what the page says anywhere: words, tables, remarks, what components are given
+    "tooltip",  # part of a widget's help
+    "column",  # a heading of a table
+    "option",  # KEY/TEXT: part of a choice of the widget with this key
+    "alt",  # part of the words for a picture or a chart
+    "page_link",  # its label
+    "chart",  # its key
+    "code",  # part of it
+    "component",  # its name
+    "button",  # of this kind and those below: its key, or its label
+    "button_group",
+    "dialog",
+    "download_button",
+    "expander",
+    "file_uploader",
+    "form",
+    "multiselect",
+    "number_input",
+    "pagination",
+    "popover",
+    "radio",
+    "selectbox",
+    "slider",
+    "text_area",
+    "text_input",
+    "toggle",
+]
+Status = Literal["old", "new"]
+Cache = Literal["old", "empty", "ranked", "repaired"]
+HERE = Path(__file__).resolve().parent
+LEAST = 330  # lines at the beginning; there may be more
+LGIP, ROCOCO, VISLA = "e9a732220766c19d", "7bd3d45868fef2cc", "ac2309473456af81"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing: what it was, and how it is found."""
+
+    page: str  # of the first dashboard
+    what: str
+    view: str  # a key of VIEWS
+    kind: Kind
+    name: str
+    place: str  # in the new dashboard
+    status: Status
+
+
+@dataclass(frozen=True)
+class View:
+    """A page as a test opens it."""
+
+    page: str  # a file in pages/, without its end
+    query: dict[str, str] = field(default_factory=dict)
+    cache: Cache = "old"
+    press: str = ""  # the key of a button
+    read_only: bool = False
+
+
+_LGIP = {"set": LGIP, "model": "demo:softmax"}
+_ALL = _LGIP | {"outcome": "all"}
+VIEWS = {
+    "overview": View("overview", {"set": LGIP}),
+    "overview first": View("overview", cache="empty"),
+    "overview other": View("overview", {"set": VISLA}),
+    "run": View("run"),
+    "run done": View("run", {"job": "6b0282c1ca6caa"}),
+    "run stopped": View("run", {"job": "6b0282cac25f6d"}),
+    "run going": View("run", {"job": "1"}),
+    "run checked": View("run", press="check_stored"),
+    "run first": View("run", cache="empty"),
+    "run read-only": View("run", read_only=True),
+    "failures": View("failures", _ALL),
+    "failures beside": View("failures", _LGIP | {"other": "control:random", "bucket": "all"}),
+    "failures case": View("failures", _ALL | {"case": "location-0.png/0/6"}),
+    "failures moved": View("failures", _LGIP | {"kind": "paraphrase"}),
+    "failures mixed": View("failures", {"set": ROCOCO, "kind": "t2i", "outcome": "all"}),
+    "failures none": View("failures", _LGIP | {"words": "zebra"}),
+    "failures gone": View("failures", {"set": "0000000000000000"}),
+    "compare": View("compare", {"set": LGIP}),
+    "compare area": View("compare", {"set": LGIP, "area": "-1,-1;1,-1;1,1;-1,1"}),
+    "compare none": View("compare", {"set": LGIP, "with": ""}),
+    "playground": View("playground", {"models": "demo:softmax"}),
+    "playground heavy": View("playground", {"models": "openclip:none"}),
+    "repair": View("repair"),
+    "repair first": View("repair", {"training": "2"}),
+    "repair trained": View("repair", {"training": "3"}),
+    "repair three": View(
+        "repair",
+        {"before": "dealt:1", "control": "dealt:2", "after": "control:random"},
+        "repaired",
+    ),
+    "breakdown": View("breakdown", {"set": LGIP}),
+    "tradeoff": View("tradeoff", {"set": LGIP}),
+    "retrieval": View("retrieval", {"set": ROCOCO}),
+    "retrieval first": View("retrieval", cache="empty"),
+    "pairs": View("pairs"),
+    "triplets": View("triplets", {"set": VISLA}),
+    "rankings": View("rankings", cache="ranked"),
+    "models": View("models"),
+    "models first": View("models", cache="empty"),
+}
+
+
+def _row(line: str) -> Row:
+    page, what, view, kind, name, place, status = (part.strip() for part in line.split(" | "))
+    assert view in VIEWS, line
+    assert kind in get_args(Kind) and status in get_args(Status), line
+    return Row(page, what, view, cast(Kind, kind), name, place, cast(Status, status))
+
+
+ROWS = tuple(
+    _row(line)
+    for line in (HERE / "inventory.txt").read_text("utf-8").splitlines()
+    if line and not line.startswith("#")
+)
