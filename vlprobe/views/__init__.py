@@ -2,6 +2,7 @@
 
 from vlprobe.views import (
     cases,
+    changes,
     compare,
     estimates,
     export,
@@ -18,10 +19,12 @@ from vlprobe.views import (
     runs,
     tradeoff,
     versions,
+    wall,
 )
 
 __all__ = [
     "cases",
+    "changes",
     "compare",
     "estimates",
     "export",
@@ -38,4 +41,5 @@ __all__ = [
     "runs",
     "tradeoff",
     "versions",
+    "wall",
 ]

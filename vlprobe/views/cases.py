@@ -20,7 +20,7 @@ QUESTION_COLUMNS = ("run", "item", "kind", "subtype", "rule", "strength_bin")
 INTERNAL_COLUMNS = ("item_code", "cluster", "group")
 
 
-def _matching(
+def matching(
     store: Store, question_set: QuestionSet, case_filter: Filter
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """The cases whose questions pass a filter, whatever the answers, and their margins.
@@ -39,13 +39,13 @@ def _matching(
             annotation.case for annotation in annotated if case_filter.tagged in annotation.tags
         ]
         numbers = np.intersect1d(numbers, tagged).astype(np.int64)
-    margins = _margins(store, run.key, numbers)
+    margins = margins_of(store, run.key, numbers)
     if not case_filter.paired or second_run is None:
         return numbers, margins, None
-    return numbers, margins, _margins(store, second_run.key, numbers)
+    return numbers, margins, margins_of(store, second_run.key, numbers)
 
 
-def _margins(store: Store, run_key: str, numbers: np.ndarray) -> np.ndarray:
+def margins_of(store: Store, run_key: str, numbers: np.ndarray) -> np.ndarray:
     """Margins of these cases, float32 of shape (n,)."""
     margins = views_rows.margins(store, run_key)
     if len(numbers) and numbers[-1] >= len(margins):
@@ -63,7 +63,7 @@ def failures(
     Returns:
         The columns of `FailureRow`; and the total.
     """
-    numbers, margins, second_margins = _matching(store, question_set, case_filter)
+    numbers, margins, second_margins = matching(store, question_set, case_filter)
     passing = views_filter.passing(case_filter, margins, second_margins)
     margins = margins[passing]
     second_margins = None if second_margins is None else second_margins[passing]
@@ -97,7 +97,7 @@ def outcomes(store: Store, question_set: QuestionSet, case_filter: Filter) -> di
     """How many cases pass a filter with each outcome, whatever outcome it names; ties are among the
     fooled, too.
     """
-    _, margins, second_margins = _matching(store, question_set, case_filter)
+    _, margins, second_margins = matching(store, question_set, case_filter)
     margins = margins[
         views_filter.passing(
             replace(case_filter, outcome="all"),

@@ -88,6 +88,35 @@ def case_numbers(
     return _cache.get((_file_version(files[0]), condition, *values), query)
 
 
+@_readable()
+def picture_codes(store: Store, case_key: str) -> np.ndarray:
+    """Which cases of a question set are about the same picture: int32 of shape (n_cases,), by the
+    case's number.
+
+    A case with one picture is about that, any other about its item.
+    """
+    path = store.files([case_key], "cases")[0]
+    version = _file_version(path)
+
+    def read() -> np.ndarray:
+        with pq.ParquetFile(path, read_dictionary=["images.list.element", "item"]) as file:
+            table = file.read(["images", "item"], use_threads=False).unify_dictionaries()
+        codes = np.empty(len(table), dtype=np.int32)
+        start = 0
+        for batch in table.to_batches():
+            images, items = batch["images"], batch["item"]
+            offsets = images.offsets.to_numpy()
+            of_picture = images.values.indices.to_numpy(zero_copy_only=False)
+            item_codes = items.indices.to_numpy(zero_copy_only=False)
+            codes[start : start + len(batch)] = len(images.values.dictionary) + item_codes
+            single = np.flatnonzero(np.diff(offsets) == 1)
+            codes[start + single] = of_picture[offsets[single]]
+            start += len(batch)
+        return codes
+
+    return _cache.get((version, "picture"), read)
+
+
 def unit_expression(store: Store, case_key: str) -> str:
     """The unit of resampling of a question set's cases, as an SQL expression on its `cases` table.
 

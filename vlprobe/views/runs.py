@@ -40,6 +40,11 @@ class QuestionSet:
         return tuple(run.model for run in self.runs)
 
     @property
+    def ordered_models(self) -> tuple[str, ...]:
+        """Names of the models as every page lists them: by name, controls last."""
+        return tuple(sorted(self.models, key=lambda name: (registry.is_control(name), name)))
+
+    @property
     def metrics(self) -> dict[str, Metric]:
         """The probe's metrics by name."""
         return metrics(self.probe)

@@ -10,9 +10,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vlprobe.render.html.elements import in_step, marked, tag
+from vlprobe.render.html.elements import marked, tag
 from vlprobe.render.words import value_label
 from vlprobe.types.presentation import KindPresentation, Presentation
+from vlprobe.views.changes import in_step
 
 BEFORE = "Reworded, before it was made wrong"
 HIGHER = ' <span class="vp-higher">▲ scores higher</span>'

@@ -1,9 +1,8 @@
 """Pieces of HTML that the dashboard and the report share. Names, captions and notes are data: always escaped."""
 
-import difflib
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from vlprobe.registry import is_control
 from vlprobe.render import charts
@@ -28,14 +27,6 @@ def mark(look: Look) -> str:
 def breakable(name: str) -> str:
     """A long name as HTML that may be broken after its slashes, colons and hyphens."""
     return re.sub(r"([/:@_-])", r"\1<wbr>", html.escape(name, quote=False))
-
-
-def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
-    """Two captions in step, a run of words at a time, and whether they differ there; case does not count."""
-    left, right = (re.findall(r"\s*(?:[\w'-]+|[^\w\s])", text.strip()) for text in (before, after))
-    folded = [[word.strip().lower() for word in words] for words in (left, right)]
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, *folded, autojunk=False).get_opcodes():
-        yield "".join(left[a:b]), "".join(right[c:d]), kind != "equal"
 
 
 def marked(element: str, text: str) -> str:

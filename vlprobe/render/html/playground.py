@@ -8,10 +8,11 @@ import numpy as np
 
 from vlprobe.render import numbers
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html.elements import breakable, in_step, mark, marked, tag
+from vlprobe.render.html.elements import breakable, mark, marked, tag
 from vlprobe.render.words import DELETED, value_label
 from vlprobe.runs import playground
 from vlprobe.runs.playground import Answer, Edited
+from vlprobe.views.changes import in_step
 
 GROUPS = {
     "flip": (

@@ -1,0 +1,183 @@
+"""The wall groups what passes a filter by picture, and shows what a plain loop over the tables shows."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vlprobe import views
+from vlprobe.storage.store import Store
+from vlprobe.views.filter import Filter
+from vlprobe.views.records import CaseRow
+from vlprobe.views.runs import QuestionSet
+from vlprobe.views.wall import WallCard, first_of_each
+
+MODELS = ("dealt:1", "dealt:2", "control:random")
+column = "margin_of_model"
+
+
+@pytest.fixture(scope="module")
+def question_set(filled: Store, key: str) -> QuestionSet:
+    return views.runs.question_set(filled, key)
+
+
+def expected_cards(rows: pd.DataFrame, outcome: str, model: str) -> list[tuple[int, int]]:
+    """Case and other cases of its picture, one picture after another, the worst first."""
+    flips = rows[rows["kind"] == "flip"]
+    passing = flips[(flips[model] <= 0) if outcome == "fooled" else (flips[model] > 0)]
+    shown = []
+    for _, of_item in passing.groupby("item"):
+        worst = min(of_item.itertuples(), key=lambda row: (getattr(row, column), row.case))
+        shown.append((getattr(worst, column), worst.case, len(of_item) - 1))
+    return [(case, more) for _, case, more in sorted(shown)]
+
+
+@pytest.mark.parametrize("outcome", ["fooled", "held"])
+@pytest.mark.parametrize("model", MODELS[:2])
+def test_a_wall_has_one_card_a_picture_with_its_worst_case(
+    filled: Store, question_set: QuestionSet, rows: pd.DataFrame, outcome: str, model: str
+):
+    rows = rows.assign(**{column: rows[model]})
+    expected = expected_cards(rows, outcome, model)
+    chosen = Filter(model, outcome=outcome)
+    shown: list[WallCard] = []
+    for page in range(1, 99):
+        cards, n_pictures, n_cases = views.wall.wall(filled, question_set, chosen, page, 3)
+        shown += cards
+        if not cards:
+            break
+    assert [(card.case, card.more) for card in shown] == expected
+    assert n_pictures == len(expected) == len({card.item for card in shown})
+    assert n_cases == sum(more + 1 for _, more in expected)
+
+
+def test_a_flat_wall_is_the_list_of_failures(filled: Store, question_set: QuestionSet):
+    chosen = Filter(MODELS[0])
+    cards, _, n_cases = views.wall.wall(filled, question_set, chosen, 1, 500, grouped=False)
+    table, total = views.cases.failures(filled, question_set, chosen, 1, 500)
+    assert [card.case for card in cards] == table["case"].tolist()
+    assert len(cards) == n_cases == total
+
+
+def test_a_card_has_the_verdict_of_every_model_in_the_pages_order(
+    filled: Store, question_set: QuestionSet, rows: pd.DataFrame
+):
+    cards, _, _ = views.wall.wall(filled, question_set, Filter(MODELS[1]), 1, 20)
+    by_case = rows.set_index("case")
+    for card in cards:
+        assert tuple(verdict.model for verdict in card.verdicts) == MODELS
+        for verdict in card.verdicts:
+            margin = float(by_case.loc[card.case, verdict.model])
+            assert verdict.margin == margin
+            assert verdict.verdict == ("held" if margin > 0 else "fooled" if margin < 0 else "tied")
+        assert card.n_believed == sum(by_case.loc[card.case, list(MODELS)] <= 0)
+        assert card.margin == by_case.loc[card.case, MODELS[1]]
+
+
+def test_neighbours_walk_over_the_whole_wall(filled: Store, question_set: QuestionSet):
+    chosen = Filter(MODELS[0])
+    cards, n_pictures, _ = views.wall.wall(filled, question_set, chosen, 1, 500)
+    for place, card in enumerate(cards):
+        beside = views.wall.neighbours(filled, question_set, chosen, card.case)
+        assert (beside.place, beside.total_pictures) == (place + 1, n_pictures)
+        assert beside.previous == (cards[place - 1].id if place else "")
+        assert beside.next == (cards[place + 1].id if place + 1 < len(cards) else "")
+        assert len(beside.same_picture) == min(card.more, views.wall.SAME_PICTURE)
+        assert {same.item for same in beside.same_picture} <= {card.item}
+        assert card.case not in [same.case for same in beside.same_picture]
+        for same in beside.same_picture[:1]:  # its picture's place, and the shown case beside it
+            other = views.wall.neighbours(filled, question_set, chosen, same.case)
+            assert (other.place, other.next) == (beside.place, beside.next)
+            assert card.case in [again.case for again in other.same_picture]
+
+
+def test_a_case_that_does_not_pass_has_no_place(
+    filled: Store, question_set: QuestionSet, rows: pd.DataFrame
+):
+    held = int(rows[(rows["kind"] == "flip") & (rows[MODELS[0]] > 0)]["case"].iloc[0])
+    beside = views.wall.neighbours(filled, question_set, Filter(MODELS[0]), held)
+    assert (beside.place, beside.previous, beside.next, beside.same_picture) == (0, "", "", ())
+    assert beside.total_pictures > 0
+
+
+def test_an_empty_wall_is_empty(filled: Store, question_set: QuestionSet):
+    nothing = Filter(MODELS[0], contains="no caption says this")
+    assert views.wall.wall(filled, question_set, nothing) == ((), 0, 0)
+    assert views.wall.neighbours(filled, question_set, nothing, 0).total_pictures == 0
+
+
+def test_disagreements_are_what_only_one_of_two_believes(
+    filled: Store, question_set: QuestionSet, rows: pd.DataFrame
+):
+    first, second = MODELS[:2]
+    flips = rows[rows["kind"] == "flip"]
+    sides = views.wall.disagreements(filled, question_set, first, second, Filter(first), 5)
+    for model, there, cards, count in (
+        (first, second, sides.only_base, sides.n_only_base),
+        (second, first, sides.only_other, sides.n_only_other),
+    ):
+        alone = flips[(flips[model] <= 0) & (flips[there] > 0)]
+        gap = (alone[there] - alone[model]).astype(np.float32)
+        largest = alone.assign(gap=gap).sort_values(["gap", "case"], ascending=[False, True])
+        assert count == len(alone)
+        assert [card.case for card in cards] == largest["case"].tolist()[:5]
+        assert all(card.margin <= 0 and len(card.verdicts) == 3 for card in cards)
+    assert sides.n_cases == len(flips)
+
+
+def test_the_first_of_each_group_is_what_a_loop_finds():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        n = int(rng.integers(1, 40))
+        codes = rng.integers(0, 7, n).astype(np.int32)
+        keys = rng.integers(-2, 3, n).astype(np.float32)
+        keys[rng.random(n) < 0.3] = np.nan
+        heads, groups, sizes = first_of_each(codes, keys)
+        firsts = {}
+        for position, (code, sort_key) in enumerate(
+            zip(codes.tolist(), keys.tolist(), strict=True)
+        ):
+            rank = (math.inf if math.isnan(sort_key) else sort_key, position)
+            firsts[code] = min(firsts.get(code, rank), rank)
+        assert heads.tolist() == sorted(position for _, position in firsts.values())
+        assert codes[heads][groups].tolist() == codes.tolist()
+        assert sizes.tolist() == [int(np.sum(codes == codes[head])) for head in heads]
+
+
+def test_pictures_have_one_code_each(filled: Store, question_set: QuestionSet):
+    codes = views.rows.picture_codes(filled, question_set.key)
+    path = filled.files([question_set.key], "cases")[0]
+    table = pd.read_parquet(path)
+    names = [images[0] for images in table["images"]]
+    pairs = set(zip(codes.tolist(), names, strict=True))
+    assert len(pairs) == len(set(names)) == len(set(codes.tolist()))
+
+
+def test_whole_captions_are_compared_word_by_word():
+    changed = views.changes.changed_words
+    assert changed("Two dogs run.", "Two cats run.") == ("dogs", "cats")
+    assert changed("A dog runs.", "An owl runs.") == ("dog", "owl")
+    assert changed("a dog", "the dog") == ("a", "the")
+    assert changed("the same", "The same") == ("", "")
+    assert changed("red bus by a tree", "blue bus by a lake") == ("red, tree", "blue, lake")
+    assert changed("", "dog") == ("", "dog")
+    assert len(changed("a " * 5000, "b " * 5000)[1]) < 1000
+
+
+def test_a_rows_texts_stand_for_what_its_kind_asks():
+    row = CaseRow(
+        *(0, "id", "item", "t2t", "", "", "", "", (), ("near", "far", "wrong")),
+        ("original", "same", "different"),
+        {},
+    )
+    assert views.wall.texts_of(row, "triplet", "") == ("near", "wrong")
+    searched = views.wall.texts_of(row, "caption_search", "wrong")
+    assert searched[1] == "wrong" and searched[0] in ("near", "far")
+    assert views.wall.texts_of(row, "caption_search", "of another picture") == (
+        "near",
+        "of another picture",
+    )
+    assert views.wall.texts_of(row, "picture_search", "{}") == ("near", "")
+    shared = '[["a", "b"], ["a", "b"], ["c", "d"]]'
+    assert views.wall.texts_of(row, "rankings", shared) == ("near", "wrong")

@@ -1,0 +1,41 @@
+"""What was changed between two captions, word by word."""
+
+import difflib
+import re
+from collections.abc import Iterator
+
+_WORDS = re.compile(r"\s*(?:[\w'-]+|[^\w\s])")
+_ARTICLE = re.compile(r"an?(?:\s+|$)", re.IGNORECASE)
+COMPARED = 400  # words of a caption; the comparison is quadratic, and nobody reads beyond
+
+
+def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
+    """Two captions in step, a run of words at a time, and whether they differ there; case does not
+    count.
+    """
+    left, right = (_WORDS.findall(text.strip()) for text in (before, after))
+    folded = [[word.strip().lower() for word in words] for words in (left, right)]
+    matcher = difflib.SequenceMatcher(None, *folded, autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        yield "".join(left[a:b]), "".join(right[c:d]), kind != "equal"
+
+
+def changed_words(before: str, after: str) -> tuple[str, str]:
+    """The words that were taken out and those that were put in; several runs of them are joined by
+    commas.
+
+    An article that becomes "a" or "an" because of the word after it is no change.
+
+    >>> changed_words("A dog and a blue bus by trees", "An owl and a red bus by two trees")
+    ('dog, blue', 'owl, red, two')
+    """
+    shortened = [" ".join(text.split()[:COMPARED]) for text in (before, after)]
+    sources, targets = [], []
+    for source, target, differs in in_step(*shortened):
+        words = source.strip(), target.strip()
+        if differs and all(map(_ARTICLE.match, words)):
+            words = tuple(_ARTICLE.sub("", text, count=1) for text in words)
+        if differs:
+            sources.append(words[0])
+            targets.append(words[1])
+    return ", ".join(filter(None, sources)), ", ".join(filter(None, targets))

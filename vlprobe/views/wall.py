@@ -1,0 +1,382 @@
+"""The wall of Explore: cases that pass a filter, one card a picture, with every model's verdict.
+
+A question set's margins are in memory, so that a changed filter costs a few passes over arrays;
+texts are read of the cards of one page only.
+"""
+
+import difflib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from vlprobe import registry
+from vlprobe.storage.store import Store
+from vlprobe.types.presentation import CardBody
+from vlprobe.views import cases as views_cases
+from vlprobe.views import filter as views_filter
+from vlprobe.views import rows as views_rows
+from vlprobe.views.changes import changed_words
+from vlprobe.views.filter import Filter
+from vlprobe.views.records import AnswerRow, CaseRow, answer_records, records
+from vlprobe.views.runs import QuestionSet
+
+Verdict = Literal["fooled", "tied", "held", "unknown"]
+# Bodies of cards whose wrong side is told by the model's answer, not by the question.
+ANSWER_BODIES = ("caption_search", "picture_search", "rankings")
+SAME_PICTURE = 24  # other cases of a picture that the drawer lists
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVerdict:
+    """One model on one case."""
+
+    model: str
+    margin: float  # NaN: unknown
+    verdict: Verdict  # by the margin's sign; of kinds that only move, it is never "held"
+
+
+@dataclass(frozen=True, slots=True)
+class WallCard:
+    """A case as the wall shows it."""
+
+    case: int  # its number
+    id: str
+    item: str
+    kind: str
+    subtype: str
+    rule: str
+    source: str  # words taken out of the true text, as it has them; "" where nothing was changed
+    target: str  # words put in
+    true_text: str
+    wrong_text: str  # the text that should lose, or a rewording; "" where a picture should lose
+    images: tuple[str, ...]  # names of the question's own pictures
+    wrong_image: str  # of a search for pictures: the mixed one that the filter's model ranks first
+    margin: float  # of the filter's model
+    verdicts: tuple[ModelVerdict, ...]  # of all models, in `QuestionSet.ordered_models`
+    more: int  # other cases of this picture that pass the filter
+    texts: tuple[str, ...]
+    roles: tuple[str, ...]
+    tags: Mapping[str, str]
+    # What the filter's model answered, where the kind is a search or a ranking: `rank`, `top`,
+    # `local_10` and the rest are its `columns`.
+    answer: AnswerRow | None
+
+    @property
+    def n_believed(self) -> int:
+        """How many models score what is wrong at least as high, ties included."""
+        return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Where a case stands on the wall; ids of cases, "" where there is none."""
+
+    place: int  # of its picture, from 1; 0: the case does not pass the filter
+    total_pictures: int
+    previous: str  # the card before
+    next: str
+    same_picture: tuple[
+        WallCard, ...
+    ]  # other cases of the picture that pass, in the filter's order
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreements:
+    """Cases that only one of two models believes, largest difference first."""
+
+    only_base: tuple[WallCard, ...]
+    only_other: tuple[WallCard, ...]
+    n_only_base: int
+    n_only_other: int
+    n_cases: int  # that pass the filter and both models answered
+
+
+def verdict_of(margin: float) -> Verdict:
+    """What a margin says: ties are told apart from fooled here, and count as fooled elsewhere."""
+    if math.isnan(margin):
+        return "unknown"
+    return "tied" if margin == 0 else "fooled" if margin < 0 else "held"
+
+
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """The cases that pass a filter, and of each picture the first in the filter's order."""
+
+    numbers: np.ndarray  # int, shape (n,), rising
+    margins: np.ndarray
+    second_margins: np.ndarray | None
+    groups: np.ndarray  # of each case the position of its picture in `heads`, shape (n,)
+    heads: np.ndarray  # positions in `numbers`, rising, one a picture
+    sizes: np.ndarray  # cases of each picture
+
+    def of(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Both models' margins at these positions."""
+        second = None if self.second_margins is None else self.second_margins[positions]
+        return self.margins[positions], second
+
+
+def wall(
+    store: Store,
+    question_set: QuestionSet,
+    case_filter: Filter,
+    page: int = 1,
+    size: int = 60,
+    grouped: bool = True,
+) -> tuple[tuple[WallCard, ...], int, int]:
+    """One page of cards in the filter's order; ties count as fooled.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        case_filter: Which cases, and their order.
+        page: From 1.
+        size: Cards on a page.
+        grouped: One card a picture, the first of its cases in the filter's order; else one a case.
+
+    Returns:
+        The cards; how many pictures pass, which is the number of cards on all pages unless every
+        case has its own; and how many cases pass.
+    """
+    passing = _passing(store, question_set, case_filter)
+    heads = passing.heads if grouped else np.arange(len(passing.numbers))
+    start = max(page - 1, 0) * size
+    order = views_filter.sorted_indices(case_filter, *passing.of(heads), start, start + size)
+    positions = heads[order]
+    more = passing.sizes[passing.groups[positions]] - 1
+    numbers = passing.numbers[positions].tolist()
+    page_cards = cards(store, question_set, case_filter, numbers, more.tolist())
+    return page_cards, len(passing.heads), len(passing.numbers)
+
+
+def neighbours(
+    store: Store,
+    question_set: QuestionSet,
+    case_filter: Filter,
+    case: int,
+    grouped: bool = True,
+    n_same: int = SAME_PICTURE,
+) -> Neighbours:
+    """The cards before and after a case's, and the other cases of its picture.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        case_filter: Of the wall.
+        case: The number of any case; one that does not pass the filter has no place.
+        grouped: As on the wall.
+        n_same: How many other cases of the picture, at most.
+    """
+    passing = _passing(store, question_set, case_filter)
+    heads = passing.heads if grouped else np.arange(len(passing.numbers))
+    position = int(np.searchsorted(passing.numbers, case))
+    if position == len(passing.numbers) or passing.numbers[position] != case:
+        return Neighbours(0, len(passing.heads), "", "", ())
+    group = passing.groups[position]
+    head = group if grouped else position
+    order = views_filter.sorted_indices(case_filter, *passing.of(heads), 0, len(heads))
+    place = int(np.flatnonzero(order == head)[0])
+    beside = [order[at] for at in (place - 1, place + 1) if 0 <= at < len(order)]
+    same = np.flatnonzero((passing.groups == group) & (np.arange(len(passing.groups)) != position))
+    shown = same[views_filter.sorted_indices(case_filter, *passing.of(same), 0, n_same)]
+    numbers = [*passing.numbers[heads[beside]].tolist(), *passing.numbers[shown].tolist()]
+    several = cards(store, question_set, case_filter, numbers)
+    previous = several[0].id if place > 0 else ""
+    next_id = several[len(beside) - 1].id if place + 1 < len(order) else ""
+    same_picture = several[len(beside) :]
+    return Neighbours(place + 1, len(passing.heads), previous, next_id, same_picture)
+
+
+def disagreements(
+    store: Store,
+    question_set: QuestionSet,
+    base: str,
+    other: str,
+    case_filter: Filter,
+    n: int = 24,
+) -> Disagreements:
+    """The cases that only `base` believes and those that only `other` does, of those that pass a
+    filter whatever its models and outcomes.
+    """
+    any_outcome = replace(
+        case_filter, model=base, other=other, outcome="all", other_outcome="", sort="difference"
+    )
+    numbers, margins, second_margins = views_cases.matching(store, question_set, any_outcome)
+    if second_margins is None:
+        second_margins = margins
+    within = views_filter.passing(any_outcome, margins, second_margins)
+    answered = within & ~np.isnan(margins) & ~np.isnan(second_margins)
+    sides = []
+    for model, here, there in ((base, margins, second_margins), (other, second_margins, margins)):
+        positions = np.flatnonzero(answered & (here <= 0) & (there > 0))
+        order = views_filter.sorted_indices(
+            any_outcome, margins[positions], second_margins[positions], 0, n
+        )
+        chosen = numbers[positions[order]].tolist()
+        side_filter = replace(any_outcome, model=model)
+        sides.append((cards(store, question_set, side_filter, chosen), len(positions)))
+    (only_base, n_base), (only_other, n_other) = sides
+    return Disagreements(only_base, only_other, n_base, n_other, int(np.count_nonzero(answered)))
+
+
+def cards(
+    store: Store,
+    question_set: QuestionSet,
+    case_filter: Filter,
+    numbers: Sequence[int],
+    more: Sequence[int] = (),
+) -> tuple[WallCard, ...]:
+    """Cards of the cases with these numbers, in this order.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        case_filter: Its model is the one whose margin and answer a card has.
+        numbers: Of cases of the question set.
+        more: Of each, other cases of the picture; without any, 0.
+    """
+    if not numbers:
+        return ()
+    rows = records(CaseRow, views_cases.questions(store, question_set, numbers))
+    presentation = registry.load_probe(question_set.probe).presentation
+    bodies: list[CardBody] = [presentation.kind(row.kind).body for row in rows]
+    searched = [row.case for row, body in zip(rows, bodies, strict=True) if body in ANSWER_BODIES]
+    model = case_filter.model
+    answers: dict[int, dict[str, AnswerRow]] = {}
+    if searched:
+        answers = answer_records(
+            views_cases.answers(store, question_set, list(dict.fromkeys(searched)), (model,))
+        )
+    margins = {
+        name: views_cases.margins_of(store, question_set.run(name).key, np.asarray(numbers))
+        for name in question_set.ordered_models
+    }
+    return tuple(
+        _card(
+            row,
+            bodies[place],
+            model,
+            {name: float(values[place]) for name, values in margins.items()},
+            answers.get(row.case, {}).get(model),
+            more[place] if more else 0,
+        )
+        for place, row in enumerate(rows)
+    )
+
+
+def _card(
+    row: CaseRow,
+    body: CardBody,
+    model: str,
+    margins: Mapping[str, float],
+    answer: AnswerRow | None,
+    more: int,
+) -> WallCard:
+    top = str(answer.columns["top"]) if answer else ""
+    true_text, wrong_text = texts_of(row, body, top)
+    source, target = row.source, row.target
+    if not (source or target) and wrong_text in row.texts:
+        source, target = changed_words(true_text, wrong_text)
+    return WallCard(
+        case=row.case,
+        id=row.id,
+        item=row.item,
+        kind=row.kind,
+        subtype=row.subtype,
+        rule=row.rule,
+        source=source,
+        target=target,
+        true_text=true_text,
+        wrong_text=wrong_text,
+        images=tuple(row.images),
+        wrong_image=top if body == "picture_search" else "",
+        margin=margins[model],
+        verdicts=tuple(
+            ModelVerdict(name, margin, verdict_of(margin)) for name, margin in margins.items()
+        ),
+        more=more,
+        texts=tuple(row.texts),
+        roles=tuple(row.roles),
+        tags=dict(row.tags),
+        answer=answer,
+    )
+
+
+def texts_of(row: CaseRow, body: CardBody, top: str) -> tuple[str, str]:
+    """The true text, and the one that stands against it: of a search for captions the first of the
+    altered ones, of rankings the wording that shares the fewest pictures; "" where there is none.
+
+    Args:
+        row: The case.
+        body: Of its kind.
+        top: What the model ranked first, as the probe stores it.
+    """
+    texts, roles = list(row.texts), list(row.roles)
+    if body == "picture_search":
+        return texts[0], ""
+    if body == "rankings":
+        ranked: list[list[str]] = json.loads(top)
+        overlaps = [len(set(ranked[0]) & set(names)) for names in ranked]
+        return texts[0], texts[overlaps.index(min(overlaps[1:]), 1)]
+    if body != "caption_search":
+        wrong = roles.index("different") if "different" in roles else min(1, len(texts) - 1)
+        return texts[0], texts[wrong] if wrong else ""
+    if top not in texts:
+        return texts[0], top
+    words = top.split()
+    true_texts = [text for text, role in zip(texts, roles, strict=True) if role != "different"]
+    nearest = max(
+        true_texts,
+        key=lambda text: difflib.SequenceMatcher(None, text.split(), words).ratio(),
+    )
+    return nearest, top
+
+
+def _passing(store: Store, question_set: QuestionSet, case_filter: Filter) -> _Passing:
+    numbers, margins, second_margins = views_cases.matching(store, question_set, case_filter)
+    is_passing = views_filter.passing(case_filter, margins, second_margins)
+    numbers, margins = numbers[is_passing], margins[is_passing]
+    second_margins = None if second_margins is None else second_margins[is_passing]
+    if not len(numbers):
+        none = np.empty(0, dtype=np.int64)
+        return _Passing(numbers, margins, second_margins, none, none, none)
+    sort_keys = views_filter.SORTS[case_filter.sort](
+        margins, margins if second_margins is None else second_margins
+    )
+    codes = views_rows.picture_codes(store, question_set.key)[numbers]
+    heads, groups, sizes = first_of_each(codes, sort_keys)
+    return _Passing(numbers, margins, second_margins, groups, heads, sizes)
+
+
+def first_of_each(
+    codes: np.ndarray, sort_keys: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of rows with the same code the one with the smallest key, and of several such the earliest.
+
+    Args:
+        codes: Integers from 0, shape (n,).
+        sort_keys: Shape (n,); NaN comes last.
+
+    Returns:
+        Positions of these rows, rising, shape (n_groups,); of each row the group, shape (n,);
+        rows in each group, shape (n_groups,).
+    """
+    counts = np.bincount(codes)
+    keys = (
+        np.where(np.isnan(sort_keys), np.inf, sort_keys)
+        if sort_keys.dtype.kind == "f"
+        else (sort_keys)
+    )
+    least = np.full(len(counts), np.inf, dtype=np.float64)
+    np.minimum.at(least, codes, keys)
+    candidates = np.flatnonzero(keys == least[codes])
+    first = np.zeros(len(counts), dtype=np.int64)
+    first[codes[candidates[::-1]]] = candidates[::-1]
+    present = np.flatnonzero(counts)
+    by_position = present[np.argsort(first[present])]
+    group_of_code = np.empty(len(counts), dtype=np.int64)
+    group_of_code[by_position] = np.arange(len(by_position))
+    return first[by_position], group_of_code[codes], counts[by_position]
