@@ -58,7 +58,7 @@ def rerun(count: int) -> list[float]:
 
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
     at.run()
-    at.switch_page("pages/playground.py").run()
+    at.switch_page("pages/play.py").run()
     spent = []
     for caption in captions(count):
         begun = time.perf_counter()

@@ -203,7 +203,7 @@ def page(key: str) -> None:
 
     os.chdir(ROOT)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    app.switch_page("pages/failures.py")
+    app.switch_page("pages/explore.py")
     app.query_params["set"] = key
     app.query_params["model"] = "made-up:5"
     first = clock(app.run)

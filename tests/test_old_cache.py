@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from vlprobe import registry, views
 from vlprobe.cli.main import main
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.runs import answers as runs_answers
 from vlprobe.runs import jobs, verify
@@ -285,7 +286,7 @@ def test_a_page_shows_an_old_question_set_by_a_saved_view(old, monkeypatch, page
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for name, values in query.items():
         app.query_params[name] = values[0]
-    app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+    app.switch_page(str(ROOT / page_file(page))).run()
     assert not app.exception, app.exception[0].message
     assert not app.error
     shown = " ".join(element.proto.body for element in app.get("html"))

@@ -127,8 +127,8 @@ def driver() -> Iterator:
 def page(url: str, driver):
     """A browser page on the server of all tests."""
     with browsing(url, driver) as page:
-        page.first_links = visit(page, url + "/failures?model=x").locator(
-            "[data-testid=stSidebarNavLink]"
+        page.first_links = visit(page, url + "/explore?model=x").locator(
+            "[data-testid=stTopNavLink]"
         )
         page.first_links = [text.split()[-1] for text in page.first_links.all_inner_texts()]
         page.first_title = page.title()

@@ -15,6 +15,7 @@ from tests.browser.conftest import idle, visit
 from tests.conftest import make_tiny
 from tests.probes.test_common import make
 from vlprobe import views
+from vlprobe.dashboard import navigation
 from vlprobe.render.report import case, report
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -25,12 +26,12 @@ pytestmark = pytest.mark.browser
 PAGES = {
     "overview": "/",
     "run": "/run",
-    "failures": "/failures",
+    "explore": "/explore",
     "breakdown": "/breakdown",
     "compare": "/compare",
     "tradeoff": "/tradeoff",
     "repair": "/repair",
-    "playground": "/playground",
+    "play": "/play",
 }
 NASTY = "A dog <script>document.title='ran'</script> <img src=http://127.0.0.1:9/x onerror=alert(1)> is on a bench."
 PROBES = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}
@@ -41,9 +42,8 @@ def captions(page) -> list[str]:
 
 
 def test_a_deep_link_on_a_fresh_server_gets_the_whole_frame(page):
-    assert page.first_links[:4] == ["Overview", "Run", "Failures", "Playground"]
-    assert {name.capitalize() for name in PROBES} < set(page.first_links)
-    assert page.first_title == "Failures · vlprobe"
+    assert page.first_links == list(navigation.ROW.values())
+    assert page.first_title == "Explore · vlprobe"
 
 
 def test_the_first_page_shows_the_results_of_the_three_demo_models(page, results):
@@ -53,7 +53,7 @@ def test_the_first_page_shows_the_results_of_the_three_demo_models(page, results
 
 
 def test_a_filtered_page_reopens_from_its_link(page, url: str, results):
-    visit(page, url + "/failures")
+    visit(page, url + "/explore")
     page.locator(".st-key-outcome").get_by_text(re.compile("^All")).click()
     idle(page)
     page.get_by_role("button", name="Page 2", exact=True).click()
@@ -70,7 +70,7 @@ def test_a_filtered_page_reopens_from_its_link(page, url: str, results):
 
 
 def test_details_open_by_keyboard_and_close_by_escape(page, url: str, results):
-    visit(page, url + "/failures")
+    visit(page, url + "/explore")
     page.get_by_role("button", name="Details").first.focus()
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
@@ -157,13 +157,13 @@ def test_a_mark_of_the_trade_off_opens_what_fools_that_model(page, url: str, res
     mark = page.locator(".js-plotly-plot").first.locator(".scatterlayer .points path").nth(1)
     mark.hover(force=True)
     mark.click(force=True)
-    page.wait_for_url("**/failures?*model=demo*")
+    page.wait_for_url("**/explore?*model=demo*")
     idle(page)
     assert page.get_by_role("heading", name="Failures", exact=True).is_visible()
 
 
 def test_the_cases_that_are_shown_are_downloaded(page, url: str, folder: Path, results):
-    visit(page, url + "/failures?type=number&model=demo:weak")
+    visit(page, url + "/explore?type=number&model=demo:weak")
     page.get_by_role("button", name="Export").click()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="CSV").click()
@@ -267,7 +267,7 @@ def test_a_probe_s_page_and_its_cards_open_from_a_link(
     violations = Axe().run(page).response["violations"]
     screenshot(page, name)
     page.set_viewport_size({"width": 1280, "height": 900})
-    visit(page, f"{url}/failures?set={key}&outcome=all")
+    visit(page, f"{url}/explore?set={key}&outcome=all")
     page.get_by_role("button", name="Details").first.click()
     page.get_by_role("dialog").locator(".vp-card").wait_for()
     violations += Axe().run(page).response["violations"]

@@ -13,6 +13,7 @@ from streamlit.util import calc_hash
 from tests.conftest import make_tiny
 from vlprobe import registry, views
 from vlprobe.dashboard import cards as dashboard_cards
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.render import numbers
 from vlprobe.render.html import cards, cases
 from vlprobe.runs.request import Request
@@ -42,7 +43,7 @@ def open_page(
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for key, value in query.items():
         at.query_params[key] = value
-    at.switch_page(f"pages/{name}.py").run()
+    at.switch_page(page_file(name)).run()
     assert not at.exception, at.exception[0].message
     return at
 
@@ -66,7 +67,7 @@ def words(at: AppTest) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
-    at = shown(store).switch_page(f"pages/{page}.py").run()
+    at = shown(store).switch_page(page_file(page)).run()
     assert not at.exception
     assert not at.error
     if page == "overview":
@@ -82,7 +83,7 @@ def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_answers_with_results(shown, filled: Store, page: str):
-    at = shown(filled).switch_page(f"pages/{page}.py").run()
+    at = shown(filled).switch_page(page_file(page)).run()
     assert not at.exception
     assert not at.error
     assert at.title[0].value == page.capitalize()
@@ -91,7 +92,7 @@ def test_a_page_answers_with_results(shown, filled: Store, page: str):
 @pytest.mark.parametrize("page", PAGES)
 def test_a_link_to_a_page_on_a_fresh_server_gets_the_frame(monkeypatch, filled: Store, page: str):
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", filled.root)
-    at = AppTest.from_file(str(ROOT / "pages" / f"{page}.py"), default_timeout=60)
+    at = AppTest.from_file(str(ROOT / page_file(page)), default_timeout=60)
     monkeypatch.setattr("vlprobe.dashboard.frame.main", lambda: entered.append(page))
     entered: list[str] = []
     at.run()

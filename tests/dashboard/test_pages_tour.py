@@ -18,4 +18,4 @@ def test_a_first_visit_has_three_steps_and_each_leads_to_its_page(
         text for step in tour.STEPS for text in (f"**{step[0]}**", step[1])
     ]
     links = [one.proto.page for one in told.get("page_link")]
-    assert links == ["run", "failures", "compare", "playground"]
+    assert links == ["run", "explore", "compare", "play"]

@@ -59,7 +59,7 @@ def test_a_click_opens_the_failures_of_the_model_and_a_printed_mark_opens_nothin
     tradeoff._opens([{"curve_number": 0, "x": 1.0}], asked)
     assert not opened
     tradeoff._opens([{"curve_number": 1, "customdata": ["b"]}], asked, "number")
-    assert opened == [("pages/failures.py", {"set": "k", "model": "b", "type": "number"})]
+    assert opened == [("pages/explore.py", {"set": "k", "model": "b", "type": "number"})]
 
 
 @pytest.mark.parametrize("models", [["demo:softmax", "demo:weak"], []])

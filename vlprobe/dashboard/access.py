@@ -38,8 +38,8 @@ def admit() -> None:
         st.button("Sign out", key="sign_out", on_click=st.logout)
         st.stop()
     uploads.allow()
-    with st.sidebar:
-        st.button("Sign out", key="sign_out", on_click=st.logout, help=plain(who))
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        st.button("Sign out", key="sign_out", type="tertiary", on_click=st.logout, help=plain(who))
 
 
 def _sign_in() -> None:

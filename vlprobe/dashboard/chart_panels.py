@@ -72,7 +72,7 @@ def links(asked: Questions) -> None:
     word = "What moves" if presentations()[asked.probe].is_movement else "What fools"
     for model in asked.models:
         st.page_link(
-            "pages/failures.py",
+            "pages/explore.py",
             label=f"{word} {plain(model)}",
             icon=":material/image_search:",
             query_params={"set": asked.key, "model": model},

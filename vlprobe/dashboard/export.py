@@ -91,7 +91,7 @@ def _saved() -> None:
     for place, (name, kept) in enumerate(known.items()):
         with st.container(horizontal=True, vertical_alignment="center", key=f"saved_{place}"):
             st.page_link(
-                "pages/failures.py", label=plain(name), query_params=parse_qs(kept), width="stretch"
+                "pages/explore.py", label=plain(name), query_params=parse_qs(kept), width="stretch"
             )
             if allowed:
                 st.button(
@@ -138,6 +138,6 @@ def _annotated(asked: Questions) -> None:
             for name in ("set", "model", "kind")
             if name in st.query_params
         }
-        st.page_link("pages/failures.py", label=plain(text), query_params=asks | {"case": one.id})
+        st.page_link("pages/explore.py", label=plain(text), query_params=asks | {"case": one.id})
         said = [*one.tags, one.note]
         st.html(tag("p", " · ".join(filter(None, said)), class_="vp-quiet vp-small"))

@@ -1,7 +1,4 @@
-"""What pages share. A page begins with `ui.enter()` and then says, top to bottom, what it shows.
-
-To add a page: a file in `pages/`, and a line in PAGES.
-"""
+"""What pages share. A page begins with `frame.enter()` and then says, top to bottom, what it shows."""
 
 import contextvars
 
@@ -9,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import __version__, views
+from vlprobe.dashboard import navigation
 from vlprobe.dashboard.access import admit
 from vlprobe.dashboard.cards import cards, summary
 from vlprobe.dashboard.chart_panels import by_subtype, chart, triplets
@@ -32,7 +30,6 @@ from vlprobe.dashboard.state import (
     plain,
     quiet,
     store,
-    tag,
     view,
 )
 from vlprobe.dashboard.tables import about, explain, headline, slices
@@ -99,22 +96,6 @@ __all__ = [
     "wordings",
 ]
 
-PAGES = {  # no sections: Streamlit puts their names into the list in a way that screen readers stumble over
-    "overview": ("Overview", ":material/scatter_plot:"),
-    "run": ("Run", ":material/play_circle:"),
-    "failures": ("Failures", ":material/image_search:"),
-    "playground": ("Playground", ":material/draw:"),
-    "compare": ("Compare", ":material/compare_arrows:"),
-    "repair": ("Repair", ":material/build:"),
-    "breakdown": ("Breakdown", ":material/bar_chart:"),
-    "tradeoff": ("Trade-off", ":material/balance:"),
-    "retrieval": ("Retrieval", ":material/search:"),
-    "pairs": ("Pairs", ":material/compare:"),
-    "triplets": ("Triplets", ":material/change_history:"),
-    "rankings": ("Rankings", ":material/format_list_numbered:"),
-    "models": ("Models", ":material/health_and_safety:"),
-}
-HOME = "overview"  # the page at the dashboard's bare address; its own name leads there
 WELCOME = """<div class="vp-card vp-welcome">
 <p>vlprobe shows where models that match pictures with captions are fooled. It asks questions such as: does a picture
 of a red dog fit the true caption better than the wrong one?</p>
@@ -129,25 +110,13 @@ _framed = contextvars.ContextVar("framed", default=False)
 
 def main() -> None:
     """The frame around every page."""
-    st.set_page_config(page_icon="🔎", layout="wide")
-    pages = [
-        st.Page(
-            f"pages/{name}.py",
-            title=title,
-            icon=icon,
-            default=name == HOME,
-            url_path="home" if name == HOME else name,
-        )
-        for name, (title, icon) in PAGES.items()
-    ]
-    pages.append(st.Page(_home, title=PAGES[HOME][0], url_path=HOME, visibility="hidden"))
-    page = st.navigation(pages, expanded=True)  # all of them, not a first dozen
+    about = f"vlprobe {__version__}. Results are in {plain(store().address)}."
+    st.set_page_config(page_icon="🔎", layout="wide", menu_items={"About": about})
+    page = navigation.current_page()
     st.set_page_config(page_title=f"{page.title} · vlprobe")
     st.html(style(st.context.theme.type))
+    navigation.draw_logo()
     admit()
-    st.sidebar.html(
-        tag("p", f"vlprobe {__version__} · results in {store().address}", class_="vp-quiet")
-    )
     token = _framed.set(True)
     try:
         if problem := st.session_state.pop("problem", ""):
@@ -166,14 +135,6 @@ def main() -> None:
         way_out(error)
     finally:
         _framed.reset(token)
-
-
-def _home() -> None:
-    """Leads from the first page's name to its address, which is that of the dashboard, with all that a link says."""
-    st.switch_page(
-        f"pages/{HOME}.py",
-        query_params={name: st.query_params.get_all(name) for name in st.query_params},
-    )
 
 
 def enter() -> None:

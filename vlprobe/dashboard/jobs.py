@@ -194,13 +194,13 @@ def _results_link(job: Job) -> None:
     if len(own):
         asked = {"set": own["case_key"].iloc[0]}
         st.page_link(
-            "pages/overview.py",
+            "pages/home.py",
             label="See the numbers",
             icon=":material/scatter_plot:",
             query_params=asked,
         )
         st.page_link(
-            "pages/failures.py",
+            "pages/explore.py",
             label="See the failures",
             icon=":material/image:",
             query_params=asked,

@@ -24,7 +24,7 @@ def examined() -> Examination:
         st.info(
             "No model has been examined yet: every run examines its models.", icon=":material/info:"
         )
-        st.page_link("pages/overview.py", label="Begin with the demo", icon=":material/play_arrow:")
+        st.page_link("pages/home.py", label="Begin with the demo", icon=":material/play_arrow:")
         st.code("vlprobe doctor demo:softmax", language="sh")
         st.stop()
     by_key = {f"{one.model_digest[:8]}-{one.dataset_digest[:8]}": one for one in found}

@@ -179,7 +179,7 @@ def pick_question_set(probe: str = "") -> Questions:
         st.info(
             "Nothing has been run yet, so there is nothing to see here.", icon=":material/info:"
         )
-        st.page_link("pages/overview.py", label="Begin with the demo", icon=":material/play_arrow:")
+        st.page_link("pages/home.py", label="Begin with the demo", icon=":material/play_arrow:")
         st.stop()
     rows = {row.case_key: row for row in table.itertuples()}
     labels = [row.label for row in rows.values()]

@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+from vlprobe.dashboard.navigation import page_file
+
 STEPS = (
     (
         "1 · Ask",
@@ -41,9 +43,9 @@ def tour(open_: bool = False) -> None:
             with place:
                 st.markdown(f"**{title}**")
                 st.markdown(text)
-                st.page_link(f"pages/{page}.py", label=label, icon=icon)
+                st.page_link(page_file(page), label=label, icon=icon)
         st.page_link(
-            "pages/playground.py",
+            "pages/play.py",
             label="Or type a caption and watch: the Playground",
             icon=":material/draw:",
         )

@@ -107,7 +107,7 @@ def _opens(points: list[dict], asked: Questions, subtype: str = "") -> None:
     """A clicked mark of a model opens what fools it; printed marks have no cases."""
     models = [str(point["customdata"][0]) for point in points if point.get("customdata")]
     if models:
-        st.switch_page("pages/failures.py", query_params=_failures(asked, models[0], subtype))
+        st.switch_page("pages/explore.py", query_params=_failures(asked, models[0], subtype))
 
 
 def _failures(asked: Questions, model: str, subtype: str) -> dict[str, str]:
@@ -147,7 +147,7 @@ def types(asked: Questions, up: str, averaging: str, unit: str, hollow: bool) ->
             with st.popover("Failures", icon=":material/image_search:", width="stretch"):
                 for model in asked.models:
                     to = _failures(asked, model, kind)
-                    st.page_link("pages/failures.py", label=plain(model), query_params=to)
+                    st.page_link("pages/explore.py", label=plain(model), query_params=to)
     quiet(
         f"How to read it: up is the {asked.metrics[up].label.lower()}, on the same axes in every panel, so a type "
         "whose marks lie lower is harder. How steady a model is does not depend on the type of flip: marks only move "

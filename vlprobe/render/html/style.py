@@ -15,6 +15,22 @@ STYLE = """<style>
   --vp-shade: light-dark(rgb(20 27 38 / .42), rgb(4 6 10 / .62));
   --vp-strong-line: var(--vp-edge);
 }
+[data-testid="stMainBlockContainer"] { max-width: 1280px; padding-left: 40px; padding-right: 40px; }
+[data-testid="stMainBlockContainer"]:has(.st-key-wide) { max-width: 1920px; }
+@media (max-width: 640px) {
+  [data-testid="stMainBlockContainer"] { padding-left: 16px; padding-right: 16px; } }
+[data-testid="stHeader"] { border-bottom: 1px solid var(--vp-line); }
+[data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 24px; padding-right: 24px; }
+[data-testid="stHeader"] :has(> [data-testid="stHeaderLogo"]) { display: flex; align-items: center; gap: 9px; margin-right: 20px; }
+[data-testid="stHeader"] :has(> [data-testid="stHeaderLogo"])::after { content: "vlprobe"; font-size: 19px; font-weight: 700;
+  letter-spacing: -.01em; color: var(--vp-ink); }
+[data-testid="stHeaderLogo"] { height: 22px; width: 26px; }
+[data-testid="stTopNavLink"] { padding: 6px 12px; border-radius: 8px; }
+[data-testid="stTopNavLink"] p { font-size: 15.5px; color: var(--vp-quiet); font-weight: 500; }
+[data-testid="stTopNavLink"][aria-current] { background: var(--vp-press-tint); }
+[data-testid="stTopNavLink"][aria-current] p { color: var(--vp-press); font-weight: 600; }
+@media (max-width: 640px) {
+  [data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 12px; padding-right: 8px; } }
 .vp-quiet, .vp-card small, .vp-table small, .vp-reading small, .vp-facts dt {
   color: var(--vp-quiet); font-weight: 400; }
 .vp-small { font-size: .9rem; }

@@ -1,0 +1,81 @@
+"""Which pages there are, at which addresses, and which of them stand in the row at the top.
+
+To add a page: a file in `pages/`, and an entry in ROW or, where another page leads to it, in BELOW.
+"""
+
+from functools import partial
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from vlprobe.storage import access
+
+ROW = {  # without groups: their headings among the items of the menu break what screen readers expect of a list
+    "home": "Home",
+    "explore": "Explore",
+    "compare": "Compare",
+    "tradeoff": "Trade-off",
+    "play": "Play",
+    "run": "Run",
+    "lab": "Lab",
+}
+BELOW = {  # pages that Lab leads to
+    "models": "Models",
+    "repair": "Repair",
+    "breakdown": "Breakdown",
+    "retrieval": "Retrieval",
+    "pairs": "Pairs",
+    "triplets": "Triplets",
+    "rankings": "Rankings",
+}
+MOVED = {"overview": "home", "failures": "explore", "playground": "play"}  # addresses of before
+HOME = "home"
+LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="26" height="22" viewBox="0 0 26 22">
+<rect x="1.2" y="1.2" width="15" height="15" rx="3.5" fill="none" stroke="{true}" stroke-width="2.4"/>
+<rect x="9.8" y="5.8" width="15" height="15" rx="3.5" fill="none" stroke="{lie}" stroke-width="2.4"
+ stroke-dasharray="3.6 2.6"/></svg>"""
+
+
+def page_file(name: str) -> str:
+    """The file of a page, for links and switches; of one that moved, the file that took its place."""
+    return f"pages/{MOVED.get(name, name)}.py"
+
+
+def address(name: str) -> str:
+    """The path of a page in the browser; that of the first page is empty."""
+    name = MOVED.get(name, name)
+    return "" if name == HOME else name
+
+
+def current_page() -> StreamlitPage:
+    """The page that the browser asks for; draws the row at the top. A read-only dashboard cannot run anything."""
+    shown = {name: title for name, title in ROW.items() if name != "run" or not access.read_only()}
+    pages = [
+        st.Page(
+            page_file(name),
+            title=title,
+            default=name == HOME,
+            url_path=name,
+            visibility="visible" if name in shown else "hidden",
+        )
+        for name, title in {**ROW, **BELOW}.items()
+    ]
+    titles = {**ROW, **BELOW}
+    pages += [
+        st.Page(partial(_lead_on, name), title=titles[name], url_path=old, visibility="hidden")
+        for old, name in MOVED.items()
+    ]
+    return st.navigation(pages, position="top")
+
+
+def _lead_on(name: str) -> None:
+    """From an address of before to the page that took its place, with all that the link says."""
+    query = {parameter: st.query_params.get_all(parameter) for parameter in st.query_params}
+    st.switch_page(page_file(name), query_params=query)
+
+
+def draw_logo() -> None:
+    """Two frames, one true and one not, in the colours of the page's theme."""
+    dark = st.context.theme.type == "dark"
+    true, lie = ("#6fd0cf", "#ffa883") if dark else ("#00696b", "#b1360b")
+    st.logo(LOGO.format(true=true, lie=lie), size="large")
