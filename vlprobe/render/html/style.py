@@ -21,8 +21,8 @@ STYLE = """<style>
   [data-testid="stMainBlockContainer"] { padding-left: 16px; padding-right: 16px; } }
 [data-testid="stHeader"] { border-bottom: 1px solid var(--vp-line); }
 [data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 24px; padding-right: 24px; }
-[data-testid="stHeader"] :has(> [data-testid="stHeaderLogo"]) { display: flex; align-items: center; gap: 9px; margin-right: 20px; }
-[data-testid="stHeader"] :has(> [data-testid="stHeaderLogo"])::after { content: "vlprobe"; font-size: 19px; font-weight: 700;
+:has(> [data-testid="stHeaderLogo"]) { display: flex; align-items: center; gap: 9px; margin-right: 20px; }
+:has(> [data-testid="stHeaderLogo"])::after { content: "vlprobe"; font-size: 19px; font-weight: 700;
   letter-spacing: -.01em; color: var(--vp-ink); }
 [data-testid="stHeaderLogo"] { height: 22px; width: 26px; }
 [data-testid="stTopNavLink"] { padding: 6px 12px; border-radius: 8px; }
