@@ -11,8 +11,10 @@ The command line and `app.py` catch VlprobeError alone and show its one line: wh
 was expected, what to do. Every other exception is a bug and keeps its traceback.
 """
 
+import copyreg
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 MAX_MESSAGE = 1500  # characters
 REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
@@ -42,6 +44,10 @@ class VlprobeError(Exception):
         if len(message) > MAX_MESSAGE:
             message = f"{message[: MAX_MESSAGE - 400]} ... {message[-400:]}"
         super().__init__(printable(message))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as it is, message and fields: other processes raise errors too."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__
 
 
 class NotFound(VlprobeError):
@@ -76,10 +82,6 @@ class StoredDamage(InvalidInput):
         super().__init__(f"{problem} {remedy}" if remedy else problem)
         self.problem = str(self).removesuffix(f" {remedy}") if remedy else str(self)
         self.remedy = remedy
-        self._arguments = (problem, remedy)  # as passed: a message is shortened once only
-
-    def __reduce__(self) -> tuple[type["StoredDamage"], tuple[str, str]]:
-        return type(self), self._arguments
 
 
 class MissingDependency(VlprobeError):

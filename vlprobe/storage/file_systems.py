@@ -3,6 +3,7 @@ in one line.
 """
 
 import contextlib
+import functools
 import os
 import re
 import sys
@@ -64,9 +65,26 @@ def s3_timeouts(url: str) -> dict[str, dict]:
     from fsspec.config import conf
 
     default: dict[str, object] = {"connect_timeout": 5, "read_timeout": 8}
+    with contextlib.suppress(ImportError):
+        default["http_session_cls"] = _unasked_session()
     if "AWS_MAX_ATTEMPTS" not in os.environ:
         default["retries"] = {"total_max_attempts": 2, "mode": "standard"}
     return {"config_kwargs": default | conf.get("s3", {}).get("config_kwargs", {})}
+
+
+@functools.cache
+def _unasked_session() -> type:
+    """HTTP sessions that send a body without asking first (`Expect: 100-continue`): aiohttp times
+    out a silent server only once the body is sent, and would wait for the permission for ever.
+    """
+    from aiobotocore.httpsession import AIOHTTPSession
+
+    class UnaskedSession(AIOHTTPSession):
+        async def send(self, request: Any) -> Any:
+            request.headers.pop("Expect", None)  # no part of the signature
+            return await super().send(request)
+
+    return UnaskedSession
 
 
 @contextlib.contextmanager

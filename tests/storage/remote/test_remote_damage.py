@@ -167,7 +167,9 @@ def test_a_server_that_is_silent_is_left_alone_after_seconds(server, on, monkeyp
     config = there._files.config_kwargs
     assert config["read_timeout"] * config["retries"]["total_max_attempts"] * 2 < 60
     monkeypatch.setattr(
-        file_systems, "s3_timeouts", lambda url: {"config_kwargs": {"read_timeout": 0.2}}
+        file_systems,
+        "s3_timeouts",
+        lambda url: {"config_kwargs": config | {"read_timeout": 0.2, "retries": {}}},
     )
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -179,6 +181,9 @@ def test_a_server_that_is_silent_is_left_alone_after_seconds(server, on, monkeyp
         (folder / "request.json").write_text("{}")
         with pytest.raises(InvalidInput, match="Cannot use 's3://bucket/silent'"):
             one.runs()
+        for ask in (one.mirror.remote.create, one.mirror.remote.write):
+            with pytest.raises(InvalidInput, match="Cannot use 's3://bucket/silent'"):
+                ask("runs/abc", b"1")
         (one.root / "runs" / KEY).mkdir(parents=True)
         entry.Entry(one.root / "runs" / KEY).finish({}, facts(KEY))
         assert len(one.runs()) == 1

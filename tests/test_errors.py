@@ -1,0 +1,37 @@
+"""Errors cross from one process to another as they are."""
+
+import copy
+import pickle
+
+import pytest
+
+from vlprobe.errors import JobFailed, MissingDependency, NotFound, StoredDamage, VlprobeError
+from vlprobe.models.hub import MissingModelPackage
+from vlprobe.storage.file_systems import MissingFileSystem
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotFound("model", "demo:sofmax", ["demo:softmax", "demo:weak"], "See `vlprobe list`."),
+        MissingDependency("'ray'", "ray"),
+        MissingModelPackage("hf:x", "transformers"),
+        MissingFileSystem("s3://bucket/x", "No module named 's3fs'"),
+        StoredDamage("\x1b" * 9000),
+        JobFailed("Out of memory."),
+        VlprobeError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_survives_pickling_and_copying(error: VlprobeError):
+    for protocol in (2, pickle.HIGHEST_PROTOCOL):
+        twin = pickle.loads(pickle.dumps(error, protocol=protocol))
+        assert (type(twin), str(twin), twin.args) == (type(error), str(error), error.args)
+        assert vars(twin) == vars(error)
+    assert str(copy.copy(error)) == str(copy.deepcopy(error)) == str(error)
+
+
+def test_a_caught_error_takes_its_notes_along():
+    error = NotFound("probe", "lgp", ["lgip"])
+    error.add_note("In worker 3.")
+    assert pickle.loads(pickle.dumps(error)).__notes__ == ["In worker 3."]
