@@ -55,12 +55,14 @@ PRESENTATION = Presentation(
             legend="The matrix has the scores of the chosen model. Each picture should prefer its own caption (right "
             "of each row), and each caption its own picture (under each column).",
             several_comparisons=True,
+            guess_held=1 / 6,
         ),
         "foil": KindPresentation(
             label="A picture, its caption and a foil",
             lie="a foil",
             lies="foils",
             question="A picture should prefer its caption to one that is false.",
+            guess_held=0.5,
         ),
     },
 )

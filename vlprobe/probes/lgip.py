@@ -53,6 +53,7 @@ PRESENTATION = Presentation(
             question="The caption was changed so that it no longer fits the picture: the true one should score higher.",
             body="edit",
             edit_label="Made wrong",
+            guess_held=0.5,
         ),
         "combined": KindPresentation(
             label="Reworded and made wrong",
@@ -60,6 +61,7 @@ PRESENTATION = Presentation(
             question="The caption was reworded and made wrong: the true one should score higher.",
             body="edit",
             edit_label="Reworded and made wrong",
+            guess_held=0.5,
         ),
         "paraphrase": KindPresentation(
             label="Reworded only",

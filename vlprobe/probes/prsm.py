@@ -46,6 +46,7 @@ PRESENTATION = Presentation(
             question="Queries were asked in several wordings, so the same pictures should be ranked first.",
             body="rankings",
             is_movement=True,
+            is_share=True,
             verdict_words=MOVEMENT_WORDS,
             legend="Pictures from rank 1 to 5. Solid frame: the query's own picture. Dashed: not among the first five "
             "of the first wording.",

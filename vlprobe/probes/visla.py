@@ -41,6 +41,7 @@ PRESENTATION = Presentation(
             question="Two captions mean the same: they should be closer to each other than either is to the third.",
             body="triplet",
             several_comparisons=True,
+            guess_held=1 / 3,
         ),
         "i2t": KindPresentation(
             label="A picture against the three texts",
@@ -48,12 +49,14 @@ PRESENTATION = Presentation(
             lies="lookalike captions",
             question="A picture should prefer both true captions to the false one.",
             several_comparisons=True,
+            guess_held=1 / 3,
         ),
         "i2t-pair": KindPresentation(
             label="A picture, its caption and a false one",
             lie="a false caption",
             lies="false captions",
             question="A picture should prefer its caption to one that is false.",
+            guess_held=0.5,
         ),
     },
 )

@@ -2,7 +2,6 @@
 process.
 """
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -12,7 +11,6 @@ import pyarrow as pa
 
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
-from vlprobe.scoring import thumbnails
 from vlprobe.scoring.cases import Scorer
 from vlprobe.scoring.encoder import Encoder
 from vlprobe.scoring.spread import similarity_spread
@@ -101,7 +99,6 @@ class LocalExecutor(Executor):
                 request.batch_size,
                 request.workers,
                 memory=request.memory << 20,
-                on_read=functools.partial(thumbnails.keep, root),
             )
         return self._encoder
 

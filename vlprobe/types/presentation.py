@@ -5,6 +5,7 @@ Texts and names alone: what draws a card or a page is found by these, and no pag
 kind.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -67,6 +68,8 @@ class KindPresentation:
         ""  # Markdown with {n_cases}, {n_tied} and {model}; "" for the share of fooled cases
     )
     several_comparisons: bool = False  # the margin is that of the worst of several comparisons
+    guess_held: float = math.nan  # share of the cases that a guess holds; NaN: not defined
+    is_share: bool = False  # of a movement: it is a share, and no cosine
 
     @property
     def wide(self) -> bool:

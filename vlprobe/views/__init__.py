@@ -1,6 +1,7 @@
 """Every table that a page, a report or the command line shows: all SQL but the store's own."""
 
 from vlprobe.views import (
+    believed,
     cases,
     changes,
     compare,
@@ -23,6 +24,7 @@ from vlprobe.views import (
 )
 
 __all__ = [
+    "believed",
     "cases",
     "changes",
     "compare",

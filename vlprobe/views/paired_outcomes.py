@@ -4,6 +4,7 @@ margins.
 They come from the scores that each run stores, case by case; `views.compare` compares metrics.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from vlprobe.views import rows as views_rows
 from vlprobe.views.cases import outcomes
 from vlprobe.views.compare import select_runs
 from vlprobe.views.filter import Filter
+from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet
 
 POINTS = 3000  # of a scatter: more take long to send and cover each other
@@ -92,37 +94,16 @@ def paired_outcomes(
     items exchange all their answers at once.
     """
     runs = select_runs(question_set, (first_model, second_model))
-    unit, files = "item", [store.files([run.key], "scores") for run in runs]
-    joined = "read_parquet(?) AS one POSITIONAL JOIN (SELECT margin AS other FROM read_parquet(?)) AS two"
-    # Items that share a picture are one observation, as in the estimates.
-    if runs[0].n_units < runs[0].n_items:
-        expression = views_rows.unit_expression(store, question_set.key)
-        unit = "unit"
-        joined = (
-            f"{joined} POSITIONAL JOIN (SELECT {expression} AS unit FROM read_parquet(?)) AS three"
-        )
-        files.append(store.files([question_set.key], "cases"))
-    conditions = {"fooled": "{} <= 0", "held": "{0} > 0 AND NOT isnan({0})"}
-    bucket_counts = [
-        f"count(*) FILTER ({conditions[outcome].format('margin')} AND {conditions[second_outcome].format('other')}) "
-        f"AS {name}"
-        for name, (outcome, second_outcome) in BUCKETS.items()
-    ]
-    with store.cursor() as cursor:
-        table = cursor.execute(
-            f"SELECT {', '.join(bucket_counts)}, count(*) AS cases, count(*) FILTER (margin = 0) AS tied_first, "
-            f"count(*) FILTER (other = 0) AS tied_second FROM {joined} WHERE kind = ? GROUP BY {unit} ORDER BY {unit}",
-            [*files, kind],
-        ).df()
-    totals = {
-        name: int(table[name].to_numpy().sum())
-        for name in (*BUCKETS, "cases", "tied_first", "tied_second")
+    table = unit_counts(store, question_set.key, runs, kind)
+    unit_codes, _ = pd.factorize(table["unit"], sort=True)
+    by_unit = {
+        name: np.bincount(unit_codes, table[f"{name}_1"].to_numpy(np.float64)) for name in BUCKETS
     }
-    counts = {name: totals[name] for name in BUCKETS}
-    answered = table[list(BUCKETS)].sum(axis=1).to_numpy(dtype=np.float64)
+    counts = {name: int(values.sum()) for name, values in by_unit.items()}
+    answered = np.sum(list(by_unit.values()), axis=0)
     has_answers = answered > 0
     answered = answered[has_answers]
-    independent = bool((answered == 1).all())
+    independent = _is_independent(answered)
     if independent:
         p = (
             estimate.mcnemar(
@@ -134,22 +115,119 @@ def paired_outcomes(
         )
     else:
         held = {
-            name: table[name].to_numpy()[has_answers]
-            for name in ("only_first", "only_second", "both_held")
+            name: by_unit[name][has_answers] for name in ("only_first", "only_second", "both_held")
         }
         first_held, second_held = (  # what only the other gets wrong, a model holds
             Measure((held[name] + held["both_held"]) / answered, answered, np.arange(len(answered)))
             for name in ("only_second", "only_first")
         )
         p = estimate.differences([(first_held, second_held)], len(answered))[0].p
+    n_cases, tied_first, tied_second = (
+        int(table[name].to_numpy().sum()) for name in ("n_cases", "tied_0", "tied_1")
+    )
     return PairedOutcomes(
         counts,
-        tied_first=totals["tied_first"],
-        tied_second=totals["tied_second"],
-        unknown=totals["cases"] - sum(counts.values()),
+        tied_first=tied_first,
+        tied_second=tied_second,
+        unknown=n_cases - sum(counts.values()),
         p=p,
         independent=independent,
     )
+
+
+def unit_counts(
+    store: Store,
+    case_key: str,
+    runs: Sequence[RunRow],
+    kind: str,
+) -> pd.DataFrame:
+    """A row a subtype and unit of resampling: answers of each model, and of each against the first.
+
+    Returns:
+        subtype, unit; of model i `answered_i`, `fooled_i`, `tied_i`, `moved_i` (the sum of its
+        movements); of model i beside the first the BUCKETS with `_i`, and of the cases that both
+        answered `both_i`, and what the first and i believed and moved there.
+    """
+    files = [store.files([run.key], "scores") for run in runs]
+    joined = "(SELECT margin AS margin_0, kind, subtype, item FROM read_parquet(?))"
+    for place in range(1, len(runs)):
+        joined += f" POSITIONAL JOIN (SELECT margin AS margin_{place} FROM read_parquet(?)) AS run_{place}"
+    unit = "item"
+    if runs[0].n_units < runs[0].n_items:  # items that share a picture are one observation
+        unit = "unit"
+        expression = views_rows.unit_expression(store, case_key)
+        joined += f" POSITIONAL JOIN (SELECT {expression} AS unit FROM read_parquet(?)) AS units"
+        files.append(store.files([case_key], "cases"))
+    columns = [f"count(*) AS n_cases, {unit} AS unit"]
+    for place in range(len(runs)):
+        margin = f"margin_{place}"
+        columns.append(
+            f"count(*) FILTER (NOT isnan({margin})) AS answered_{place}, "
+            f"count(*) FILTER ({margin} <= 0) AS fooled_{place}, "
+            f"count(*) FILTER ({margin} = 0) AS tied_{place}, "
+            f"coalesce(-sum({margin}::DOUBLE) FILTER (NOT isnan({margin})), 0) AS moved_{place}"
+        )
+        if place:
+            both = f"FILTER (NOT isnan(margin_0) AND NOT isnan({margin})"
+            columns.append(
+                f"{_outcome_counts('margin_0', margin, f'_{place}')}, "
+                f"count(*) {both}) AS both_{place}, "
+                f"count(*) {both} AND margin_0 <= 0) AS base_believes_{place}, "
+                f"count(*) {both} AND {margin} <= 0) AS model_believes_{place}, "
+                f"coalesce(-sum(margin_0::DOUBLE) {both}), 0) AS base_moved_{place}, "
+                f"coalesce(-sum({margin}::DOUBLE) {both}), 0) AS model_moved_{place}"
+            )
+    with store.cursor() as cursor:
+        return cursor.execute(
+            f"SELECT subtype, {', '.join(columns)} FROM {joined} WHERE kind = ? "
+            "GROUP BY ALL ORDER BY ALL",
+            [*files, kind],
+        ).df()
+
+
+def _outcome_counts(margin: str, second_margin: str, suffix: str = "") -> str:
+    """SQL that counts cases by the outcomes of two models, as columns named by BUCKETS.
+
+    Args:
+        margin: The column of the first model's margins.
+        second_margin: That of the second one's.
+        suffix: Of the names.
+    """
+    conditions = {"fooled": "{} <= 0", "held": "{0} > 0 AND NOT isnan({0})"}
+    return ", ".join(
+        f"count(*) FILTER ({conditions[outcome].format(margin)} AND "
+        f"{conditions[second_outcome].format(second_margin)}) AS {name}{suffix}"
+        for name, (outcome, second_outcome) in BUCKETS.items()
+    )
+
+
+def _is_independent(answered: np.ndarray) -> bool:
+    """Whether no item has two cases: then McNemar's exact test holds."""
+    return bool((answered == 1).all())
+
+
+def paired_differences(
+    pairs: Sequence[tuple[Measure, Measure]], n_items: int, are_rates: bool
+) -> list[estimate.Difference]:
+    """`estimate.differences` with McNemar's exact p where it holds, as in `paired_outcomes`.
+
+    Args:
+        pairs: Two models' shares of lies believed, or movements, a row an item that both answered;
+            the weight is the number of its cases.
+        n_items: How many items were asked about.
+        are_rates: Whether the values are shares.
+    """
+    if not n_items:
+        return [estimate.Difference() for _ in pairs]
+    differences = estimate.differences(pairs, n_items, [are_rates] * len(pairs))
+    for index, (measure, second_measure) in enumerate(pairs):
+        values = np.concatenate([measure.value, second_measure.value])
+        is_binary = are_rates and bool(np.isin(values, (0.0, 1.0)).all())
+        if is_binary and differences[index].n_items > 1 and _is_independent(measure.weight):
+            difference = measure.value - second_measure.value
+            p = estimate.mcnemar(int((difference > 0).sum()), int((difference < 0).sum()))
+            differences[index] = replace(differences[index], p=p)
+    return differences
 
 
 def scatter(

@@ -1,0 +1,168 @@
+"""What the heading of a comparison says: never more than is known. p and Holm's p by a second route."""
+
+import re
+import unicodedata
+
+import pytest
+
+from tests.render.verdict_scenes import SCENES, A, B, compared
+from tests.views.believed_scenes import LIES, cases, count, run_row, scene
+from tests.views.test_believed import check_by_second_route
+from vlprobe import registry
+from vlprobe.metrics import estimate
+from vlprobe.render import charts
+from vlprobe.render.sentences import END_ISOLATE, ISOLATE, sentence_names
+from vlprobe.render.verdict import verdict
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.believed import Comparison, from_counts
+
+
+@pytest.fixture(autouse=True)
+def fewer_exchanges(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
+    """Where each lie has a picture of its own, p comes from a formula, and not from exchanges."""
+    if "pictures" not in request.node.name:
+        monkeypatch.setattr(estimate, "EXCHANGES", 1000)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_heading_says_what_is_known(name: str):
+    pattern, _, given, heading = SCENES[name]
+    told = verdict(compared(name), given.get("kind", LIES))
+    assert told.heading == heading
+    check_by_second_route(compared(name), cases(pattern, given.get("pictures", 0)))
+    never_more_than_is_known(told.heading, compared(name))
+    assert told.detail.endswith(".")
+    assert not re.search(
+        r"\bnan\b| {2}|\.\.|None ", f"{told.heading} {told.detail}".replace("None can", "")
+    )
+
+
+def never_more_than_is_known(heading: str, comparison: Comparison) -> None:
+    """Whoever a heading calls better is fit, above guessing, and clearly ahead after the correction."""
+    names = sentence_names([one.model for one in comparison.contestants], {})
+    if " fooled less often than " not in heading:
+        return
+    better, _, worse = heading.partition(".")[0].partition(" fooled less often than ")
+    for one in comparison.contestants:
+        if names[one.model] not in better or "tied with" in better:
+            continue
+        assert one.is_fit and one.standing in ("above", "unknown")
+        for other in comparison.contestants:
+            if names[other.model] in worse and other is not one:
+                row = comparison.row((other if one is comparison.baseline else one).model)
+                assert row.verdict == ("more" if one is comparison.baseline else "fewer")
+
+
+def test_there_are_scenes_enough():
+    assert len(SCENES) >= 30
+
+
+@pytest.mark.parametrize(
+    ("name", "fragment"),
+    [
+        ("clear", "It believes 3.3 % of the lies, Tiny CLIP 14.8 %. On colours the two are tied."),
+        ("tied", "Tiny CLIP believes 5.3 % of the lies, Pair-tuned 5.7 %."),
+        ("both guess", "Guessing gets 50.0 %."),
+        ("one lie", "They share answers to one question on one picture; it takes two"),
+        ("one picture with many lies", "They share answers to 30 questions on one picture;"),
+        ("no common answer", "They share no answered question."),
+        ("a third without answers", "Of Tiny SigLIP too little is known."),
+        ("a control beside two", "Coin flip is a control, meant to fail."),
+        (
+            "a model that failed its checks is ahead",
+            "Pair-tuned does not match these pictures with",
+        ),
+        (
+            "a guess is not defined",
+            "Tiny CLIP is fooled by 50.7 % of the false captions, Pair-tuned by 50.0 %.",
+        ),
+        (
+            "four, as in the design",
+            "Tiny SigLIP is tied with Tiny CLIP: it counts better, and pays for it with objects.",
+        ),
+        (
+            "four, as in the design",
+            "Half-trained is fooled more often: it counts better, and pays for it with objects.",
+        ),
+        ("four, as in the design", "On objects and colours Pair-tuned and Tiny CLIP are tied."),
+        ("43 models", "model-1 believes 4.3 % of the lies, model-2 4.3 %"),
+    ],
+)
+def test_what_stands_below_the_heading(name: str, fragment: str):
+    told = verdict(compared(name), SCENES[name][2].get("kind", LIES))
+    assert fragment in told.detail
+
+
+@pytest.mark.parametrize(
+    ("probe", "kind"),
+    [
+        (probe, kind)
+        for probe in registry.names("probes")
+        for kind in registry.load_probe(probe).presentation.kinds
+    ],
+)
+def test_every_kind_of_every_probe_has_its_sentence(probe: str, kind: str):
+    presented = registry.load_probe(probe).presentation.kind(kind)
+    pattern = {("number", "xo"): 90, ("number", "oo"): 300}
+    told = verdict(scene(pattern, (A, B), kind=presented), presented)
+    if presented.is_movement:
+        assert told.heading.endswith("are tied.") or " moves less than " in told.heading
+        assert "fooled" not in told.heading + told.detail
+        assert "believes" not in told.detail
+    else:
+        assert told.heading == "Pair-tuned is fooled less often than Tiny CLIP."
+        assert told.detail.startswith(
+            "It believes 0.0 % of the lies, Tiny CLIP 23.1 %."
+            if presented.lies == "lies"
+            else f"It is fooled by 0.0 % of the {presented.lies}, Tiny CLIP by 23.1 %."
+        )
+
+
+def test_where_nobody_is_fooled_models_move():
+    moving = KindPresentation(label="Reworded", is_movement=True)
+    table = cases({("simple", "xx"): 40, ("advanced", "xx"): 40})
+    runs = [run_row(A), run_row(B)]
+    ahead = from_counts(count(table.assign(margin_1=-0.05)), runs, "", moving, "cosine", ())
+    told = verdict(ahead, moving)
+    assert (
+        told.heading
+        == "Pair-tuned moves less than Tiny CLIP. It moves less on “Advanced” and “Simple”."
+    )
+    assert told.detail == "It moves by 0.0500 (cosine), Tiny CLIP 0.1000."
+    same = from_counts(count(table), runs, "", moving, "cosine", ())
+    assert verdict(same, moving).heading == "Tiny CLIP and Pair-tuned are tied."
+
+
+def test_names_that_would_be_alike_are_told_apart():
+    names = sentence_names(["hf:/a/clip", "hf:/b/clip", "x" * 90 + "1", "x" * 90 + "1 "], {})
+    assert len(set(names.values())) == 4
+    assert names["hf:/a/clip"] == "hf:/a/clip"
+    renamed = sentence_names([A, B], {A: "Ours", B: "Ours"})
+    assert len(set(renamed.values())) == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "a\u202eb\u2066c",
+        "\x00\x1b[31m",
+        "\ud800".encode("utf-8", "replace").decode(),
+        "🦆" * 5000,
+    ],
+)
+def test_a_name_can_be_anything(name: str):
+    told = verdict(scene({("", "xo"): 90, ("", "oo"): 200}, (A, name)), LIES)
+    assert "is fooled less often than Tiny CLIP." in told.heading
+    plain = told.heading.replace(ISOLATE, "").replace(END_ISOLATE, "")
+    assert plain.isprintable()
+    assert not any(unicodedata.category(char) == "Cf" for char in plain)
+    assert len(told.heading) < 120
+
+
+def test_a_p_is_never_rounded_onto_the_limit():
+    row = compared("just below the limit").rows[0]
+    assert row.p_holm < 0.05
+    assert charts.compare.chance(0.0499) == "p = .0499"
+    assert float(charts.compare.chance(row.p_holm).partition("= ")[2]) < 0.05

@@ -1,0 +1,134 @@
+"""Words that sentences about models are made of: their names, lists of them, what they are good at."""
+
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from vlprobe.errors import printable
+from vlprobe.render.words import model_name, value_label
+
+LONGEST_NAME = 40  # characters of a name in a sentence
+MOST_NAMES = 3  # in a list of names
+ISOLATE, END_ISOLATE = "\u2068", "\u2069"
+
+
+class Skill(NamedTuple):
+    """What a model is good at that is seldom fooled by one type of edit."""
+
+    noun: str  # "on objects and colours the two are tied"
+    singular: str  # "it counts better"
+    plural: str  # "both count better"
+
+
+SKILLS: Mapping[str, Skill] = {
+    "color": Skill("colours", "knows colours", "know colours"),
+    "number": Skill("numbers", "counts", "count"),
+    "object": Skill("objects", "knows objects", "know objects"),
+    "location": Skill("places", "tells places apart", "tell places apart"),
+    "swap": Skill("swapped things", "sees swaps", "see swaps"),
+    "rand-voca": Skill("random words", "spots random words", "spot random words"),
+    "same-concept": Skill("kindred words", "spots kindred words", "spot kindred words"),
+    "diff-concept": Skill("foreign words", "spots foreign words", "spot foreign words"),
+    "danger": Skill("danger words", "spots danger words", "spot danger words"),
+}
+
+
+def nouns(subtypes: Sequence[str]) -> str:
+    """Types of edit in a sentence; one without words of its own is quoted.
+
+    >>> nouns(["object", "color"]), nouns(["P1"])
+    ('objects and colours', '“P1: any other wording”')
+    """
+    return listed(
+        [
+            SKILLS[name].noun if name in SKILLS else f"“{shortened(value_label(name))}”"
+            for name in subtypes
+        ]
+    )
+
+
+def does_better(subtypes: Sequence[str], is_one: bool) -> str:
+    """What a model, or models, do that are fooled less often by these types of edit.
+
+    >>> does_better(["number", "object", "color"], True), does_better(["number"], False)
+    ('counts and knows objects and colours better', 'count better')
+    >>> does_better(["P1"], True)
+    'does better on “P1: any other wording”'
+    """
+    if not all(name in SKILLS for name in subtypes):
+        return f"{'does' if is_one else 'do'} better on {nouns(subtypes)}"
+    objects: dict[str, list[str]] = {}  # by verb: "know objects", "know colours"
+    for name in subtypes:
+        verb, _, rest = (SKILLS[name].singular if is_one else SKILLS[name].plural).partition(" ")
+        objects.setdefault(verb, []).append(rest)
+    return (
+        f"{listed([f'{verb} {listed(rests)}'.strip() for verb, rests in objects.items()])} better"
+    )
+
+
+def shortened(name: str) -> str:
+    """A name as a sentence can bear it: without its middle where it is long, and with its own
+    direction of writing kept to itself.
+    """
+    text = printable(" ".join(name.split()))
+    if len(text) > LONGEST_NAME:
+        text = f"{text[: LONGEST_NAME // 2 - 1]}…{text[-LONGEST_NAME // 2 :]}"
+    turns = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in text)
+    return f"{ISOLATE}{text}{END_ISOLATE}" if turns else text
+
+
+def sentence_names(models: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
+    """What each model is called in a sentence; two that would be called alike keep their full
+    names, with a number where even these are cut to the same.
+
+    Args:
+        models: Stored names.
+        renamed: Names that somebody gave them.
+    """
+    names = {model: shortened(model_name(model, renamed)) or model for model in models}
+    twins = {name for name in names.values() if list(names.values()).count(name) > 1}
+    names |= {model: shortened(model) for model, name in names.items() if name in twins}
+    seen: dict[str, int] = {}
+    for model, name in names.items():
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            names[model] = f"{name} ({seen[name]})"
+    return names
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: of many, the first few and how many more.
+
+    >>> listed(["A"]), listed(["A", "B"]), listed(["A", "B", "C"]), listed(list("ABCDE"))
+    ('A', 'A and B', 'A, B and C', 'A, B and 3 others')
+    """
+    if not names:
+        return ""
+    if len(names) > MOST_NAMES:
+        kept = MOST_NAMES - 1
+        names = [*names[:kept], f"{len(names) - kept:,} others"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def share(value: float) -> str:
+    """A share in per cent.
+
+    >>> share(0.10757), share(math.nan)
+    ('10.8 %', '-')
+    """
+    return "-" if math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "picture"), counted(1200, "question")
+    ('one picture', '1,200 questions')
+    """
+    return f"one {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def common(lists: Sequence[Sequence[str]]) -> list[str]:
+    """What is in all lists, in the order of the first."""
+    return [name for name in lists[0] if all(name in names for names in lists)]

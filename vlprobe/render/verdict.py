@@ -1,0 +1,398 @@
+"""What a comparison of models says, as a heading and a sentence or two below it.
+
+The one place that names a better model in words. It never says more than is known: a model is
+called better only where the difference is clear after the correction for all rows and the model is
+not as good as guessing; a control, or a model that failed its checks, is never the better one; all
+else is called a tie, or unknown.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from vlprobe.render.sentences import (
+    MOST_NAMES,
+    common,
+    counted,
+    does_better,
+    listed,
+    nouns,
+    sentence_names,
+    share,
+)
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.believed import BelievedRow, Comparison, Contestant
+
+MOST_SKILLS = 3  # types of edit that are named one by one
+UNFIT = "does not match these pictures with their captions better than chance."
+WIDE = 0.2  # an interval of a share that is wider says nothing of guessing
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a comparison says."""
+
+    heading: str
+    detail: str
+
+
+def verdict(
+    comparison: Comparison, kind: KindPresentation, renamed: Mapping[str, str] | None = None
+) -> Verdict:
+    """The heading, and what stands below it.
+
+    Args:
+        comparison: Of two or more models.
+        kind: How its kind of question is spoken of.
+        renamed: Names that somebody gave to models.
+    """
+    return _Speaker(comparison, kind, renamed or {}).verdict()
+
+
+class _Speaker:
+    """Sentences about one comparison."""
+
+    def __init__(
+        self, comparison: Comparison, kind: KindPresentation, renamed: Mapping[str, str]
+    ) -> None:
+        self.comparison, self.kind = comparison, kind
+        contestants = comparison.contestants
+        self.names = sentence_names([contestant.model for contestant in contestants], renamed)
+        self.base = comparison.baseline
+        self.rivals = comparison.rivals
+        self.fit = [contestant for contestant in contestants if contestant.is_fit]
+        self.subtypes = [subtype for subtype in comparison.subtypes if subtype]
+        self.is_pair = len(self.rivals) == 1
+
+    def verdict(self) -> Verdict:
+        """The first of these that applies."""
+        for sentences in (self.unknown, self.nobody_fit, self.guessing):
+            if told := sentences():
+                return told
+        heading, winners = self.heading()
+        return Verdict(heading, self.joined(self.shares(winners), *self.remarks(heading, winners)))
+
+    def name(self, contestant: Contestant) -> str:
+        """The name of a model, and what it is where it is not fit to be called better."""
+        if contestant.is_control:
+            return f"{self.names[contestant.model]}, a control"
+        unfit = ", which failed its checks"
+        return self.names[contestant.model] + (unfit if contestant.is_unfit else "")
+
+    def named(self, contestants: Iterable[Contestant]) -> str:
+        """Their names in a list."""
+        return listed([self.names[contestant.model] for contestant in contestants])
+
+    def row(self, contestant: Contestant, subtype: str = "") -> BelievedRow:
+        """The row of a rival."""
+        return self.comparison.row(contestant.model, subtype)
+
+    def having(self, verdict: str) -> list[Contestant]:
+        """Rivals whose row of all lies has this verdict."""
+        return [rival for rival in self.rivals if self.row(rival).verdict == verdict]
+
+    @staticmethod
+    def joined(*sentences: str) -> str:
+        """One text of those that say something."""
+        return " ".join(filter(None, sentences))
+
+    # What ends a comparison before it began.
+
+    def unknown(self) -> Verdict | None:
+        """Nothing is known of any rival."""
+        if len(self.having("unknown")) < len(self.rivals):
+            return None
+        rows = [self.row(rival) for rival in self.rivals]
+        n_lies, n_pictures = (
+            max((getattr(row, name) for row in rows), default=0)
+            for name in ("n_lies", "n_pictures")
+        )
+        names = listed([self.names[contestant.model] for contestant in self.comparison.contestants])
+        if not n_lies:
+            return Verdict(f"{names} cannot be compared.", "They share no answered question.")
+        shared = f"{counted(n_lies, 'question')} on {counted(n_pictures, 'picture')}"
+        return Verdict(
+            f"Too little is known to tell {names} apart.",
+            f"They share answers to {shared}; it takes two pictures at the least.",
+        )
+
+    def nobody_fit(self) -> Verdict | None:
+        """Only controls, and models that failed their checks."""
+        if self.fit:
+            return None
+        contestants = self.comparison.contestants
+        everyone = "Both" if self.is_pair else "All"
+        if all(contestant.is_control for contestant in contestants):
+            heading = f"{everyone} are controls: they are meant to fail."
+        elif not any(contestant.is_control for contestant in contestants):
+            heading = f"{everyone} failed their checks: no better than chance on these pictures."
+        else:
+            nobody = "Neither" if self.is_pair else "None"
+            heading = f"{nobody} is fit to be compared: controls, and models that failed checks."
+        return Verdict(heading, self.shares([]))
+
+    def guessing(self) -> Verdict | None:
+        """No model that is fit is better than guessing."""
+        if any(contestant.standing in ("above", "unknown") for contestant in self.fit):
+            return None
+        guess = f"Guessing gets {share(self.comparison.guess)}."
+        contestants = self.comparison.contestants
+        if len(self.fit) < len(contestants):
+            how = self.as_guessing(self.fit, "it is" if len(self.fit) == 1 else "they are")
+            heading = f"{self.named(self.fit)} cannot tell: {how}."
+        else:
+            nobody, everyone = ("Neither", "both are") if self.is_pair else ("None", "all are")
+            heading = f"{nobody} can tell: {self.as_guessing(self.fit, everyone)}."
+        return Verdict(heading, self.joined(self.shares([]), guess, *self.notes()))
+
+    def as_guessing(self, contestants: Sequence[Contestant], subject: str) -> str:
+        """How models that are not above guessing stand to it; `subject` with its "is" or "are"."""
+        below = [contestant for contestant in contestants if contestant.standing == "below"]
+        if len(below) == len(contestants):
+            return f"{subject} worse than guessing"
+        if below:
+            return f"{self.named(below)} {_be(below)} worse than guessing, the rest as good"
+        if any(contestant.high - contestant.low > WIDE for contestant in contestants):
+            return f"{subject} not known to be better than guessing"
+        return f"{subject} as good as guessing"
+
+    # Who is better.
+
+    def heading(self) -> tuple[str, list[Contestant]]:
+        """The heading, and the models that it calls better, all of them rivals or the baseline."""
+        fewer = [rival for rival in self.having("fewer") if rival.may_win]
+        if fewer:
+            less = f"{self.named(fewer)} {self.be_less(fewer)} than {self.name(self.base)}."
+            return self.joined(less, self.skills(fewer)), fewer
+        if not self.base.is_fit:
+            return self.no_better_than_baseline(), []
+        if unfit := [rival for rival in self.rivals if not rival.is_fit]:
+            equal = [rival for rival in unfit if self.row(rival).verdict in ("tied", "fewer")]
+            if equal:
+                return (
+                    f"{self.names[self.base.model]} does no better than {self.name(equal[0])}.",
+                    [],
+                )
+        tied = [rival for rival in self.having("tied") if rival.is_fit]
+        more = self.having("more") if self.base.may_win else []
+        base = self.names[self.base.model]
+        if tied:
+            return self.tied(tied, more), []
+        if more:
+            losers = self.name(more[0]) if len(more) == 1 else self.named(more)
+            less = f"{base} {self.be_less([self.base])} than {losers}."
+            return self.joined(less, self.skills([self.base], more)), [self.base]
+        return f"Nobody here is known to be better than {base}.", []
+
+    def no_better_than_baseline(self) -> str:
+        """Nobody is clearly better than a baseline that is not fit."""
+        rivals = [rival for rival in self.rivals if rival.is_fit]
+        do = "does" if len(rivals) == 1 else "do"
+        return f"{self.named(rivals)} {do} no better than {self.name(self.base)}."
+
+    def tied(self, tied: Sequence[Contestant], more: Sequence[Contestant]) -> str:
+        """Rivals that are tied with the baseline, and those that are fooled more often."""
+        base = self.names[self.base.model]
+        if more:
+            less = "moves less" if self.comparison.is_movement else self.less
+            return f"{base} is tied with {self.named(tied)}, and {less} than {self.named(more)}."
+        if len(tied) == 1:
+            return self.joined(f"{base} and {self.named(tied)} are tied.", self.opposed(tied[0]))
+        return f"{base} is tied with {self.named(tied)}."
+
+    def be_less(self, contestants: Sequence[Contestant]) -> str:
+        """That models are fooled less often, or move less."""
+        if self.comparison.is_movement:
+            return "moves less" if len(contestants) == 1 else "move less"
+        return f"{_be(contestants)} {self.less}"
+
+    @property
+    def less(self) -> str:
+        """What the better ones are, after "is"."""
+        return "moved less" if self.comparison.is_movement else "fooled less often"
+
+    # Types of edit.
+
+    def better_at(self, winner: Contestant, loser: Contestant) -> list[str]:
+        """Subtypes at which one of the two, one of them the baseline, is clearly better."""
+        is_base = winner is self.base
+        rival = loser if is_base else winner
+        if not winner.is_fit:
+            return []
+        rows = [self.row(rival, subtype) for subtype in self.subtypes]
+        return [
+            row.subtype
+            for row in rows
+            if row.verdict == ("more" if is_base else "fewer")
+            and (row.base_standing if is_base else row.standing) in ("above", "unknown")
+        ]
+
+    def skills(
+        self, winners: Sequence[Contestant], losers: Sequence[Contestant] | None = None
+    ) -> str:
+        """What all winners do better than all losers; of two models, what the loser does better."""
+        against = [self.base] if losers is None else losers
+        pairs = [(winner, loser) for winner in winners for loser in against]
+        at = common([self.better_at(*pair) for pair in pairs])
+        subject = "It" if len(winners) == 1 else "Both" if len(winners) == 2 else "All"
+        clause = self.clause(subject, at, len(winners) == 1)
+        if len(pairs) > 1:
+            return f"{clause}." if clause else ""
+        winner, loser = pairs[0]
+        other_clause = self.clause(self.names[loser.model], self.better_at(loser, winner), True)
+        return ", ".join(filter(None, [clause, other_clause])) + "." * bool(clause or other_clause)
+
+    def opposed(self, rival: Contestant) -> str:
+        """What each of two tied models does better."""
+        clauses = [
+            self.clause(self.names[winner.model], self.better_at(winner, loser), True)
+            for winner, loser in ((rival, self.base), (self.base, rival))
+        ]
+        told = ", ".join(filter(None, clauses))
+        return f"{told}." if told else ""
+
+    def clause(self, subject: str, subtypes: Sequence[str], is_one: bool) -> str:
+        """That a model counts better; "" without any subtype."""
+        if not subtypes:
+            return ""
+        if len(subtypes) > MOST_SKILLS:
+            all_or = "all" if len(subtypes) == len(self.subtypes) else f"{len(subtypes)} of"
+            do = "does" if is_one else "do"
+            return f"{subject} {do} better on {all_or} {len(self.subtypes)} kinds of edit"
+        if self.comparison.is_movement:
+            return f"{subject} {'moves' if is_one else 'move'} less on {nouns(subtypes)}"
+        return f"{subject} {does_better(subtypes, is_one)}"
+
+    # What stands below the heading.
+
+    def shares(self, winners: Sequence[Contestant]) -> str:
+        """How often each model is fooled, or how far it moves."""
+        if self.comparison.is_movement:
+            return self.movements(winners)
+        believes = self.kind.lies == "lies"
+        verb, rest = "believes" if believes else "is fooled by", f" of the {self.kind.lies}"
+        contestants = list(self.comparison.contestants)
+        values = {one.model: one.share for one in contestants}
+        if self.is_pair:  # on the same cases
+            row = self.row(self.rivals[0])
+            values = {self.base.model: row.base, self.rivals[0].model: row.value}
+        return self.listed_values(winners, values, verb, rest, share, believes)
+
+    def movements(self, winners: Sequence[Contestant]) -> str:
+        """How far each model moves."""
+        unit = self.comparison.unit
+
+        def told(value: float) -> str:
+            return share(value) if unit == "rate" else "-" if math.isnan(value) else f"{value:.4f}"
+
+        units = {"cosine": " (cosine)", "spread": " of its own spread", "rate": ""}
+        values = {one.model: one.share for one in self.comparison.contestants}
+        return self.listed_values(winners, values, "moves by", units[unit], told, True)
+
+    def listed_values(
+        self,
+        winners: Sequence[Contestant],
+        values: Mapping[str, float],
+        verb: str,
+        rest: str,
+        written: Callable[[float], str],
+        bare: bool,
+    ) -> str:
+        """A figure a model, the better ones first; where one model is better, it is "it"."""
+        first = [one for one in self.comparison.contestants if one in winners]
+        contestants = [*first, *(one for one in self.comparison.contestants if one not in winners)]
+        between = " " if bare else f" {verb.rpartition(' ')[2]} "
+        parts = []
+        for place, one in enumerate(contestants[:4]):
+            figure = written(values[one.model])
+            if place == 0:
+                subject = "It" if len(winners) == 1 else self.names[one.model]
+                parts.append(f"{subject} {verb} {figure}{rest}")
+            else:
+                parts.append(f"{self.names[one.model]}{between}{figure}")
+        return ", ".join(parts) + "."
+
+    def remarks(self, heading: str, winners: Sequence[Contestant]) -> list[str]:
+        """Kinds of edit on which two are tied, what the other rivals do, and who is not fit."""
+        lines = []
+        if len(winners) == 1:
+            losers = [self.base] if winners[0] is not self.base else self.having("more")
+            if len(losers) == 1:
+                rival = winners[0] if losers[0] is self.base else losers[0]
+                lines.append(self.ties(rival))
+        lines += self.others([one for one in self.rivals if one not in winners], heading)
+        return [*lines, *self.notes("a control" not in heading)]
+
+    def ties(self, rival: Contestant) -> str:
+        """On which types of edit a rival and the baseline are tied."""
+        rows = [self.row(rival, subtype) for subtype in self.subtypes]
+        tied = [row.subtype for row in rows if row.verdict == "tied"]
+        if not tied:
+            return ""
+        two = "the two are tied"
+        if not self.is_pair:
+            two = f"{self.names[rival.model]} and {self.names[self.base.model]} are tied"
+        if len(tied) > MOST_SKILLS:
+            return f"On {len(tied)} of {len(self.subtypes)} kinds of edit {two}."
+        return f"On {nouns(tied)} {two}."
+
+    def others(self, rivals: Sequence[Contestant], heading: str) -> list[str]:
+        """What rivals do that the heading does not tell; alike ones in one sentence."""
+        if self.is_pair:
+            return []
+        groups: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[Contestant]] = {}
+        for rival in rivals:
+            better, worse = self.better_at(rival, self.base), self.better_at(self.base, rival)
+            key = self.row(rival).verdict, tuple(better), tuple(worse)
+            is_told = self.names[rival.model] in heading and not better and not worse
+            if rival.is_fit and not is_told:
+                groups.setdefault(key, []).append(rival)
+        return [self.group(alike, *key) for key, alike in list(groups.items())[:MOST_NAMES]]
+
+    def group(
+        self,
+        rivals: Sequence[Contestant],
+        verdict: str,
+        better: tuple[str, ...],
+        worse: tuple[str, ...],
+    ) -> str:
+        """One sentence about rivals that stand alike to the baseline."""
+        if verdict == "unknown":
+            return f"Of {self.named(rivals)} too little is known."
+        is_one, be = len(rivals) == 1, _be(rivals)
+        moves = "moves" if is_one else "move"
+        stands = {
+            "tied": f"{be} tied with {self.names[self.base.model]}",
+            "fewer": f"{moves} less" if self.comparison.is_movement else f"{be} fooled less often",
+            "more": f"{moves} more" if self.comparison.is_movement else f"{be} fooled more often",
+        }[verdict]
+        clause = self.clause("", better, is_one).strip()
+        pays = nouns(worse) if len(worse) <= MOST_SKILLS else f"{len(worse)} other kinds of edit"
+        if clause and worse:
+            it, pay = ("it", "pays") if is_one else ("they", "pay")
+            return f"{self.named(rivals)} {stands}: {it} {clause}, and {pay} for it with {pays}."
+        if clause and verdict != "fewer":
+            return f"{self.named(rivals)} {stands}, but {clause}."
+        return f"{self.named(rivals)} {stands}{f', on {pays} above all' if worse else ''}."
+
+    def notes(self, with_controls: bool = True) -> list[str]:
+        """Who is no better than guessing, though others are; who is not fit."""
+        lines = []
+        contestants = self.comparison.contestants
+        guessing = [one for one in self.fit if one.standing in ("guessing", "below")]
+        if guessing and len(guessing) < len(self.fit):
+            lines.append(
+                f"{self.named(guessing)} {_be(guessing)} not clearly better than guessing."
+            )
+        for one in contestants:
+            if one.is_unfit and not one.is_control:
+                lines.append(f"{self.names[one.model]} {UNFIT}")
+        controls = [one for one in contestants if one.is_control]
+        if controls and with_controls:
+            meant = "a control" if len(controls) == 1 else "controls"
+            lines.append(f"{self.named(controls)} {_be(controls)} {meant}, meant to fail.")
+        return lines
+
+
+def _be(contestants: Sequence[Contestant]) -> str:
+    return "is" if len(contestants) == 1 else "are"
