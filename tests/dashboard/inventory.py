@@ -79,6 +79,7 @@ VIEWS = {
     "overview": View("overview", {"set": LGIP}),
     "overview first": View("overview", cache="empty"),
     "overview other": View("overview", {"set": VISLA}),
+    "lab": View("lab"),
     "run": View("run"),
     "run done": View("run", {"job": "6b0282c1ca6caa"}),
     "run stopped": View("run", {"job": "6b0282cac25f6d"}),

@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import make_tiny
 from tests.dashboard.inventory import LEAST, ROWS, VIEWS, Row, View
 from tests.views.conftest import filled  # noqa: F401 (fixture)
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -48,7 +49,8 @@ class Seen:
 
 
 def plain(text: str) -> str:
-    """Words without elements of HTML and without Markdown's signs."""
+    """Words without elements of HTML, models' marks and Markdown's signs."""
+    text = re.sub(r"<(\w+) aria-hidden[^>]*>.*?</\1>", "", text, flags=re.DOTALL)
     text = html.unescape(re.sub(r"<[^>]+>", "", re.sub(r"<(br|/p|/t[dh]|/li)[^>]*>", " ", text)))
     return re.sub(r"\s+", " ", re.sub(r"\\(?=\W)|\*\*", "", text)).strip()
 
@@ -149,7 +151,7 @@ def opened(
             at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
             for name, value in view.query.items():
                 at.query_params[name] = value
-            at.switch_page(str(ROOT / "pages" / f"{view.page}.py")).run()
+            at.switch_page(str(ROOT / page_file(view.page))).run()
             if view.press:
                 at.button(key=view.press).click().run()
             assert not at.exception, at.exception[0].message

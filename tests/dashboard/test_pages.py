@@ -152,7 +152,7 @@ def test_a_changed_picker_goes_into_the_url_and_paging_begins_again(shown, fille
     assert at.query_params["kind"] == "paraphrase"
     assert "page" not in at.query_params
     at.selectbox(key="kind").set_value("flip").run()
-    assert "kind" not in at.query_params
+    assert at.query_params["kind"] == "flip"  # which goes along to the next page
 
 
 def test_a_link_reopens_exactly_that_view(shown, filled: Store):
@@ -206,7 +206,7 @@ def test_a_link_to_results_that_are_not_here_says_so_before_anything_else(shown,
     )
     place = [element.type for element in at.main]
     assert place.index("warning") < place.index("title")
-    assert "kind" not in at.query_params
+    assert at.query_params["kind"] == "flip"
     assert len(shown(filled, "failures", model="x" * 5000).warning[0].value) < 300
     assert at.query_params["model"] == CONSTANT
     at.selectbox(key="kind").set_value("combined").run()  # what is picked here and now is here

@@ -161,7 +161,7 @@ def test_a_model_keeps_its_mark_when_another_is_stored_and_in_a_copy_that_cannot
     run = views.runs.question_set(filled, key).run(MODELS[0]).key
     fewer = Store(shutil.copytree(filled.root, tmp_path / "cache"))
     shutil.rmtree(fewer.root / "runs" / run)
-    marked = r'color:(#\w+)">(.)</span> (dealt:<wbr>2|control:<wbr>random)'
+    marked = r'color:light-dark\((#\w+), #\w+\)">(.)</span> (dealt:<wbr>2|control:<wbr>random)'
     looks = set(re.findall(marked, bodies(open_page(monkeypatch, fewer, "overview"))))
     assert len(looks) == 2
     shutil.copytree(filled.root / "runs" / run, fewer.root / "runs" / run)

@@ -14,7 +14,7 @@ def verify(ctx: click.Context, repair: bool) -> None:
     One line on stdout for each damage. With --repair they go; then the same `vlprobe run` makes
     them again.
     """
-    from vlprobe.runs import verify
+    from vlprobe.runs import thumbnails, verify
     from vlprobe.storage.store import DEFAULT, Store
 
     store = Store(ctx.obj or DEFAULT)
@@ -28,6 +28,9 @@ def verify(ctx: click.Context, repair: bool) -> None:
     )  # not what was made anew meanwhile
     verify.repair(still)
     gone = sum(bool(damage.drop) for damage in still)
+    click.echo(thumbnails.summary(thumbnails.usage(store)), err=True)
+    if repair:
+        thumbnails.clean(store)
     if not damages:
         click.echo("Everything is as it was written.", err=True)
     elif repair:

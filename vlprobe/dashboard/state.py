@@ -9,7 +9,7 @@ import copy
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
 from vlprobe.errors import VlprobeError, printable
-from vlprobe.render import charts
+from vlprobe.render import charts, words
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import tables
 from vlprobe.render.html.elements import ordered, tag
-from vlprobe.storage import annotations
+from vlprobe.storage import annotations, display_names
 from vlprobe.storage import store as store_module
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
@@ -39,6 +39,7 @@ RESULTS = (  # parameters of the URL that name results; what others say is only 
     *("set", "model", "kind", "base", "with", "other", "metric", "by", "type", "rule", "tag"),
     *("reader", "looker", "subset", "before", "control", "after"),
 )
+CARRIED = ("set", "model", "kind", "with")  # choices that go along from page to page
 NAMED = 80  # characters of an unknown name that are repeated
 _unknown: contextvars.ContextVar["Callable[[str, str], None] | None"] = contextvars.ContextVar(
     "unknown", default=None
@@ -130,6 +131,23 @@ def _own(kept: Any) -> Any:
     return tuple(map(_own, kept)) if type(kept) is tuple else copy.copy(kept)
 
 
+def model_name(name: str) -> str:
+    """What a model is called on a page: as somebody renamed it here, else its plain name."""
+    return words.model_name(name, _display_names(store(), display_names.version(store())))
+
+
+def dataset_name(name: str) -> str:
+    """What a dataset is called on a page; its stored name belongs into a tooltip."""
+    renamed = _display_names(store(), display_names.version(store()))
+    return renamed.get(name) or words.dataset_name(name)
+
+
+@functools.lru_cache(maxsize=8)
+def _display_names(current: Store, version: tuple[int, int]) -> Mapping[str, str]:
+    """Read once for each version of the file."""
+    return display_names.read(current)
+
+
 def counts(asked: "Questions", chosen: Filter) -> dict[str, int]:
     """How many cases pass a filter with each outcome; the same for every outcome and order that it names."""
     return view(
@@ -187,15 +205,7 @@ def pick_question_set(probe: str = "") -> Questions:
         key: row.label if labels.count(row.label) == 1 else f"{row.label} · {key[:6]}"
         for key, row in rows.items()
     }
-    kept = st.session_state.get("kept_set", "")
-    key = choose(
-        "Question set",
-        "set",
-        options,
-        kept if kept in options else next(iter(options)),
-        always=True,
-    )
-    st.session_state["kept_set"] = key
+    key = choose("Question set", "set", options, next(iter(options)), always=True)
     question_set = view(views.runs.question_set, key)
     looks = charts.styles.styles(view(views.runs.models))
     return Questions(question_set, tuple(ordered(question_set.models)), looks)
@@ -225,11 +235,15 @@ def choose(
         disabled: Shown, but not to be changed.
     """
     given = st.query_params.get(name, "")
+    if name in CARRIED:
+        always, default = True, carried(name, options, default)
     value = given if given in options else default
     if given and given not in options:
         not_here(label, name, given)
         del st.query_params[name]
     st.session_state[name] = value
+    if name in CARRIED:
+        carry(name, value)
     if always and given != value:
         st.query_params[name] = value
     widget = st.segmented_control if segments else st.selectbox
@@ -245,6 +259,17 @@ def choose(
         disabled=disabled,
         **required,
     )
+
+
+def carried(name: str, options: Container[str], default: str) -> str:
+    """What was chosen for this on the page before, where it can be chosen here too."""
+    value = st.session_state.get(f"carried_{name}", "")
+    return value if value in options else default
+
+
+def carry(name: str, value: str) -> None:
+    """Takes a choice along to the next page, for as long as the browser's tab is open."""
+    st.session_state[f"carried_{name}"] = value
 
 
 def address() -> str:

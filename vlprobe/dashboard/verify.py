@@ -15,7 +15,7 @@ from vlprobe.dashboard.state import attempt, plain, quiet, store, view
 from vlprobe.dashboard.tables import show
 from vlprobe.errors import StoredDamage, VlprobeError
 from vlprobe.render.html.elements import breakable, tag
-from vlprobe.runs import jobs, verify
+from vlprobe.runs import jobs, thumbnails, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.verify import Damage
 from vlprobe.storage import access
@@ -38,6 +38,7 @@ OTHERS = {  # what is no run: in plain words, and what becomes of it
         "What a model's examination found",
         "Goes, and the model is examined by its next run",
     ),
+    "thumbnails": ("A small copy of a picture", "Goes, and is made again when it is shown"),
     "jobs": ("What is known of a job", "Goes; what it had finished stays"),
     "annotations": ("Tags and notes", "Stays: nobody but you can write it again"),
 }
@@ -76,6 +77,7 @@ def stored() -> None:
     looked = st.session_state.get(FOUND)
     if looked is None:
         return
+    _thumbnails()
     if not looked.found:
         st.success(
             f"{looked.at}: everything that is stored is as it was written.",
@@ -138,6 +140,17 @@ def _read(again: tuple[Damage, ...] | None = None) -> list[Damage]:
         )
     finally:
         bar.empty()
+
+
+def _thumbnails() -> None:
+    """What small copies of pictures take, and a button for those of results that were removed."""
+    usage = thumbnails.usage(store())
+    quiet(thumbnails.summary(usage))
+    if usage.n_unused and st.button(
+        "Remove small copies that no result shows", icon=":material/delete:", key="clean_thumbnails"
+    ):
+        attempt(thumbnails.clean, store())
+        st.rerun()
 
 
 def _list(looked: Looked) -> None:
@@ -319,7 +332,7 @@ def _in_words(damage: Damage, known: Known) -> tuple[str, str]:
 def _place(damage: Damage) -> tuple[str, str]:
     """The folder of the cache that a file is in, and the one below it, which names a run or its questions."""
     found = re.search(
-        r"\b(runs|cases|embeddings|models|jobs|annotations)/([0-9a-z]*)", _inside(damage)
+        r"\b(runs|cases|embeddings|models|jobs|annotations|thumbnails)/([0-9a-z]*)", _inside(damage)
     )
     return (found[1], found[2]) if found else ("", "")
 

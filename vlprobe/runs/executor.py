@@ -2,6 +2,7 @@
 process.
 """
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
+from vlprobe.scoring import thumbnails
 from vlprobe.scoring.cases import Scorer
 from vlprobe.scoring.encoder import Encoder
 from vlprobe.scoring.spread import similarity_spread
@@ -99,6 +101,7 @@ class LocalExecutor(Executor):
                 request.batch_size,
                 request.workers,
                 memory=request.memory << 20,
+                on_read=functools.partial(thumbnails.keep, root),
             )
         return self._encoder
 

@@ -25,7 +25,7 @@ def stored(case_entry: Entry) -> bool:
     Cases are written anew where a picture was moved: their key says that they are the same.
     """
     return case_entry.complete and all(
-        Picture.from_name(name).path.exists() for name in _picture_names(case_entry)
+        Picture.from_name(name).path.exists() for name in picture_names(case_entry)
     )
 
 
@@ -121,7 +121,8 @@ def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
     return ranges
 
 
-def _picture_names(case_entry: Entry) -> set[str]:
+def picture_names(case_entry: Entry) -> set[str]:
+    """Names of the pictures that stored cases are about."""
     names: set[str] = set()
     for block in case_entry.blocks("cases", ["images"]):
         names.update(block["images"].combine_chunks().flatten().unique().to_pylist())

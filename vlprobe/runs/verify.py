@@ -20,7 +20,7 @@ from pathlib import Path
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine
 from vlprobe.scoring import vectors
-from vlprobe.storage import annotations, files, job_files
+from vlprobe.storage import annotations, files, job_files, thumbnails
 from vlprobe.storage.entry import (
     SCHEMA,
     parse_file_record,
@@ -79,6 +79,7 @@ def damages(
         ),
         *((_part, path) for path in sorted(store.root.glob("runs/*/parts/*.parquet"))),
         *((_block, path) for path in sorted(store.root.glob("embeddings/*/*/*.npy"))),
+        *((_thumbnail, path) for path in sorted(thumbnails.paths(store.root))),
         *((_examination, path) for path in sorted(store.root.glob("models/*.json"))),
         *((_job, path) for path in sorted(store.root.glob("jobs/*/"))),
         *(
@@ -230,6 +231,18 @@ def _part(path: Path) -> Iterator[Damage]:
 def _block(path: Path) -> Iterator[Damage]:
     if not vectors.is_intact(path):
         yield Damage(path, "its checksum differs" if len(path.stem) == 32 else OLDER, (path,))
+
+
+def _thumbnail(path: Path) -> Iterator[Damage]:
+    with contextlib.suppress(FileNotFoundError):  # it was not shown for longest, and went meanwhile
+        try:
+            is_whole = thumbnails.is_whole(files.read(path))
+        except FileNotFoundError:
+            raise
+        except OSError:
+            is_whole = False
+        if not is_whole:
+            yield Damage(path, "it is no small picture", (path,))
 
 
 def _examination(path: Path) -> Iterator[Damage]:

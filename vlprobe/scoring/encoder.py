@@ -53,6 +53,7 @@ class Encoder:
         progress: Called with (stage, done, total) after each batch; may raise to stop.
         memory: Bytes that pictures and tokens may take while they wait for the model, beside what
             is returned.
+        on_read: Called in a worker thread with each picture that is read and its files' bytes.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Encoder:
         workers: int = 2,
         progress: Progress = lambda stage, done, total: None,
         memory: int = 2 << 30,
+        on_read: Callable[[Picture, tuple[bytes, ...]], None] = lambda picture, contents: None,
     ) -> None:
         self.model, self.batch_size, self.workers, self.progress = (
             model,
@@ -70,7 +72,7 @@ class Encoder:
             workers,
             progress,
         )
-        self.memory = memory
+        self.memory, self._on_read = memory, on_read
         capabilities = model.capabilities
         self.scores_pairs = capabilities.scores_pairs
         self.embeds_texts = capabilities.embeds_texts
@@ -230,11 +232,16 @@ class Encoder:
         return min(self.batch_size, max(multiple, fit - fit % multiple))
 
     def _open(self, picture: Picture) -> OpenedPicture:
-        contents = pictures.read(picture)
+        contents = self._read(picture)
         key = pictures.content_key(picture, contents)
         return OpenedPicture(
             key, None if self.stores_image(key) else self._preprocess(picture, contents)
         )
+
+    def _read(self, picture: Picture) -> tuple[bytes, ...]:
+        contents = pictures.read(picture)
+        self._on_read(picture, contents)
+        return contents
 
     def _preprocess(self, picture: Picture, contents: tuple[bytes, ...]) -> np.ndarray:
         model = self.model
@@ -297,7 +304,7 @@ class Encoder:
         """The content key of each picture; a picture is read once."""
         unread = [image for image in dict.fromkeys(images) if image not in self._content_keys]
         with ThreadPoolExecutor(self.workers) as pool:
-            for image, contents in zip(unread, pool.map(pictures.read, unread), strict=True):
+            for image, contents in zip(unread, pool.map(self._read, unread), strict=True):
                 self._content_keys[image] = pictures.content_key(image, contents)
         return [self._content_keys[image] for image in images]
 

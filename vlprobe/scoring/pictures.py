@@ -53,16 +53,18 @@ def read_bytes(path: Path) -> bytes:
     return content
 
 
-def decode(content: bytes, name: str) -> Image.Image:
+def decode(content: bytes, name: str, least_side: int = 0) -> Image.Image:
     """Bytes to an upright RGB image, first frame only; transparency is laid on white, 16 bits are
     scaled to 8.
 
-    Always at full size: a JPEG decoded at a reduced scale has other pixels, and its scores would be
-    other scores.
+    At full size but for thumbnails: a JPEG decoded at a reduced scale has other pixels, and its
+    scores would be other scores.
 
     Args:
         content: The file's bytes.
         name: What to call the file in an error.
+        least_side: A JPEG may be decoded at a reduced scale, with no side below this many pixels;
+            0: at full size.
 
     Raises:
         InvalidInput: not an image, damaged, or more than MAX_PIXELS pixels.
@@ -71,6 +73,8 @@ def decode(content: bytes, name: str) -> Image.Image:
         image = Image.open(io.BytesIO(content), formats=FORMATS)
         if image.width * image.height > MAX_PIXELS:
             raise Image.DecompressionBombError(f"{image.width:,} x {image.height:,} pixels")
+        if least_side:
+            image.draft("RGB", (least_side, least_side))
         image.load()
         ImageOps.exif_transpose(image, in_place=True)
         if image.mode.startswith(("I", "F")):

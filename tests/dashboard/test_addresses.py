@@ -1,0 +1,95 @@
+"""Addresses that the dashboard of commit 52b9ca1 made open the same cases today.
+
+`addresses.json` has forty of them on the cache that this commit wrote (`tests/old_cache`): all cases that pass, in
+order, and the one in the drawer. They were computed by the code of that commit and by that of the first new page's
+parent, which agree. Further ones have no cases, and name words and numbers that they show.
+
+When a page is replaced, its old path leads on with its query: `opened` then has to read the cases from the new page.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from tests.dashboard.test_inventory import looked
+from vlprobe.dashboard import cards
+
+ROOT = Path(__file__).resolve().parents[2]
+OLD = ROOT / "tests" / "old_cache"
+STORED = json.loads((ROOT / "tests/dashboard/addresses.json").read_text("utf-8"))
+CASES = [row for row in STORED if "cases" in row]
+OTHERS = [row for row in STORED if "says" in row]
+Opened = Callable[[str], AppTest]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(OLD, tmp_path_factory.mktemp("addresses") / "old"))
+
+
+@pytest.fixture
+def opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """Opens an address as a browser does."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", folder / "stored")
+
+    def show(address: str) -> AppTest:
+        path, query = urlsplit(address).path.strip("/"), urlsplit(address).query
+        at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        for name, values in parse_qs(query, keep_blank_values=True).items():
+            at.query_params[name] = values
+        at._page_hash = calc_hash(path)  # Streamlit's name for the page at this path
+        at.run()
+        assert not at.exception, at.exception[0].message
+        assert not at.error and not any("not here" in one.value for one in at.warning)
+        return at
+
+    return show
+
+
+def ids(folder: Path, key: str) -> pd.Series:
+    """The names of cases by their numbers."""
+    table = pd.read_parquet(folder / "stored" / "cases" / key / "cases.parquet")
+    return pd.Series(table["id"].to_numpy(), table["case"])
+
+
+def one(at: AppTest, name: str) -> str:
+    """A parameter of the address that is shown now."""
+    given = at.query_params.get(name, "")
+    return given if isinstance(given, str) else given[0]
+
+
+def test_there_are_forty_of_them_that_open_cases():
+    assert len(CASES) == 40 and len({row["address"] for row in STORED}) == len(STORED)
+    assert sum(bool(row["open"]) for row in CASES) >= 6
+    assert sum("area=" in row["address"] for row in CASES) >= 2
+
+
+@pytest.mark.parametrize("row", CASES, ids=lambda row: row["address"][:60])
+def test_an_old_address_opens_the_same_cases(opened: Opened, folder: Path, row: dict):
+    at = opened(row["address"])
+    assert one(at, "set") == row["set"]
+    named = ids(folder, row["set"])
+    keys = [str(button.key) for button in at.button]
+    found = [int(key.removeprefix("open_")) for key in keys if key.startswith("open_")]
+    page = int(one(at, "page") or 1)
+    assert named[found].tolist() == row["cases"][cards.SIZE * (page - 1) : cards.SIZE * page]
+    pages = at.get("pagination")[0].proto.num_pages
+    assert pages == max(1, -(-len(row["cases"]) // cards.SIZE))
+    shown = looked(at)
+    assert ("One case" in shown.names["dialog"]) == bool(row["open"])
+    if row["open"]:
+        assert any(f"Case{row['open']}" in text for text in shown.texts["text"])
+
+
+@pytest.mark.parametrize("row", OTHERS, ids=lambda row: row["address"][:60])
+def test_an_old_address_of_another_page_shows_the_same(opened: Opened, row: dict):
+    text = " ".join(looked(opened(row["address"])).texts["text"])
+    assert [word for word in row["says"] if word not in text] == []

@@ -1,0 +1,266 @@
+"""Thumbnails are small, whole, of the picture's own proportions, kept by its bytes, and bounded."""
+
+import base64
+import io
+import os
+import struct
+import warnings
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vlprobe.errors import InvalidInput
+from vlprobe.scoring import pictures, thumbnails
+from vlprobe.storage import thumbnails as stored
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.types import Picture, PictureEdit
+
+
+def noise(width: int, height: int, seed: int = 0) -> Image.Image:
+    values = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    return Image.fromarray(values)
+
+
+def saved(folder: Path, image: Image.Image, name: str = "picture.png", **options: object) -> Path:
+    path = folder / name
+    image.save(path, **options)
+    return path
+
+
+def opened(content: bytes) -> Image.Image:
+    image = Image.open(io.BytesIO(content))
+    assert image.format == "WEBP"
+    return image
+
+
+@pytest.fixture
+def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Forgets, now and whenever it is called, what this process has in memory."""
+
+    def forget_all() -> None:
+        monkeypatch.setattr(thumbnails, "_memory", SingleFlightCache(thumbnails.MEMORY, len))
+        monkeypatch.setattr(thumbnails, "_kept", set())
+
+    forget_all()
+    return forget_all
+
+
+@pytest.mark.parametrize(
+    ("size", "small"),
+    [
+        ((640, 480), (240, 180)),
+        ((480, 640), (180, 240)),
+        ((224, 224), (224, 224)),  # what is small already is not blown up
+        ((3000, 30), (240, 2)),
+        ((5000, 1), (240, 1)),
+        ((1, 1), (1, 1)),
+    ],
+)
+def test_a_thumbnail_is_the_whole_picture_in_240_pixels(
+    tmp_path: Path, size: tuple[int, int], small: tuple[int, int]
+):
+    content = thumbnails.thumbnail(tmp_path, str(saved(tmp_path, Image.new("RGB", size, "red"))))
+    assert opened(content).size == small
+    pixels = np.asarray(opened(content).convert("RGB")).astype(int)
+    assert np.abs(pixels - [255, 0, 0]).max() < 12
+
+
+def test_the_corners_of_a_picture_are_in_its_thumbnail(tmp_path: Path):
+    image = Image.new("RGB", (800, 400), "white")
+    corners = {(0, 0): "red", (600, 0): "green", (0, 200): "blue", (600, 200): "black"}
+    for corner, color in corners.items():
+        image.paste(color, (*corner, corner[0] + 200, corner[1] + 200))
+    small = opened(thumbnails.encode(image)).convert("RGB")
+    for (left, top), color in corners.items():
+        expected = Image.new("RGB", (1, 1), color).getpixel((0, 0))
+        found = small.getpixel(((left + 100) * 240 // 800, (top + 100) * 240 // 800))
+        assert np.abs(np.subtract(found, expected)).max() < 40
+
+
+def test_the_worst_picture_is_at_most_12_kilobytes():
+    content = thumbnails.encode(noise(1000, 1000))
+    assert len(content) <= stored.MAX_BYTES <= 15_000
+    assert opened(content).width >= 100
+
+
+def test_sixty_of_the_largest_stay_below_a_megabyte():
+    assert 60 * len(base64.b64encode(bytes(stored.MAX_BYTES))) < 1_000_000
+
+
+def test_a_photograph_turned_by_its_camera_stands_upright_and_says_nothing_of_it(tmp_path: Path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    exif[0x010E] = "taken at home"
+    image = Image.new("RGB", (600, 300), "red")
+    image.paste("blue", (0, 0, 300, 300))
+    path = saved(tmp_path, image, "turned.jpg", exif=exif)
+    content = thumbnails.thumbnail(tmp_path, str(path))
+    small = opened(content)
+    assert small.size == (120, 240) and not small.getexif() and b"home" not in content
+    top = small.convert("RGB").getpixel((60, 20))
+    assert top[2] > 150 > top[0]
+
+
+def test_a_large_photograph_looks_as_if_it_were_decoded_whole(tmp_path: Path):
+    rng = np.random.default_rng(1)
+    rough = Image.fromarray(rng.integers(0, 256, (24, 32, 3), dtype=np.uint8))
+    path = saved(tmp_path, rough.resize((2000, 1500), Image.Resampling.BICUBIC), "large.jpg")
+    small = opened(thumbnails.thumbnail(tmp_path, str(path))).convert("RGB")
+    whole = Image.open(path).resize(small.size, Image.Resampling.LANCZOS)
+    difference = np.asarray(small).astype(int) - np.asarray(whole).astype(int)
+    assert np.abs(difference).mean() < 6
+
+
+def test_two_files_of_the_same_bytes_share_a_thumbnail(tmp_path: Path, forget: Callable[[], None]):
+    first = saved(tmp_path, noise(300, 200))
+    second = tmp_path / "copy.png"
+    second.write_bytes(first.read_bytes())
+    assert thumbnails.thumbnail(tmp_path, str(first)) == thumbnails.thumbnail(tmp_path, str(second))
+    assert len(list(stored.paths(tmp_path))) == 1
+    assert next(stored.paths(tmp_path)).stem == pictures.digest(first.read_bytes())
+
+
+def test_a_changed_file_gets_another_thumbnail(tmp_path: Path, forget: Callable[[], None]):
+    path = saved(tmp_path, Image.new("RGB", (300, 200), "red"))
+    red = thumbnails.thumbnail(tmp_path, str(path))
+    saved(tmp_path, Image.new("RGB", (301, 200), "blue"))
+    assert thumbnails.thumbnail(tmp_path, str(path)) != red
+
+
+def test_a_damaged_thumbnail_is_made_again(tmp_path: Path, forget: Callable[[], None]):
+    path = saved(tmp_path, noise(300, 200))
+    content = thumbnails.thumbnail(tmp_path, str(path))
+    file = next(stored.paths(tmp_path))
+    for damage in (b"", b"<script>", content[:-5], content + bytes(stored.MAX_BYTES)):
+        file.write_bytes(damage)
+        forget()
+        assert thumbnails.thumbnail(tmp_path, str(path)) == content == file.read_bytes()
+
+
+def test_a_mixed_picture_is_the_mixture(tmp_path: Path, forget: Callable[[], None]):
+    red = saved(tmp_path, Image.new("RGB", (300, 200), "red"), "red.png")
+    blue = saved(tmp_path, Image.new("RGB", (300, 200), "blue"), "blue.png")
+    picture = Picture(red, PictureEdit("mix", blue, 0.5, 10))
+    content = thumbnails.thumbnail(tmp_path, picture.name)
+    middle = opened(content).convert("RGB").getpixel((100, 100))
+    assert all(
+        abs(value - expected) < 15 for value, expected in zip(middle, (127, 0, 127), strict=True)
+    )
+    stronger = Picture(red, PictureEdit("mix", blue, 0.9, 10))
+    assert thumbnails.thumbnail(tmp_path, stronger.name) != content
+    assert len(list(stored.paths(tmp_path))) == 2
+    forget()
+    assert thumbnails.thumbnail(tmp_path, picture.name) == content
+
+
+def test_an_address_is_the_picture_itself(tmp_path: Path):
+    name = str(saved(tmp_path, noise(50, 50)))
+    head, _, body = thumbnails.address(tmp_path, name).partition(",")
+    assert head == "data:image/webp;base64"
+    assert base64.b64decode(body) == thumbnails.thumbnail(tmp_path, name)
+
+
+def bomb(side: int) -> bytes:
+    """A PNG whose head says that it has this many pixels a side."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        checked = kind + content
+        return struct.pack(">I", len(content)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+    head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
+
+
+HOSTILE = {
+    "bomb.png": bomb(60_000),
+    "markup.png": b"<svg onload=alert(1)>",
+    "empty.png": b"",
+    "postscript.eps": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
+}
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "gone.png", "folder.png", "cut.jpg"])
+def test_what_is_no_picture_has_no_thumbnail(tmp_path: Path, name: str):
+    whole = saved(tmp_path, noise(100, 100), "whole.jpg").read_bytes()
+    if name == "folder.png":
+        (tmp_path / name).mkdir()
+    elif name != "gone.png":
+        (tmp_path / name).write_bytes(HOSTILE.get(name, whole[:900]))
+    bad, good = str(tmp_path / name), str(tmp_path / "whole.jpg")
+    with warnings.catch_warnings(), pytest.raises(InvalidInput):
+        thumbnails.address(tmp_path, bad)
+    found = thumbnails.addresses(tmp_path, [bad, good, bad])
+    assert found[bad] == "" and found[good].startswith("data:image/webp;base64,")
+    assert [path.stem for path in stored.paths(tmp_path)] == [pictures.digest(whole)]
+
+
+def test_a_picture_outside_of_the_roots_is_not_shown_even_where_its_thumbnail_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = str(saved(tmp_path, noise(100, 100)))
+    assert thumbnails.address(tmp_path, path)
+    (tmp_path / "root").mkdir()
+    monkeypatch.setenv("VLPROBE_ROOTS", str(tmp_path / "root"))
+    with pytest.raises(InvalidInput, match="outside"):
+        thumbnails.thumbnail(tmp_path, path)
+    assert thumbnails.addresses(tmp_path, [path]) == {path: ""}
+
+
+def test_a_read_only_server_makes_them_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[], None]
+):
+    path = saved(tmp_path, noise(300, 200))
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    assert opened(thumbnails.thumbnail(tmp_path, str(path))).size == (240, 160)
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_run_keeps_the_thumbnail_of_what_it_reads_once(
+    tmp_path: Path, forget: Callable[[], None]
+):
+    path = saved(tmp_path, noise(300, 200))
+    picture = Picture(path)
+    contents = pictures.read(picture)
+    thumbnails.keep(tmp_path, picture, contents)
+    file = next(stored.paths(tmp_path))
+    content = file.read_bytes()
+    assert thumbnails.make(picture, contents) == content
+    file.unlink()
+    thumbnails.keep(tmp_path, picture, contents)  # a second model, in the same process
+    assert not file.exists()
+    thumbnails.keep(tmp_path, Picture(path, PictureEdit("mix", path, 0.5, 1)), contents * 2)
+    thumbnails.keep(tmp_path, Picture(tmp_path / "no.png"), (b"no picture",))
+    assert list(stored.paths(tmp_path)) == []
+
+
+def test_those_that_were_not_shown_for_longest_go_first(tmp_path: Path):
+    keys = [f"{number:032x}" for number in range(40)]
+    for age, key in enumerate(keys):
+        stored.write(tmp_path, key, b"x" * 100)
+        os.utime(stored.path_of(tmp_path, key), (1e9 - age, 1e9 - age))
+    assert stored.trim(tmp_path) == 0
+    stored.read(tmp_path, keys[39])  # the oldest is shown again; damaged or not, it was asked for
+    assert stored.trim(tmp_path, max_entries=30) == 13
+    left = {path.stem for path in stored.paths(tmp_path)}
+    assert left == {keys[39], *keys[:26]}
+    assert stored.trim(tmp_path, max_total=1000) == 18
+    assert len(list(stored.paths(tmp_path))) == 9
+
+
+def test_writing_many_keeps_within_the_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(stored, "WRITES_BETWEEN_TRIMS", 10)
+    monkeypatch.setattr(stored, "trim", lambda root: trimmed.append(root))
+    trimmed: list[Path] = []
+    for number in range(35):
+        stored.write(tmp_path, f"{number:032x}", b"x")
+    assert trimmed == [tmp_path] * 3
+
+
+@pytest.mark.parametrize("key", ["", "../../etc/passwd", "a" * 31, "A" * 32, f"{'a' * 32}x"])
+def test_a_key_is_no_path(tmp_path: Path, key: str):
+    with pytest.raises(ValueError, match="no key"):
+        stored.read(tmp_path, key)

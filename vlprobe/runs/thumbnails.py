@@ -1,0 +1,49 @@
+"""Which stored thumbnails are of pictures that a stored run shows, and which may go."""
+
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.questions import picture_names
+from vlprobe.scoring.thumbnails import digests_of
+from vlprobe.storage import thumbnails
+from vlprobe.storage.access import refuse_writing
+from vlprobe.storage.store import Store
+from vlprobe.storage.thumbnails import Usage
+from vlprobe.types import Picture
+
+
+def usage(store: Store) -> Usage:
+    """What the thumbnails of a store take, and how many of them no stored run shows."""
+    return thumbnails.usage(store.root, _used(store))
+
+
+def summary(stored: Usage) -> str:
+    """What the thumbnails take, in a sentence.
+
+    >>> summary(Usage(1200, 5_300_000, 20))
+    '1,200 small copies of pictures take 5.3 MB; 20 of them are of results that were removed.'
+    """
+    unused = f"; {stored.n_unused:,} of them are of results that were removed"
+    return (
+        f"{stored.n_entries:,} small copies of pictures take {stored.n_bytes / 1e6:.1f} MB"
+        f"{unused if stored.n_unused else ''}."
+    )
+
+
+def clean(store: Store) -> int:
+    """Removes the thumbnails that no stored run shows, and those of mixed pictures, which are made
+    again when they are shown; returns how many. Raises InvalidInput on a read-only server.
+    """
+    refuse_writing()
+    return thumbnails.remove_unused(store.root, _used(store))
+
+
+def _used(store: Store) -> set[str]:
+    """Digests of the pictures of all stored runs that are where the cases say."""
+    used: set[str] = set()
+    for case_key in {manifest["case_key"] for manifest in store.runs()}:
+        try:
+            names = picture_names(store.cases(case_key))
+            paths = [Picture.from_name(name).path for name in names]
+            used.update(digests_of(store.root, [path for path in paths if path.exists()]))
+        except InvalidInput:  # damaged, and told as such
+            continue
+    return used

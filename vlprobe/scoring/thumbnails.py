@@ -1,0 +1,153 @@
+"""Small copies of pictures for pages: whole, never cropped, without what a camera noted.
+
+They are kept in the store (`storage.thumbnails`) by the digest of the file's bytes, of a mixed
+picture by those of both files and the edit. A picture is opened by the same guarded way as for a
+model.
+"""
+
+import base64
+import contextlib
+import functools
+import io
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from PIL import Image
+
+from vlprobe.errors import InvalidInput
+from vlprobe.scoring import pictures
+from vlprobe.storage import access
+from vlprobe.storage import thumbnails as stored
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.types import Picture
+
+QUALITIES = (75, 60, 45, 30, 15, 5, 0)  # of WebP, until one fits
+MEMORY = 48 << 20  # bytes of thumbnails in a process: about 6,000
+REMEMBERED = 100_000  # digests of files in a process
+FileVersion = tuple[str, int, int]  # path, bytes and time of the last change
+
+_memory = SingleFlightCache(MEMORY, len)
+_digests: dict[FileVersion, str] = {}
+_kept: set[tuple[str, str, int]] = set()  # root, path and bytes of what a run has read
+_makers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
+
+
+def encode(image: Image.Image) -> bytes:
+    """A picture as WebP with at most SIDE pixels a side and MAX_BYTES bytes, in its own
+    proportions; a smaller one keeps its size.
+    """
+    small = image.copy()
+    side = stored.SIDE
+    while True:
+        small.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=3.0)
+        for quality in QUALITIES:
+            buffer = io.BytesIO()
+            small.save(buffer, "WEBP", quality=quality, method=2)
+            if buffer.tell() <= stored.MAX_BYTES:
+                return buffer.getvalue()
+        side = side * 3 // 4
+
+
+def make(picture: Picture, contents: tuple[bytes, ...]) -> bytes:
+    """The thumbnail of a picture from what `pictures.read` gave. Raises InvalidInput."""
+    if picture.edit is None:
+        name = str(picture.path)
+        return encode(pictures.decode(contents[0], name, least_side=2 * stored.SIDE))
+    return encode(pictures.compose(picture, contents))
+
+
+def keep(root: Path, picture: Picture, contents: tuple[bytes, ...]) -> None:
+    """Makes and stores the thumbnail of a picture that a run has read, unless it is stored or the
+    picture is mixed; one that cannot be opened has none.
+    """
+    version = str(root), str(picture.path), len(contents[0])
+    if picture.edit is not None or version in _kept:
+        return
+    if len(_kept) > REMEMBERED:
+        _kept.clear()
+    _kept.add(version)
+    key = pictures.digest(contents[0])
+    if not stored.holds(root, key):
+        with contextlib.suppress(InvalidInput):  # whoever asks for the picture says so
+            stored.write(root, key, make(picture, contents))
+
+
+def thumbnail(root: Path, name: str) -> bytes:
+    """The thumbnail of a picture: WebP, stored, or made now and stored where that is possible.
+
+    Args:
+        root: The store's folder.
+        name: The picture's, as tables of cases and answers have it.
+
+    Raises:
+        InvalidInput: the picture is gone, damaged or outside of what may be read.
+    """
+    picture = Picture.from_name(name)
+    paths = [picture.path] if picture.edit is None else [picture.path, picture.edit.partner]
+    for path in paths:
+        access.refuse_outside(path)
+    key = _key(picture, digests_of(root, paths))
+    return _memory.get((root, key), lambda: _stored_or_made(root, picture, key))
+
+
+def address(root: Path, name: str) -> str:
+    """The thumbnail as a data address for an <img>. Raises InvalidInput as `thumbnail` does."""
+    return f"data:image/webp;base64,{base64.b64encode(thumbnail(root, name)).decode()}"
+
+
+def addresses(root: Path, names: Iterable[str]) -> dict[str, str]:
+    """The data address of each picture by its name, "" of one that cannot be read."""
+    distinct = list(dict.fromkeys(names))
+    with contextlib.suppress(InvalidInput, OSError):  # said of each picture below
+        readable = [Picture.from_name(name).path for name in distinct]
+        digests_of(root, [path for path in readable if path.exists()])  # all in one look
+    sources = _makers.map(functools.partial(_address_or_none, root), distinct)
+    return dict(zip(distinct, sources, strict=True))
+
+
+def digests_of(root: Path, paths: Sequence[Path]) -> list[str]:
+    """The digest of each file's bytes; a file is read only where it is new or has changed. Raises
+    InvalidInput.
+    """
+    versions = [_version(path) for path in paths]
+    unknown = [place for place, version in enumerate(versions) if version not in _digests]
+    if unknown:
+        if len(_digests) > REMEMBERED:
+            _digests.clear()
+        digests = pictures.file_digests([paths[place] for place in unknown], root)
+        _digests.update(zip((versions[place] for place in unknown), digests, strict=True))
+    return [_digests[version] for version in versions]
+
+
+def _version(path: Path) -> FileVersion:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        pictures.read_bytes(path)  # says what is wrong
+        raise InvalidInput(f"Image '{path}' cannot be read. Check the file.") from None
+    return os.path.abspath(path), status.st_size, status.st_mtime_ns
+
+
+def _key(picture: Picture, digests: Sequence[str]) -> str:
+    edit = picture.edit
+    if edit is None:
+        return digests[0]
+    fields = " ".join([*digests, edit.kind, repr(edit.lam), str(edit.seed)])
+    return pictures.digest(fields.encode()) + stored.MIXED
+
+
+def _stored_or_made(root: Path, picture: Picture, key: str) -> bytes:
+    content = stored.read(root, key)
+    if content is None:
+        content = make(picture, pictures.read(picture))
+        stored.write(root, key, content)
+    return content
+
+
+def _address_or_none(root: Path, name: str) -> str:
+    try:
+        return address(root, name)
+    except InvalidInput:
+        return ""

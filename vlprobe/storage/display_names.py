@@ -1,0 +1,86 @@
+"""What people call models and datasets here: display names under stored names, shared by all who use the cache.
+
+display_names.json    stored name to display name; replaced atomically, one process at a time
+
+No key, digest or result holds a display name.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import access, files
+from vlprobe.storage.store import Store
+
+MAX_LENGTH = 60
+MAX_NAMES = 1000
+
+
+def read(store: Store) -> Mapping[str, str]:
+    """Display names by stored name; none where the file is damaged, which `check` tells."""
+    try:
+        return check(store)
+    except InvalidInput:
+        return {}
+
+
+def check(store: Store) -> Mapping[str, str]:
+    """Display names by stored name. Raises InvalidInput where the file is damaged."""
+    path = _path(store)
+    if not path.exists():
+        return {}
+    try:
+        names = files.parse_json_object(path.read_text("utf-8"))
+        return {stored: _valid(str(display)) for stored, display in names.items()}
+    except OSError as error:
+        raise files.unreadable(path, error) from None
+    except ValueError:
+        raise InvalidInput(
+            f"'{path}' is damaged, so models have the names they were stored under. Repair or delete it."
+        ) from None
+
+
+def version(store: Store) -> tuple[int, int]:
+    """Changes whenever a name does: size and time of change, in bytes and nanoseconds."""
+    try:
+        status = _path(store).stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
+def rename(store: Store, stored: str, display: str) -> None:
+    """Gives a model or a dataset a display name; an empty one takes it away.
+
+    Raises:
+        InvalidInput: too long, not printable, already that of another, too many, or the cache is read-only.
+    """
+    access.refuse_writing()
+    display = " ".join(display.split())
+    if display:
+        _valid(display)
+    with files.lock(_path(store).with_suffix(".lock"), lambda: None):
+        names = dict(check(store))
+        names.pop(stored, None)
+        if display and display in names.values():
+            raise InvalidInput(f"'{display}' is the name of another already. Choose another name.")
+        if display:
+            names[stored] = display
+        if len(names) > MAX_NAMES:
+            raise InvalidInput(
+                f"There are {MAX_NAMES:,} names. Take one away that is not used any more."
+            )
+        files.write_json(_path(store), names)
+
+
+def _valid(display: str) -> str:
+    """The name, if it is one. Raises InvalidInput."""
+    if not 0 < len(display) <= MAX_LENGTH or not display.isprintable():
+        raise InvalidInput(
+            f"'{display[:80]}' is no name to show. Expected 1 to {MAX_LENGTH} letters."
+        )
+    return display
+
+
+def _path(store: Store) -> Path:
+    return store.root / "display_names.json"
