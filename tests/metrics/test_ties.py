@@ -143,7 +143,8 @@ def test_a_tie_of_retrieval_is_counted_for_its_own_metric(monkeypatch, approxima
         found = scoring_nearest.retrieve(queries, np.arange(100), nearest, owner, altered)
     else:
         found = retrieve(queries, np.arange(100), candidates, owner, altered)
-    rows = pd.DataFrame({name: np.asarray(getattr(found, name), float) for name in found.__slots__})
+    arrays = {name: np.asarray(getattr(found, name), float) for name in found.__slots__}
+    rows = pd.DataFrame({name: values for name, values in arrays.items() if values.ndim == 1})
     counted = ties(
         retrieval.METRICS, rows.assign(kind="i2t", margin=found.best_own - found.best_altered)
     )

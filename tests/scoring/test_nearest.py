@@ -164,10 +164,11 @@ def test_all_candidates_looked_up_give_the_exact_numbers(few_lists, monkeypatch)
     exact = gallery.retrieve(queries, item, Gallery(vectors), owner, altered)
     nearest = ApproximateGallery(Gallery(vectors), len(vectors), MEMORY, 2)
     found = scoring_nearest.retrieve(queries, item, nearest, owner, altered)
-    for name in ("rank_clean", "rank", "top_altered", "which_altered"):
+    names = ("rank_clean", "rank", "top_altered", "which_altered", "first_clean", "first")
+    for name in (*names, "own_altered_rank"):
         assert (getattr(found, name) == getattr(exact, name)).all(), name
     assert exact.top_altered[:5].any()  # ties with what was altered are among them
-    for name in ("best_own", "best_altered"):
+    for name in ("best_own", "best_altered", "first_clean_scores", "first_scores", "own_altered"):
         np.testing.assert_allclose(getattr(found, name), getattr(exact, name), rtol=0, atol=1e-6)
     assert (nearest.recall(queries) == 1).all()
 

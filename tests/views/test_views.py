@@ -264,6 +264,16 @@ def test_an_export_holds_every_score(filled: Store, tmp_path: Path):
         views.export.export(filled, tmp_path / "out.duckdb")
 
 
+def test_an_export_holds_what_a_probe_stores_beside_its_scores(every_probe: Store, tmp_path: Path):
+    import duckdb
+
+    views.export.export(every_probe, tmp_path / "out.duckdb")
+    runs = [run for run in every_probe.runs() if run["run"]["probe"] == "rococo"]
+    with duckdb.connect(str(tmp_path / "out.duckdb"), read_only=True) as connection:
+        counted = connection.execute("SELECT run, count(*) FROM fronts GROUP BY run").fetchall()
+    assert dict(counted) == {run["key"]: run["n_cases"] for run in runs} and len(runs) == 2
+
+
 def test_a_case_of_which_nothing_is_known_is_neither_fooled_nor_held(tmp_path):
     there = Store(tmp_path / "cache")
     manifest = execute(Request(("control:constant",), make_tiny(tmp_path / "tiny"), "prsm"), there)[

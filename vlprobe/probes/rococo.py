@@ -22,6 +22,7 @@ import pandas as pd
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import retrieval
 from vlprobe.perturb import mix, substitution
+from vlprobe.probes import rococo_fronts
 from vlprobe.probes.caption_foils import altered_captions, load_voter
 from vlprobe.probes.fit import check_fit
 from vlprobe.probes.recall import RecallSampling
@@ -169,6 +170,7 @@ class Rococo(Probe):
         nearest.APPROXIMATE,
     )
     metrics = retrieval.METRICS
+    side_tables = rococo_fronts.TABLES
     partners: Mapping[
         int, Mapping[str, Path]
     ] = {}  # by seed and item id: the picture that one is mixed with

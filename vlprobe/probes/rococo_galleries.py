@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vlprobe.perturb import mix
+from vlprobe.probes import rococo_fronts
 from vlprobe.probes.recall import RecallSampling
+from vlprobe.probes.rococo_fronts import CandidateNames
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
 from vlprobe.scoring.approximate_gallery import ApproximateGallery
@@ -33,6 +35,7 @@ class GallerySearch(NamedTuple):
     gallery: Gallery | ApproximateGallery
     query_vectors: np.ndarray  # float32 of shape (n_queries, width)
     is_altered: np.ndarray  # bool of shape (n_candidates,)
+    fronts: pa.Table  # of `rococo_fronts.SCHEMA`, a row a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class TextGalleries:
         n_looked_up: int,
     ) -> None:
         self.encoder, self.normalise, self.n_looked_up = encoder, normalise, n_looked_up
+        self._item_ids = list(item_number)
         self._candidates: dict[str, _Candidates] = {}
         for block in cases(["kind", "subtype", "item", "texts", "roles"]):
             for case in block.filter(pc.field("kind") == "i2t").to_pylist():
@@ -72,7 +76,9 @@ class TextGalleries:
                 candidates.texts.extend(case["texts"])
                 candidates.item_numbers.extend([item_number[case["item"]]] * len(case["texts"]))
                 candidates.is_altered.extend(role == "different" for role in case["roles"])
-        self._galleries: dict[str, tuple[Gallery | ApproximateGallery, list[str]]] = {}
+        self._galleries: dict[
+            str, tuple[Gallery | ApproximateGallery, list[str], CandidateNames]
+        ] = {}
 
     def search(
         self, queries: Sequence[Picture], query_items: np.ndarray, policy: str
@@ -86,14 +92,23 @@ class TextGalleries:
             texts = candidates.texts
             if policy == RELEASED and self.normalise:
                 texts = [normalised(text) for text in texts]
-            self._galleries[policy] = self._gallery(texts, is_altered), texts
-        gallery, texts = self._galleries[policy]
+            names = CandidateNames(
+                items=pa.array(self._item_ids).take(pa.array(candidates.item_numbers)),
+                texts=pa.array(candidates.texts),
+                partners=None,
+                altered=pa.array(is_altered),
+            )
+            self._galleries[policy] = self._gallery(texts, is_altered), texts, names
+        gallery, texts, names = self._galleries[policy]
         match = scoring_cases.pair_matcher(self.encoder, queries, texts, query_side="images")
         vectors = self.encoder.images(queries)
         ranks = _retrieved(
             vectors, query_items, gallery, np.array(candidates.item_numbers), is_altered, match
         )
-        return GallerySearch(ranks, candidates.texts.__getitem__, gallery, vectors, is_altered)
+        fronts = rococo_fronts.table(ranks, names, [""] * len(queries))
+        return GallerySearch(
+            ranks, candidates.texts.__getitem__, gallery, vectors, is_altered, fronts
+        )
 
     def _gallery(
         self, texts: Sequence[str], is_altered: np.ndarray
@@ -137,7 +152,10 @@ class PictureGalleries:
             changed,
             n_looked_up,
         )
-        self._galleries: dict[str, tuple[Gallery | ApproximateGallery, list[Picture]]] = {}
+        self._galleries: dict[
+            str, tuple[Gallery | ApproximateGallery, list[Picture], CandidateNames]
+        ] = {}
+        self._partners: dict[str, pa.Array] = {}  # by rule, of each picture
 
     def search(self, queries: Sequence[str], query_items: np.ndarray, rule: str) -> GallerySearch:
         """Ranks all pictures and those mixed by a rule for each caption; `query_items` are their
@@ -155,15 +173,37 @@ class PictureGalleries:
                 encoder.image_dim,
                 encoder.memory,
             )
-            self._galleries[rule] = nearest.searchable(exact, self.n_looked_up, encoder), candidates
-        gallery, candidates = self._galleries[rule]
+            searchable = nearest.searchable(exact, self.n_looked_up, encoder)
+            self._galleries[rule] = searchable, candidates, self._names(rule)
+        gallery, candidates, names = self._galleries[rule]
         candidate_items = np.concatenate([np.arange(n_originals), self.changed[rule]])
         is_altered = np.arange(len(candidates)) >= n_originals
         match = scoring_cases.pair_matcher(encoder, candidates, queries, query_side="texts")
         vectors = encoder.texts(queries, keep=True)
         ranks = _retrieved(vectors, query_items, gallery, candidate_items, is_altered, match)
+        query_partners = self._partners[rule].take(pa.array(query_items)).to_pylist()
+        fronts = rococo_fronts.table(ranks, names, query_partners)
         return GallerySearch(
-            ranks, lambda number: candidates[number].name, gallery, vectors, is_altered
+            ranks,
+            lambda number: candidates[number].name,
+            gallery,
+            vectors,
+            is_altered,
+            fronts,
+        )
+
+    def _names(self, rule: str) -> CandidateNames:
+        """What the candidates of a rule's gallery are called."""
+        item_ids, n_originals = list(self.pictures), len(self.pictures)
+        changed = pa.array(self.changed[rule])
+        partner_of = mix.partners(item_ids, int(rule.rpartition(":seed")[2]))
+        partners = pa.array([partner_of[item_id] for item_id in item_ids])
+        self._partners[rule] = partners
+        return CandidateNames(
+            items=pa.concat_arrays([pa.array(item_ids), pa.array(item_ids).take(changed)]),
+            texts=None,
+            partners=pa.concat_arrays([pa.array([""] * n_originals), partners.take(changed)]),
+            altered=pa.array(np.repeat([False, True], [n_originals, len(changed)])),
         )
 
 
@@ -189,7 +229,7 @@ class RetrievalScorer:
 
     def __call__(self, cases: pa.Table) -> pa.Table:
         """The table of scores: similarity of the best candidate that is right and of the best
-        altered one.
+        altered one; and the columns of `rococo_fronts.SCHEMA`.
         """
         n_cases = len(cases)
         similarities = np.full((n_cases, 2), np.nan, dtype=np.float32)
@@ -199,6 +239,8 @@ class RetrievalScorer:
             for name in (self.sampling.columns if self.sampling else ())
         }
         tops = np.empty(n_cases, dtype=object)
+        fronts: list[pa.Table] = []
+        fronts_rows: list[int] = []
         for gallery, rows in self._rows_by_gallery(cases).items():
             search = self._search(gallery, cases.take(rows))
             similarities[rows, 0], similarities[rows, 1] = (
@@ -207,6 +249,8 @@ class RetrievalScorer:
             )
             for name in RANK_COLUMNS:
                 ranks[name][rows] = getattr(search.ranks, name)
+            fronts.append(search.fronts)
+            fronts_rows += rows
             tops[rows] = [search.candidate_name(number) for number in search.ranks.which_altered]
             if self.sampling:
                 is_sampled = self.sampling.is_sampled(cases["id"].take(rows).to_pylist())
@@ -216,6 +260,7 @@ class RetrievalScorer:
                 )
                 for name, column in columns.items():
                     recalls[name][rows] = column
+        front = pa.concat_tables(fronts).take(pa.array(np.argsort(fronts_rows)))
         return pa.table(
             {
                 "scores": pa.array(list(similarities), pa.list_(pa.float32())),
@@ -227,6 +272,7 @@ class RetrievalScorer:
                 },
                 "top": pa.array(tops.tolist(), pa.string()),
                 **{name: pa.array(column, from_pandas=True) for name, column in recalls.items()},
+                **dict(zip(front.column_names, front.columns, strict=True)),
             }
         )
 

@@ -1,5 +1,6 @@
 """One model's scores on the cases of a run: scored part by part, then judged block by block."""
 
+import contextlib
 import datetime
 import hashlib
 import time
@@ -33,7 +34,8 @@ class ScoredBlock:
     """A block of cases, whole groups of them, with the model's scores."""
 
     cases: pa.Table  # JUDGED_COLUMNS
-    scores: pa.Table  # as the probe's scorer made them
+    scores: pa.Table  # as the probe's scorer made them, without the columns of side tables
+    side_tables: Mapping[str, pa.Table]  # by name, a row a case
     rows: pd.DataFrame  # what metrics are computed from, a row a case: see `Judge.add`
 
 
@@ -46,7 +48,7 @@ class Judged:
     n_units: int  # of resampling: items, or clusters of items
     erased: Mapping[str, int]  # cases by kind whose edit the model's input does not show
     note: str  # of the probe, on these scores
-    scores_file: Mapping[str, object]  # the line of the table of scores in the manifest
+    files: Sequence[dict]  # the lines of the tables of scores and of side tables in the manifest
 
 
 def answer(context: RunContext, model: Model, executor: Executor) -> None:
@@ -84,7 +86,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
         name: pa.Table.from_pandas(table.assign(run=run.key), preserve_index=False)
         for name, table in (("estimates", judged.estimates), ("sums", judged.sums))
     }
-    run_entry.finish(tables, facts, [dict(judged.scores_file)])
+    run_entry.finish(tables, facts, judged.files)
 
 
 def spread_sample(context: RunContext) -> list[Item]:
@@ -109,26 +111,32 @@ def _part_cases(context: RunContext, model: Model, large: bool) -> int:
 def judge_parts(
     context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]
 ) -> Judged:
-    """Judges the scored parts of a run, and writes the table of scores."""
+    """Judges the scored parts of a run, and writes the tables of scores and beside them."""
     probe = context.probe
     scored = _ScoredParts(context, executor, case_ranges)
     judge = Judge(probe.metrics, scored.n_units, scored.tag_names)
     survey = probe.survey(block.rows for block in scored.blocks())
     erased: Counter[str] = Counter()
-    with context.run_entry.writer("scores") as writer:
+    with contextlib.ExitStack() as stack:
+        writers = {
+            name: stack.enter_context(context.run_entry.writer(name))
+            for name in ("scores", *probe.side_tables)
+        }
         for block in scored.blocks():
             rows = probe.prepare(block.rows, survey)
             judge.add(rows)
             if "erased" in rows:
                 erased.update(rows["kind"][rows["erased"]].tolist())
-            writer.write(_scores_table(context.run.key, block, rows))
+            writers["scores"].write(_scores_table(context.run.key, block, rows))
+            for name, table in block.side_tables.items():
+                writers[name].write(table)
     return Judged(
         estimates=judge.estimates(),
         sums=judge.sums(),
         n_units=scored.n_units,
         erased=erased,
         note=str(survey.get("note", "")),
-        scores_file=writer.line,
+        files=[writer.line for writer in writers.values()],
     )
 
 
@@ -143,6 +151,19 @@ def _scores_table(run_key: str, block: ScoredBlock, rows: pd.DataFrame) -> pa.Ta
             **{name: block.scores[name] for name in block.scores.column_names},
         }
     )
+
+
+def _side_table(
+    run_key: str, numbers: pa.ChunkedArray, scored: pa.Table, schema: pa.Schema
+) -> pa.Table:
+    """The columns of a side table from a block of scored cases, null where these lack them."""
+    columns = {
+        field.name: scored[field.name].cast(field.type)
+        if field.name in scored.column_names
+        else pa.nulls(len(scored), field.type)
+        for field in schema
+    }
+    return pa.table({"run": pa.repeat(run_key, len(scored)), "case": numbers, **columns})
 
 
 class _ScoredParts:
@@ -173,8 +194,17 @@ class _ScoredParts:
         ranges = [(block[0][0], block[-1][1]) for block in blocks]
         slices = self._context.case_entry.slices("cases", ranges, JUDGED_COLUMNS)
         for block, cases in zip(blocks, slices, strict=True):
-            scores = pa.concat_tables([self._read(case_range) for case_range in block])
-            yield ScoredBlock(cases, scores, self._rows(cases, scores))
+            scored = pa.concat_tables(
+                [self._read(case_range) for case_range in block],
+                promote_options="default",  # a part of an earlier version may lack a side table
+            )
+            side_tables = {
+                name: _side_table(self._context.run.key, cases["case"], scored, schema)
+                for name, schema in self._context.probe.side_tables.items()
+            }
+            beside = {name for table in side_tables.values() for name in table.column_names}
+            scores = scored.select([name for name in scored.column_names if name not in beside])
+            yield ScoredBlock(cases, scores, side_tables, self._rows(cases, scores))
 
     def _read(self, case_range: CaseRange) -> pa.Table:
         """A scored part as it is on the disk; one that was damaged since it was written is

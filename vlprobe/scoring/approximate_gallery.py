@@ -121,11 +121,18 @@ class ApproximateGallery:
         dense = np.full((len(rows), len(union)), -np.inf, dtype=np.float32)
         query, column = np.nonzero(rows >= 0)
         dense[query, np.searchsorted(union, rows[query, column])] = values[query, column]
-        alike = self._first[union + 1] - self._first[union]
-        within = np.arange(alike.sum()) - np.repeat(np.cumsum(alike) - alike, alike)
-        candidates = self._candidates[np.repeat(self._first[union], alike) + within]
+        candidates, row = self.candidates_in(union)
         order = np.argsort(candidates)
-        return candidates[order], np.repeat(dense, alike, axis=1)[:, order]
+        return candidates[order], dense[:, row[order]]
+
+    def candidates_in(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of all candidates in some rows, row by row, and for each which of `rows` it
+        is in.
+        """
+        counts = self._first[rows + 1] - self._first[rows]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        row = np.repeat(np.arange(len(rows)), counts)
+        return self._candidates[self._first[rows][row] + within], row
 
     def rows_holding(self, candidates: np.ndarray) -> np.ndarray:
         """Which rows hold one of the candidates that are true, shape (n,); `among` of a search."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlprobe.errors import InvalidInput
+from vlprobe.scoring.first_few import GalleryFronts
 
 BLOCK_BYTES = 64 << 20  # of similarities at once
 ENCODE_CHUNK = 8192  # candidates that are encoded at once, where a file holds them
@@ -257,7 +258,9 @@ def _raised(cosines: np.ndarray, listed: np.ndarray, logits: np.ndarray) -> np.n
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRanks:
-    """What retrieval gave for each query; arrays of shape (n_queries,)."""
+    """What retrieval gave for each query: arrays of shape (n_queries,); those of the first few
+    candidates of shape (n_queries, FIRST), as in `first_few.FirstFew`.
+    """
 
     best_own: np.ndarray  # similarity of the query's own best candidate, among all
     best_altered: np.ndarray  # similarity of the best altered candidate
@@ -270,6 +273,12 @@ class RetrievalRanks:
     )  # what rank_clean would be if no tie counted against the own candidate
     least_rank: np.ndarray  # the same of rank
     top_tied: np.ndarray  # 1 where the best original and the best altered candidate are equal
+    first_clean: np.ndarray  # numbers of the best originals, best first
+    first_clean_scores: np.ndarray  # their similarities among originals
+    first: np.ndarray  # the same of all candidates
+    first_scores: np.ndarray
+    own_altered: np.ndarray  # similarity of the best altered candidate of the query's item, or NaN
+    own_altered_rank: np.ndarray  # its rank if no tie counted against it; NaN: there is none
 
 
 def retrieve(
@@ -302,6 +311,7 @@ def retrieve(
         raise InvalidInput(
             "Nothing in the gallery was altered, so nothing can be asked. Choose another policy."
         )
+    fronts = GalleryFronts(owner, altered)
     for block, scores, clean in gallery.similarities_within(queries, ~altered, match):
         is_own = (owner == query_item[block, None]) & ~altered
         best_own = np.where(is_own, scores, -np.inf).max(axis=1)
@@ -322,4 +332,6 @@ def retrieve(
         )
         columns["least_rank"].append(1 + (scores > best_own[:, None]).sum(axis=1))
         columns["top_tied"].append(best_altered == best_original)
+        for name, column in fronts.columns(scores, clean, is_own, query_item[block]).items():
+            columns[name].append(column)
     return RetrievalRanks(**{name: np.concatenate(blocks) for name, blocks in columns.items()})

@@ -8,11 +8,13 @@ import importlib.util
 import math
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
 from vlprobe.errors import InvalidInput, MissingDependency
 from vlprobe.scoring.approximate_gallery import QUERY_CHUNK, RECALL_DEPTHS, ApproximateGallery
+from vlprobe.scoring.first_few import own_candidates, padded
 from vlprobe.scoring.gallery import Gallery, RetrievalRanks
 from vlprobe.types import Encoder
 from vlprobe.types.options import Option
@@ -115,6 +117,7 @@ def retrieve(
     originals = originals[np.argsort(owner[originals], kind="stable")]
     starts = np.searchsorted(owner[originals], np.arange(owner.max() + 2))
     max_own = int(np.diff(starts).max())  # own candidates, which do not count for a rank
+    own_altered_of = own_candidates(owner, altered)
     results: list[tuple] = []
     for start in range(0, len(queries), QUERY_BLOCK):
         block = queries[start : start + QUERY_BLOCK]
@@ -126,8 +129,13 @@ def retrieve(
             strict=True,
         )
         for query, item, rows, values, changed, changed_values in searches:
-            own_rows = nearest.row_of[originals[starts[item] : starts[item + 1]]]
+            own_numbers = originals[starts[item] : starts[item + 1]]
+            own_rows = nearest.row_of[own_numbers]
             own_values = nearest.similarities(query, own_rows)
+            clean = _Finds(np.append(rows, own_rows), np.append(values, own_values))
+            whole = _Finds(np.append(clean.rows, changed), np.append(clean.values, changed_values))
+            few_clean = clean.first_few(nearest, ~altered, own_numbers)
+            few = whole.first_few(nearest, np.ones_like(altered), own_numbers)
             best_own = own_values.max()
             level = own_rows[own_values == best_own]
             before = np.union1d(rows[values >= best_own], level)
@@ -142,6 +150,13 @@ def retrieve(
                 n_original[rows[values > best_own]].sum(),
                 n_altered[changed[changed_values > best_own]].sum(),
             )
+            own_altered, own_altered_rank = math.nan, math.nan
+            numbers = own_altered_of[item][own_altered_of[item] >= 0]
+            if len(numbers):
+                own_altered = nearest.similarities(query, nearest.row_of[numbers]).max()
+                if max(values[-1], changed_values[-1]) <= own_altered:
+                    own_altered_rank = 1.0 + n_original[rows[values > own_altered]].sum()
+                    own_altered_rank += n_altered[changed[changed_values > own_altered]].sum()
             changed, at = np.append(changed, own_rows), np.append(changed_values, own_values)
             at[n_altered[changed] == 0] = -np.inf
             top = at.max()
@@ -157,9 +172,35 @@ def retrieve(
                     rank,
                     *least_ranks,
                     top == best,
+                    *few_clean,
+                    *few,
+                    own_altered,
+                    own_altered_rank,
                 )
             )
     return RetrievalRanks(*map(np.array, zip(*results, strict=True)))
+
+
+class _Finds(NamedTuple):
+    """Distinct candidates that were found for a query, some perhaps twice."""
+
+    rows: np.ndarray  # of the gallery, shape (n,); -1: none
+    values: np.ndarray  # similarities, of the same shape
+
+    def first_few(
+        self, nearest: ApproximateGallery, counts: np.ndarray, own_numbers: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers and similarities of the best candidates among those that count, shape
+        (FIRST,) each: as `first_few.first_few` for one query.
+        """
+        rows, at = np.unique(self.rows, return_index=True)
+        rows, at = rows[rows >= 0], at[rows >= 0]
+        numbers, row = nearest.candidates_in(rows)
+        counting = counts[numbers]
+        numbers, values = numbers[counting], self.values[at][row][counting]
+        order = np.lexsort((numbers, np.isin(numbers, own_numbers), -values))
+        few = padded(numbers[None, order], values[None, order])
+        return few.numbers[0], few.scores[0]
 
 
 def measures_recall(cases: Sequence[str], seed: int, of: int) -> np.ndarray:

@@ -274,6 +274,12 @@ class Entry:
             raise StoredDamage(f"'{path}' is damaged.")
         return manifest
 
+    def has_table(self, name: str) -> bool:
+        """Whether a complete entry has a table of this name; what earlier versions wrote may lack
+        one.
+        """
+        return any(line["name"] == f"{name}.parquet" for line in self.manifest()["files"])
+
     def part(self, name: str) -> pa.Table | None:
         """A finished part, or None. A damaged part counts as missing, so that it is computed again."""
         path = self.folder / "parts" / f"{name}.parquet"

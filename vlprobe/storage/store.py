@@ -5,6 +5,7 @@ number.
     runs/<run key>/scores.parquet       one model's scores, a row a case
     runs/<run key>/estimates.parquet    means and intervals, a small table for pages
     runs/<run key>/sums.parquet         sums behind the means, a row a metric and item, for comparisons
+    runs/<run key>/fronts.parquet       what stood first in each gallery, a row a case (rococo)
     .../manifest.json                   files, rows, sha256; written last: its existence means complete
 
 A file is written under a temporary name, read back, flushed to the disk and renamed; an incomplete
@@ -193,7 +194,7 @@ class Store:
 
     def files(self, keys: Sequence[str], table: str) -> list[str]:
         """Paths of one table of complete entries, for read_parquet: `scores`, `estimates`, `sums`
-        (runs) or `cases`.
+        or a probe's side table (runs), or `cases`.
 
         Raises InvalidInput where the checksum of one differs.
         """

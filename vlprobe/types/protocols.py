@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard
 
 import numpy as np
@@ -220,6 +221,9 @@ class Probe(ABC):
     needs: str = ""  # "pictures", or a "gallery" to search; "": a text encoder can take part
     options: tuple[Option, ...] = ()  # what can be set, with defaults, allowed values and help
     metrics: tuple[Metric, ...]
+    # By the name of a table that is stored beside the scores, a row a case: the columns of the
+    # scorer's table that it holds in place of the scores; null where an earlier version scored.
+    side_tables: "Mapping[str, pa.Schema]" = MappingProxyType({})
 
     @property
     def kinds(self) -> Mapping[str, str]:

@@ -4,13 +4,14 @@ import uuid
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
+from vlprobe.registry import load_probe
 from vlprobe.storage.store import Store
 from vlprobe.views.runs import runs
 
 
 def export(store: Store, output: Path) -> int:
-    """Writes cases, scores, estimates and runs as tables of one DuckDB file; returns how many
-    scores.
+    """Writes cases, scores, estimates, runs and the probes' side tables as tables of one DuckDB
+    file; returns how many scores.
 
     The file is written by a connection of its own: the store's can only read the cache folder.
     """
@@ -28,8 +29,14 @@ def export(store: Store, output: Path) -> int:
     try:
         with duckdb.connect(str(growing)) as connection:
             connection.execute("CREATE TABLE runs AS SELECT * FROM stored")
-            for name in ("scores", "estimates"):
-                files = store.files(keys, name)
+            side_tables = {
+                name for probe in stored["probe"].unique() for name in load_probe(probe).side_tables
+            }
+            for name in ("scores", "estimates", *sorted(side_tables)):
+                having = [key for key in keys if store.run(key).has_table(name)]
+                files = store.files(having, name)
+                if not files:
+                    continue
                 connection.execute(
                     f"CREATE TABLE {name} AS SELECT * FROM read_parquet(?, union_by_name=true)",
                     [files],
