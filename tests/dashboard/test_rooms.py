@@ -1,0 +1,291 @@
+"""Rooms of the quiz: one vote a person and question, limits, hostile callers, many at once."""
+
+import dataclasses
+import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from vlprobe.dashboard.play import rooms as play_rooms
+from vlprobe.dashboard.play.rooms import Rooms, new_secret, parse_code
+from vlprobe.errors import InvalidInput
+from vlprobe.views.quiz import Ballot, Question, QuizRound
+
+SET = "a" * 16
+HOSTILE = [
+    "",
+    "'; DROP TABLE",
+    "<img onerror=1>",
+    "K7DP2",
+    "ÄÖÜäöü",
+    "0O1IL0",
+    "x" * 5000,
+    "\u202eK7DP2M",
+]
+
+
+def questions(count: int = 3) -> tuple[Question, ...]:
+    """Made-up ones, of which every second has its true caption first."""
+    segments = ((("one", True),), (("two", True),))
+    return tuple(
+        Question(
+            place, f"id{place}", f"item{place}", "flip", "number", f"{place}.png", place % 2,
+            ("one", "two"), segments, place % 2, (),
+        )
+        for place in range(count)
+    )  # fmt: skip
+
+
+def quiz(count: int = 3, draw: str = "fair") -> QuizRound:
+    assert draw in ("fair", "hard")
+    return QuizRound(SET, "flip", draw, questions(count), (), 100, 0, ())
+
+
+class Clock:
+    """Time that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def rooms(clock: Clock) -> Rooms:
+    return Rooms(clock)
+
+
+def joined(rooms: Rooms, code: str, count: int) -> list[str]:
+    secrets = [new_secret() for _ in range(count)]
+    for secret in secrets:
+        rooms.join(code, secret)
+    return secrets
+
+
+def test_people_vote_the_host_turns_over_and_everybody_sees_the_outcome(rooms: Rooms):
+    host = new_secret()
+    code = rooms.open(quiz(), host)
+    ann, bob = joined(rooms, code, 2)
+    rooms.vote(code, ann, 0, 0, 0)
+    rooms.vote(code, bob, 0, 0, 1)
+    before = rooms.tally(code, ann)
+    assert (before.n_people, before.n_votes, before.own_vote) == (3, 2, 0)
+    assert (before.votes, before.is_revealed, before.rights) == ((0, 0), False, ())
+    rooms.reveal(code, host)
+    after = rooms.tally(code, bob)
+    assert (after.votes, after.rights, after.own_rights) == ((1, 1), (50,), (False,))
+    assert rooms.tally(code, ann).own_rights == (True,) and not after.is_host
+    rooms.advance(code, host)
+    later = rooms.tally(code, host)
+    assert (later.question, later.is_revealed, later.own_rights) == (1, False, (None,))
+    assert later.is_host and later.stage > after.stage > before.stage
+
+
+def test_a_person_has_one_vote_a_question_also_after_a_reload(rooms: Rooms):
+    code = rooms.open(quiz(), new_secret())
+    (ann,) = joined(rooms, code, 1)
+    rooms.vote(code, ann, 0, 0, 0)
+    rooms.join(code, ann)  # a reload: the browser still has its secret
+    with pytest.raises(InvalidInput, match="You have voted"):
+        rooms.vote(code, ann, 0, 0, 1)
+    assert rooms.tally(code, ann).own_vote == 0 and rooms.tally(code, ann).n_people == 2
+
+
+def test_no_vote_counts_once_the_question_is_turned_over(rooms: Rooms):
+    host = new_secret()
+    code = rooms.open(quiz(), host)
+    (ann,) = joined(rooms, code, 1)
+    rooms.reveal(code, host)
+    with pytest.raises(InvalidInput, match="turned over"):
+        rooms.vote(code, ann, 0, 0, 0)
+    rooms.advance(code, host)
+    with pytest.raises(InvalidInput, match="is over"):
+        rooms.vote(code, ann, 0, 0, 0)
+    rooms.vote(code, ann, 0, 1, 0)
+
+
+def test_only_the_host_leads(rooms: Rooms):
+    code = rooms.open(quiz(), new_secret())
+    (ann,) = joined(rooms, code, 1)
+    for action in (rooms.reveal, rooms.advance, rooms.close):
+        with pytest.raises(InvalidInput, match="Only who opened"):
+            action(code, ann)
+    with pytest.raises(InvalidInput, match="Only who opened"):
+        rooms.new_round(code, ann, quiz())
+
+
+def test_a_question_has_to_be_turned_over_before_the_next_and_the_last_stays(rooms: Rooms):
+    host = new_secret()
+    code = rooms.open(quiz(2), host)
+    rooms.advance(code, host)
+    assert rooms.tally(code, host).question == 0
+    for _ in range(3):
+        rooms.reveal(code, host)
+        rooms.reveal(code, host)
+        rooms.advance(code, host)
+    last = rooms.tally(code, host)
+    assert (last.question, last.is_revealed, len(last.own_rights)) == (1, True, 2)
+
+
+@pytest.mark.parametrize("typed", HOSTILE)
+def test_what_is_no_code_is_refused_in_one_short_line(rooms: Rooms, typed: str):
+    with pytest.raises(InvalidInput) as refused:
+        rooms.join(typed, new_secret())
+    assert str(refused.value) == "A room's code has 6 letters and digits, such as K7DP2M."
+
+
+@pytest.mark.parametrize("secret", [*HOSTILE, "g" * 32, "A" * 32, "0" * 33])
+def test_what_is_no_secret_lets_nobody_in(rooms: Rooms, secret: str):
+    code = rooms.open(quiz(), new_secret())
+    for action in (rooms.join, rooms.tally, rooms.reveal):
+        with pytest.raises(InvalidInput):
+            action(code, secret)
+    with pytest.raises(InvalidInput):
+        rooms.open(quiz(), secret)
+
+
+@pytest.mark.parametrize(
+    "vote",
+    [
+        (0, 0, 2),
+        (0, 0, -1),
+        (0, 3, 0),
+        (1, 0, 0),
+        (0, 0, True),
+        (0, "0", 0),
+        (0, 0, 0.0),
+        (0, 0, None),
+    ],
+)
+def test_a_vote_that_is_none_is_refused_and_changes_nothing(rooms: Rooms, vote: tuple):
+    code = rooms.open(quiz(), new_secret())
+    (ann,) = joined(rooms, code, 1)
+    with pytest.raises(InvalidInput):
+        rooms.vote(code, ann, *vote)
+    assert rooms.tally(code, ann).n_votes == 0
+
+
+def test_strangers_neither_vote_nor_look(rooms: Rooms):
+    code = rooms.open(quiz(), new_secret())
+    stranger = new_secret()
+    with pytest.raises(InvalidInput, match="not in this room"):
+        rooms.vote(code, stranger, 0, 0, 0)
+    with pytest.raises(InvalidInput, match="not in this room"):
+        rooms.tally(code, stranger)
+    with pytest.raises(InvalidInput, match="no such room"):
+        rooms.join("AAAAAA" if code != "AAAAAA" else "BBBBBB", stranger)
+
+
+def test_codes_are_random_easy_to_read_and_told_as_they_are_typed(rooms: Rooms):
+    codes = [rooms.open(quiz(), new_secret()) for _ in range(play_rooms.MAX_ROOMS)]
+    assert len(set(codes)) == len(codes) and not set("".join(codes)) & set("IO01")
+    assert parse_code(f" {codes[0][:3].lower()}-{codes[0][3:]} ") == codes[0]
+    assert len(play_rooms.LETTERS) ** play_rooms.CODE_LENGTH > 1e9
+
+
+def test_a_room_is_gone_after_a_day(rooms: Rooms, clock: Clock):
+    host = new_secret()
+    code = rooms.open(quiz(), host)
+    clock.now = play_rooms.LIFETIME - 1
+    assert rooms.tally(code, host).n_people == 1
+    clock.now += 1
+    assert rooms.stage(code) == -1 and rooms.ballots(SET, "flip") == []
+    with pytest.raises(InvalidInput, match="no such room"):
+        rooms.tally(code, host)
+
+
+def test_there_are_twenty_rooms_and_one_that_nobody_uses_makes_way(rooms: Rooms, clock: Clock):
+    hosts = [new_secret() for _ in range(play_rooms.MAX_ROOMS)]
+    codes = [rooms.open(quiz(), host) for host in hosts]
+    clock.now = play_rooms.IDLE - 1
+    with pytest.raises(InvalidInput, match="in use"):
+        rooms.open(quiz(), new_secret())
+    rooms.vote(codes[0], hosts[0], 0, 0, 0)
+    clock.now += 1
+    rooms.open(quiz(), new_secret())
+    assert rooms.stage(codes[0]) == 0 and rooms.stage(codes[1]) == -1
+
+
+def test_there_are_two_hundred_people_in_all_rooms(rooms: Rooms):
+    codes = [rooms.open(quiz(), new_secret()) for _ in range(2)]
+    known = joined(rooms, codes[0], play_rooms.MAX_PEOPLE - 2)
+    with pytest.raises(InvalidInput, match="no place for one more"):
+        rooms.join(codes[1], new_secret())
+    with pytest.raises(InvalidInput, match="no place for one more"):
+        rooms.open(quiz(), new_secret())
+    rooms.join(codes[0], known[0])  # who is in stays in
+    assert rooms.tally(codes[0], known[0]).n_people == play_rooms.MAX_PEOPLE - 1
+
+
+def test_rounds_of_a_room_are_bounded_and_empty_ones_refused(rooms: Rooms):
+    host = new_secret()
+    code = rooms.open(quiz(), host)
+    for _ in range(play_rooms.MAX_ROUNDS - 1):
+        rooms.new_round(code, host, quiz())
+    with pytest.raises(InvalidInput, match="rounds at most"):
+        rooms.new_round(code, host, quiz())
+    nothing = dataclasses.replace(quiz(), questions=())
+    with pytest.raises(InvalidInput, match="no question"):
+        rooms.open(nothing, new_secret())
+
+
+def test_ballots_are_first_votes_on_fair_questions_that_were_turned_over(rooms: Rooms):
+    host = new_secret()
+    code = rooms.open(quiz(), host)
+    hard = rooms.open(quiz(draw="hard"), new_secret())
+    ann, bob = joined(rooms, code, 2)
+    rooms.join(hard, ann)
+    rooms.vote(hard, ann, 0, 0, 0)
+    rooms.vote(code, ann, 0, 0, 0)
+    rooms.vote(code, bob, 0, 0, 1)
+    assert rooms.ballots(SET, "flip") == []
+    version = rooms.version(SET)
+    rooms.reveal(code, host)
+    ballots = rooms.ballots(SET, "flip")
+    assert [(ballot.case, ballot.is_right) for ballot in ballots] == [(0, True), (0, False)]
+    assert rooms.version(SET) != version and isinstance(ballots[0], Ballot)
+    assert rooms.ballots(SET, "combined") == rooms.ballots("b" * 16, "flip") == []
+    # A person is the same one in another room.
+    again = rooms.open(quiz(), new_secret())
+    rooms.join(again, ann)
+    rooms.vote(again, ann, 0, 0, 1)
+    host_of_again = next(secret for secret in rooms._rooms[again].people if secret != ann)
+    rooms.reveal(again, host_of_again)
+    people = [ballot.person for ballot in rooms.ballots(SET, "flip")]
+    assert people[0] == people[2] != people[1]
+
+
+def test_a_hundred_people_at_once_lose_no_vote_and_cast_none_twice(rooms: Rooms):
+    host = new_secret()
+    code = rooms.open(quiz(5), host)
+    secrets = [new_secret() for _ in range(100)]
+    barrier = threading.Barrier(20)
+    refused: list[str] = []
+
+    def take_part(secret: str) -> None:
+        rooms.join(code, secret)
+        for caption in (0, 1):
+            try:
+                rooms.vote(code, secret, 0, 0, caption)
+            except InvalidInput as error:
+                refused.append(str(error))
+
+    def block(secrets_of_thread: list[str]) -> None:
+        barrier.wait()
+        for secret in secrets_of_thread:
+            take_part(secret)
+            take_part(secret)  # from a second tab
+
+    with ThreadPoolExecutor(20) as pool:
+        list(pool.map(block, [secrets[start::20] for start in range(20)]))
+    rooms.reveal(code, host)
+    tally = rooms.tally(code, host)
+    assert (tally.n_people, tally.n_votes, tally.votes) == (101, 100, (100, 0))
+    assert len(refused) == 300 and not math.isnan(tally.rights[0])

@@ -1,0 +1,1 @@
+"""The page Play: *Spot the lie*, alone or in a room, and the Playground."""

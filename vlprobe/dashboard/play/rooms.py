@@ -1,0 +1,338 @@
+"""Rooms in which several people answer the same questions, in the memory of this server alone.
+
+A room is found by its random code. Who opens it turns the questions over; everybody in it has one
+vote a question, as long as it is not turned over. Nobody has a name: a person is a number, and a
+secret that only this person's browser has. Votes go with their room, after a day at the latest.
+"""
+
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from vlprobe.errors import InvalidInput
+from vlprobe.views.quiz import Ballot, QuizRound
+
+MAX_ROOMS = 20
+MAX_PEOPLE = 200  # in all rooms
+MAX_ROUNDS = 50  # in one room
+LIFETIME = 24 * 3600.0  # seconds
+IDLE = 3600.0  # seconds without a vote after which a room may make way for a new one
+LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that is taken for another
+CODE_LENGTH = 6
+_CODE = re.compile(f"[{LETTERS}]{{{CODE_LENGTH}}}")
+_SECRET = re.compile("[0-9a-f]{32}")
+Parameters = ParamSpec("Parameters")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What everybody may know of the question that is asked in a room."""
+
+    round_number: int
+    question: int  # its place, from 0
+    is_revealed: bool
+    n_people: int
+    n_votes: int  # on this question
+    votes: tuple[int, int]  # for each caption; (0, 0) until it is turned over
+    rights: tuple[int, ...]  # of this round, the share of right votes at each question, in per cent
+    own_vote: int | None
+    own_rights: tuple[bool | None, ...]  # at each question so far; None: no vote
+    is_host: bool
+    stage: int  # rises whenever the question, or what is known of it, changes
+
+
+@dataclass(slots=True)
+class _Round:
+    quiz: QuizRound
+    revealed: int = 0  # questions that were turned over
+    current: int = 0
+    votes: list[dict[int, int]] = field(default_factory=list)  # caption by person, of each question
+
+
+@dataclass(slots=True)
+class _Room:
+    opened_at: float
+    voted_at: float
+    host: int
+    people: dict[str, int]  # by secret
+    rounds: list[_Round]
+    stage: int = 0
+
+
+def _locked(
+    method: Callable[Concatenate["Rooms", Parameters], Answer],
+) -> Callable[Concatenate["Rooms", Parameters], Answer]:
+    """One caller at a time; rooms that are a day old are gone before anything is done."""
+
+    @wraps(method)
+    def call(rooms: "Rooms", *arguments: Parameters.args, **named: Parameters.kwargs) -> Answer:
+        with rooms.lock:
+            rooms.close_old()
+            return method(rooms, *arguments, **named)
+
+    return call
+
+
+class Rooms:
+    """All rooms of a server. Every method raises InvalidInput for what is not there or not allowed."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.lock = threading.RLock()
+        self._clock = clock
+        self._rooms: dict[str, _Room] = {}
+        self._last_person = 0
+
+    def close_old(self) -> None:
+        """Forgets rooms that were opened a day ago."""
+        now = self._clock()
+        for code in [
+            code for code, room in self._rooms.items() if now - room.opened_at >= LIFETIME
+        ]:
+            del self._rooms[code]
+
+    @_locked
+    def open(self, quiz: QuizRound, secret: str) -> str:
+        """A new room with a first round; returns its code. Who holds the secret is its host."""
+        _check_secret(secret)
+        if not quiz.questions:
+            raise InvalidInput("There is no question to ask.")
+        if len(self._rooms) >= MAX_ROOMS:
+            self._make_way()
+        self._make_room_for_one()
+        now = self._clock()
+        code = self._new_code()
+        host = self._number_of(secret)
+        self._rooms[code] = _Room(now, now, host, {secret: host}, [_started(quiz)])
+        return code
+
+    @_locked
+    def join(self, code: str, secret: str) -> str:
+        """Lets a person in, who may be in already; returns the code as it is written.
+
+        Args:
+            code: As somebody typed it.
+            secret: Of the person.
+        """
+        _check_secret(secret)
+        code = parse_code(code)
+        room = self._room(code)
+        if secret not in room.people:
+            self._make_room_for_one()
+            room.people[secret] = self._number_of(secret)
+        return code
+
+    @_locked
+    def vote(self, code: str, secret: str, round_number: int, question: int, caption: int) -> None:
+        """A person's first and only vote on the question that is asked.
+
+        Args:
+            code: Of the room.
+            secret: Of the person.
+            round_number: Which round is meant, from 0.
+            question: Which question is meant, from 0.
+            caption: The one that is taken for true, 0 or 1.
+        """
+        room = self._room(code)
+        person = self._person(room, secret)
+        current = room.rounds[-1]
+        if not all(type(number) is int for number in (round_number, question, caption)):
+            raise InvalidInput("A vote is three whole numbers.")
+        if caption not in (0, 1):
+            raise InvalidInput("There are two captions to choose from.")
+        if (round_number, question) != (len(room.rounds) - 1, current.current):
+            raise InvalidInput("That question is over.")
+        if current.revealed > question:
+            raise InvalidInput("That question was turned over before your vote came.")
+        if person in current.votes[question]:
+            raise InvalidInput("You have voted on this question.")
+        current.votes[question][person] = caption
+        room.voted_at = self._clock()
+
+    @_locked
+    def reveal(self, code: str, secret: str) -> None:
+        """The host turns the question over; from now on nobody can vote on it."""
+        room = self._hosted(code, secret)
+        current = room.rounds[-1]
+        if current.revealed == current.current:
+            current.revealed += 1
+            room.stage += 1
+
+    @_locked
+    def advance(self, code: str, secret: str) -> None:
+        """The host asks the next question of the round."""
+        room = self._hosted(code, secret)
+        current = room.rounds[-1]
+        if current.revealed > current.current and current.current + 1 < len(current.votes):
+            current.current += 1
+            room.stage += 1
+
+    @_locked
+    def new_round(self, code: str, secret: str, quiz: QuizRound) -> None:
+        """The host asks other questions; votes of earlier rounds stay."""
+        room = self._hosted(code, secret)
+        if len(room.rounds) >= MAX_ROUNDS:
+            raise InvalidInput(f"A room has {MAX_ROUNDS} rounds at most. Open another one.")
+        if not quiz.questions:
+            raise InvalidInput("There is no question to ask.")
+        room.rounds.append(_started(quiz))
+        room.stage += 1
+
+    @_locked
+    def close(self, code: str, secret: str) -> None:
+        """The host closes the room; its votes are forgotten."""
+        self._hosted(code, secret)
+        del self._rooms[code]
+
+    @_locked
+    def quiz(self, code: str) -> QuizRound:
+        """The questions of the current round."""
+        return self._room(code).rounds[-1].quiz
+
+    @_locked
+    def stage(self, code: str) -> int:
+        """A number that rises whenever something changes that everybody sees; -1 of a room that is gone."""
+        room = self._rooms.get(code)
+        return -1 if room is None else room.stage
+
+    @_locked
+    def tally(self, code: str, secret: str) -> Tally:
+        """What a person in the room may know now."""
+        room = self._room(code)
+        person = self._person(room, secret)
+        current = room.rounds[-1]
+        truths = [question.true_index for question in current.quiz.questions]
+        is_revealed = current.revealed > current.current
+        votes = list(current.votes[current.current].values())
+        over = list(zip(truths, current.votes, strict=True))[: current.revealed]
+        return Tally(
+            round_number=len(room.rounds) - 1,
+            question=current.current,
+            is_revealed=is_revealed,
+            n_people=len(room.people),
+            n_votes=len(votes),
+            votes=(votes.count(0), votes.count(1)) if is_revealed else (0, 0),
+            rights=tuple(
+                round(100 * _mean([caption == true for caption in of_question.values()]))
+                for true, of_question in over
+            ),
+            own_vote=current.votes[current.current].get(person),
+            own_rights=tuple(
+                of_question[person] == true if person in of_question else None
+                for true, of_question in over
+            ),
+            is_host=person == room.host,
+            stage=room.stage,
+        )
+
+    @_locked
+    def ballots(self, set_key: str, kind: str) -> list[Ballot]:
+        """Votes on questions of fair draws about a question set, in the order in which rooms were
+        opened, those that were turned over alone.
+        """
+        return [
+            Ballot(person, question.case, question.picture_code, caption == question.true_index)
+            for room in self._rooms.values()
+            for quiz_round in room.rounds
+            if quiz_round.quiz.draw == "fair"
+            and (quiz_round.quiz.set_key, quiz_round.quiz.kind) == (set_key, kind)
+            for question, votes in zip(
+                quiz_round.quiz.questions[: quiz_round.revealed], quiz_round.votes, strict=False
+            )
+            for person, caption in votes.items()
+        ]
+
+    @_locked
+    def version(self, set_key: str) -> str:
+        """Changes whenever `ballots` of a question set may have changed."""
+        rooms = [
+            f"{code}:{len(room.rounds)}:{room.stage}"
+            for code, room in self._rooms.items()
+            if any(each.quiz.set_key == set_key for each in room.rounds)
+        ]
+        return " ".join(rooms)
+
+    def _room(self, code: str) -> _Room:
+        room = self._rooms.get(code)
+        if room is None:
+            raise InvalidInput(
+                "There is no such room. Codes are valid for a day; check the letters."
+            )
+        return room
+
+    def _person(self, room: _Room, secret: str) -> int:
+        _check_secret(secret)
+        if secret not in room.people:
+            raise InvalidInput("You are not in this room. Type its code.")
+        return room.people[secret]
+
+    def _hosted(self, code: str, secret: str) -> _Room:
+        room = self._room(code)
+        if self._person(room, secret) != room.host:
+            raise InvalidInput("Only who opened the room can do that.")
+        return room
+
+    def _make_way(self) -> None:
+        """Closes the room in which nobody has voted for longest. Raises InvalidInput where all are in use."""
+        code, room = min(self._rooms.items(), key=lambda entry: entry[1].voted_at)
+        if self._clock() - room.voted_at < IDLE:
+            raise InvalidInput(f"All {MAX_ROOMS} rooms of this server are in use. Try again later.")
+        del self._rooms[code]
+
+    def _make_room_for_one(self) -> None:
+        if sum(len(room.people) for room in self._rooms.values()) >= MAX_PEOPLE:
+            raise InvalidInput(f"{MAX_PEOPLE} people are here, and there is no place for one more.")
+
+    def _new_code(self) -> str:
+        while True:
+            code = "".join(secrets.choice(LETTERS) for _ in range(CODE_LENGTH))
+            if code not in self._rooms:
+                return code
+
+    def _number_of(self, secret: str) -> int:
+        """The number of a person, the same in all rooms."""
+        for room in self._rooms.values():
+            if secret in room.people:
+                return room.people[secret]
+        self._last_person += 1
+        return self._last_person
+
+
+def parse_code(typed: str) -> str:
+    """A room's code as it is written. Raises InvalidInput for what can be none.
+
+    >>> parse_code(" k7d-p2m ")
+    'K7DP2M'
+    """
+    code = re.sub(r"[\s-]", "", typed[:100]).upper()
+    if not _CODE.fullmatch(code):
+        raise InvalidInput(f"A room's code has {CODE_LENGTH} letters and digits, such as K7DP2M.")
+    return code
+
+
+def new_secret() -> str:
+    """What tells one person from all others, and is told to nobody else."""
+    return secrets.token_hex(16)
+
+
+def is_secret(text: object) -> bool:
+    """Whether a browser may have got this from `new_secret`."""
+    return isinstance(text, str) and bool(_SECRET.fullmatch(text))
+
+
+def _check_secret(secret: str) -> None:
+    if not is_secret(secret):
+        raise InvalidInput("Who votes has to be told from others. Load the page again.")
+
+
+def _started(quiz: QuizRound) -> _Round:
+    return _Round(quiz, votes=[{} for _ in quiz.questions])
+
+
+def _mean(values: Sequence[bool]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,363 @@
+"""Questions for people: a picture, a true caption and a lie; and how people do beside the models.
+
+A question is what the models were asked, too: what the picture's first caption scores against the
+false one. Kinds in which a model ranks a whole gallery have no such question.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from vlprobe import registry
+from vlprobe.metrics import estimate
+from vlprobe.metrics.crossed import CrossedMean, crossed_means
+from vlprobe.storage.store import Store
+from vlprobe.types import Picture
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views import cases as views_cases
+from vlprobe.views import rows as views_rows
+from vlprobe.views.changes import in_step
+from vlprobe.views.compare import SIGNIFICANCE
+from vlprobe.views.records import CaseRow, records
+from vlprobe.views.runs import QuestionSet
+from vlprobe.views.wall import ModelVerdict, verdict_of
+
+Draw = Literal["hard", "fair"]
+Segments = tuple[
+    tuple[str, bool], ...
+]  # parts of a caption, and whether the other one differs there
+N_QUESTIONS = 10
+BODIES = ("captions", "edit", "pair")  # of kinds that are asked with one picture and two captions
+FOOLED_SHARE = 2 / 3  # of the models, in a hard question: four of six
+CANDIDATES = 100  # cases that ten questions are picked from
+MIN_CASES = 30  # of fewer, nothing is said of people
+_ASKED = "len(images) >= 1 AND roles[1] <> 'different' AND list_contains(roles, 'different')"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One picture and two captions, of which one is a lie."""
+
+    case: int  # its number
+    id: str
+    item: str
+    kind: str
+    subtype: str
+    picture: str  # its name
+    picture_code: int  # which cases are about the same picture
+    captions: tuple[str, str]  # in the order in which they are shown
+    segments: tuple[Segments, Segments]  # of both captions
+    true_index: int  # of the true one: 0 or 1
+    verdicts: tuple[ModelVerdict, ...]  # of the round's models
+
+    @property
+    def n_fooled(self) -> int:
+        """How many models score the lie at least as high, ties included."""
+        return sum(verdict.verdict in ("fooled", "tied") for verdict in self.verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class QuizRound:
+    """Questions, how they were drawn, and what they were drawn from."""
+
+    set_key: str
+    kind: str
+    draw: Draw
+    questions: tuple[Question, ...]
+    models: tuple[str, ...]  # all that answered, but for controls
+    n_cases: int  # that can be asked
+    n_fooled: int  # models that each question fooled at least; 0 of a fair draw
+    shares: tuple[float, ...]  # of all these cases each model is right in, ties being wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """What one person said first to one question of a fair draw."""
+
+    person: int
+    case: int
+    picture_code: int
+    is_right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBesidePeople:
+    """A model on the questions that people answered, each as often as they did."""
+
+    model: str
+    rate: float  # right
+    difference: CrossedMean  # people minus model
+    p_holm: float  # over the models
+    verdict: str  # of people: "better", "worse", "tied", or "" where nothing is known
+
+
+@dataclass(frozen=True, slots=True)
+class HumanBaseline:
+    """How often people are right, and beside whom."""
+
+    n_people: int
+    n_votes: int
+    n_cases: int
+    n_pictures: int
+    right: CrossedMean
+    models: tuple[ModelBesidePeople, ...]
+
+    @property
+    def says_something(self) -> bool:
+        """Whether there are enough cases for a sentence."""
+        return self.n_cases >= MIN_CASES
+
+
+def quiz_kinds(question_set: QuestionSet) -> tuple[str, ...]:
+    """The kinds of a probe that people can be asked, too."""
+    presentation = registry.load_probe(question_set.probe).presentation
+    return tuple(name for name, kind in presentation.kinds.items() if _is_asked(kind))
+
+
+def quiz_round(
+    store: Store,
+    question_set: QuestionSet,
+    kind: str,
+    draw: Draw = "hard",
+    seed: int = 0,
+    count: int = N_QUESTIONS,
+) -> QuizRound:
+    """Questions of one kind, the same for the same seed.
+
+    A fair draw takes cases by lot, each as likely as any other. A hard one takes only those that
+    fooled two models in three, one a picture and of as many types as there are; where too few did,
+    those that fooled fewer.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        kind: One of `quiz_kinds`.
+        draw: How questions are chosen.
+        seed: Of the choice and of the order of captions.
+        count: Questions, at most.
+    """
+    models = tuple(name for name in question_set.ordered_models if not registry.is_control(name))
+    numbers = views_rows.case_numbers(store, question_set.key, f"kind = ? AND {_ASKED}", [kind])
+    margins = quiz_margins(store, question_set, kind, models, numbers)
+    generator = np.random.default_rng([seed, len(numbers)])
+    fooled = np.count_nonzero(margins <= 0, axis=0)
+    positions, threshold = _drawn(
+        store, question_set, numbers, fooled, len(models), draw, generator, count
+    )
+    table = views_cases.questions(store, question_set, numbers[positions].tolist())
+    case_rows = records(CaseRow, table) if len(positions) else []
+    codes = views_rows.picture_codes(store, question_set.key)[numbers[positions]]
+    questions = [
+        _question(row, int(code), dict(zip(models, margins[:, position], strict=True)), seed)
+        for row, code, position in zip(case_rows, codes, positions, strict=True)
+    ]
+    if draw == "hard":
+        questions = _varied(questions, count)
+    known = ~np.isnan(margins)
+    shares = [
+        float((row[is_known] > 0).mean()) if is_known.any() else math.nan
+        for row, is_known in zip(margins, known, strict=True)
+    ]
+    return QuizRound(
+        question_set.key,
+        kind,
+        draw,
+        tuple(questions[:count]),
+        models,
+        len(numbers),
+        threshold,
+        tuple(shares),
+    )
+
+
+def _is_asked(kind: KindPresentation) -> bool:
+    return kind.body in BODIES and not kind.is_movement
+
+
+def quiz_margins(
+    store: Store,
+    question_set: QuestionSet,
+    kind: str,
+    models: Sequence[str],
+    numbers: np.ndarray,
+) -> np.ndarray:
+    """What the first caption scores above the false one, with the first picture: float64, shape
+    (n_models, n_cases).
+
+    Where a case makes several comparisons, its margin is that of the worst of them: then the
+    scores themselves are read.
+    """
+    presentation = registry.load_probe(question_set.probe).presentation
+    margins = np.full((len(models), len(numbers)), np.nan)
+    for row, model in enumerate(models):
+        run_key = question_set.run(model).key
+        if not presentation.kind(kind).several_comparisons:
+            margins[row] = views_cases.margins_of(store, run_key, numbers)
+            continue
+        with store.cursor() as cursor:
+            columns = cursor.execute(
+                "SELECT one.\"case\" AS number, scores[1] - scores[list_position(roles, 'different')] AS margin "
+                "FROM read_parquet(?) AS one POSITIONAL JOIN (SELECT roles FROM read_parquet(?)) AS two "
+                "WHERE kind = ?",
+                [store.files([run_key], "scores"), store.files([question_set.key], "cases"), kind],
+            ).df()
+        margins[row] = columns.set_index("number")["margin"].reindex(numbers).to_numpy()
+    return margins
+
+
+def _drawn(
+    store: Store,
+    question_set: QuestionSet,
+    numbers: np.ndarray,
+    fooled: np.ndarray,
+    n_models: int,
+    draw: Draw,
+    generator: np.random.Generator,
+    count: int,
+) -> tuple[np.ndarray, int]:
+    """Positions of cases that may be asked, in the order of the draw; and how many models each
+    fooled at least.
+    """
+    order = generator.permutation(len(numbers))
+    if draw == "fair":
+        return _readable(store, question_set, numbers, order, count), 0
+    codes = views_rows.picture_codes(store, question_set.key)[numbers]
+    positions, n_fooled = order[:0], math.ceil(FOOLED_SHARE * n_models) + 1
+    enough = min(count, len(np.unique(codes)))
+    while len(positions) < enough and n_fooled > 1:
+        n_fooled -= 1
+        hard = order[fooled[order] >= n_fooled]
+        _, first_of_picture = np.unique(codes[hard], return_index=True)
+        positions = hard[np.sort(first_of_picture)]
+    return _readable(store, question_set, numbers, positions, CANDIDATES), n_fooled
+
+
+def _readable(
+    store: Store,
+    question_set: QuestionSet,
+    numbers: np.ndarray,
+    positions: np.ndarray,
+    count: int,
+) -> np.ndarray:
+    """The first `count` positions whose picture may be shown."""
+    readable: list[int] = []
+    for start in range(0, len(positions), CANDIDATES):
+        block = positions[start : start + CANDIDATES]
+        table = views_cases.questions(store, question_set, numbers[block].tolist())
+        readable += [
+            int(position)
+            for position, images in zip(block, table["images"], strict=True)
+            if _may_be_shown(images[0])
+        ]
+        if len(readable) >= count:
+            break
+    return np.array(readable[:count], dtype=np.int64)
+
+
+def _may_be_shown(name: str) -> bool:
+    """Whether a picture's file is there; a relative name is that of a drawn one, which can be drawn anew."""
+    path = Picture.from_name(name).path
+    return path.is_file() or not path.is_absolute()
+
+
+def _question(row: CaseRow, picture_code: int, margins: dict[str, float], seed: int) -> Question:
+    false_text = row.texts[list(row.roles).index("different")]
+    pairs = list(in_step(row.texts[0], false_text))
+    true_segments = tuple((before, differs) for before, _, differs in pairs if before)
+    false_segments = tuple((after, differs) for _, after, differs in pairs if after)
+    swapped = bool(np.random.default_rng([seed, row.case]).integers(2))
+    captions, segments = (row.texts[0], false_text), (true_segments, false_segments)
+    if swapped:
+        captions, segments = (false_text, row.texts[0]), (false_segments, true_segments)
+    return Question(
+        case=row.case,
+        id=row.id,
+        item=row.item,
+        kind=row.kind,
+        subtype=row.subtype,
+        picture=row.images[0],
+        picture_code=picture_code,
+        captions=captions,
+        segments=segments,
+        true_index=int(swapped),
+        verdicts=tuple(
+            ModelVerdict(model, float(margin), verdict_of(float(margin)))
+            for model, margin in margins.items()
+        ),
+    )
+
+
+def _varied(questions: Sequence[Question], count: int) -> list[Question]:
+    """So many of them, of types that were taken least often; what comes earlier goes first."""
+    left, taken = list(questions), []
+    while left and len(taken) < count:
+        uses = [question.subtype for question in taken]
+        words = {question.segments for question in taken}
+        question = min(left, key=lambda each: (each.segments in words, uses.count(each.subtype)))
+        left.remove(question)
+        taken.append(question)
+    return taken
+
+
+def human_baseline(
+    store: Store,
+    question_set: QuestionSet,
+    kind: str,
+    ballots: Sequence[Ballot],
+    models: Sequence[str],
+) -> HumanBaseline:
+    """How often people are right, and how much more often than each model on the same questions.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        kind: Of the questions.
+        ballots: First votes on questions of fair draws; a second one of a person on a case does
+            not count.
+        models: Those that are compared with people.
+    """
+    first_votes: dict[tuple[int, int], Ballot] = {}
+    for ballot in ballots:
+        first_votes.setdefault((ballot.person, ballot.case), ballot)
+    votes = list(first_votes.values())
+    numbers = np.array(sorted({vote.case for vote in votes}), dtype=np.int64)
+    people = np.unique([vote.person for vote in votes], return_inverse=True)[1]
+    pictures = np.unique([vote.picture_code for vote in votes], return_inverse=True)[1]
+    rights = np.array([vote.is_right for vote in votes], dtype=np.float64)
+    places = np.searchsorted(numbers, [vote.case for vote in votes])
+    margins = quiz_margins(store, question_set, kind, models, numbers)[:, places]
+    (right,) = crossed_means([rights], people, pictures, lowest=0.0)
+    beside: list[tuple[float, CrossedMean]] = []
+    for margin in margins:
+        known = ~np.isnan(margin)
+        model_rights = (margin[known] > 0).astype(np.float64)
+        difference = CrossedMean()
+        if known.any():
+            codes = [np.unique(each[known], return_inverse=True)[1] for each in (people, pictures)]
+            (difference,) = crossed_means(
+                [rights[known] - model_rights], codes[0], codes[1], lowest=-1.0
+            )
+        beside.append((float(model_rights.mean()) if known.any() else math.nan, difference))
+    p_holm = estimate.holm([difference.p for _, difference in beside])
+    return HumanBaseline(
+        n_people=len(set(people.tolist())),
+        n_votes=len(votes),
+        n_cases=len(numbers),
+        n_pictures=len(set(pictures.tolist())),
+        right=right,
+        models=tuple(
+            ModelBesidePeople(model, rate, difference, float(p), _verdict(difference, float(p)))
+            for model, (rate, difference), p in zip(models, beside, p_holm, strict=True)
+        ),
+    )
+
+
+def _verdict(difference: CrossedMean, p: float) -> str:
+    if math.isnan(p):
+        return ""
+    if p >= SIGNIFICANCE:
+        return "tied"
+    return "better" if difference.value > 0 else "worse"
