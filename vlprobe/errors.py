@@ -11,7 +11,6 @@ The command line and `app.py` catch VlprobeError alone and show its one line: wh
 was expected, what to do. Every other exception is a bug and keeps its traceback.
 """
 
-import copyreg
 import difflib
 from collections.abc import Iterable
 from typing import Any
@@ -47,7 +46,11 @@ class VlprobeError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as it is, message and fields: other processes raise errors too."""
-        return copyreg.__newobj__, (type(self), *self.args), self.__dict__
+        return _unpickled, (type(self), self.args), self.__dict__
+
+
+def _unpickled(error_type: type[VlprobeError], arguments: tuple[str, ...]) -> VlprobeError:
+    return error_type.__new__(error_type, *arguments)
 
 
 class NotFound(VlprobeError):
