@@ -42,6 +42,10 @@ def measured(request: Request, store: Store) -> tuple[float, float, float, dict[
         shutil.rmtree(store.root / folder, ignore_errors=True)
     cases = store.cases(next((store.root / "cases").iterdir()).name)
     sizes = {last - first for first, last in runs_questions.part_ranges(cases, answers.PART_CASES)}
+    if len(runs_questions.part_ranges(cases, answers.PART_CASES)) < 2:
+        raise SystemExit(
+            f"All cases are one part of {answers.PART_CASES}, which tells no rate. Raise --items or lower --part."
+        )
     clock = Clock(f"{request.models[0]} on {request.dataset}", sizes)
     started = time.perf_counter()
     manifest = execute(request, store, clock)[0]
