@@ -94,7 +94,7 @@ class Session:
         asked, expected = self.question()
         message = BackMsg()
         message.rerun_script.query_string = urllib.parse.urlencode(asked)
-        message.rerun_script.page_name = "failures"
+        message.rerun_script.page_name = "explore"
         message.rerun_script.page_script_hash = self.page
         started = time.monotonic()
         await socket_.send(message.SerializeToString())
@@ -108,7 +108,9 @@ class Session:
                 said += answer.delta.new_element.markdown.body.replace("\\", "") + "\n"
             elif kind == "delta" and answer.delta.new_element.WhichOneof("type") == "exception":
                 self.wrong.append(answer.delta.new_element.exception.message)
-            elif kind == "script_finished":
+            elif kind == "script_finished" and (
+                answer.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY  # not for a rerun
+            ):
                 break
         if (
             not self.first and Session.opened > self.of

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from vlprobe.errors import InvalidInput
+from vlprobe.models.modules import TorchModel
 from vlprobe.storage.access import refuse_outside
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def read_weights(path: Path, confined: bool = True) -> "dict[str, torch.Tensor]"
     return state
 
 
-def load_weights(name: str, model: "torch.nn.Module", path: Path, confined: bool = True) -> None:
+def load_weights(name: str, model: TorchModel, path: Path, confined: bool = True) -> None:
     """Fills a model that OpenCLIP built with the weights of a file, as `read_weights` reads it.
 
     Raises InvalidInput where a tensor does not fit.

@@ -9,11 +9,12 @@ from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_settings
 from vlprobe.models.frozen import pick_device
+from vlprobe.models.modules import TorchModel
 from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
 from vlprobe.storage.files import parse_path, require_regular
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 PREFIX = "demo"
 _NAMES = ("softmax", "sigmoid", "weak", "plain", "eqsim", "scvc")
@@ -54,7 +55,7 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> OpenClipEn
     return OpenClipEncoder(name, model, preprocess, tokenizer, digest, device, precision)
 
 
-def save_tuned(name: str, model: "torch.nn.Module", path: Path, described: dict) -> None:
+def save_tuned(name: str, model: TorchModel, path: Path, described: dict) -> None:
     """Writes what the model of that name was fine-tuned to: `demo:NAME@PATH`."""
     from vlprobe.models.demo_weights import save_whole
 

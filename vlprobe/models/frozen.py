@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vlprobe.errors import InvalidInput
+from vlprobe.models.modules import TorchModel
 
 if TYPE_CHECKING:
     import torch
@@ -148,7 +149,7 @@ def resized(tokens: np.ndarray, width: int = 0) -> np.ndarray:
     return columns
 
 
-def digest(described: Mapping[str, object], model: "torch.nn.Module") -> str:
+def digest(described: Mapping[str, object], model: TorchModel) -> str:
     """32 hex digits that name a model: what is said of it, and the bytes of its weights.
 
     Args:

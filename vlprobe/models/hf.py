@@ -16,6 +16,7 @@ from PIL import Image
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
 from vlprobe.models.frozen import CUT_TOLERANCE, FINGERPRINT_TEXTS, LENGTHS_TEXTS, pick_device
+from vlprobe.models.modules import TransformersModel
 from vlprobe.types import Capabilities, DualEncoder
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class HfEncoder(DualEncoder):
         self,
         name: str,
         folder: Path,
-        model: hub.TransformersModel,
+        model: TransformersModel,
         kind: Kind,
         config: dict,
         device: str,

@@ -14,6 +14,7 @@ from PIL import Image
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
 from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
+from vlprobe.models.modules import TransformersModel
 from vlprobe.types import Capabilities, SideBySideMatcher
 
 PREFIX = "hf-gen"
@@ -97,7 +98,7 @@ class Generator(SideBySideMatcher):
     def __init__(
         self,
         name: str,
-        model: hub.TransformersModel,
+        model: TransformersModel,
         processor: hub.Processor,
         config: dict,
         device: str,

@@ -18,6 +18,7 @@ from PIL import Image
 from vlprobe.errors import InvalidInput
 from vlprobe.models import frozen, hub
 from vlprobe.models.frozen import FINGERPRINT_TEXTS, pick_device
+from vlprobe.models.modules import TransformersModel
 from vlprobe.types import Capabilities, DualEncoder, PairScorer
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class ItmHead(PairScorer):
         self,
         name: str,
         folder: Path,
-        model: hub.TransformersModel,
+        model: TransformersModel,
         config: dict,
         device: str,
         precision: str,

@@ -11,7 +11,7 @@ import importlib.util
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from PIL import Image
@@ -19,11 +19,10 @@ from PIL import Image
 from vlprobe.errors import InvalidInput, MissingDependency, VlprobeError
 from vlprobe.models.checkpoint import DAMAGED
 from vlprobe.models.folder_policy import check_folder
+from vlprobe.models.modules import TorchModel, TransformersModel
 from vlprobe.storage import files
 
 Content = TypeVar("Content")
-# a torch.nn.Module; its submodules and its config depend on the architecture
-TransformersModel: TypeAlias = Any
 SAFELY = {"local_files_only": True, "trust_remote_code": False, "weights_only": True}
 REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WANTED = ("*.json", "*.jinja", "*.txt", "*.model")
@@ -316,7 +315,7 @@ def tokenizer(folder: Path) -> Tokenizer:
 
 
 def facts(
-    model: TransformersModel,
+    model: TorchModel,
     tokenizer: object,
     processor: ImageProcessor | None,
 ) -> dict[str, str]:

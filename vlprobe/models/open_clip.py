@@ -24,7 +24,8 @@ from vlprobe.models import hub
 from vlprobe.models.checkpoint import load_weights
 from vlprobe.models.folder_policy import check_folder
 from vlprobe.models.frozen import pick_device
-from vlprobe.models.open_clip_encoder import OpenClipEncoder, OpenClipModel, model_digest
+from vlprobe.models.modules import OpenClipModel
+from vlprobe.models.open_clip_encoder import OpenClipEncoder, model_digest
 from vlprobe.storage import files
 from vlprobe.storage.files import write_bytes
 
@@ -269,13 +270,14 @@ def _build(name: str, source: str, quick_gelu: bool, preprocess: dict[str, Any])
             torch.default_generator.manual_seed(0)
             # OpenCLIP says "randomly" of a model whose weights are loaded next
             logging.disable(logging.WARNING)
-            return open_clip.create_model(
+            model = open_clip.create_model(
                 source,
                 load_weights=False,
                 pretrained_text=False,
                 force_preprocess_cfg=preprocess,
                 quick_gelu=quick_gelu,
             )
+            return cast(OpenClipModel, model)
     except (*MISFITS, AssertionError, RuntimeError, OSError, MemoryError) as error:
         reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
         raise InvalidInput(

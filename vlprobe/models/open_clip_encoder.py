@@ -4,11 +4,12 @@ digest of it all.
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vlprobe.models import amd, frozen
+from vlprobe.models.modules import OpenClipModel
 from vlprobe.models.open_clip_words import quick
 from vlprobe.types import Capabilities, DualEncoder
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
-# a torch.nn.Module; its towers and their attributes depend on the architecture
-OpenClipModel: TypeAlias = Any
 CPU_TEXTS = 32  # that go through the tower at once where columns are cut
 
 

@@ -4,13 +4,13 @@ moved a little.
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from vlprobe.errors import InvalidInput
+from vlprobe.models.modules import OpenClipModel, TorchModel
 from vlprobe.training import objective
 from vlprobe.training.batches import Batch
 from vlprobe.training.objective import Settings
-from vlprobe.training.towers import TwoTowers
 
 if TYPE_CHECKING:
     import torch
@@ -21,7 +21,7 @@ HIGHEST_SCALE = (
 _BETAS = (0.9, 0.98)
 
 
-def optimizer(model: "torch.nn.Module", rate: float, decay: float) -> "torch.optim.AdamW":
+def optimizer(model: TorchModel, rate: float, decay: float) -> "torch.optim.AdamW":
     """AdamW over what is not frozen; biases, gains and the logit scale do not decay."""
     import torch
 
@@ -73,7 +73,7 @@ class Learner:
 
     def __init__(
         self,
-        model: "torch.nn.Module",
+        model: OpenClipModel,
         weights: Mapping[str, float],
         settings: Settings,
         *,
@@ -91,7 +91,6 @@ class Learner:
             raise InvalidInput(
                 "This model has no logit bias, which the loss 'sigmoid' needs. Train it with 'clip'."
             )
-        self.towers = cast(TwoTowers, model)
         self.model = model.eval().requires_grad_(True)
         for name, value in model.named_parameters():
             tower = (
@@ -104,12 +103,12 @@ class Learner:
             if freeze and tower == freeze:
                 value.requires_grad_(False)
         self.optimizer = optimizer(model, rate, decay)
-        self._device = self.towers.logit_scale.device
+        self._device = self.model.logit_scale.device
         self._dtype = {"fp32": None, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
         self.scaler = torch.amp.GradScaler(self._device.type, enabled=precision == "fp16")
         self._weights, self._settings, self._piece = weights, settings, piece
         self._rate, self._warm_up, self._steps = rate, warm_up, steps
-        self._highest = max(HIGHEST_SCALE, float(self.towers.logit_scale.detach().exp()))
+        self._highest = max(HIGHEST_SCALE, float(self.model.logit_scale.detach().exp()))
 
     def learn(self, batch: Batch, step: int) -> dict[str, float]:
         """Moves the weights by one step, 0 and up.
@@ -153,7 +152,7 @@ class Learner:
                     self._hand_down(side, embeddings.grad, piece)
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        keep_scale(self.towers.logit_scale, self._highest)
+        keep_scale(self.model.logit_scale, self._highest)
         return {
             "loss": total.item(),
             **{name: value.item() for name, value in loss_parts.items()},
@@ -182,7 +181,7 @@ class Learner:
     def _embed(self, side: "torch.Tensor", piece: int) -> "torch.Tensor":
         import torch
 
-        encode = self.towers.encode_image if side.ndim > 2 else self.towers.encode_text
+        encode = self.model.encode_image if side.ndim > 2 else self.model.encode_text
         embedded = []
         for rows in side.split(piece):
             with torch.autocast(
@@ -201,6 +200,6 @@ class Learner:
     def _loss_parts(
         self, batch: Batch, names: Set[str], embedded: Sequence["torch.Tensor"], done: float
     ) -> "Mapping[str, torch.Tensor]":
-        scale, bias = self.towers.logit_scale.exp(), getattr(self.model, "logit_bias", None)
+        scale, bias = self.model.logit_scale.exp(), getattr(self.model, "logit_bias", None)
         images, texts = embedded
         return objective.loss_parts(batch, names, images, texts, scale, bias, self._settings, done)

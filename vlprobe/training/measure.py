@@ -9,7 +9,6 @@ the other.
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from vlprobe.datasets.world.captions import TEMPLATES, captions
 from vlprobe.datasets.world.renderer import render
 from vlprobe.datasets.world.scene import COLORS, OBJECTS, distinct, pick, stream
 from vlprobe.models.demo_weights import load_checkpoint
-from vlprobe.training.towers import TwoTowers
 
 _WORDS = {"color": COLORS, "object": OBJECTS, "number": ("one", "two", "three", "four", "five")}
 _BATCH = 250
@@ -27,15 +25,13 @@ def measure(path: Path, split: str, n: int) -> dict[str, float]:
     """Scores of a checkpoint on the first n scenes of a split, five captions each.
 
     Returns:
-        i2t_r1, t2i_r1: share of queries whose best match is right (chance 1/n). pr_color,
-        pr_object, pr_number: share of captions that score higher than the same caption with one
-        word of
-            that kind swapped (chance .5), and n_color, ...: of how many captions.
+        i2t_r1, t2i_r1: share of queries whose best match is right (chance 1/n).
+        pr_color, pr_object, pr_number: share of captions that score higher than the same caption
+            with one word of that kind swapped (chance .5), and n_color, ...: of how many captions.
         e_inv: mean absolute change of the cosine when a scene's first caption goes, as it is, into
             each of the eight templates that change it.
     """
-    module, transform, tokenize = load_checkpoint(path)
-    model = cast(TwoTowers, module)
+    model, transform, tokenize = load_checkpoint(path)
     scenes = distinct(split, n)
     images = _encode(model.encode_image, [transform(render(scene)) for scene in scenes])
     scene_captions = [

@@ -6,18 +6,18 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models.demo_weights import LOSSES, build, config, save, token_ids
+from vlprobe.models.modules import OpenClipModel
 from vlprobe.training.learner import HIGHEST_SCALE, keep_scale, optimizer, schedule
 from vlprobe.training.lessons import Lessons, batches, draw_lessons
-from vlprobe.training.towers import TwoTowers
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 Progress = Callable[[str, float, float], None]  # stage, done, of how many
 STEPS = 900  # the recipe's; a shorter run is the same run stopped early
@@ -88,7 +88,7 @@ def train(
 
 def _fit(
     lessons: Lessons, loss: str, steps: int, seed: int, progress: Progress
-) -> "tuple[torch.nn.Module, list[float]]":
+) -> tuple[OpenClipModel, list[float]]:
     import torch
     from open_clip.loss import ClipLoss, SigLipLoss
 
@@ -97,27 +97,26 @@ def _fit(
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         model = build(small).train()
-    towers = cast(TwoTowers, model)
     criterion = ClipLoss() if loss == "softmax" else SigLipLoss()
     steering = optimizer(model, _RATE, _DECAY)
     mean, std = (
-        torch.tensor(towers.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std")
+        torch.tensor(model.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std")
     )
     losses = []
     for step, (pixels, tokens) in enumerate(batches(lessons, BATCH, steps, seed)):
         for group in steering.param_groups:
             group["lr"] = _RATE * schedule(step, max(steps, STEPS), _WARM_UP)
         images = (torch.from_numpy(pixels).permute(0, 3, 1, 2) - mean) / std
-        images = towers.encode_image(
+        images = model.encode_image(
             images.contiguous(memory_format=torch.channels_last), normalize=True
         )
-        texts = towers.encode_text(torch.from_numpy(tokens).long(), normalize=True)
-        bias = () if towers.logit_bias is None else (towers.logit_bias,)
-        value = criterion(images, texts, towers.logit_scale.exp(), *bias)
+        texts = model.encode_text(torch.from_numpy(tokens).long(), normalize=True)
+        bias = () if model.logit_bias is None else (model.logit_bias,)
+        value = criterion(images, texts, model.logit_scale.exp(), *bias)
         steering.zero_grad()
         value.backward()
         steering.step()
-        keep_scale(towers.logit_scale, HIGHEST_SCALE)
+        keep_scale(model.logit_scale, HIGHEST_SCALE)
         losses.append(value.item())
         if not math.isfinite(losses[-1]):
             raise InvalidInput(

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -32,7 +31,6 @@ from vlprobe.training.batches import Batches, rows, split
 from vlprobe.training.learner import Learner
 from vlprobe.training.objective import PARTS, Settings
 from vlprobe.training.request import TrainRequest
-from vlprobe.training.towers import TwoTowers
 from vlprobe.types import Item
 
 Progress = Callable[
@@ -133,7 +131,7 @@ class _Training:
         words = alter.vocabulary(
             caption for item in learned for row in rows(item) for caption in row.captions
         )
-        channels = cast(TwoTowers, encoder.module).visual.preprocess_cfg
+        channels = encoder.module.visual.preprocess_cfg
         mean, std = (
             np.array(channels[name], np.float32).reshape(-1, 1, 1) for name in ("mean", "std")
         )

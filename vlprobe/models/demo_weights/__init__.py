@@ -12,13 +12,11 @@ import functools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from vlprobe.datasets.world.words import vocabulary
+from vlprobe.models.modules import OpenClipModel, TorchModel
 from vlprobe.storage.files import write_bytes
-
-if TYPE_CHECKING:
-    import torch
 
 FOLDER = Path(__file__).parent
 LOSSES = ("softmax", "sigmoid")
@@ -72,7 +70,7 @@ def token_ids() -> tuple[int, ...]:
     return tuple(sorted(used))
 
 
-def build(model_config: dict) -> "torch.nn.Module":
+def build(model_config: dict) -> OpenClipModel:
     """The model of that config, on the CPU, its random weights always the same for one state of
     PyTorch's generator.
     """
@@ -81,17 +79,17 @@ def build(model_config: dict) -> "torch.nn.Module":
 
     model = CLIP(**model_config)
     set_model_preprocess_cfg(model, dataclasses.asdict(PreprocessCfg(size=IMAGE_SIZE)))
-    return model
+    return cast(OpenClipModel, model)
 
 
-def save(path: Path, model: "torch.nn.Module", loss: str, training: dict) -> None:
+def save(path: Path, model: TorchModel, loss: str, training: dict) -> None:
     """Writes a model in training (its token table has the rows of `token_ids` alone) in half
     precision.
     """
     _write(path, model.state_dict(), token_ids(), config(loss), training)
 
 
-def save_whole(path: Path, model: "torch.nn.Module", model_config: dict, training: dict) -> None:
+def save_whole(path: Path, model: TorchModel, model_config: dict, training: dict) -> None:
     """Writes a model with the whole token table, of that config, in half precision: the rows that
     are not zero.
     """
@@ -140,7 +138,7 @@ def read(path: Path) -> tuple[dict, dict]:
     return model_config, state
 
 
-def load_checkpoint(path: Path) -> tuple["torch.nn.Module", Callable, Callable]:
+def load_checkpoint(path: Path) -> tuple[OpenClipModel, Callable, Callable]:
     """The model (frozen, on the CPU), the transform from PIL image to tensor, and the tokenizer."""
     import torch
     from open_clip.transform import PreprocessCfg, image_transform_v2
