@@ -10,6 +10,7 @@ from vlprobe.errors import StoredDamage
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.views import filter as views_filter
+from vlprobe.views import pattern_groups
 from vlprobe.views import rows as views_rows
 from vlprobe.views.filter import Filter
 from vlprobe.views.runs import QuestionSet
@@ -39,6 +40,12 @@ def matching(
             annotation.case for annotation in annotated if case_filter.tagged in annotation.tags
         ]
         numbers = np.intersect1d(numbers, tagged).astype(np.int64)
+    if case_filter.pair:
+        groups = pattern_groups.pattern_groups(
+            store, question_set.key, question_set.probe, case_filter.kind
+        )
+        members = pattern_groups.members(store, groups, run.key, case_filter.pair)
+        numbers = np.intersect1d(numbers, members, assume_unique=True)
     margins = margins_of(store, run.key, numbers)
     if not case_filter.paired or second_run is None:
         return numbers, margins, None

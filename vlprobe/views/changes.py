@@ -39,3 +39,30 @@ def changed_words(before: str, after: str) -> tuple[str, str]:
             sources.append(words[0])
             targets.append(words[1])
     return ", ".join(filter(None, sources)), ", ".join(filter(None, targets))
+
+
+def single_change(before: str, after: str, longest: int = 3) -> tuple[str, str] | None:
+    """The words that one run was exchanged for another, in lower case; None where nothing or more
+    than `longest` words differ.
+
+    >>> single_change("A dog by two trees.", "An owl by two trees.")
+    ('dog', 'owl')
+    >>> single_change("It is red.", "It is not red.")
+    ('', 'not')
+    """
+    left, right = (
+        [word.strip().lower() for word in _WORDS.findall(text)] for text in (before, after)
+    )
+    shorter = min(len(left), len(right))
+    start = 0
+    while start < shorter and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    taken, put = left[start : len(left) - end], right[start : len(right) - end]
+    if taken and put and taken[0] in ("a", "an") and put[0] in ("a", "an"):
+        taken, put = taken[1:], put[1:]
+    if not (taken or put) or max(len(taken), len(put)) > longest:
+        return None
+    return " ".join(taken), " ".join(put)

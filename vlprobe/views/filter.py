@@ -25,6 +25,7 @@ SORTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "dataset": lambda margin, second: np.zeros(len(margin), dtype=np.int8),
 }
 CORNERS = 500  # of a polygon
+MOST_PAIRS = 100
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Filter:
     # Corners of a polygon: margin of the model, margin of the other.
     within: tuple[tuple[float, float], ...] = ()
     tagged: str = ""  # what people said of the case
+    # Keys of patterns, of which a case is a member of one: see `views.pattern_groups`.
+    pair: tuple[str, ...] = ()
 
     @property
     def paired(self) -> bool:
@@ -64,10 +67,15 @@ def check(case_filter: Filter) -> None:
         raise InvalidInput(
             f"A selection has {len(case_filter.within)} corners. Expected 3 to {CORNERS}."
         )
+    if len(case_filter.pair) > MOST_PAIRS:
+        raise InvalidInput(
+            f"{len(case_filter.pair)} patterns are chosen. Expected at most {MOST_PAIRS}."
+        )
 
 
 def condition(case_filter: Filter) -> tuple[str, list[object]]:
-    """The SQL condition on a question set's `cases` that the filter stands for, but for `tagged`.
+    """The SQL condition on a question set's `cases` that the filter stands for, but for `tagged`
+    and `pair`.
 
     Returns:
         The condition, and the values of its question marks.

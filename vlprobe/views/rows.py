@@ -21,6 +21,7 @@ from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 
 KEPT_BYTES = 256 << 20  # 24 million margins and about 150 row groups of texts
+CODED_ROWS = 1 << 17  # of texts that are in memory while they become codes
 FEW = 100  # rows that are taken from row groups one by one; of more, DuckDB makes a table sooner
 
 
@@ -99,22 +100,71 @@ def picture_codes(store: Store, case_key: str) -> np.ndarray:
     version = _file_version(path)
 
     def read() -> np.ndarray:
-        with pq.ParquetFile(path, read_dictionary=["images.list.element", "item"]) as file:
-            table = file.read(["images", "item"], use_threads=False).unify_dictionaries()
-        codes = np.empty(len(table), dtype=np.int32)
-        start = 0
-        for batch in table.to_batches():
-            images, items = batch["images"], batch["item"]
-            offsets = images.offsets.to_numpy()
-            of_picture = images.values.indices.to_numpy(zero_copy_only=False)
-            item_codes = items.indices.to_numpy(zero_copy_only=False)
-            codes[start : start + len(batch)] = len(images.values.dictionary) + item_codes
-            single = np.flatnonzero(np.diff(offsets) == 1)
-            codes[start + single] = of_picture[offsets[single]]
-            start += len(batch)
-        return codes
+        codes: list[np.ndarray] = []
+        code_of: dict[tuple[str, str], int] = {}
+        with pq.ParquetFile(path, metadata=_footer(version)[0]) as file:
+            for batch in file.iter_batches(CODED_ROWS, columns=["images", "item"]):
+                codes.append(_picture_codes(batch["images"], batch["item"], code_of))
+        return np.concatenate([np.empty(0, np.int32), *codes])
 
     return _cache.get((version, "picture"), read)
+
+
+def _picture_codes(
+    images: pa.ListArray, items: pa.StringArray, code_of: dict[tuple[str, str], int]
+) -> np.ndarray:
+    """Codes of rows by their one picture, else by their item; `code_of` grows by new ones."""
+    offsets = images.offsets.to_numpy()
+    is_single = np.diff(offsets) == 1
+    codes = np.empty(len(items), dtype=np.int32)
+    for kind, rows, texts in (
+        ("picture", is_single, images.values.take(pa.array(offsets[:-1][is_single]))),
+        ("item", ~is_single, items.filter(pa.array(~is_single))),
+    ):
+        encoded = texts.dictionary_encode()
+        names = [(kind, text) for text in encoded.dictionary.to_pylist()]
+        places = [code_of.setdefault(name, len(code_of)) for name in names]
+        codes[rows] = np.array(places, dtype=np.int32)[encoded.indices.to_numpy()]
+    return codes
+
+
+@_readable()
+def unit_codes(store: Store, case_key: str) -> np.ndarray:
+    """Which cases of a question set are resampled together, as those about one picture: int32 of
+    shape (n_cases,), by the case's number.
+    """
+    files = store.files([case_key], "cases")
+    unit = unit_expression(store, case_key)
+
+    def read() -> np.ndarray:
+        if unit == "cluster":
+            return _dictionary_codes(files[0], unit)[0]
+        with store.cursor() as cursor:
+            statement = f'SELECT {unit} AS unit FROM read_parquet(?) ORDER BY "case"'
+            units = cursor.execute(statement, [files]).df()["unit"]
+        return pd.factorize(units)[0].astype(np.int32)
+
+    return _cache.get((_file_version(files[0]), "unit"), read)
+
+
+@_readable()
+def words_changed(
+    store: Store, case_key: str
+) -> tuple[np.ndarray, list[str], np.ndarray, list[str]]:
+    """The words that each case of a question set takes out and puts in: of both the codes, int32
+    of shape (n_cases,), and the words that these stand for.
+    """
+    path = store.files([case_key], "cases")[0]
+    return (*_dictionary_codes(path, "source"), *_dictionary_codes(path, "target"))
+
+
+def _dictionary_codes(path: str, column: str) -> tuple[np.ndarray, list[str]]:
+    """A column of texts: codes, int32 of shape (n,), and what they stand for."""
+    with pq.ParquetFile(path, read_dictionary=[column]) as file:
+        texts = file.read([column], use_threads=False).unify_dictionaries()[column]
+    codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in texts.iterchunks()]
+    words = next(texts.iterchunks()).dictionary.to_pylist() if codes else []
+    return np.concatenate([np.empty(0, np.int32), *codes]), words
 
 
 def unit_expression(store: Store, case_key: str) -> str:

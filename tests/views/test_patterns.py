@@ -1,0 +1,277 @@
+"""Patterns that were planted are found and no others; what a chip counts is what its filter opens."""
+
+import csv
+import itertools
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from PIL import Image
+
+from vlprobe import views
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+from vlprobe.views import pattern_groups, patterns
+from vlprobe.views.filter import Filter
+from vlprobe.views.runs import QuestionSet
+
+MODEL = "control:random"
+PICTURES = 48
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Forty-eight pictures of some dogs or cars in some colour, three captions each, asked lgip."""
+    folder = tmp_path_factory.mktemp("counted")
+    numbers, colors, things = ("two", "three", "four"), ("red", "blue"), ("dogs", "cars")
+    with (folder / "captions.csv").open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["image", "caption", "half"])
+        looks = itertools.islice(
+            itertools.cycle(itertools.product(numbers, colors, things)), PICTURES
+        )
+        for number, (count, color, thing) in enumerate(looks):
+            Image.new("RGB", (8, 8), (number, 0, 0)).save(folder / f"{number}.png")
+            for caption in (
+                f"{count.capitalize()} {color} {thing} on a field.",
+                f"There are {count} {color} {thing}.",
+                f"A photo of {count} {thing} that are {color}.",
+            ):
+                writer.writerow([f"{number}.png", caption, "left" if number < 24 else "right"])
+    store = Store(folder / "cache")
+    options = {"kinds": ["flip", "paraphrase"], "k_same": 1}
+    dataset = f"csv:{folder / 'captions.csv'}"
+    execute(Request((MODEL,), dataset, "lgip", options, examine=False), store)
+    return store
+
+
+@pytest.fixture(scope="module")
+def asked(counted: Store) -> QuestionSet:
+    return views.runs.question_set(counted, views.runs.question_sets(counted)["case_key"].iloc[0])
+
+
+@pytest.fixture(scope="module")
+def rows(counted: Store, asked: QuestionSet) -> pd.DataFrame:
+    """The flips, with the pair of each in lower case."""
+    table = pd.read_parquet(counted.root / "cases" / asked.key / "cases.parquet")
+    pairs = [
+        f"{source}>{target}".lower()
+        for source, target in zip(table["source"], table["target"], strict=True)
+    ]
+    return table.assign(pair=pairs)
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, margins: np.ndarray) -> None:
+    """These are the margins of every run."""
+    monkeypatch.setattr(views.rows, "margins", lambda store, run_key: margins)
+
+
+def believed(
+    rows: pd.DataFrame, rate: float, seed: int, pair: str = "", more: float = 0
+) -> np.ndarray:
+    """Margins by which lies are believed at a rate, those of one pair at another; the lies of a
+    picture and a pair are believed together in half of the pictures.
+    """
+    rng = np.random.default_rng(seed)
+    cells = rows["item"] + rows["pair"]
+    of_cell = dict(zip(dict.fromkeys(cells), rng.random(len(cells)), strict=False))
+    together = {item: rng.random() < 0.5 for item in dict.fromkeys(rows["item"])}
+    drawn = np.where(rows["item"].map(together), cells.map(of_cell), rng.random(len(rows)))
+    rates = np.where(rows["pair"] == pair, more, rate)
+    return np.where(drawn < rates, -0.1, 0.1).astype(np.float32)
+
+
+def test_a_planted_pattern_is_found_with_its_numbers(
+    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+):
+    counts = Counter(rows.loc[rows["kind"] == "flip", "pair"])
+    pair, n_asked = counts.most_common(1)[0]
+    margins = believed(rows, 0.08, 3, pair, 0.8)
+    margins[rows.index[rows["pair"] == pair][0]] = 0.0  # a tie is believed
+    answered(monkeypatch, margins)
+    found = patterns.patterns(counted, asked, Filter(MODEL))
+    flips = rows.assign(believed=margins <= 0)[rows["kind"] == "flip"]
+    assert [pattern.key for pattern in found.patterns] == [pair]
+    pattern = found.patterns[0]
+    mine = flips[flips["pair"] == pair]
+    average = flips["believed"].mean()
+    assert found.average == pytest.approx(average) and found.n_lies == len(flips)
+    assert found.n_groups == sum(count >= patterns.ASKED for count in counts.values())
+    assert (pattern.source, pattern.target) == tuple(pair.split(">"))
+    assert (pattern.n_asked, pattern.n_believed) == (n_asked, mine["believed"].sum())
+    assert pattern.n_pictures == mine["item"].nunique()
+    assert pattern.rate == pytest.approx(mine["believed"].mean())
+    assert pattern.excess == pytest.approx(mine["believed"].sum() - average * n_asked)
+    assert pattern.lift == pytest.approx(pattern.rate / average)
+    assert 1 < pattern.low < pattern.lift < pattern.high < 1 / average + 1e-9
+    assert pattern.p <= pattern.q <= patterns.Q
+
+
+def test_the_numbers_of_every_group_are_those_of_a_loop(
+    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+):
+    margins = believed(rows, 0.3, 5)
+    margins[::17] = np.nan
+    answered(monkeypatch, margins)
+    told = patterns.candidates(counted, asked, Filter(MODEL))
+    table = rows.assign(margin=margins)[(rows["kind"] == "flip") & ~np.isnan(margins)]
+    rate = (table["margin"] <= 0).mean()
+    agreeing, possible, groups = {}, {}, {}
+    for pair, group in table.groupby("pair"):
+        if len(group) < patterns.ASKED:
+            continue
+        cells = [(cell["margin"] <= 0).tolist() for _, cell in group.groupby("item")]
+        own = float((group["margin"] <= 0).mean())
+        two = [pair_ for cell in cells for pair_ in itertools.permutations(cell, 2)]
+        agreeing[pair] = sum(one * other - own**2 for one, other in two)
+        possible[pair] = len(two) * own * (1 - own)
+        groups[pair] = cells
+    shared = sum(agreeing.values()) / sum(possible.values())
+    p_values = {}
+    for pair, cells in groups.items():
+        mine = max(shared, agreeing[pair] / possible[pair] if possible[pair] else 0, 0)
+        n, k = sum(map(len, cells)), sum(map(sum, cells))
+        size = n**2 / sum(len(cell) * (1 + (len(cell) - 1) * min(mine, 1)) for cell in cells)
+        tail = scipy.stats.beta.cdf(rate, k / n * size, size - k / n * size + 1)
+        p_values[pair] = tail if k > rate * n else 1.0
+    q_values = scipy.stats.false_discovery_control(list(p_values.values()))
+    assert {one.key for one in told.patterns} == set(groups)
+    for one in told.patterns:
+        assert one.p == pytest.approx(p_values[one.key], rel=1e-6)
+        assert one.q == pytest.approx(q_values[list(p_values).index(one.key)], rel=1e-6)
+    excess = [one.excess for one in told.patterns]
+    assert excess == sorted(excess, reverse=True)
+
+
+def test_where_nothing_was_planted_nothing_is_found_as_often_as_promised(
+    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+):
+    n_false = 0
+    for seed in range(60):
+        answered(monkeypatch, believed(rows, 0.15, 1000 + seed))
+        n_false += bool(patterns.patterns(counted, asked, Filter(MODEL)).patterns)
+    assert n_false <= scipy.stats.binom.ppf(0.99, 60, patterns.Q)
+
+
+def test_a_chip_counts_what_it_opens(
+    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+):
+    answered(monkeypatch, believed(rows, 0.3, 7))
+    chosen = Filter(MODEL, tag="half=left")
+    told = patterns.candidates(counted, asked, chosen).patterns
+    assert told
+    for one in told:
+        opened = views.wall.wall(counted, asked, replace(chosen, pair=(one.key,)))
+        assert opened[2] == one.n_believed
+        assert all(card.tags["half"] == "left" for card in opened[0])
+        counts = views.cases.outcomes(counted, asked, replace(chosen, pair=(one.key,)))
+        assert (counts["fooled"], counts["all"]) == (one.n_believed, one.n_asked)
+    two = replace(chosen, pair=tuple(one.key for one in told[:2]))  # two chips are "or"
+    assert views.wall.wall(counted, asked, two)[2] == told[0].n_believed + told[1].n_believed
+
+
+def test_what_a_filter_names_beside_its_questions_does_not_matter(
+    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+):
+    answered(monkeypatch, believed(rows, 0.3, 9))
+    plain = patterns.candidates(counted, asked, Filter(MODEL))
+    other = Filter(MODEL, outcome="held", sort="best", pair=("a>b",))
+    assert repr(patterns.candidates(counted, asked, other)) == repr(plain)  # NaN is NaN
+    assert patterns.patterns(counted, asked, other) == patterns.patterns(
+        counted, asked, Filter(MODEL)
+    )
+
+
+def test_rewordings_and_unknown_kinds_have_no_pattern(counted: Store, asked: QuestionSet):
+    for kind in ("paraphrase", "combined", "no such kind", ""):
+        none = patterns.patterns(counted, asked, Filter(MODEL, kind))
+        assert none.patterns == () and none.n_groups == 0 and math.isnan(none.average)
+
+
+def test_a_model_that_believes_nothing_or_everything_has_no_pattern(
+    counted: Store, asked: QuestionSet, rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+):
+    for margin, average in ((0.1, 0.0), (-0.1, 1.0)):
+        answered(monkeypatch, np.full(len(rows), margin, dtype=np.float32))
+        told = patterns.patterns(counted, asked, Filter(MODEL))
+        assert told.patterns == () and told.average == average and told.n_groups
+    answered(monkeypatch, np.full(len(rows), np.nan, dtype=np.float32))
+    assert patterns.patterns(counted, asked, Filter(MODEL)).patterns == ()
+
+
+def test_unknown_patterns_open_nothing_and_too_many_are_refused(counted: Store, asked: QuestionSet):
+    strange = ("never>asked", "", ">", "type:", "'; DROP TABLE cases; --", "<img onerror=x>")
+    assert views.wall.wall(counted, asked, Filter(MODEL, pair=strange)) == ((), 0, 0)
+    with pytest.raises(InvalidInput, match="at most 100"):
+        views.wall.wall(counted, asked, Filter(MODEL, pair=tuple(map(str, range(101)))))
+
+
+@pytest.mark.parametrize("probe", ["eqben", "visla", "rococo"])
+def test_patterns_of_whole_captions_are_types_tags_and_words(every_probe: Store, probe: str):
+    sets = views.runs.question_sets(every_probe)
+    key = sets.loc[sets["probe"] == probe, "case_key"].iloc[0]
+    question_set = views.runs.question_set(every_probe, key)
+    table = pd.read_parquet(every_probe.root / "cases" / key / "cases.parquet")
+    for kind in dict.fromkeys(table["kind"]):
+        groups = pattern_groups.pattern_groups(every_probe, key, probe, kind)
+        of_kind = table[table["kind"] == kind].set_index("case")
+        assert len(groups.keys) and len(groups.cases) == len(groups.codes)
+        assert (np.diff(groups.cases) >= 0).all()
+        for case, code in zip(groups.cases.tolist(), groups.codes.tolist(), strict=True):
+            row, name = of_kind.loc[case], groups.keys[code]
+            if name.startswith("type:"):
+                assert name == f"type:{row['subtype']}"
+            elif name.startswith("tag:"):
+                assert name.removeprefix("tag:") in [f"{tag}={text}" for tag, text in row["tags"]]
+            else:
+                source, target = name.split(">")
+                assert target in " ".join(row["texts"]).lower()
+                assert source in " ".join(row["texts"]).lower()
+        for model in question_set.models:
+            for one in patterns.candidates(every_probe, question_set, Filter(model, kind)).patterns:
+                chip = Filter(model, kind, pair=(one.key,))
+                assert views.wall.wall(every_probe, question_set, chip)[2] == one.n_believed
+
+
+def test_an_altered_caption_is_believed_where_it_is_what_came_first(every_probe: Store):
+    sets = views.runs.question_sets(every_probe)
+    key = sets.loc[sets["probe"] == "rococo", "case_key"].iloc[0]
+    question_set = views.runs.question_set(every_probe, key)
+    run = question_set.run(MODEL)
+    groups = pattern_groups.pattern_groups(every_probe, key, "rococo", "i2t")
+    scores = pd.read_parquet(every_probe.root / "runs" / run.key / "scores.parquet").set_index(
+        "case"
+    )
+    counts, believed_rows = pattern_groups.answers(every_probe, groups, run.key)
+    assert groups.captions is not None
+    for place, (case, caption) in enumerate(
+        zip(groups.cases.tolist(), groups.captions.tolist(), strict=True)
+    ):
+        row = scores.loc[case]
+        is_lost = row["margin"] <= 0
+        assert believed_rows[place] == (is_lost and row["top"] == caption)
+        assert counts[place] == (not is_lost or row["top"] == caption)
+    for name in ("type:danger", *groups.keys[:4]):
+        members = pattern_groups.members(every_probe, groups, run.key, [name])
+        rows_of = [
+            case
+            for case, code, counted in zip(groups.cases, groups.codes, counts, strict=True)
+            if groups.keys[code] == name and counted
+        ]
+        assert members.tolist() == sorted(set(rows_of))
+
+
+def test_one_run_of_words_is_told_and_more_is_not():
+    single = views.changes.single_change
+    assert single("Four red dogs.", "Five red dogs.") == ("four", "five")
+    assert single("A dog.", "An owl.") == ("dog", "owl")
+    assert single("a b c d e f", "a v w x y f") is None
+    assert single("same", "SAME") is None
+    assert single("he is", "he is not") == ("", "not")
+    assert single("", "") is None

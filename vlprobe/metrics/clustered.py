@@ -1,0 +1,181 @@
+"""Rates of answers that come in clusters: several cases about one picture are not as many
+observations.
+
+A group of cases is told apart from an average rate by a binomial test whose sample size is the
+effective one: of n cases in clusters of n_c cases, n^2 / sum(n_c (1 + (n_c - 1) r)), where r is how
+much more often two cases of a cluster agree than two cases do. That needs no normal limit, so that
+it holds for three pictures as well as for three thousand, and one number gives test and interval.
+
+Source: Rao and Scott 1992 (effective sample size); Korn and Graubard 1998 (exact interval with it);
+Benjamini and Hochberg 1995.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+LEVEL = 0.95
+STEPS = 500  # of the continued fraction; a few dozen do but for huge arguments
+HALVINGS = 60  # of the interval that a quantile is in
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRates:
+    """Groups of clustered answers, arrays of shape (n_groups,)."""
+
+    n_cases: np.ndarray
+    n_events: np.ndarray
+    n_clusters: np.ndarray
+    effective_sizes: np.ndarray
+
+    @property
+    def rates(self) -> np.ndarray:
+        """The share of events; NaN without a case."""
+        n_cases = np.where(self.n_cases > 0, self.n_cases, np.nan)
+        return self.n_events / n_cases
+
+    def only(self, places: np.ndarray) -> "GroupRates":
+        """Some of the groups."""
+        return GroupRates(
+            self.n_cases[places],
+            self.n_events[places],
+            self.n_clusters[places],
+            self.effective_sizes[places],
+        )
+
+
+def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> GroupRates:
+    """The rates of groups and how much their cases count.
+
+    The agreement within clusters is that over all groups, about each group's own rate; a group
+    whose own cases agree more has its own.
+
+    Args:
+        group: Integer codes from 0, shape (n,).
+        cluster: Integer codes from 0, shape (n,); a cluster may be in several groups.
+        event: Bool of shape (n,).
+    """
+    n_groups = int(group.max()) + 1 if len(group) else 0
+    cell_codes = group.astype(np.int64) * (int(cluster.max(initial=0)) + 1) + cluster
+    cells, cell = np.unique(cell_codes, return_inverse=True)
+    sizes = np.bincount(cell).astype(np.float64)
+    events = np.bincount(cell, weights=event)
+    group_of_cell = cells // (int(cluster.max(initial=0)) + 1)
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(group_of_cell, weights=values, minlength=n_groups)
+
+    n_cases, n_events = total(sizes), total(events)
+    rates = n_events / np.maximum(n_cases, 1)
+    pairs = total(sizes * (sizes - 1))
+    excess = total(events * (events - 1)) - pairs * rates**2
+    largest = pairs * rates * (1 - rates)
+    pooled = excess.sum() / largest.sum() if largest.sum() > 0 else 0.0
+    own = np.divide(excess, largest, out=np.zeros(n_groups), where=largest > 0)
+    agreement = np.clip(np.maximum(own, pooled), 0.0, 1.0)
+    inflated = n_cases + agreement * pairs
+    effective = np.divide(n_cases**2, inflated, out=np.zeros(n_groups), where=inflated > 0)
+    n_clusters = np.bincount(group_of_cell, minlength=n_groups)
+    return GroupRates(n_cases, n_events, n_clusters, effective)
+
+
+def chance_of_more(groups: GroupRates, rate: float) -> np.ndarray:
+    """One-sided p: how likely at least as many events are where the true rate is `rate`; 1 where
+    there are no more than that rate explains.
+    """
+    n_events = groups.rates * groups.effective_sizes
+    is_more = groups.n_events > rate * groups.n_cases
+    p = np.ones(len(is_more))
+    if 0 < rate < 1:
+        effective = groups.effective_sizes[is_more]
+        above = n_events[is_more]
+        p[is_more] = incomplete_beta(above, effective - above + 1, np.full(len(above), rate))
+    elif rate == 0:
+        p[is_more] = 0.0
+    return p
+
+
+def rate_interval(groups: GroupRates) -> tuple[np.ndarray, np.ndarray]:
+    """The exact 95 % interval of each group's rate, for its effective size: arrays of shape
+    (n_groups,); NaN without a case.
+    """
+    size = groups.effective_sizes
+    events = groups.rates * size
+    tail = (1 - LEVEL) / 2
+    low = _beta_quantile(events, size - events + 1, tail)
+    high = _beta_quantile(events + 1, size - events, 1 - tail)
+    low = np.where(groups.n_events > 0, low, 0.0)
+    high = np.where(groups.n_events < groups.n_cases, high, 1.0)
+    unknown = groups.n_cases == 0
+    return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
+
+
+def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
+    """P-values raised so that of those called at most .05, one in twenty is false on average.
+
+    The k-th smallest of m is multiplied by m / k, and is no larger than the one after it.
+    """
+    m = len(p)
+    order = np.argsort(p, kind="stable")
+    raised = np.empty(m)
+    stepped = p[order] * m / np.arange(1, m + 1)
+    raised[order] = np.minimum.accumulate(stepped[::-1])[::-1]
+    return np.minimum(raised, 1.0)
+
+
+def incomplete_beta(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The regularised incomplete beta function I_x(a, b), elementwise; a and b above 0.
+
+    Source: Numerical Recipes, 6.4: the continued fraction, by Lentz's method.
+    """
+    swapped = x > (a + 1) / (a + b + 2)
+    left, right = np.where(swapped, b, a), np.where(swapped, a, b)
+    at = np.where(swapped, 1 - x, x)
+    with np.errstate(divide="ignore"):
+        front = np.exp(
+            _log_gamma(left + right)
+            - _log_gamma(left)
+            - _log_gamma(right)
+            + left * np.log(at)
+            + right * np.log1p(-at)
+        )
+    value = front / left * _continued_fraction(left, right, at)
+    return np.clip(np.where(swapped, 1 - value, value), 0.0, 1.0)
+
+
+def _continued_fraction(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+    c = np.ones_like(x)
+    d = 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
+    fraction = d.copy()
+    for m in range(1, STEPS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for numerator in (even, odd):
+            d = 1 / _away_from_zero(1 + numerator * d)
+            c = _away_from_zero(1 + numerator / c)
+            step = c * d
+            fraction = fraction * step
+        if np.all(np.abs(step - 1) < 1e-15):
+            break
+    return fraction
+
+
+def _away_from_zero(values: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(values) < _TINY, _TINY, values)
+
+
+def _log_gamma(values: np.ndarray) -> np.ndarray:
+    return np.fromiter(map(math.lgamma, values.tolist()), np.float64, len(values))
+
+
+def _beta_quantile(a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
+    """Where I_x(a, b) is `share`; arguments of 0 or NaN give no meaningful value."""
+    a, b = np.nan_to_num(np.maximum(a, 1e-9), nan=1.0), np.nan_to_num(np.maximum(b, 1e-9), nan=1.0)
+    low, high = np.zeros(len(a)), np.ones(len(a))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        is_below = incomplete_beta(a, b, middle) < share
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return (low + high) / 2

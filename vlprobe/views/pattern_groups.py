@@ -1,0 +1,238 @@
+"""Which cases belong to which pattern: cases in which the same words were exchanged, or of the same
+type or tag.
+
+A pattern is named by its key, as the filter and the parameter `pair` of an address have it:
+
+    four>five        the words that were taken out and put in, in lower case
+    >knife           of altered captions in a gallery: these words in place of any
+    type:color       a subtype
+    tag:place=sea    a tag of the dataset
+
+The words of an edit are stored with the case. Where whole captions are stored, one run of at most
+three words is compared; question sets with more than MOST_TEXTS of such cases have types and tags
+alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vlprobe import registry
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.storage.store import Store
+from vlprobe.views import rows as views_rows
+from vlprobe.views.changes import single_change
+
+BETWEEN = ">"
+TYPE, TAG = "type:", "tag:"
+MOST_TEXTS = 200_000  # captions that are compared word by word, some 8 microseconds each
+KEPT_BYTES = 128 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PatternGroups:
+    """Members of patterns, a row each; a case may be in several patterns, or none."""
+
+    cases: np.ndarray  # numbers of cases, int32, rising
+    codes: np.ndarray  # the pattern of each, int32: its place in `keys`
+    keys: tuple[str, ...]
+    # Of a search for captions: of each row the altered caption, without which it is not believed.
+    captions: np.ndarray | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Their size in memory, without that of texts."""
+        return self.cases.nbytes + self.codes.nbytes + 100 * len(self.keys)
+
+    def rows_of(self, keys: Sequence[str]) -> np.ndarray:
+        """Whether each row is of one of the patterns with these keys."""
+        chosen = np.isin(np.array(self.keys, dtype=object), list(keys))
+        return chosen[self.codes] if len(self.keys) else np.empty(0, dtype=bool)
+
+
+NONE = PatternGroups(np.empty(0, np.int32), np.empty(0, np.int32), ())
+_cache = SingleFlightCache(KEPT_BYTES, lambda groups: groups.nbytes)
+
+
+def answers(store: Store, groups: PatternGroups, run_key: str) -> tuple[np.ndarray, np.ndarray]:
+    """What a model said to the members of patterns, a row each.
+
+    A case of a search for captions that was lost to another altered caption says nothing of this
+    one, and is no member.
+
+    Returns:
+        Whether the row counts, bool of shape (n_rows,): the model answered; and whether the model
+        believed it, ties included.
+    """
+    margins = views_rows.margins(store, run_key)[groups.cases]
+    is_fooled = margins <= 0
+    is_answered = ~np.isnan(margins)
+    if groups.captions is None:
+        return is_answered, is_fooled
+    is_first = _ranked_first(store, groups, groups.captions, run_key)
+    return is_answered & (is_first | ~is_fooled), is_first & is_fooled
+
+
+def members(store: Store, groups: PatternGroups, run_key: str, keys: Sequence[str]) -> np.ndarray:
+    """Numbers of the cases that count as members of any of these patterns, for a model: rising."""
+    is_member = groups.rows_of(keys)
+    if groups.captions is not None:
+        counts, _ = answers(store, groups, run_key)
+        is_member &= counts
+    return np.unique(groups.cases[is_member])
+
+
+def _ranked_first(
+    store: Store, groups: PatternGroups, captions: np.ndarray, run_key: str
+) -> np.ndarray:
+    """Whether a model ranks each altered caption first among the altered ones of its case."""
+    path = store.files([run_key], "scores")[0]
+
+    def read() -> np.ndarray:
+        numbers = np.unique(groups.cases)
+        with store.cursor() as cursor:
+            table = cursor.execute(
+                'SELECT "case", top FROM read_parquet(?) WHERE "case" IN '
+                '(SELECT unnest(?::BIGINT[])) ORDER BY "case"',
+                [[path], numbers.tolist()],
+            ).df()
+        tops = table["top"].to_numpy(dtype=object)
+        return captions == tops[np.searchsorted(table["case"].to_numpy(), groups.cases)]
+
+    return _cache.get((path, id(groups)), read)
+
+
+def words_of(key: str) -> tuple[str, str]:
+    """The words that were taken out and put in, of a pattern of words; ("", "") of any other.
+
+    >>> words_of("four>five"), words_of("type:color")
+    (('four', 'five'), ('', ''))
+    """
+    if key.startswith((TYPE, TAG)) or BETWEEN not in key:
+        return "", ""
+    source, _, target = key.partition(BETWEEN)
+    return source, target
+
+
+def pattern_groups(store: Store, case_key: str, probe: str, kind: str) -> PatternGroups:
+    """The patterns of one kind of cases; NONE where nobody can be fooled.
+
+    Args:
+        store: Where results are.
+        case_key: The key of a question set.
+        probe: The name of its probe.
+        kind: Of its cases.
+    """
+    presentation = registry.load_probe(probe).presentation.kind(kind)
+    if presentation.is_movement:
+        return NONE
+    stored = _stored_words(store, case_key)
+    if len(stored.keys):
+        return stored
+    is_search = presentation.body == "caption_search"
+    make = _altered_captions if is_search else _types_tags_and_words
+    path = store.files([case_key], "cases")[0]
+    return _cache.get((path, kind), lambda: make(store, path, kind))
+
+
+def _stored_words(store: Store, case_key: str) -> PatternGroups:
+    path = store.files([case_key], "cases")[0]
+
+    def make() -> PatternGroups:
+        source_codes, sources, target_codes, targets = views_rows.words_changed(store, case_key)
+        pair_codes = source_codes.astype(np.int64) * max(len(targets), 1) + target_codes
+        pairs, codes = np.unique(pair_codes, return_inverse=True)
+        names = [
+            (sources[pair // len(targets)].lower(), targets[pair % len(targets)].lower())
+            for pair in pairs.tolist()
+        ]
+        return _gathered(
+            np.arange(len(codes)),
+            codes,
+            [BETWEEN.join(name) if any(name) else "" for name in names],
+        )
+
+    return _cache.get((path, "words"), make)
+
+
+def _gathered(cases: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> PatternGroups:
+    """Rows of patterns whose names may repeat, without those of the name ""."""
+    distinct = [name for name in dict.fromkeys(names) if name]
+    place_of = {name: place for place, name in enumerate(distinct)} | {"": -1}
+    places = np.array([place_of[name] for name in names], dtype=np.int32)
+    of_rows = places[codes] if len(names) else np.empty(0, np.int32)
+    member = np.flatnonzero(of_rows >= 0)
+    return PatternGroups(cases[member].astype(np.int32), of_rows[member], tuple(distinct))
+
+
+def _types_tags_and_words(store: Store, path: str, kind: str) -> PatternGroups:
+    with store.cursor() as cursor:
+        table = cursor.execute(
+            'SELECT "case", subtype, tags FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
+            [[path], kind],
+        ).df()
+        compared = table[:0]
+        if len(table) <= MOST_TEXTS:
+            compared = cursor.execute(
+                "SELECT \"case\", texts[1] AS before, texts[list_position(roles, 'different')] "
+                "AS after FROM read_parquet(?) WHERE kind = ? AND "
+                "list_contains(roles, 'different') ORDER BY \"case\"",
+                [[path], kind],
+            ).df()
+    names: list[tuple[int, str]] = [
+        (case, f"{TYPE}{subtype}")
+        for case, subtype in zip(table["case"], table["subtype"], strict=True)
+        if subtype
+    ]
+    names += [
+        (case, f"{TAG}{name}={value}")
+        for case, tags in zip(table["case"], table["tags"], strict=True)
+        for name, value in dict(tags).items()
+        if name not in ("subset", "picture")  # the subtype, and what is resampled
+    ]
+    for case, before, after in compared.itertuples(index=False):
+        if change := single_change(before, after):
+            names.append((case, BETWEEN.join(change)))
+    names.sort(key=lambda pair: pair[0])
+    cases = np.array([case for case, _ in names], dtype=np.int32)
+    return _gathered(cases, np.arange(len(names)), [name for _, name in names])
+
+
+def _altered_captions(store: Store, path: str, kind: str) -> PatternGroups:
+    """A row for each altered caption and pattern: the words exchanged, and those put in."""
+    with store.cursor() as cursor:
+        table = cursor.execute(
+            'SELECT "case", texts, roles FROM read_parquet(?) WHERE kind = ? ORDER BY "case"',
+            [[path], kind],
+        ).df()
+    if sum(map(len, table["texts"])) > MOST_TEXTS:
+        return NONE
+    cases: list[int] = []
+    names: list[str] = []
+    captions: list[str] = []
+    for case, texts, roles in table.itertuples(index=False):
+        for (source, target), caption in _exchanges(list(texts), list(roles)):
+            for name in (f"{source}{BETWEEN}{target}", f"{BETWEEN}{target}"):
+                cases.append(case)
+                names.append(name)
+                captions.append(caption)
+    gathered = _gathered(np.array(cases, dtype=np.int32), np.arange(len(names)), names)
+    return PatternGroups(
+        gathered.cases, gathered.codes, gathered.keys, np.array(captions, dtype=object)
+    )
+
+
+def _exchanges(texts: Sequence[str], roles: Sequence[str]) -> Iterator[tuple[tuple[str, str], str]]:
+    """The words that were exchanged in each altered caption, and the caption. They stand in the
+    order of those that they were made of, of which some may be missing.
+    """
+    true_texts = [text for text, role in zip(texts, roles, strict=True) if role != "different"]
+    start = 0
+    for caption in (text for text, role in zip(texts, roles, strict=True) if role == "different"):
+        for place in range(start, len(true_texts)):
+            change = single_change(true_texts[place], caption)
+            if change and all(change):
+                yield change, caption
+                start = place + 1
+                break

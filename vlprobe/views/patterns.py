@@ -1,0 +1,142 @@
+"""Patterns: words that a model believes far more often than the average lie.
+
+A pattern was asked at least ASKED times and believed at least LIFT times as often as the average
+lie of its kind, and that is no accident: q at most Q, of a one-sided test whose cases count by the
+pictures that they are about (`metrics.clustered`: several lies about one picture agree, so they are
+not as many observations), corrected over all patterns that were asked so often (Benjamini and
+Hochberg). That the cases of a picture agree is estimated and not left to a normal limit, so that
+the test holds where a pattern was asked of three pictures. `views.pattern_groups` says what can be
+a pattern.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vlprobe.metrics import clustered
+from vlprobe.storage.store import Store
+from vlprobe.views import cases as views_cases
+from vlprobe.views import pattern_groups as views_groups
+from vlprobe.views import rows as views_rows
+from vlprobe.views.filter import Filter
+from vlprobe.views.runs import QuestionSet
+
+ASKED = 15
+LIFT = 2.0
+Q = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One pattern of one model. Ties are believed; cases without an answer are not asked."""
+
+    key: str  # as `Filter.pair` and the address name it
+    source: str  # words taken out; "" of a type or a tag, and where any words were
+    target: str  # words put in
+    n_asked: int
+    n_believed: int
+    n_pictures: int
+    rate: float
+    excess: float  # how many more were believed than the average explains
+    lift: float  # rate by average rate
+    low: float  # of the lift, 95 %, clustered by picture; NaN where it is no pattern
+    high: float
+    p: float  # one-sided, clustered by picture
+    q: float
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """The patterns of a model, and what they were found among."""
+
+    patterns: tuple[Pattern, ...]  # largest excess first; () where there is none
+    n_groups: int  # asked at least ASKED times
+    average: float  # rate of the average lie of the kind; NaN where nobody can be fooled
+    n_lies: int  # of the kind
+
+
+NOTHING = Patterns((), 0, float("nan"), 0)
+
+
+def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
+    """The patterns of a filter's model among the questions that it names, whatever outcome, order,
+    other model or patterns it names. The average lie is that of all questions of the kind.
+    """
+    everything = candidates(store, question_set, case_filter)
+    return replace(everything, patterns=tuple(filter(_is_clear, everything.patterns)))
+
+
+def _is_clear(pattern: Pattern) -> bool:
+    return pattern.q <= Q and pattern.lift >= LIFT
+
+
+def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> Patterns:
+    """As `patterns`, with all that was asked at least ASKED times, believed or not."""
+    groups = views_groups.pattern_groups(
+        store, question_set.key, question_set.probe, case_filter.kind
+    )
+    if not case_filter.kind or not len(groups.keys):
+        return NOTHING
+    model = case_filter.model
+    run_key = question_set.run(model).key
+    kind_filter = Filter(model, case_filter.kind, outcome="all")
+    is_member, is_believed = views_groups.answers(store, groups, run_key)
+    is_of_kind = _mask(store, question_set, kind_filter)
+    if groups.captions is None:
+        margins = views_rows.margins(store, run_key)
+        believed_lies = margins[is_of_kind[: len(margins)] & ~np.isnan(margins)] <= 0
+    else:
+        believed_lies = is_believed[is_member & is_of_kind[groups.cases]]
+    if not len(believed_lies):
+        return NOTHING
+    average = float(np.mean(believed_lies))
+    question_filter = replace(
+        case_filter, outcome="all", other="", other_outcome="", within=(), sort="worst", pair=()
+    )
+    is_chosen = is_of_kind
+    if question_filter != kind_filter:
+        is_chosen = _mask(store, question_set, question_filter)
+    is_member = is_member & is_chosen[groups.cases]
+    counts = np.bincount(groups.codes[is_member], minlength=len(groups.keys))
+    member = np.flatnonzero(is_member & (counts >= ASKED)[groups.codes])
+    tested, code = np.unique(groups.codes[member], return_inverse=True)
+    units = views_rows.unit_codes(store, question_set.key)[groups.cases[member]]
+    rates = clustered.group_rates(code, units, is_believed[member])
+    keys = [groups.keys[place] for place in tested.tolist()]
+    return Patterns(_tested(keys, rates, average), len(keys), average, len(believed_lies))
+
+
+def _mask(store: Store, question_set: QuestionSet, question_filter: Filter) -> np.ndarray:
+    """Whether each case passes a filter, whatever was answered: bool of shape (n_cases,)."""
+    numbers, _, _ = views_cases.matching(store, question_set, question_filter)
+    is_matching = np.zeros(len(views_rows.unit_codes(store, question_set.key)), dtype=bool)
+    is_matching[numbers] = True
+    return is_matching
+
+
+def _tested(
+    keys: Sequence[str], groups: clustered.GroupRates, average: float
+) -> tuple[Pattern, ...]:
+    """Groups of these keys as patterns, largest excess first."""
+    p = clustered.chance_of_more(groups, average)
+    q = clustered.benjamini_hochberg(p)
+    lift = groups.rates / average if average else np.full(len(keys), np.nan)
+    clear = np.flatnonzero((q <= Q) & (lift >= LIFT))
+    ends = np.full((2, len(keys)), np.nan)
+    ends[:, clear] = np.divide(clustered.rate_interval(groups.only(clear)), average)
+    columns = zip(
+        keys,
+        groups.n_cases.astype(int).tolist(),
+        groups.n_events.astype(int).tolist(),
+        groups.n_clusters.tolist(),
+        groups.rates.tolist(),
+        (groups.n_events - average * groups.n_cases).tolist(),
+        lift.tolist(),
+        *ends.tolist(),
+        p.tolist(),
+        q.tolist(),
+        strict=True,
+    )
+    listed = [Pattern(key, *views_groups.words_of(key), *numbers) for key, *numbers in columns]
+    return tuple(sorted(listed, key=lambda pattern: (-pattern.excess, pattern.key)))
