@@ -36,13 +36,13 @@ class GroupRates:
         n_cases = np.where(self.n_cases > 0, self.n_cases, np.nan)
         return self.n_events / n_cases
 
-    def only(self, places: np.ndarray) -> "GroupRates":
+    def only(self, indices: np.ndarray) -> "GroupRates":
         """Some of the groups."""
         return GroupRates(
-            self.n_cases[places],
-            self.n_events[places],
-            self.n_clusters[places],
-            self.effective_sizes[places],
+            self.n_cases[indices],
+            self.n_events[indices],
+            self.n_clusters[indices],
+            self.effective_sizes[indices],
         )
 
 
@@ -73,8 +73,8 @@ def group_rates(group: np.ndarray, cluster: np.ndarray, event: np.ndarray) -> Gr
     excess = total(events * (events - 1)) - pairs * rates**2
     largest = pairs * rates * (1 - rates)
     pooled = excess.sum() / largest.sum() if largest.sum() > 0 else 0.0
-    own = np.divide(excess, largest, out=np.zeros(n_groups), where=largest > 0)
-    agreement = np.clip(np.maximum(own, pooled), 0.0, 1.0)
+    own_agreement = np.divide(excess, largest, out=np.zeros(n_groups), where=largest > 0)
+    agreement = np.clip(np.maximum(own_agreement, pooled), 0.0, 1.0)
     inflated = n_cases + agreement * pairs
     effective = np.divide(n_cases**2, inflated, out=np.zeros(n_groups), where=inflated > 0)
     n_clusters = np.bincount(group_of_cell, minlength=n_groups)

@@ -112,12 +112,12 @@ def digests_of(root: Path, paths: Sequence[Path]) -> list[str]:
     InvalidInput.
     """
     versions = [_version(path) for path in paths]
-    unknown = [place for place, version in enumerate(versions) if version not in _digests]
+    unknown = [index for index, version in enumerate(versions) if version not in _digests]
     if unknown:
         if len(_digests) > REMEMBERED:
             _digests.clear()
-        digests = pictures.file_digests([paths[place] for place in unknown], root)
-        _digests.update(zip((versions[place] for place in unknown), digests, strict=True))
+        digests = pictures.file_digests([paths[index] for index in unknown], root)
+        _digests.update(zip((versions[index] for index in unknown), digests, strict=True))
     return [_digests[version] for version in versions]
 
 

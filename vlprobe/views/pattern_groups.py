@@ -4,9 +4,9 @@ type or tag.
 A pattern is named by its key, as the filter and the parameter `pair` of an address have it:
 
     four>five        the words that were taken out and put in, in lower case
-    >knife           of altered captions in a gallery: these words in place of any
+    >knife           of altered captions in a gallery: these words in index of any
     type:color       a subtype
-    tag:place=sea    a tag of the dataset
+    tag:index=sea    a tag of the dataset
 
 The words of an edit are stored with the case. Where whole captions are stored, one run of at most
 three words is compared; question sets with more than MOST_TEXTS of such cases have types and tags
@@ -47,8 +47,8 @@ class PatternGroups:
 
     def rows_of(self, keys: Sequence[str]) -> np.ndarray:
         """Whether each row is of one of the patterns with these keys."""
-        chosen = np.isin(np.array(self.keys, dtype=object), list(keys))
-        return chosen[self.codes] if len(self.keys) else np.empty(0, dtype=bool)
+        is_chosen = np.isin(np.array(self.keys, dtype=object), list(keys))
+        return is_chosen[self.codes] if len(self.keys) else np.empty(0, dtype=bool)
 
 
 NONE = PatternGroups(np.empty(0, np.int32), np.empty(0, np.int32), ())
@@ -159,9 +159,9 @@ def _stored_words(store: Store, case_key: str) -> PatternGroups:
 def _gathered(cases: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> PatternGroups:
     """Rows of patterns whose names may repeat, without those of the name ""."""
     distinct = [name for name in dict.fromkeys(names) if name]
-    place_of = {name: place for place, name in enumerate(distinct)} | {"": -1}
-    places = np.array([place_of[name] for name in names], dtype=np.int32)
-    of_rows = places[codes] if len(names) else np.empty(0, np.int32)
+    index_of = {name: index for index, name in enumerate(distinct)} | {"": -1}
+    indices = np.array([index_of[name] for name in names], dtype=np.int32)
+    of_rows = indices[codes] if len(names) else np.empty(0, np.int32)
     member = np.flatnonzero(of_rows >= 0)
     return PatternGroups(cases[member].astype(np.int32), of_rows[member], tuple(distinct))
 
@@ -230,9 +230,9 @@ def _exchanges(texts: Sequence[str], roles: Sequence[str]) -> Iterator[tuple[tup
     true_texts = [text for text, role in zip(texts, roles, strict=True) if role != "different"]
     start = 0
     for caption in (text for text, role in zip(texts, roles, strict=True) if role == "different"):
-        for place in range(start, len(true_texts)):
-            change = single_change(true_texts[place], caption)
+        for index in range(start, len(true_texts)):
+            change = single_change(true_texts[index], caption)
             if change and all(change):
                 yield change, caption
-                start = place + 1
+                start = index + 1
                 break

@@ -103,7 +103,7 @@ def candidates(store: Store, question_set: QuestionSet, case_filter: Filter) -> 
     tested, code = np.unique(groups.codes[member], return_inverse=True)
     units = views_rows.unit_codes(store, question_set.key)[groups.cases[member]]
     rates = clustered.group_rates(code, units, is_believed[member])
-    keys = [groups.keys[place] for place in tested.tolist()]
+    keys = [groups.keys[index] for index in tested.tolist()]
     return Patterns(_tested(keys, rates, average), len(keys), average, len(believed_lies))
 
 

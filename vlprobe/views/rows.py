@@ -123,8 +123,8 @@ def _picture_codes(
     ):
         encoded = texts.dictionary_encode()
         names = [(kind, text) for text in encoded.dictionary.to_pylist()]
-        places = [code_of.setdefault(name, len(code_of)) for name in names]
-        codes[rows] = np.array(places, dtype=np.int32)[encoded.indices.to_numpy()]
+        batch_codes = [code_of.setdefault(name, len(code_of)) for name in names]
+        codes[rows] = np.array(batch_codes, dtype=np.int32)[encoded.indices.to_numpy()]
     return codes
 
 

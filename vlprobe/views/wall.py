@@ -146,9 +146,9 @@ def wall(
     start = max(page - 1, 0) * size
     order = views_filter.sorted_indices(case_filter, *passing.of(heads), start, start + size)
     positions = heads[order]
-    more = passing.sizes[passing.groups[positions]] - 1
+    n_more = passing.sizes[passing.groups[positions]] - 1
     numbers = passing.numbers[positions].tolist()
-    page_cards = cards(store, question_set, case_filter, numbers, more.tolist())
+    page_cards = cards(store, question_set, case_filter, numbers, n_more.tolist())
     return page_cards, len(passing.heads), len(passing.numbers)
 
 
@@ -178,16 +178,16 @@ def neighbours(
     group = passing.groups[position]
     head = group if grouped else position
     order = views_filter.sorted_indices(case_filter, *passing.of(heads), 0, len(heads))
-    place = int(np.flatnonzero(order == head)[0])
-    beside = [order[at] for at in (place - 1, place + 1) if 0 <= at < len(order)]
+    rank = int(np.flatnonzero(order == head)[0])
+    beside = [order[at] for at in (rank - 1, rank + 1) if 0 <= at < len(order)]
     same = np.flatnonzero((passing.groups == group) & (np.arange(len(passing.groups)) != position))
-    shown = same[views_filter.sorted_indices(case_filter, *passing.of(same), 0, n_same)]
-    numbers = [*passing.numbers[heads[beside]].tolist(), *passing.numbers[shown].tolist()]
+    first_same = same[views_filter.sorted_indices(case_filter, *passing.of(same), 0, n_same)]
+    numbers = [*passing.numbers[heads[beside]].tolist(), *passing.numbers[first_same].tolist()]
     several = cards(store, question_set, case_filter, numbers)
-    previous = several[0].id if place > 0 else ""
-    next_id = several[len(beside) - 1].id if place + 1 < len(order) else ""
+    previous = several[0].id if rank > 0 else ""
+    next_id = several[len(beside) - 1].id if rank + 1 < len(order) else ""
     same_picture = several[len(beside) :]
-    return Neighbours(place + 1, len(passing.heads), previous, next_id, same_picture)
+    return Neighbours(rank + 1, len(passing.heads), previous, next_id, same_picture)
 
 
 def disagreements(
@@ -210,14 +210,17 @@ def disagreements(
     within = views_filter.passing(any_outcome, margins, second_margins)
     answered = within & ~np.isnan(margins) & ~np.isnan(second_margins)
     sides = []
-    for model, here, there in ((base, margins, second_margins), (other, second_margins, margins)):
-        positions = np.flatnonzero(answered & (here <= 0) & (there > 0))
+    for model, believing, holding in (
+        (base, margins, second_margins),
+        (other, second_margins, margins),
+    ):
+        positions = np.flatnonzero(answered & (believing <= 0) & (holding > 0))
         order = views_filter.sorted_indices(
             any_outcome, margins[positions], second_margins[positions], 0, n
         )
-        chosen = numbers[positions[order]].tolist()
+        side_numbers = numbers[positions[order]].tolist()
         side_filter = replace(any_outcome, model=model)
-        sides.append((cards(store, question_set, side_filter, chosen), len(positions)))
+        sides.append((cards(store, question_set, side_filter, side_numbers), len(positions)))
     (only_base, n_base), (only_other, n_other) = sides
     return Disagreements(only_base, only_other, n_base, n_other, int(np.count_nonzero(answered)))
 
@@ -227,7 +230,7 @@ def cards(
     question_set: QuestionSet,
     case_filter: Filter,
     numbers: Sequence[int],
-    more: Sequence[int] = (),
+    n_more: Sequence[int] = (),
 ) -> tuple[WallCard, ...]:
     """Cards of the cases with these numbers, in this order.
 
@@ -236,7 +239,7 @@ def cards(
         question_set: The models and their runs.
         case_filter: Its model is the one whose margin and answer a card has.
         numbers: Of cases of the question set.
-        more: Of each, other cases of the picture; without any, 0.
+        n_more: Of each, other cases of the picture; without any, 0.
     """
     if not numbers:
         return ()
@@ -257,13 +260,13 @@ def cards(
     return tuple(
         _card(
             row,
-            bodies[place],
+            bodies[index],
             model,
-            {name: float(values[place]) for name, values in margins.items()},
+            {name: float(values[index]) for name, values in margins.items()},
             answers.get(row.case, {}).get(model),
-            more[place] if more else 0,
+            n_more[index] if n_more else 0,
         )
-        for place, row in enumerate(rows)
+        for index, row in enumerate(rows)
     )
 
 
@@ -273,7 +276,7 @@ def _card(
     model: str,
     margins: Mapping[str, float],
     answer: AnswerRow | None,
-    more: int,
+    n_more: int,
 ) -> WallCard:
     top = str(answer.columns["top"]) if answer else ""
     true_text, wrong_text = texts_of(row, body, top)
@@ -297,7 +300,7 @@ def _card(
         verdicts=tuple(
             ModelVerdict(name, margin, verdict_of(margin)) for name, margin in margins.items()
         ),
-        more=more,
+        more=n_more,
         texts=tuple(row.texts),
         roles=tuple(row.roles),
         tags=dict(row.tags),
@@ -373,10 +376,10 @@ def first_of_each(
     least = np.full(len(counts), np.inf, dtype=np.float64)
     np.minimum.at(least, codes, keys)
     candidates = np.flatnonzero(keys == least[codes])
-    first = np.zeros(len(counts), dtype=np.int64)
-    first[codes[candidates[::-1]]] = candidates[::-1]
+    head_of_code = np.zeros(len(counts), dtype=np.int64)
+    head_of_code[codes[candidates[::-1]]] = candidates[::-1]
     present = np.flatnonzero(counts)
-    by_position = present[np.argsort(first[present])]
+    by_position = present[np.argsort(head_of_code[present])]
     group_of_code = np.empty(len(counts), dtype=np.int64)
     group_of_code[by_position] = np.arange(len(by_position))
-    return first[by_position], group_of_code[codes], counts[by_position]
+    return head_of_code[by_position], group_of_code[codes], counts[by_position]
