@@ -218,3 +218,52 @@ def test_bad_input_is_counted_and_named_in_one_line(pictures: Path, content: obj
     with pytest.raises(InvalidInput, match=said) as caught:
         pairs.load(write(pictures, content), pictures)
     assert "\n" not in str(caught.value)
+
+
+def test_rows_without_a_picture_stay_where_that_is_asked_for_and_the_others_are_counted(
+    pictures: Path,
+):
+    rows = [eqben("a"), eqben("b")]
+    with pytest.raises(InvalidInput, match=r"1 of 2 rows .*\+available.*\+unpictured"):
+        pairs.load(write(pictures, rows), pictures)
+    name = f"{write(pictures, rows)}+unpictured"
+    loaded = pairs.load(name, pictures)
+    assert loaded.notes == (
+        f"1 of 2 has a picture here (in {pictures}); the others are shown by their texts and the picture's name.",
+    )
+    here, absent = loaded.items
+    assert here == pairs.load(write(pictures, rows[:1]), pictures).items[0]
+    assert (absent.image.absent, absent.foil_image.absent) == ("b0.png", "b1.png")
+    assert absent.image.path == pictures / "b0.png"
+    everything = pairs.load(f"{write(pictures, rows[:1])}+unpictured", pictures)
+    assert not everything.notes
+    assert everything.digest == pairs.load(write(pictures, rows[:1]), pictures).digest
+
+
+def test_the_digest_of_rows_without_a_picture_has_its_name_and_not_its_folder(tmp_path: Path):
+    digests = []
+    for folder, image in (("a", "x"), ("b", "x"), ("b", "y")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        name = f"{write(tmp_path / folder, [eqben(image)])}+unpictured"
+        digests.append(pairs.load(name, tmp_path).digest)
+    assert digests[0] == digests[1] != digests[2]
+    picture(tmp_path / "b" / "y0.png")
+    assert pairs.load(name, tmp_path).digest not in digests
+
+
+def test_rows_that_share_an_absent_picture_are_one_cluster_whatever_coco_calls_it(tmp_path: Path):
+    images = ("COCO_val2014_000000000007.jpg", "b.jpg", "000000000007.jpg", "b.jpg")
+    rows = {str(number): valse(image_file=image) for number, image in enumerate(images)}
+    loaded = pairs.load(f"{write(tmp_path, rows, 'v.json')}+unpictured", tmp_path)
+    assert [item.cluster for item in loaded.items] == ["v/0", "v/1", "v/0", "v/1"]
+
+
+@pytest.mark.parametrize("image", ["/etc/passwd", "../../x.png", "a\0b", "x" * 5000, "\ud800"])
+def test_a_strange_name_of_an_absent_picture_opens_nothing(tmp_path: Path, image: str):
+    name = f"{write(tmp_path, {'a': valse(image_file=image)}, 'v.json')}+unpictured"
+    try:
+        (item,) = pairs.load(name, tmp_path).items
+    except InvalidInput as error:
+        assert str(error).isprintable()
+    else:
+        assert item.image.absent in (image, "") and item.image.path.name in image

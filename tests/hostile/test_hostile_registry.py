@@ -23,7 +23,7 @@ DATASETS = {
     "demo-triplets": (),
     "folder": ("PATH",),
     "frames": (*TABLES, "PATH+ag", "TABLE@PATH+available", "PATH@FOLDER+gebc+available"),
-    "pairs": (*TABLES, "PATH+available", "TABLE@PATH+available"),
+    "pairs": (*TABLES, "PATH+available", "TABLE@PATH+available", "TABLE@PATH+unpictured"),
     "queries": ("PATH", "PATH+p2", "PATH+p3"),
     "rococo": (*TABLES, "TABLE@PATH+available"),
     "triplets": (*TABLES, "TABLE@PATH+available"),
@@ -38,6 +38,7 @@ MODELS = {
     "lgip": (),
     "openclip": ("ViT-B-32@PATH", "ViT-B-32/openai@PATH", "local-dir:PATH", "local-dir:MODEL@PATH"),
     "rococo-clip": (),
+    "scores": ("PATH", "PATH+probability", "PATH+key=a/b+score=PATH"),
     "st": ("PATH",),
     "visla": (),
 }

@@ -1,7 +1,8 @@
 """Minimal pairs and foils as they were released: Winoground, EqBen, EqBen_Mini and VALSE.
 
     pairs:FILE               pictures beside the file
-    pairs:FILE@IMAGEDIR      add +available to use only the rows whose pictures are there
+    pairs:FILE@IMAGEDIR      add +available to use only the rows whose pictures are there, or
+                             +unpictured to keep the others too, for scores from a file (scores:)
     pairs:DIR@IMAGEDIR       all .json and .jsonl files of a folder
 
 A row is found by its fields, wherever it is nested (EqBen's video files nest by video and subject):
@@ -40,6 +41,7 @@ from vlprobe.types import Item, Picture
 
 PREFIX = "pairs"
 UNVALIDATED = "unvalidated"
+OPTIONS = (sources.AVAILABLE, sources.UNPICTURED, UNVALIDATED)
 VOTES = 2  # of VALSE's three annotators
 MAX_SUBSETS = 20  # folders of pictures in one list: more are not subsets but, say, videos
 WINOGROUND = ("image_0", "image_1", "caption_0", "caption_1")
@@ -58,13 +60,13 @@ def names() -> list[str]:
 def check_name(name: str) -> None:
     """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
     check_records_head(
-        sources.parse_source(name, [sources.AVAILABLE, UNVALIDATED], [".json", ".jsonl"]).files[0],
+        sources.parse_source(name, OPTIONS, [".json", ".jsonl"]).files[0],
     )
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
     """Rows in the order of the files. Raises InvalidInput."""
-    source = sources.parse_source(name, [sources.AVAILABLE, UNVALIDATED], [".json", ".jsonl"])
+    source = sources.parse_source(name, OPTIONS, [".json", ".jsonl"])
     if source.images is None:
         source = replace(source, images=source.files[0].parent)
     rows, notes, doubtful = [], [], []
@@ -81,12 +83,12 @@ def load(name: str, cache: Path) -> LoadedDataset:
         notes += sources.count_note(doubtful, len(rows), f"{why}; +{UNVALIDATED} keeps them")
         doubtful_ids = set(doubtful)
         rows = [(item, images) for item, images in rows if item.id not in doubtful_ids]
-    items, picture_notes = sources.attach_pictures(source, rows)
+    items, picture_notes = sources.attach_pictures(source, rows, knows_unpictured=True)
     return validated(
         name,
         clustered_by_picture(_opened(items, cache), cache),
         cache,
-        notes + picture_notes,
+        picture_notes + notes,
     )
 
 
@@ -202,7 +204,7 @@ def _opened(items: list[Item], cache: Path) -> list[Item]:
 
 
 def _is_array(picture: Picture) -> bool:
-    return picture.path.suffix == ".npy"
+    return picture.path.suffix == ".npy" and not picture.absent
 
 
 def _frame(path: Path, target: Path) -> Path:

@@ -16,6 +16,7 @@ from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
 AVAILABLE = "available"  # the option that leaves out rows whose picture is not there
+UNPICTURED = "unpictured"  # the option that keeps them, for scores that were computed elsewhere
 SUFFIXES = (
     ".png",
     ".jpg",
@@ -110,11 +111,18 @@ def count_note(keys: Sequence[str], total: int, predicate: str, unit: str = "row
 def attach_pictures(
     source: Source,
     rows: Sequence[tuple[Item, Sequence[str]]],
+    knows_unpictured: bool = False,
 ) -> tuple[list[Item], list[str]]:
     """Gives items their pictures: the first name is the item's image, the second its other image.
 
     A picture of COCO is also found under another file name with the same id: COCO's ids are the
     same in all its years.
+
+    Args:
+        source: The name, parsed.
+        rows: Items without their pictures, and the names of these.
+        knows_unpictured: Whether its names may have the option `unpictured`, which keeps rows whose
+            picture is not there.
 
     Returns:
         The items, and notes for a reader. Without an image folder the items are returned as they
@@ -126,37 +134,63 @@ def attach_pictures(
     if source.images is None:
         return [item for item, _ in rows], []
     finder = _PictureFinder(source.images)
+    keeps_all = UNPICTURED in source.options
     items: list[Item] = []
     # Id of an item, name of its first picture that is not there.
     missing: list[tuple[str, str]] = []
     for item, names in rows:
-        paths = {name: finder.find(name) for name in names}
-        absent = [name for name, path in paths.items() if path is None]
+        pictures = [finder.picture(name) for name in names]
+        absent = [name for name, picture in zip(names, pictures, strict=True) if picture.absent]
         if absent:
             missing.append((item.id, absent[0]))
-            continue
-        images = [Picture(path) for name in names if (path := paths[name])]
-        items.append(replace(item, **dict(zip(("image", "foil_image"), images, strict=False))))
-    if missing and not (items and AVAILABLE in source.options):
-        remedy = (
-            f", or write '{source.name}+{AVAILABLE}' to use the {len(items)} rows that have theirs"
-            if items
-            else ""
+        if not absent or keeps_all:
+            items.append(
+                replace(item, **dict(zip(("image", "foil_image"), pictures, strict=False)))
+            )
+    if missing and not keeps_all and not (items and AVAILABLE in source.options):
+        raise _lack_of_pictures(source, len(rows), len(items), missing, knows_unpictured)
+    if keeps_all:
+        notes = [_pictured_note(source, len(rows), len(missing))] if missing else []
+    else:
+        notes = count_note(
+            [key for key, _ in missing],
+            len(rows),
+            f"have no picture in {source.images} and are left out",
         )
-        raise InvalidInput(
-            f"{len(missing)} of {len(rows)} rows of '{source.name}' lack a picture in '{source.images}' "
-            f"(first: '{missing[0][1]}'). Put the pictures there{remedy}."
-        )
-    notes = count_note(
-        [key for key, _ in missing],
-        len(rows),
-        f"have no picture in {source.images} and are left out",
-    )
     if finder.found_by_id:
         notes.append(
             f"{len(finder.found_by_id)} pictures were found by their COCO id under another file name."
         )
     return items, notes
+
+
+def _lack_of_pictures(
+    source: Source,
+    n_rows: int,
+    n_pictured: int,
+    missing: Sequence[tuple[str, str]],
+    knows_unpictured: bool,
+) -> InvalidInput:
+    """The error about rows whose picture is not there; `missing` has their ids and pictures."""
+    remedies = []
+    if n_pictured:
+        remedies.append(
+            f", or write '{source.name}+{AVAILABLE}' to use the {n_pictured} rows that have theirs"
+        )
+    if knows_unpictured:
+        remedies.append(f", or '+{UNPICTURED}' to look at scores from a file without them")
+    return InvalidInput(
+        f"{len(missing)} of {n_rows} rows of '{source.name}' lack a picture in '{source.images}' "
+        f"(first: '{missing[0][1]}'). Put the pictures there{''.join(remedies)}."
+    )
+
+
+def _pictured_note(source: Source, n_rows: int, n_missing: int) -> str:
+    verb = "has" if n_rows - n_missing == 1 else "have"
+    return (
+        f"{n_rows - n_missing:,} of {n_rows:,} {verb} a picture here (in {source.images}); "
+        "the others are shown by their texts and the picture's name."
+    )
 
 
 class _PictureFinder:
@@ -169,6 +203,17 @@ class _PictureFinder:
         self._path_by_name: dict[str, Path | None] = {}
         self._path_by_id: dict[str, Path] | None = None
 
+    def picture(self, name: str) -> Picture:
+        """The picture of that name; absent where there is no such file.
+
+        An absent one of COCO is told from others by its id, as one that is there would be.
+        """
+        path = self.find(name)
+        if path is not None:
+            return Picture(path)
+        match = COCO_FILE_NAME.fullmatch(Path(name).name)
+        return Picture(self.folder / name, absent=match[1] if match else name)
+
     def find(self, name: str) -> Path | None:
         """The file of that name, in the folder or in the sub-folder that the name gives."""
         if name not in self._path_by_name:
@@ -179,7 +224,7 @@ class _PictureFinder:
         path = self.folder / name
         stem = path.with_suffix("") if path.suffix in SUFFIXES else path
         for candidate in (path, *(stem.with_name(stem.name + suffix) for suffix in SUFFIXES)):
-            if candidate.is_file():
+            if files.is_file(candidate):
                 return candidate
         match = COCO_FILE_NAME.fullmatch(path.name)
         same_id = self._coco_files().get(match[1]) if match else None

@@ -6,14 +6,14 @@ A defect is an InvalidInput of one line; nothing is dropped in silence.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
 from vlprobe.storage import files
-from vlprobe.types import Item
+from vlprobe.types import Item, Picture
 
 MAX_CHARACTERS = 20_000  # of a caption: far more than any model reads
 MAX_TAGS = 100  # of a dataset
@@ -67,6 +67,8 @@ def validated(
         raise InvalidInput(
             f"'{name}' has {len(tags):,} tags. Expected at most {MAX_TAGS}: results are cut by each; leave columns out."
         )
+    for picture in _pictures(items):
+        files.require_utf8(picture.path, f"a picture of '{name}'")
     _refuse_missing_images(name, image_files(items))
     return LoadedDataset(name, dataset_digest(items, cache), tuple(items), tuple(notes))
 
@@ -106,10 +108,8 @@ def _refuse_texts(name: str, item: Item) -> None:
 
 
 def _refuse_missing_images(name: str, images: Sequence[Path]) -> None:
-    """Raises InvalidInput where an image file does not exist or its name is not UTF-8."""
-    for file in images:
-        files.require_utf8(file, f"a picture of '{name}'")
-    missing = [file for file in images if not _is_file(file)]
+    """Raises InvalidInput where an image file does not exist."""
+    missing = [file for file in images if not files.is_file(file)]
     if missing:
         raise InvalidInput(
             f"{len(missing)} of {len(images)} images of '{name}' are missing (first: '{missing[0]}'). "
@@ -186,25 +186,23 @@ def _root(parents: list[int], index: int) -> int:
     return index
 
 
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # no file can have that name
-        return False
-
-
 def image_files(items: Sequence[Item]) -> list[Path]:
-    """The image files of all items, each once, in the order of the items."""
-    return list(
-        dict.fromkeys(
-            picture.path for item in items for picture in (item.image, item.foil_image) if picture
-        )
-    )
+    """The image files of all items that are here, each once, in the order of the items."""
+    return list(dict.fromkeys(picture.path for picture in _pictures(items) if not picture.absent))
+
+
+def _pictures(items: Sequence[Item]) -> Iterator[Picture]:
+    for item in items:
+        yield from filter(None, (item.image, item.foil_image))
 
 
 def image_digests(items: Sequence[Item], cache: Path) -> dict[Path, str]:
-    """Image file to digest of its bytes, for all items. Raises InvalidInput where one cannot be
-    read.
+    """Image file to digest of its bytes, for all items; of one that is not here, what stands for it.
+
+    Raises InvalidInput where a file cannot be read.
     """
     images = image_files(items)
-    return dict(zip(images, pictures.file_digests(images, cache), strict=True))
+    absent = {
+        picture.path: f"absent {picture.absent}" for picture in _pictures(items) if picture.absent
+    }
+    return absent | dict(zip(images, pictures.file_digests(images, cache), strict=True))

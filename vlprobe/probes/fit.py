@@ -1,7 +1,9 @@
 """Which models can answer a probe, and what their scores are in it."""
 
+from collections.abc import Sequence
+
 from vlprobe.errors import InvalidInput
-from vlprobe.types import Model, Probe
+from vlprobe.types import Item, Model, Probe
 
 
 def score_type(model: Model, probe: Probe) -> str:
@@ -19,6 +21,13 @@ def check_fit(model: Model, probe: Probe) -> None:
     what that takes.
     """
     capabilities = model.capabilities
+    if capabilities.answers_cases and probe.needs == "gallery":
+        raise InvalidInput(
+            f"Probe '{probe.name}' searches a gallery, and '{model.name}' has scores of cases alone: it would take "
+            "the score of every picture with every caption. Choose a model, or a probe such as eqben."
+        )
+    if capabilities.answers_cases:
+        return
     if probe.needs and not capabilities.takes_pictures:
         raise InvalidInput(
             f"Probe '{probe.name}' needs a model that sees pictures, and '{model.name}' is a text encoder. "
@@ -29,3 +38,17 @@ def check_fit(model: Model, probe: Probe) -> None:
             f"Probe '{probe.name}' searches a gallery, and '{model.name}' has no embeddings to search with: it looks "
             "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2), or another probe."
         )
+
+
+def check_pictures(model: Model, items: Sequence[Item]) -> None:
+    """Raises InvalidInput where the model has to look at pictures that are not here."""
+    absent = [item for item in items if _lacks_picture(item)]
+    if absent and model.capabilities.takes_pictures:
+        raise InvalidInput(
+            f"{len(absent):,} of {len(items):,} items have no picture here, and '{model.name}' looks at pictures. "
+            "Write +available in place of +unpictured to ask about the others, or choose scores from a file."
+        )
+
+
+def _lacks_picture(item: Item) -> bool:
+    return any(picture and picture.absent for picture in (item.image, item.foil_image))

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from vlprobe.runs import questions
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import CaseRange, Executor, part_name
 from vlprobe.scoring import cases as scoring_cases
-from vlprobe.types import Item, Model
+from vlprobe.types import Item, Metric, Model, answers_cases
 
 PART_CASES = 4096  # at least, in a part: what is lost at most when a run is killed
 FAST_PART_CASES = 65_536  # where a part of the size above takes a second
@@ -56,6 +56,7 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
     manifest of the run.
     """
     started = time.monotonic()
+    coverage = model.check_cases(context.read_cases) if answers_cases(model) else ""
     case_manifest, run_entry = context.case_entry.manifest(), context.run_entry
     case_ranges = questions.part_ranges(
         context.case_entry, _part_cases(context, model, executor.large_parts)
@@ -65,7 +66,8 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
     spread = executor.spread_and_score(spread_sample(context), missing)
     n_cases = case_manifest["n_cases"]
     executor.progress.update(f"{context.label}: intervals", n_cases, n_cases)
-    judged = judge_parts(context, executor, case_ranges)
+    scale = score_type(model, context.probe)
+    judged = judge_parts(context, executor, case_ranges, metrics_on(scale, context.probe.metrics))
     run = context.run
     facts = {
         **{"key": run.key, "case_key": run.case_key, "run": asdict(run)},
@@ -75,8 +77,8 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
         },
         "n_units": judged.n_units,
         "spread": spread,
-        "note": "; ".join(filter(None, [model.note, judged.note])),
-        "score_type": score_type(model, context.probe),
+        "note": "; ".join(filter(None, [model.note, coverage, judged.note])),
+        "score_type": scale,
         "erased": judged.erased,
         "version": __version__,
         "seconds": round(time.monotonic() - started, 3),
@@ -108,13 +110,30 @@ def _part_cases(context: RunContext, model: Model, large: bool) -> int:
     return max(1, min(FAST_PART_CASES if large else PART_CASES, fitting))
 
 
+def metrics_on(scale: str, metrics: Sequence[Metric]) -> list[Metric]:
+    """The metrics, those in cosines without a value where the scale of the scores is not known."""
+    if scale != "unknown":
+        return list(metrics)
+    return [
+        replace(metric, value=lambda rows: np.full(len(rows), np.nan))
+        if metric.unit == "cosine" and not metric.model_free
+        else metric
+        for metric in metrics
+    ]
+
+
 def judge_parts(
-    context: RunContext, executor: Executor, case_ranges: Sequence[CaseRange]
+    context: RunContext,
+    executor: Executor,
+    case_ranges: Sequence[CaseRange],
+    metrics: Sequence[Metric],
 ) -> Judged:
-    """Judges the scored parts of a run, and writes the tables of scores and beside them."""
+    """Judges the scored parts of a run by these metrics, and writes the tables of scores and beside
+    them.
+    """
     probe = context.probe
     scored = _ScoredParts(context, executor, case_ranges)
-    judge = Judge(probe.metrics, scored.n_units, scored.tag_names)
+    judge = Judge(metrics, scored.n_units, scored.tag_names)
     survey = probe.survey(block.rows for block in scored.blocks())
     erased: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:

@@ -64,7 +64,7 @@ def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
     exhibits = (
         Exhibit(item.id, item.captions, functools.partial(pictures.open_picture, item.image))
         for item in registry.load_dataset(dataset, cache).items
-        if item.image
+        if item.image and not item.image.absent
     )
     offered = tuple(itertools.islice(exhibits, SHELF))
     if not offered:

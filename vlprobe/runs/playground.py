@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
+from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, lgip, substitution
 from vlprobe.perturb.influence import Scores
 from vlprobe.runs.exhibits import GRID, Canvas, without_parts
@@ -23,6 +24,7 @@ from vlprobe.types import (
     Model,
     PairScorer,
     TextEncoder,
+    answers_cases,
     embeds_images,
     embeds_texts,
     scores_pairs,
@@ -72,6 +74,11 @@ class Player:
     """A model with an in-memory cache of its embeddings and scores, for one caller at a time."""
 
     def __init__(self, model: Model) -> None:
+        if answers_cases(model):
+            raise InvalidInput(
+                f"'{model.name}' has scores of the cases in its file alone and cannot be asked about new words. "
+                "Choose a model."
+            )
         self.model, self.name = model, model.name
         self.embeds_texts = model.capabilities.embeds_texts
         self.scores_pairs = model.capabilities.scores_pairs

@@ -19,14 +19,21 @@ from vlprobe.types import Picture
 SCHEMA = case_workers.COLUMNS.insert(0, pa.field("case", pa.int64()))
 
 
-def stored(case_entry: Entry) -> bool:
-    """Whether the cases are stored and their pictures are where the cases say.
+def stored(context: RunContext) -> bool:
+    """Whether the cases are stored and their pictures are where the cases say, or known to be absent.
 
     Cases are written anew where a picture was moved: their key says that they are the same.
     """
-    return case_entry.complete and all(
-        Picture.from_name(name).path.exists() for name in picture_names(case_entry)
-    )
+    if not context.case_entry.complete:
+        return False
+    absent = {
+        picture.path
+        for item in context.items
+        for picture in (item.image, item.foil_image)
+        if picture and picture.absent
+    }
+    paths = (Picture.from_name(name).path for name in picture_names(context.case_entry))
+    return all(path in absent or path.exists() for path in paths)
 
 
 def check_data(context: RunContext, progress: Progress) -> list[audit.Finding]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.models.doctor import examine as doctor_examine
-from vlprobe.probes.fit import check_fit
+from vlprobe.probes.fit import check_fit, check_pictures
 from vlprobe.runs import questions, ray_pool
 from vlprobe.runs.answers import answer
 from vlprobe.runs.context import RunContext
@@ -26,7 +26,7 @@ from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.store import Store
-from vlprobe.types import Dataset, Item, Model, Probe, Run
+from vlprobe.types import Dataset, Item, Model, Probe, Run, answers_cases
 from vlprobe.types.options import parse_options
 
 
@@ -70,6 +70,7 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
         progress.update(f"Loading {model_name}", 0, 1)
         model = registry.load_model(model_name, device, request.precision)
         check_fit(model, probe)
+        check_pictures(model, items)
         context = RunContext(
             plan(model, dataset, probe, options, request), items, probe, request, store
         )
@@ -86,7 +87,7 @@ def _run_stages(context: RunContext, dataset: Dataset, model: Model, progress: P
     waiting = f"{context.label}: another process is at it"
     wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
     with files.lock(context.case_entry.folder / ".lock", wait):
-        if not questions.stored(context.case_entry):
+        if not questions.stored(context):
             findings = questions.check_data(context, progress)
             questions.write_cases(context, getattr(dataset, "notes", ()), findings, progress)
     if not context.run_entry.complete:
@@ -110,7 +111,7 @@ def _examine(context: RunContext, dataset: Dataset, model: Model, progress: Prog
     examinations = doctor_examine.load(context.store, model.digest)
     if any(examination.dataset_digest == dataset.digest for examination in examinations):
         return
-    if doctor_examine.sample(dataset.items, model):
+    if answers_cases(model) or doctor_examine.sample(dataset.items, model):
         doctor_examine.examine(model, dataset, context.store.root, progress.update)
 
 

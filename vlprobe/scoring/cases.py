@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe.types import Encoder, Picture
+from vlprobe.types import Encoder, Picture, answers_cases
 
 Scorer = Callable[[pa.Table], pa.Table]
 
@@ -67,7 +67,9 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
         within = np.arange(len(row)) - _starts(n_pairs)[row]
         left = image_of[first_image[row] + within // n_texts[row]]
         right = text_of[first_text[row] + within % n_texts[row]]
-        if encoder.scores_pairs:
+        if answers_cases(encoder.model):
+            values = encoder.model.answers(cases)
+        elif encoder.scores_pairs:
             values = encoder.pairs(pictures, texts, left, right)
         elif encoder.embeds_images:
             values = cosines(encoder.images(pictures), left, text_vectors, right)

@@ -79,6 +79,14 @@ def read(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; of a name that no file can have there is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def present(path: Path) -> bool:
     """Whether the path exists, also where this process may not stat it."""
     try:

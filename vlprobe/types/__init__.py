@@ -18,6 +18,7 @@ from vlprobe.types.nouns import (
 from vlprobe.types.options import Option
 from vlprobe.types.protocols import (
     Capabilities,
+    CaseAnswerer,
     Dataset,
     DualEncoder,
     Encoder,
@@ -27,6 +28,7 @@ from vlprobe.types.protocols import (
     Reader,
     SideBySideMatcher,
     TextEncoder,
+    answers_cases,
     embeds_images,
     embeds_texts,
     matches_side_by_side,
@@ -36,6 +38,7 @@ from vlprobe.types.protocols import (
 __all__ = [
     "Capabilities",
     "Case",
+    "CaseAnswerer",
     "Dataset",
     "DualEncoder",
     "Edit",
@@ -55,6 +58,7 @@ __all__ = [
     "Run",
     "SideBySideMatcher",
     "TextEncoder",
+    "answers_cases",
     "embeds_images",
     "embeds_texts",
     "matches_side_by_side",

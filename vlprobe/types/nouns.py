@@ -27,6 +27,7 @@ class Picture:
 
     path: Path
     edit: "PictureEdit | None" = None
+    absent: str = ""  # of a picture whose file is not here: what tells it from others
 
     @property
     def name(self) -> str:

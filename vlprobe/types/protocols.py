@@ -43,9 +43,10 @@ class Capabilities:
     embeds_images: bool = False  # it is a DualEncoder
     scores_pairs: bool = False  # it is a PairScorer
     matches_side_by_side: bool = False  # it is a SideBySideMatcher
+    answers_cases: bool = False  # it is a CaseAnswerer
     dim: int = 0  # of an embedding of a text; 0: it has none
     image_dim: int = 0  # of an embedding of a picture: `dim`, or a multiple of it
-    score_type: Literal["cosine", "probability", "logit"] = "cosine"
+    score_type: Literal["cosine", "probability", "logit", "unknown"] = "cosine"
     device: str = "cpu"
     precision: str = "fp32"
     cuts_columns: bool = True  # whether a short text takes less time than a long one
@@ -146,6 +147,25 @@ class SideBySideMatcher(PairScorer, Protocol):
         ...
 
 
+class CaseAnswerer(Model, Protocol):
+    """A model whose scores were computed elsewhere: it answers the cases that it has scores of."""
+
+    n_scores: int  # that it has
+
+    def check_cases(self, cases: Reader) -> str:
+        """What a reader must know of its answers to the cases of a run, "" if nothing.
+
+        Raises InvalidInput where it lacks an answer, unless it was loaded to leave those unknown.
+        """
+        ...
+
+    def answers(self, cases: "pa.Table") -> np.ndarray:
+        """Scores of each case's pictures with its texts, picture by picture: float32 of shape
+        (n_pairs,), NaN where it has none.
+        """
+        ...
+
+
 def embeds_texts(model: Model) -> TypeGuard[TextEncoder]:
     """Whether it has `encode_texts`."""
     return model.capabilities.embeds_texts
@@ -164,6 +184,11 @@ def scores_pairs(model: Model) -> TypeGuard[PairScorer]:
 def matches_side_by_side(model: Model) -> TypeGuard[SideBySideMatcher]:
     """Whether it has `first_is_left`."""
     return model.capabilities.matches_side_by_side
+
+
+def answers_cases(model: Model) -> TypeGuard[CaseAnswerer]:
+    """Whether it has `check_cases` and `answers`."""
+    return model.capabilities.answers_cases
 
 
 class Encoder(Protocol):

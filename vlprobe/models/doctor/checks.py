@@ -4,7 +4,7 @@ the figure.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from vlprobe.metrics import estimate
 from vlprobe.models.doctor import passport
 from vlprobe.scoring import pictures
 from vlprobe.types import (
+    CaseAnswerer,
     DualEncoder,
     Estimate,
     Item,
@@ -34,7 +35,10 @@ COLOR_TOLERANCE = 2e-3  # of mean and std; published figures are rounded
 # checks that a model does better than one that knows nothing
 CHANCE = ("matched_auc", "r1_forth", "r1_back")
 NEIGHBOUR = "two red cats on a very small wooden boat in the harbour of a town by the sea on a rainy day in autumn"
+TEXT_BATCH = "A caption gives the same numbers whatever other captions are in its batch."
+IMAGE_BATCH = "A picture gives the same numbers whatever other pictures are in its batch."
 UNKNOWN_WEIGHTS = "Not judged: the name does not say whose published weights these are."
+FROM_A_FILE = "Not judged: scores from a file cannot be asked for again."
 NOT_FINITE = "Not judged: what it gives are not finite numbers."
 
 
@@ -160,6 +164,19 @@ def finite(similarity: Similarities) -> Check:
     return Check("finite", meaning, similarity.not_finite == 0, similarity.not_finite, 0, detail)
 
 
+def of_answers(model: CaseAnswerer) -> list[Check]:
+    """All checks of a model whose scores were computed elsewhere; most of them cannot be made."""
+    nothing = Similarities(np.empty((0, 0)), 0, model.n_scores, ("pictures", "captions"))
+    unjudged = [
+        preprocessing(model),
+        activation(model),
+        Check("text_batch", TEXT_BATCH, None),
+        Check("image_batch", IMAGE_BATCH, None),
+        *matching(nothing),
+    ]
+    return [finite(nothing), *(replace(check, detail=FROM_A_FILE) for check in unjudged)]
+
+
 def text_batch(model: Model, items: Sequence[Item]) -> Check:
     """The same caption alone, beside a long one, in another order. SigLIP padded to a batch's
     longest fails it.
@@ -179,15 +196,13 @@ def text_batch(model: Model, items: Sequence[Item]) -> Check:
 
     alone = np.concatenate([encode([text]) for text in texts])
     batched = [encode([*texts, NEIGHBOUR])[:-1], encode(texts[::-1])[::-1]]
-    meaning = "A caption gives the same numbers whatever other captions are in its batch."
-    return _moved("text_batch", meaning, model, alone, batched, "texts")
+    return _moved("text_batch", TEXT_BATCH, model, alone, batched, "texts")
 
 
 def image_batch(model: Model, items: Sequence[Item]) -> Check:
     """The same picture alone, among others and in another order. A model left in training mode
     fails it.
     """
-    meaning = "A picture gives the same numbers whatever other pictures are in its batch."
     images = [item.image for item in items[:TRIED_ALONE] if item.image]
     if images and scores_pairs(model):
         tokens = model.tokenize([items[0].captions[0]])
@@ -199,11 +214,11 @@ def image_batch(model: Model, items: Sequence[Item]) -> Check:
         def encode(batch: Sequence[np.ndarray]) -> np.ndarray:
             return model.encode_images(np.stack(batch))
     else:
-        return Check("image_batch", meaning, None, detail="Not judged: no pictures.")
+        return Check("image_batch", IMAGE_BATCH, None, detail="Not judged: no pictures.")
     pixels = _pixels(model, images)
     alone = np.concatenate([encode([array]) for array in pixels])
     batched = [encode(pixels), encode(pixels[::-1])[::-1]]
-    return _moved("image_batch", meaning, model, alone, batched, "pictures")
+    return _moved("image_batch", IMAGE_BATCH, model, alone, batched, "pictures")
 
 
 def _moved(

@@ -30,7 +30,7 @@ from vlprobe.storage.files import (
 )
 from vlprobe.storage.files import read as read_regular
 from vlprobe.storage.store import Store
-from vlprobe.types import Dataset, Item, Model, Picture
+from vlprobe.types import Dataset, Item, Model, Picture, answers_cases
 
 SCHEMA = 1
 # items that a model is tried on, drawn by lot, no two with the same picture or the same first
@@ -75,7 +75,7 @@ def examine(
         InvalidInput: the dataset has no such item, or a picture cannot be read.
     """
     items = sample(dataset.items, model)
-    if not items:
+    if not items and not answers_cases(model):
         raise InvalidInput(
             f"Dataset '{dataset.name}' has nothing to try '{model.name}' on. Expected items with a "
             "picture and a "
@@ -84,14 +84,10 @@ def examine(
     label = f"Examining {model.name} on {dataset.name}"
     progress(label, 0, 1)
     passport = doctor_passport.read_passport(model)
-    checks = [doctor_checks.preprocessing(model), doctor_checks.activation(model)]
-    checks += [doctor_checks.text_batch(model, items), doctor_checks.image_batch(model, items)]
-    similarity = doctor_checks.similarities(
-        model,
-        items,
-        lambda done, total: progress(label, done, total),
-    )
-    checks += [doctor_checks.finite(similarity), *doctor_checks.matching(similarity)]
+    if answers_cases(model):
+        checks = doctor_checks.of_answers(model)
+    else:
+        checks = _checks(model, items, lambda done, total: progress(label, done, total))
     examination = Examination(
         model=model.name,
         model_digest=model.digest,
@@ -99,13 +95,28 @@ def examine(
         dataset_digest=dataset.digest,
         passport=passport,
         checks=tuple(checks),
-        erased=tuple(erased(plain_edits(items), model)),
+        erased=() if answers_cases(model) else tuple(erased(plain_edits(items), model)),
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     path = cache / "models" / f"{model.digest}-{dataset.digest}.json"
     write_json(path, _plain(examination))
     objects.publish(path)
     return examination
+
+
+def _checks(
+    model: Model, items: Sequence[Item], progress: Callable[[int, int], None]
+) -> list[Check]:
+    """All checks of a model that can be asked."""
+    similarity = doctor_checks.similarities(model, items, progress)
+    return [
+        doctor_checks.preprocessing(model),
+        doctor_checks.activation(model),
+        doctor_checks.text_batch(model, items),
+        doctor_checks.image_batch(model, items),
+        doctor_checks.finite(similarity),
+        *doctor_checks.matching(similarity),
+    ]
 
 
 def _plain(examination: Examination) -> dict:
@@ -122,7 +133,7 @@ def sample(items: Sequence[Item], model: Model) -> list[Item]:
     Without pictures it is two different captions that must find each other.
     """
     capabilities = model.capabilities
-    usable = [item for item in items if item.image and item.captions]
+    usable = [item for item in items if item.image and not item.image.absent and item.captions]
     if not usable or not capabilities.takes_pictures:
         usable = [replace(item, image=None) for item in items if len(set(item.captions[:2])) > 1]
         usable = usable if capabilities.embeds_texts else []

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 from PIL import Image
 
-from vlprobe.types import Model, embeds_images, scores_pairs
+from vlprobe.types import Model, answers_cases, embeds_images, scores_pairs
 
 NO_TEXT = -1  # what TextEncoder.tokenize puts after the end of a text where a model sees no pads
 LONG = "a dog and a cat " * 150
@@ -38,19 +38,24 @@ def read_passport(model: Model) -> dict[str, str]:
     return {
         "name": model.name,
         "weights": model.digest,
-        "embedding": f"{model.capabilities.dim} numbers"
-        if model.capabilities.dim
-        else "none: it scores pairs",
+        "embedding": _embedding(model),
         "precision": model.capabilities.precision,
         "score": model.capabilities.score_type,
         "note": model.note,
-        **_tokenization(model),
+        **({} if answers_cases(model) else _tokenization(model)),
         **model.facts(),
         **measured_preprocessing(model),
         "versions": ", ".join(
             f"{name} {sys.modules[name].__version__}" for name in _PACKAGES if name in sys.modules
         ),
     }
+
+
+def _embedding(model: Model) -> str:
+    if answers_cases(model):
+        return "none: scores from a file"
+    dim = model.capabilities.dim
+    return f"{dim} numbers" if dim else "none: it scores pairs"
 
 
 def _tokenization(model: Model) -> dict[str, str]:

@@ -1,0 +1,175 @@
+"""Files of scores that somebody made to break us: one line that names the file, and no more room than it needs."""
+
+import io
+import json
+import pickle
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.models import score_file, score_table
+
+
+class Trap:
+    def __reduce__(self):
+        return (Path("/tmp/vlprobe-was-run").touch, ())
+
+
+def header(shape: str, kind: str = "<f8") -> bytes:
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
+
+
+def archive(**members: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in members.items():
+            packed.writestr(f"{name}.npy", content)
+    return buffer.getvalue()
+
+
+def saved(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
+
+
+def parquet(**columns: object) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def lines(*rows: object) -> bytes:
+    return "\n".join(json.dumps(row) for row in rows).encode()
+
+
+GOOD = {"label": "a_c0_i0", "score": 0.5}
+FILES = {
+    "objects in an array": ("a.npy", saved(np.array([Trap()], dtype=object)), "Python objects"),
+    "objects in an archive": (
+        "a.npz",
+        archive(scores=saved(np.array([[Trap()]], dtype=object))),
+        "Python objects",
+    ),
+    "a pickle with another name": ("a.npy", pickle.dumps(Trap()), "cannot be read as numbers"),
+    "an array of more than there is": ("a.npy", header("(9, 9)"), "cannot be read as numbers"),
+    "an array of more than fits": ("a.npy", header("(2000000, 2000000)"), "says that it has"),
+    "a negative shape": ("a.npy", header("(-1, 2)") + bytes(64), "says that it has"),
+    "a header without an end": ("a.npy", header("(1, ("), "cannot be read as numbers"),
+    "words in place of numbers": ("a.npy", saved(np.array([["a"]])), "Expected numbers of shape"),
+    "one number": ("a.npy", saved(np.array(1.0)), "Expected numbers of shape"),
+    "an infinite number": ("a.npy", saved(np.array([[1, np.inf]])), "item 0: a score is infinite"),
+    "an archive that is none": ("a.npz", b"PK\x03\x04", "cannot be read as numbers"),
+    "an archive of other arrays": ("a.npz", archive(x=saved(np.eye(2))), "holds x. Expected"),
+    "ids of another length": (
+        "a.npz",
+        archive(scores=saved(np.eye(2)), ids=saved(np.array(["a"]))),
+        "for 2 items",
+    ),
+    "ids twice": (
+        "a.npz",
+        archive(scores=saved(np.eye(2)), ids=saved(np.array(["a", "a"]))),
+        "'a' more than once",
+    ),
+    "no Parquet": ("a.parquet", b"PAR1PAR1", "cannot be read as Parquet"),
+    "lists in Parquet": ("a.parquet", parquet(label=[["a"]], score=[[1]]), "has the columns none"),
+    "an infinite field": (
+        "a.parquet",
+        parquet(label=["a_c0_i0"], score=[float("inf")]),
+        "row 1: 'score' is infinite",
+    ),
+    "a label of no form": ("a.jsonl", lines(GOOD, GOOD | {"label": "a"}), "row 2: 'a' is no label"),
+    "a caption of no room": (
+        "a.jsonl",
+        lines(*(GOOD | {"label": f"{n}_c99999_i99999"} for n in range(9))),
+        "Expected at most",
+    ),
+    "a number of many digits": ("a.jsonl", lines(GOOD | {"label": "a_c123456_i0"}), "is no label"),
+    "a score twice": ("a.jsonl", lines(GOOD, GOOD), "row 2: 'a_c0_i0' has a score already"),
+    "a text for a score": ("a.jsonl", lines(GOOD | {"score": "high"}), "'high' in 'score' is no"),
+    "a truth for a score": ("a.jsonl", lines(GOOD | {"score": True}), "'True' in 'score' is no"),
+    "a list for a score": ("a.jsonl", lines(GOOD | {"score": [1]}), "is no number"),
+    "a giant for a score": ("a.jsonl", b'{"label": "a_c0_i0", "score": 1' + b"0" * 400 + b"}", "is no number"),
+    "no object": ("a.jsonl", lines(GOOD, 3), "row 2, is no object"),
+    "no label": ("a.jsonl", lines({"score": 1}), "has the columns score"),
+    "an empty label": ("a.jsonl", lines(GOOD | {"label": None}), "row 1: no text in 'label'"),
+    "the same name twice": ("a.jsonl", lines({"Score": 1, **GOOD}), "two columns of one name"),
+    "nested too deeply": ("a.jsonl", b"[" * 100_000, "nested too deeply"),
+    "too many names": ("a.jsonl", lines({str(n): n for n in range(10_001)}), "10,001 names"),
+    "a table without rows": ("a.csv", b"label,score\n", "has the columns none"),
+    "no UTF-8": ("a.csv", b"label,score\n\xff,1\n", "is not UTF-8"),
+    "a line that is none": ("a.csv", b"label,score\na_c0_i0,x\n", "line 2: 'x' in 'score'"),
+    "a caption that is none": ("a.csv", b"case,caption,image,score\na,-1,0,1\n", "'caption' is '-1'"),
+    "a case twice": ("a.csv", b"case,c0_i0\na,1\na,2\n", "'a' more than once"),
+    "an ending of nobody": ("a.pkl", pickle.dumps(Trap()), "has no known ending"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_a_file_that_is_not_as_expected_is_one_line(what: str, tmp_path: Path):
+    name, content, said = FILES[what]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InvalidInput) as caught:
+        registry.load_model(f"scores:{tmp_path / name}")
+    assert said in str(caught.value)
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 1500
+    assert not Path("/tmp/vlprobe-was-run").exists()
+
+
+NAMES = {
+    "nothing": ("scores:", "names no file"),
+    "no file": ("scores:gone.csv", "cannot be read"),
+    "a folder": ("scores:/tmp", "no known ending"),
+    "a folder that ends so": ("scores:FOLDER", "cannot be read|Is a directory"),
+    "a device": ("scores:/dev/zero", "no known ending"),
+    "an option of nobody": ("scores:FILE+best", "'best' in .* is no option"),
+    "two scales": ("scores:FILE+cosine+logit", "the scales cosine and logit"),
+    "a column that is not there": ("scores:FILE+score=sim", "but no 'sim'"),
+    "a wrong scale": ("scores:FILE+probability", "1 of 1 scores of .* are no probability"),
+    "a cosine that is none": ("scores:FILE+cosine", "are no cosine"),
+    "columns of an array": ("scores:ARRAY+score=x", "has no columns to map"),
+}
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_a_name_that_is_not_as_expected_is_one_line(what: str, tmp_path: Path):
+    name, said = NAMES[what]
+    (tmp_path / "a.csv").write_text("label,score\na_c0_i0,7\n")
+    np.save(tmp_path / "a.npy", np.eye(2))
+    (tmp_path / "b.csv").mkdir()
+    for word, file in (("FILE", "a.csv"), ("ARRAY", "a.npy"), ("FOLDER", "b.csv")):
+        name = name.replace(word, str(tmp_path / file))
+    with pytest.raises(InvalidInput, match=said):
+        registry.load_model(name)
+
+
+def test_a_file_of_more_than_is_read_is_refused_before_it_is(tmp_path: Path, monkeypatch):
+    for name, limit in (("a.csv", "MAX_TEXT_BYTES"), ("a.npy", "MAX_BYTES")):
+        monkeypatch.setattr(score_file, limit, 10 << 20)
+        with (tmp_path / name).open("wb") as handle:
+            handle.truncate((10 << 20) + 1)
+        with pytest.raises(InvalidInput, match=r"has 10 MiB\. Expected at most 10 MiB"):
+            registry.load_model(f"scores:{tmp_path / name}")
+
+
+def test_an_archive_that_unpacks_to_more_is_refused_before_it_does(tmp_path: Path, monkeypatch):
+    (tmp_path / "a.npz").write_bytes(archive(scores=bytes(20 << 20)))
+    monkeypatch.setattr("vlprobe.models.score_arrays.MAX_BYTES", 10 << 20)
+    with pytest.raises(InvalidInput, match="unpacks to more than 10 MiB"):
+        registry.load_model(f"scores:{tmp_path / 'a.npz'}")
+
+
+def test_a_table_of_more_rows_than_are_read_is_refused(tmp_path: Path, monkeypatch):
+    (tmp_path / "a.parquet").write_bytes(parquet(label=["a_c0_i0"] * 9, score=[1.0] * 9))
+    monkeypatch.setattr(score_file, "MAX_ROWS", 8)
+    with pytest.raises(InvalidInput, match="says that it has 9 rows"):
+        registry.load_model(f"scores:{tmp_path / 'a.parquet'}")
+    assert score_table.MAX_ROWS > 8

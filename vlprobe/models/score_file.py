@@ -1,0 +1,318 @@
+"""Files of scores: a score for a case, a caption and a picture, in six formats.
+
+    .csv .tsv .jsonl .parquet   columns, whatever the case of their names:
+        label, score                                   labels are KEY_cCAPTION_iIMAGE, from 0
+        case (or id, key, item), caption, image, score a row a score
+        case (or id, key, item), c0_i0, c1_i0, ...     a row a case, a column a caption and picture
+        file, key, caption_score, foil_score           as for VALSE: a case is FILE/KEY
+    .npy    numbers of shape (items, captions) or (items, captions, pictures), items in the order of
+            the data
+    .npz    the same under `scores`; with `ids`, one for each item, in any order
+
+What is missing is NaN, an empty field or null. A file is hostile until it is read: nothing in it
+is run or unpickled, and what it claims of its size is checked before room is made for it.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vlprobe.datasets.file_formats import read_json_lines, read_table
+from vlprobe.errors import InvalidInput
+from vlprobe.models.score_arrays import parse_arrays
+from vlprobe.models.score_table import (
+    MAX_BYTES,
+    MAX_CELLS,
+    MAX_ROWS,
+    MAX_TEXT_BYTES,
+    Cell,
+    ScoreTable,
+    empty_scores,
+    row_of_key,
+)
+from vlprobe.storage import files
+from vlprobe.storage.access import refuse_outside
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TEXTS = (".csv", ".tsv", ".jsonl")
+SUFFIXES = (*TEXTS, ".parquet", ".npy", ".npz")
+MAX_COLUMNS = 10_000
+LABEL = re.compile(r"(.+)_c([0-9]{1,5})_i([0-9]{1,5})", re.DOTALL)
+CELL = re.compile(r"c([0-9]{1,5})_i([0-9]{1,5})")
+KEYS = ("label", "case", "id", "key", "item")  # columns that name a case, the first that is there
+VALSE = {"key": "file/key", "c0_i0": "caption_score", "c1_i0": "foil_score"}
+EXPECTED = (
+    "label and score; case, caption, image and score; or case and c0_i0, c1_i0 ... "
+    "Say which columns these are: +key=COLUMN+score=COLUMN"
+)
+Values = Sequence[object] | np.ndarray
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What a file holds, a column a name in lower case."""
+
+    file: Path
+    values: Mapping[str, Values]
+    lines: Sequence[int] = field(default=())  # of the rows, where these are lines of a text
+
+    def row_name(self, row: int) -> str:
+        """A row as an error names it."""
+        return f"line {self.lines[row]}" if self.lines else f"row {row + 1}"
+
+
+def read_content(file: Path) -> bytes:
+    """The bytes of a file of scores. Raises InvalidInput where it cannot be one."""
+    check_file(file)
+    try:
+        return files.read(file)
+    except OSError as error:
+        raise InvalidInput(
+            f"'{file}' cannot be read ({error.strerror}). Check who may read it."
+        ) from None
+
+
+def check_file(file: Path) -> None:
+    """Raises InvalidInput where a file cannot be one of scores: its ending, its size, its place."""
+    refuse_outside(file)
+    if file.suffix.lower() not in SUFFIXES:
+        raise InvalidInput(
+            f"'{file}' has no known ending. Expected scores in {', '.join(SUFFIXES)}."
+        )
+    try:
+        files.require_regular(file)
+        size = file.stat().st_size
+    except OSError as error:
+        raise InvalidInput(
+            f"'{file}' cannot be read ({error.strerror}). Check the path of the scores."
+        ) from None
+    most = MAX_TEXT_BYTES if file.suffix.lower() in TEXTS else MAX_BYTES
+    if size > most:
+        raise InvalidInput(
+            f"'{file}' has {size >> 20:,} MiB. Expected at most {most >> 20} MiB; save scores as .parquet or .npy."
+        )
+
+
+def parse(file: Path, content: bytes, mapping: Mapping[str, str]) -> ScoreTable:
+    """The scores of a file.
+
+    Args:
+        file: Its name, for its ending and for errors.
+        content: Its bytes.
+        mapping: Columns by what they are: `key` (several are joined by /), `score`, `caption`,
+            `image`, and `c0_i0` and the like. Of what is left out, the usual names are looked for.
+
+    Raises:
+        InvalidInput: columns, labels or numbers that are not as expected, or a damaged file.
+    """
+    suffix = file.suffix.lower()
+    if suffix in (".npy", ".npz"):
+        return parse_arrays(file, content, mapping)
+    if suffix == ".parquet":
+        columns = _parquet_columns(file, content)
+    elif suffix == ".jsonl":
+        columns = _json_columns(file)
+    else:
+        rows = read_table(file)
+        names = list(rows[0][1]) if rows else []
+        columns = _Columns(
+            file,
+            {name: [row[name] for _, row in rows] for name in names},
+            [line for line, _ in rows],
+        )
+    return _tabled(columns, mapping)
+
+
+def _json_columns(file: Path) -> _Columns:
+    rows = read_json_lines(file)
+    objects = [row for row in rows if isinstance(row, dict)]
+    if len(objects) < len(rows):
+        number = next(number for number, row in enumerate(rows, 1) if not isinstance(row, dict))
+        raise InvalidInput(f"'{file}', row {number}, is no object. Expected {EXPECTED}.")
+    names = dict.fromkeys(name for row in objects for name in row)
+    if len(names) > MAX_COLUMNS:
+        raise InvalidInput(
+            f"'{file}' has {len(names):,} names in its objects. Expected {EXPECTED}."
+        )
+    columns = {name: [row.get(name) for row in objects] for name in names}
+    return _Columns(file, _lowered(file, columns))
+
+
+def _parquet_columns(file: Path, content: bytes) -> _Columns:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # What Arrow and NumPy raise of damaged files, beside Arrow's own; checked with 10,000 of them.
+    damaged = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, MemoryError)
+    try:
+        with pq.ParquetFile(pa.BufferReader(content)) as opened:
+            n_rows = opened.metadata.num_rows
+            schema = opened.schema_arrow
+            texts = [column.name for column in schema if pa.types.is_string(column.type)]
+            numbers = [column.name for column in schema if _is_number(column.type)]
+        if not 0 <= n_rows <= min(MAX_ROWS, MAX_CELLS // max(len(texts) + len(numbers), 1)):
+            raise InvalidInput(
+                f"'{file}' says that it has {n_rows:,} rows. Expected at most {MAX_ROWS:,}, of few columns."
+            )
+        # As a dictionary: a text that is repeated a million times is in memory once.
+        table = pq.read_table(
+            pa.BufferReader(content), columns=[*texts, *numbers], read_dictionary=texts
+        )
+        columns = {name: table[name].to_numpy() for name in numbers}
+        for name in texts:
+            chunk = table[name].unify_dictionaries().combine_chunks()
+            words = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
+            columns[name] = words[chunk.indices.fill_null(len(words) - 1).to_numpy()]
+        return _Columns(file, _lowered(file, columns))
+    except damaged as error:
+        reason = str(error).partition("\n")[0][:160].rstrip(".")
+        raise InvalidInput(
+            f"'{file}' cannot be read as Parquet ({reason}). Expected a whole file with one column a name."
+        ) from None
+
+
+def _is_number(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+def _lowered(file: Path, columns: Mapping[str, Values]) -> dict[str, Values]:
+    """The columns by their names in lower case. Raises InvalidInput where two are the same then."""
+    lowered = {name.lower(): values for name, values in columns.items()}
+    if len(lowered) < len(columns):
+        raise InvalidInput(
+            f"'{file}' has two columns of one name in {', '.join(columns)}. Rename one."
+        )
+    return lowered
+
+
+def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
+    """The scores of a file with columns."""
+    names = {"key": "", "score": "score", "caption": "caption", "image": "image"}
+    cell_columns = {name: name for name in columns.values if CELL.fullmatch(name)}
+    if not mapping and {"file", "key", "caption_score", "foil_score"} <= set(columns.values):
+        mapping = VALSE
+    for role, column in mapping.items():
+        (cell_columns if CELL.fullmatch(role) else names)[role] = column.lower()
+    names["key"] = names["key"] or next((key for key in KEYS if key in columns.values), "")
+    keys = _keys(columns, names["key"])
+    if cell_columns:
+        numbers = {_cell(role): _numbers(columns, column) for role, column in cell_columns.items()}
+        return _wide(columns, keys, numbers)
+    scores = _numbers(columns, names["score"])
+    if names["caption"] in columns.values and names["image"] in columns.values:
+        captions, images = (_places(columns, names[role]) for role in ("caption", "image"))
+        return _long(columns, keys, list(zip(captions, images, strict=True)), scores)
+    cells, cases = [], []
+    for row, label in enumerate(keys):
+        match = LABEL.fullmatch(label)
+        if not match:
+            raise InvalidInput(
+                f"'{columns.file}', {columns.row_name(row)}: '{label[:80]}' is no label. Expected the case, then the "
+                "numbers of its caption and its picture, as in KEY_c0_i1."
+            )
+        cases.append(match[1])
+        cells.append((int(match[2]), int(match[3])))
+    return _long(columns, cases, cells, scores)
+
+
+def _cell(role: str) -> Cell:
+    match = CELL.fullmatch(role)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def _required(columns: _Columns, name: str) -> Values:
+    if name not in columns.values:
+        has = ", ".join(list(columns.values)[:12]) or "none"
+        lacks = f" but no '{name}'" if name else ""
+        raise InvalidInput(f"'{columns.file}' has the columns {has}{lacks}. Expected {EXPECTED}.")
+    return columns.values[name]
+
+
+def _keys(columns: _Columns, names: str) -> list[str]:
+    """The key of each row, several columns joined by /; a number is written as JSON does."""
+    parts = [_required(columns, name) for name in names.split("/")]
+    lists = [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
+    for row, values in enumerate(zip(*lists, strict=True)):
+        if any(isinstance(value, bool) or not isinstance(value, str | int) for value in values):
+            raise InvalidInput(
+                f"'{columns.file}', {columns.row_name(row)}: no text in '{names}'. Expected what names the case."
+            )
+    return ["/".join(map(str, values)) for values in zip(*lists, strict=True)]
+
+
+def _places(columns: _Columns, name: str) -> list[int]:
+    """A column of the numbers of captions or pictures."""
+    places = []
+    for row, value in enumerate(_required(columns, name)):
+        text = str(value)
+        if not re.fullmatch(r"[0-9]{1,5}", text):
+            raise InvalidInput(
+                f"'{columns.file}', {columns.row_name(row)}: '{name}' is '{text[:80]}'. "
+                "Expected a number, counted from 0."
+            )
+        places.append(int(text))
+    return places
+
+
+def _numbers(columns: _Columns, name: str) -> np.ndarray:
+    """A column of scores, float64; NaN where a field is empty."""
+    values = _required(columns, name)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
+        numbers = values.astype(np.float64)
+    else:
+        numbers = np.empty(len(values))
+        for row, value in enumerate(values):
+            try:
+                if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+                    raise ValueError
+                numbers[row] = math.nan if value in ("", None) else float(value)
+            except (ValueError, OverflowError):
+                raise InvalidInput(
+                    f"'{columns.file}', {columns.row_name(row)}: '{str(value)[:80]}' in '{name}' is no number. "
+                    "Expected a score; leave the field empty where there is none."
+                ) from None
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        raise InvalidInput(
+            f"'{columns.file}', {columns.row_name(int(infinite[0]))}: '{name}' is infinite. Expected a finite number."
+        )
+    return numbers
+
+
+def _wide(columns: _Columns, keys: Sequence[str], numbers: Mapping[Cell, np.ndarray]) -> ScoreTable:
+    """A row a case."""
+    rows = row_of_key(columns.file, keys)
+    scores = empty_scores(columns.file, len(keys), list(numbers))
+    for (caption, image), values in numbers.items():
+        scores[:, caption, image] = values
+    return ScoreTable(rows, scores)
+
+
+def _long(
+    columns: _Columns, keys: Sequence[str], cells: Sequence[Cell], numbers: np.ndarray
+) -> ScoreTable:
+    """A row a score."""
+    rows = {key: row for row, key in enumerate(dict.fromkeys(keys))}
+    scores = empty_scores(columns.file, len(rows), cells)
+    caption, image = np.array(cells, dtype=np.int64).reshape(-1, 2).T
+    place = np.ravel_multi_index(
+        (np.array([rows[key] for key in keys], dtype=np.int64), caption, image), scores.shape
+    )
+    first = np.unique(place, return_index=True)[1]
+    if len(first) < len(place):
+        row = int(np.setdiff1d(np.arange(len(place)), first)[0])
+        raise InvalidInput(
+            f"'{columns.file}', {columns.row_name(row)}: '{keys[row]}_c{cells[row][0]}_i{cells[row][1]}' has a score "
+            "already. Expected one for each caption and picture."
+        )
+    scores.reshape(-1)[place] = numbers
+    return ScoreTable(rows, scores)

@@ -1,0 +1,52 @@
+"""The scores of a file in memory, and how large one may be."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+
+MAX_BYTES = 512 << 20  # of a file, and of what it unpacks to
+MAX_TEXT_BYTES = 128 << 20  # of a file of text, which takes many times its size
+MAX_ROWS = 5_000_000  # of a file with columns
+MAX_CELLS = 50_000_000  # cases times captions times pictures
+Cell = tuple[int, int]  # caption and picture, counted from 0
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """The scores of a file, NaN where it has none."""
+
+    rows: Mapping[str, int]  # of a case or an item, by its key
+    scores: np.ndarray  # float64 of shape (rows, captions, pictures)
+    by_place: bool = False  # whether a row is an item by its place in the data: it has no keys
+
+    @property
+    def n_scores(self) -> int:
+        """How many scores there are."""
+        return int((~np.isnan(self.scores)).sum())
+
+
+def row_of_key(file: Path, keys: Sequence[str]) -> dict[str, int]:
+    """Key to row. Raises InvalidInput where a key is there twice."""
+    rows = {key: row for row, key in enumerate(keys)}
+    if len(rows) < len(keys):
+        twice = next(key for row, key in enumerate(keys) if rows[key] != row)
+        raise InvalidInput(
+            f"'{file}' names '{twice}' more than once. Expected one row for each case."
+        )
+    return rows
+
+
+def empty_scores(file: Path, n_rows: int, cells: Sequence[Cell]) -> np.ndarray:
+    """Room for these captions and pictures of so many cases. Raises InvalidInput where that is too much."""
+    shape = (n_rows, *(1 + max((cell[axis] for cell in cells), default=0) for axis in (0, 1)))
+    if math.prod(shape) > MAX_CELLS:
+        raise InvalidInput(
+            f"'{file}' numbers up to {shape[1]:,} captions and {shape[2]:,} pictures of {n_rows:,} cases. "
+            f"Expected at most {MAX_CELLS:,} in all."
+        )
+    return np.full(shape, np.nan)

@@ -1,0 +1,259 @@
+"""Scores that were computed elsewhere, as a model: scores:FILE, options after plus signs.
+
+    scores:FILE                      a score for each case, caption and picture; `score_file` says
+                                     in which files and columns
+    +probability +cosine +logit      what the scores are; else their scale is unknown, and with it
+                                     all that is measured in cosines, or needs probabilities
+    +partial                         cases without a score are unknown; else they are refused
+    +key=COLUMN/COLUMN +score=COLUMN +caption=COLUMN +image=COLUMN +c0_i0=COLUMN
+                                     which column is what
+
+A case is found by its own id, or by its item's id where that has no other one; either may leave
+out the name of the data's file, up to the first slash, where that is not ambiguous.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, cast
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models import score_file
+from vlprobe.models.score_table import ScoreTable
+from vlprobe.scoring import pictures
+from vlprobe.storage import files
+from vlprobe.types import Capabilities, CaseAnswerer, Reader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PREFIX = "scores"
+Scale = Literal["cosine", "probability", "logit", "unknown"]
+# What a score of each scale lies between; rounding may take a cosine beyond 1
+BOUNDS = {"cosine": (-1.001, 1.001), "probability": (0.0, 1.0)}
+PARTIAL = "partial"
+OPTION = re.compile(
+    r"(probability|cosine|logit|partial)|(key|score|caption|image|c[0-9]{1,5}_i[0-9]{1,5})=(.+)"
+)
+EXPECTED = "probability, cosine, logit, partial, key=COLUMN, score=COLUMN or c0_i0=COLUMN"
+CASE_COLUMNS = ("id", "item", "item_code", "images", "texts")
+
+
+def names() -> list[str]:
+    """The form of a name; FILE stands for a path."""
+    return ["scores:FILE"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A name, parsed."""
+
+    file: Path
+    scale: Scale
+    partial: bool
+    mapping: Mapping[str, str]
+
+
+def check_name(name: str) -> None:
+    """Raises InvalidInput where there is no such file, or an option is none."""
+    score_file.check_file(_parse_name(name).file)
+
+
+def load(name: str, device: str = "auto", precision: str = "fp32") -> "ScoreFile":
+    """The scores of that name; they need no device and know no precision. Raises InvalidInput."""
+    source = _parse_name(name)
+    content = score_file.read_content(source.file)
+    table = score_file.parse(source.file, content, source.mapping)
+    if source.scale in BOUNDS:
+        low, high = BOUNDS[source.scale]
+        outside = table.scores[(table.scores < low) | (table.scores > high)]
+        if len(outside):
+            raise InvalidInput(
+                f"{len(outside):,} of {table.n_scores:,} scores of '{source.file}' are no {source.scale} "
+                f"(first: {outside[0]:g}). Leave '+{source.scale}' out, or name another scale."
+            )
+    return ScoreFile(name, source, pictures.digest(content), table)
+
+
+def _parse_name(name: str) -> _Source:
+    text = name.partition(":")[2]
+    if not text:
+        raise InvalidInput(f"'{name}' names no file. Expected scores:FILE.")
+    options = []
+    while not files.parse_path(text).exists() and "+" in text:
+        text, _, option = text.rpartition("+")
+        match = OPTION.fullmatch(option)
+        if not match:
+            raise InvalidInput(
+                f"'{option[:80]}' in '{name}' is no option, or there is no such file. Expected {EXPECTED}."
+            )
+        options.append(match)
+    words = {match[1] for match in options if match[1]}
+    scales = sorted(words - {PARTIAL})
+    if len(scales) > 1:
+        raise InvalidInput(f"'{name}' has the scales {' and '.join(scales)}. Name one.")
+    return _Source(
+        files.parse_path(text),
+        cast(Scale, scales[0]) if scales else "unknown",
+        PARTIAL in words,
+        {match[2]: match[3] for match in reversed(options) if match[2]},
+    )
+
+
+class _Answer(NamedTuple):
+    """What the file has for a case."""
+
+    case_id: str
+    row: int | None  # of the table
+    scores: np.ndarray  # float64 of shape (captions, pictures), NaN where it has none
+
+
+class ScoreFile(CaseAnswerer):
+    """A model that looks its answers up, and can be asked nothing else."""
+
+    def __init__(self, name: str, source: _Source, content_digest: str, table: ScoreTable) -> None:
+        self.name, self._source, self._table = name, source, table
+        self.n_scores = table.n_scores
+        how = [content_digest, source.scale, source.partial, sorted(source.mapping.items())]
+        self.digest = pictures.digest(f"scores version 1 {json.dumps(how)}".encode())
+        self.note = "scores from a file: spreads and similarities of texts are unknown"
+        if source.scale == "unknown":
+            self.note += (
+                ", and so is what is measured in cosines or needs probabilities, because the scale is not named "
+                "(+probability, +cosine or +logit)"
+            )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Answers to the cases of the file."""
+        return Capabilities(answers_cases=True, score_type=self._source.scale)
+
+    def facts(self) -> dict[str, str]:
+        """What the file has."""
+        table = self._table
+        _, captions, images = table.scores.shape
+        keyed = "by their place in the data" if table.by_place else "by name"
+        return {
+            "architecture": "none: scores from a file",
+            "parameters": "unknown",
+            "scores": f"{table.n_scores:,} of {len(table.scores):,} cases {keyed}, "
+            f"captions up to {captions} and pictures up to {images}",
+        }
+
+    def tokenize(self, texts: Sequence[str]) -> NoReturn:
+        """Raises InvalidInput: there is nothing here that reads a text."""
+        raise InvalidInput(
+            f"'{self.name}' has scores of the cases in its file alone and reads no other text. Choose a model."
+        )
+
+    def answers(self, cases: "pa.Table") -> np.ndarray:
+        """Scores of each case's pictures with its texts, picture by picture: float32 of shape
+        (n_pairs,), NaN where the file has none.
+        """
+        blocks = [answer.scores.T.ravel() for answer in self._lookups(cases)]
+        return np.concatenate(blocks or [np.empty(0)]).astype(np.float32)
+
+    def check_cases(self, cases: Reader) -> str:
+        """What a reader must know of its answers to these cases, "" if nothing.
+
+        Raises:
+            InvalidInput: it has no score for some of the captions and pictures of the cases, and
+                the name has no `+partial`; or one row of it would answer two cases.
+        """
+        case_of_row: dict[int, str] = {}
+        n_pairs = n_missing = n_of_texts = n_rounded = 0
+        first_missing = first_case = ""
+        for block in cases(CASE_COLUMNS):
+            for case_id, row, scores in self._lookups(block):
+                if not scores.size:
+                    n_of_texts += 1
+                    continue
+                first_case = first_case or case_id
+                n_pairs += scores.size
+                if row is not None and case_of_row.setdefault(row, case_id) != case_id:
+                    raise self._ambiguous(case_of_row[row], case_id)
+                missing = np.argwhere(np.isnan(scores))
+                n_missing += len(missing)
+                if len(missing) and not first_missing:
+                    first_missing = "{}_c{}_i{}".format(case_id, *missing[0])
+                n_rounded += _loses_order(scores)
+        if not n_pairs or n_missing == n_pairs:
+            raise self._strange(first_case)
+        if n_missing and not self._source.partial:
+            raise InvalidInput(
+                f"'{self._source.file}' lacks {n_missing:,} of {n_pairs:,} scores that are asked for (first: "
+                f"{first_missing}). Add them, or write '{self.name}+{PARTIAL}' to leave these cases unknown."
+            )
+        n_unused = len(self._table.scores) - len(case_of_row)
+        sentences = (
+            (
+                n_missing,
+                f"{n_missing:,} of {n_pairs:,} scores are missing: their cases are unknown",
+            ),
+            (
+                n_unused,
+                f"{n_unused:,} of {len(self._table.scores):,} cases of the file are not asked about",
+            ),
+            (n_of_texts, f"{n_of_texts:,} cases compare texts alone and are unknown"),
+            (
+                n_rounded,
+                f"{n_rounded:,} cases have scores that differ beyond seven digits alone: ties here",
+            ),
+        )
+        return "; ".join(sentence for count, sentence in sentences if count)
+
+    def _lookups(self, cases: "pa.Table") -> Iterator[_Answer]:
+        """What the file has for each case, in their order."""
+        table = self._table
+        _, most_captions, most_images = table.scores.shape
+        columns = (cases[name].to_pylist() for name in ("id", "item", "item_code"))
+        counts = (_lengths(cases, name) for name in ("texts", "images"))
+        for case_id, item, place, n_texts, n_images in zip(*columns, *counts, strict=True):
+            scores = np.full((n_texts, n_images), np.nan)
+            row = self._row(case_id, item, place)
+            if row is not None:
+                texts, images = min(n_texts, most_captions), min(n_images, most_images)
+                scores[:texts, :images] = table.scores[row, :texts, :images]
+            yield _Answer(case_id, row, scores)
+
+    def _row(self, case_id: str, item: str, place: int) -> int | None:
+        is_only_one = case_id in (item, f"{item}/0")
+        if self._table.by_place:
+            return place if is_only_one and place < len(self._table.scores) else None
+        keys = [case_id, item] if is_only_one else [case_id]
+        for key in (*keys, *(key.partition("/")[2] for key in keys)):
+            if key and key in self._table.rows:
+                return self._table.rows[key]
+        return None
+
+    def _ambiguous(self, case_id: str, other: str) -> InvalidInput:
+        return InvalidInput(
+            f"'{self._source.file}' has one row that fits both '{case_id}' and '{other}'. "
+            "Write the whole id of each case, with the name of its file."
+        )
+
+    def _strange(self, case_id: str) -> InvalidInput:
+        if not case_id:
+            return InvalidInput(
+                f"All cases compare texts alone, and '{self.name}' has scores of pictures. Choose a text encoder."
+            )
+        key = next(iter(self._table.rows), "")
+        holds = f"its first row is '{key[:80]}'" if key else "it has no rows"
+        return InvalidInput(
+            f"'{self._source.file}' has none of the scores that are asked for: {holds}, and the first case is "
+            f"'{case_id}'. Expected the ids of the cases or of their items."
+        )
+
+
+def _lengths(cases: "pa.Table", name: str) -> list[int]:
+    return cases[name].combine_chunks().value_lengths().to_pylist()
+
+
+def _loses_order(scores: np.ndarray) -> bool:
+    """Whether scores that differ in float64 are equal in float32, as scores are stored."""
+    known = np.unique(scores[~np.isnan(scores)])
+    return len(np.unique(known.astype(np.float32))) < len(known)
