@@ -7,6 +7,7 @@
     +partial                         cases without a score are unknown; else they are refused
     +key=COLUMN/COLUMN +score=COLUMN +caption=COLUMN +image=COLUMN +c0_i0=COLUMN
                                      which column is what
+    +as=NAME                         what it is called on pages
 
 A case is found by its own id, or by its item's id where that has no other one; either may leave
 out the name of the data's file, up to the first slash, where that is not ambiguous.
@@ -37,9 +38,10 @@ Scale = Literal["cosine", "probability", "logit", "unknown"]
 BOUNDS = {"cosine": (-1.001, 1.001), "probability": (0.0, 1.0)}
 PARTIAL = "partial"
 OPTION = re.compile(
-    r"(probability|cosine|logit|partial)|(key|score|caption|image|c[0-9]{1,5}_i[0-9]{1,5})=(.+)"
+    r"(probability|cosine|logit|partial)|as=[^+/]{1,60}|"
+    r"(key|score|caption|image|c[0-9]{1,5}_i[0-9]{1,5})=(.+)"
 )
-EXPECTED = "probability, cosine, logit, partial, key=COLUMN, score=COLUMN or c0_i0=COLUMN"
+EXPECTED = "probability, cosine, logit, partial, as=NAME, key=COLUMN, score=COLUMN or c0_i0=COLUMN"
 CASE_COLUMNS = ("id", "item", "item_code", "images", "texts")
 
 

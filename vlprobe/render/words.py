@@ -110,11 +110,15 @@ def model_name(name: str, renamed: Mapping[str, str] = MappingProxyType({})) -> 
     ('Tiny CLIP', 'ViT-B-32/openai', 'my-clip@rev')
     >>> model_name("demo:softmax", {"demo:softmax": "Ours"})
     'Ours'
+    >>> model_name("scores:/data/blip.csv+probability"), model_name("scores:/data/a.csv+key=x/y+as=ALBEF")
+    ('blip', 'ALBEF')
     """
     if name in renamed:
         return renamed[name]
     if name in SHIPPED_MODELS:
         return SHIPPED_MODELS[name][0]
+    if name.startswith("scores:"):
+        return _scores_name(name)
     bare = name.partition(":")[2] or name
     return _last_part(bare) if bare.startswith(("/", "./", "../", "~")) else bare
 
@@ -124,10 +128,26 @@ def dataset_name(name: str) -> str:
 
     >>> dataset_name("demo"), dataset_name("coco:/data/val2017"), dataset_name("mine")
     ('Drawn scenes', 'Photographs (val2017)', 'mine')
+    >>> dataset_name("pairs:/data/valse@/data/val2017+unpictured"), dataset_name("triplets:swap_obj.json@/data")
+    ('Pairs (valse)', 'Triplets (swap_obj)')
     """
     prefix, _, path = name.partition(":")
     pattern = DATASETS.get(prefix)
-    return pattern.format(_last_part(path)) if pattern and (path or "{}" not in pattern) else name
+    if not pattern or not (path or "{}" not in pattern):
+        return name
+    return pattern.format(_last_part(_source_file(path) if "@" in path or "+" in path else path))
+
+
+def _source_file(path: str) -> str:
+    """FILE of FILE@IMAGEDIR+OPTION, without its ending."""
+    bare = re.sub(r"(\+[a-z0-9]+)+$", "", path).rpartition("@")
+    return re.sub(r"\.(jsonl?|csv|tsv)$", "", bare[0] or bare[2])
+
+
+def _scores_name(name: str) -> str:
+    """What a file of scores is called: as it says itself, or as the file is called."""
+    called = re.search(r"\+as=([^+/]+)", name)
+    return called[1] if called else _last_part(re.sub(r"\.\w+(\+.*)?$", "", name.partition(":")[2]))
 
 
 def _last_part(path: str) -> str:

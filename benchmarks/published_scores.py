@@ -1,0 +1,81 @@
+"""Published scores of ALBEF, BLIP, BLIP-2 and X-VLM on VALSE and Winoground, into a cache to look at.
+
+    python benchmarks/published_scores.py DATA [--cache CACHE]
+
+DATA holds `scores/` (winoground_*.jsonl and valse_*.csv, of e-bug/fine-grained-evals), `valse/` (VALSE's files) and
+pictures in `coco_real/val2017`, as many as there are. Winoground's texts and pictures may not be given away: where
+DATA has no `winoground.jsonl`, stand-ins take their place ("Winoground 7, caption 0"). Printed is what the models get,
+in per cent, beside what others measured.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import DEFAULT, Store
+
+NAMES = {
+    "albef_14m": "ALBEF",
+    "blip_129m": "BLIP",
+    "blip2_itm_pretrain": "BLIP-2",
+    "x-vlm_16m": "X-VLM",
+}
+METRICS = {
+    "winoground": ("text_score", "image_score", "group_score"),
+    "valse": ("foil_accuracy", "caption_accepted", "foil_rejected"),
+}
+PUBLISHED = {
+    "winoground": ((32.75, 16.5, 12.5), (35.5, 15.0, 11.75), (43.0, 22.0, 18.25), (46.75, 24.5, 21.25)),
+    "valse": ((69.44, 62.49, 47.38), (68.81, 68.58, 38.22), (74.05, 51.14, 62.63), (74.5, 69.2, 51.26)),
+}  # fmt: skip
+
+
+def stand_ins(folder: Path) -> Path:
+    """Winoground's 400 pairs by their numbers alone."""
+    rows = [
+        {
+            "id": number,
+            **{f"image_{side}": f"ex_{number}_img_{side}" for side in (0, 1)},
+            **{f"caption_{side}": f"Winoground {number}, caption {side}" for side in (0, 1)},
+        }
+        for number in range(400)
+    ]
+    file = folder / "winoground.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return file
+
+
+def main() -> None:
+    """Runs all that is not stored yet, and prints it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--cache", default=DEFAULT)
+    arguments = parser.parse_args()
+    store, data = Store(arguments.cache), arguments.data.resolve()
+    real = data / "winoground.jsonl"
+    winoground = real if real.exists() else stand_ins(store.root.resolve() / "published")
+    datasets = {
+        "winoground": f"pairs:{winoground}+unpictured",
+        "valse": f"pairs:{data}/valse@{data}/coco_real/val2017+unpictured",
+    }
+    for task, dataset in datasets.items():
+        suffix = "jsonl" if task == "winoground" else "csv"
+        models = [
+            f"scores:{data}/scores/{task}_{file}.{suffix}+probability+as={name}"
+            for file, name in NAMES.items()
+        ]
+        manifests = execute(Request(tuple(models), dataset, "eqben"), store)
+        for name, manifest, published in zip(
+            NAMES.values(), manifests, PUBLISHED[task], strict=True
+        ):
+            rows = store.run(manifest["key"]).table("estimates").to_pylist()
+            value = {row["metric"]: row["value"] for row in rows if row["by"] == "all"}
+            for metric, expected in zip(METRICS[task], published, strict=True):
+                print(f"{task:10} {name:7} {metric:17} {100 * value[metric]:6.2f} {expected:6.2f}")
+
+
+if __name__ == "__main__":
+    main()
