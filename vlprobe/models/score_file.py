@@ -93,10 +93,10 @@ def check_file(file: Path) -> None:
         raise InvalidInput(
             f"'{file}' cannot be read ({error.strerror}). Check the path of the scores."
         ) from None
-    most = MAX_TEXT_BYTES if file.suffix.lower() in TEXTS else MAX_BYTES
-    if size > most:
+    limit = MAX_TEXT_BYTES if file.suffix.lower() in TEXTS else MAX_BYTES
+    if size > limit:
         raise InvalidInput(
-            f"'{file}' has {size >> 20:,} MiB. Expected at most {most >> 20} MiB; save scores as .parquet or .npy."
+            f"'{file}' has {size >> 20:,} MiB. Expected at most {limit >> 20} MiB; save scores as .parquet or .npy."
         )
 
 
@@ -209,7 +209,7 @@ def _tabled(columns: _Columns, mapping: Mapping[str, str]) -> ScoreTable:
         return _wide(columns, keys, numbers)
     scores = _numbers(columns, names["score"])
     if names["caption"] in columns.values and names["image"] in columns.values:
-        captions, images = (_places(columns, names[role]) for role in ("caption", "image"))
+        captions, images = (_whole_numbers(columns, names[role]) for role in ("caption", "image"))
         return _long(columns, keys, list(zip(captions, images, strict=True)), scores)
     cells, cases = [], []
     for row, label in enumerate(keys):
@@ -239,8 +239,10 @@ def _required(columns: _Columns, name: str) -> Values:
 
 def _keys(columns: _Columns, names: str) -> list[str]:
     """The key of each row, several columns joined by /; a number is written as JSON does."""
-    parts = [_required(columns, name) for name in names.split("/")]
-    lists = [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
+    columns_of_key = [_required(columns, name) for name in names.split("/")]
+    lists = [
+        values.tolist() if isinstance(values, np.ndarray) else values for values in columns_of_key
+    ]
     for row, values in enumerate(zip(*lists, strict=True)):
         if any(isinstance(value, bool) or not isinstance(value, str | int) for value in values):
             raise InvalidInput(
@@ -249,9 +251,9 @@ def _keys(columns: _Columns, names: str) -> list[str]:
     return ["/".join(map(str, values)) for values in zip(*lists, strict=True)]
 
 
-def _places(columns: _Columns, name: str) -> list[int]:
+def _whole_numbers(columns: _Columns, name: str) -> list[int]:
     """A column of the numbers of captions or pictures."""
-    places = []
+    numbers = []
     for row, value in enumerate(_required(columns, name)):
         text = str(value)
         if not re.fullmatch(r"[0-9]{1,5}", text):
@@ -259,8 +261,8 @@ def _places(columns: _Columns, name: str) -> list[int]:
                 f"'{columns.file}', {columns.row_name(row)}: '{name}' is '{text[:80]}'. "
                 "Expected a number, counted from 0."
             )
-        places.append(int(text))
-    return places
+        numbers.append(int(text))
+    return numbers
 
 
 def _numbers(columns: _Columns, name: str) -> np.ndarray:
@@ -304,15 +306,15 @@ def _long(
     rows = {key: row for row, key in enumerate(dict.fromkeys(keys))}
     scores = empty_scores(columns.file, len(rows), cells)
     caption, image = np.array(cells, dtype=np.int64).reshape(-1, 2).T
-    place = np.ravel_multi_index(
+    flat_index = np.ravel_multi_index(
         (np.array([rows[key] for key in keys], dtype=np.int64), caption, image), scores.shape
     )
-    first = np.unique(place, return_index=True)[1]
-    if len(first) < len(place):
-        row = int(np.setdiff1d(np.arange(len(place)), first)[0])
+    first_rows = np.unique(flat_index, return_index=True)[1]
+    if len(first_rows) < len(flat_index):
+        row = int(np.setdiff1d(np.arange(len(flat_index)), first_rows)[0])
         raise InvalidInput(
             f"'{columns.file}', {columns.row_name(row)}: '{keys[row]}_c{cells[row][0]}_i{cells[row][1]}' has a score "
             "already. Expected one for each caption and picture."
         )
-    scores.reshape(-1)[place] = numbers
+    scores.reshape(-1)[flat_index] = numbers
     return ScoreTable(rows, scores)

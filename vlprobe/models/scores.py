@@ -214,27 +214,27 @@ class ScoreFile(CaseAnswerer):
         _, most_captions, most_images = table.scores.shape
         columns = (cases[name].to_pylist() for name in ("id", "item", "item_code"))
         counts = (_lengths(cases, name) for name in ("texts", "images"))
-        for case_id, item, place, n_texts, n_images in zip(*columns, *counts, strict=True):
+        for case_id, item, item_code, n_texts, n_images in zip(*columns, *counts, strict=True):
             scores = np.full((n_texts, n_images), np.nan)
-            row = self._row(case_id, item, place)
+            row = self._row(case_id, item, item_code)
             if row is not None:
                 texts, images = min(n_texts, most_captions), min(n_images, most_images)
                 scores[:texts, :images] = table.scores[row, :texts, :images]
             yield _Answer(case_id, row, scores)
 
-    def _row(self, case_id: str, item: str, place: int) -> int | None:
+    def _row(self, case_id: str, item: str, item_code: int) -> int | None:
         is_only_one = case_id in (item, f"{item}/0")
         if self._table.by_place:
-            return place if is_only_one and place < len(self._table.scores) else None
+            return item_code if is_only_one and item_code < len(self._table.scores) else None
         keys = [case_id, item] if is_only_one else [case_id]
         for key in (*keys, *(key.partition("/")[2] for key in keys)):
             if key and key in self._table.rows:
                 return self._table.rows[key]
         return None
 
-    def _ambiguous(self, case_id: str, other: str) -> InvalidInput:
+    def _ambiguous(self, case_id: str, second_id: str) -> InvalidInput:
         return InvalidInput(
-            f"'{self._source.file}' has one row that fits both '{case_id}' and '{other}'. "
+            f"'{self._source.file}' has one row that fits both '{case_id}' and '{second_id}'. "
             "Write the whole id of each case, with the name of its file."
         )
 
@@ -257,5 +257,5 @@ def _lengths(cases: "pa.Table", name: str) -> list[int]:
 
 def _loses_order(scores: np.ndarray) -> bool:
     """Whether scores that differ in float64 are equal in float32, as scores are stored."""
-    known = np.unique(scores[~np.isnan(scores)])
-    return len(np.unique(known.astype(np.float32))) < len(known)
+    distinct = np.unique(scores[~np.isnan(scores)])
+    return len(np.unique(distinct.astype(np.float32))) < len(distinct)
