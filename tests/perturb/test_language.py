@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from vlprobe.datasets.world.captions import captions as demo_captions
+from vlprobe.datasets.world.scene import distinct
 from vlprobe.perturb import language as language_check
 from vlprobe.perturb.language import foreign_captions, is_foreign
 
@@ -87,7 +89,9 @@ def test_captions_in_another_language_are_told(language: str):
     assert [caption for caption in FOREIGN[language] if not is_foreign(caption)] == []
 
 
-def test_hardly_any_caption_of_coco_is_taken_for_another_language(shared_data: Path):
+def test_hardly_any_caption_of_coco_is_taken_for_another_language(
+    shared_data: Path, monkeypatch: pytest.MonkeyPatch
+):
     annotations = json.loads(
         (shared_data / "coco_real" / "annotations" / "captions_val2017.json").read_text()
     )
@@ -95,7 +99,10 @@ def test_hardly_any_caption_of_coco_is_taken_for_another_language(shared_data: P
     captions = [annotation["caption"] for annotation in annotations["annotations"]]
     captions += [caption for image in images[::5] for caption in image["caption"]]
     assert len(captions) > 6000
-    assert sum(map(is_foreign, captions)) < 0.002 * len(captions)
+    foreign = foreign_captions(set(captions))
+    assert len(foreign) < 0.002 * len(captions)
+    monkeypatch.setattr(language_check, "_is_plain_english", lambda caption_words: False)
+    assert foreign_captions(set(captions)) == foreign  # what plain words tell, the model tells too
 
 
 def test_the_model_of_languages_is_in_memory_only_where_captions_need_it():
@@ -105,10 +112,17 @@ def test_the_model_of_languages_is_in_memory_only_where_captions_need_it():
     assert loaded().currsize == 0  # letters and the number of words told enough
     assert foreign_captions(set(FOREIGN["German"][:2])) == set(FOREIGN["German"][:2])
     assert foreign_captions({"A bus stops in front of an old building."}) == set()
-    assert (loaded().currsize, loaded().misses) == (1, 1)  # for the next small check
+    assert (loaded().currsize, loaded().misses) == (1, 1)  # stays for the next small check
     many = {f"A bus stops at an old building on day {day}." for day in range(1000)}
     assert foreign_captions(many | {FOREIGN["French"][1]}) == {FOREIGN["French"][1]}
     assert loaded().currsize == 0  # a large run needs the memory
+
+
+def test_captions_of_the_demo_need_no_model(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(language_check, "_identifier", None)
+    captions = {text for scene in distinct("test", 500) for text in demo_captions(scene, 5)}
+    assert len(captions) > 2000
+    assert not any(map(is_foreign, captions))
 
 
 @pytest.mark.parametrize(
