@@ -1,19 +1,7 @@
-"""Failures: what does a model get wrong, and what does that look like?"""
+"""Explore: what is a model fooled by, and what does that look like?"""
 
-import streamlit as st
-
-from vlprobe import views
-from vlprobe.dashboard import cards, export, filters, frame, state, tables
+from vlprobe.dashboard import frame
+from vlprobe.dashboard.explore import page
 
 frame.enter()
-st.title("Failures")
-st.markdown(
-    "Every case in which a model was asked to choose: the picture, the captions, and what each model said."
-)
-asked = state.pick_question_set()
-export.shelf(asked)
-chosen = filters.filters(asked)
-cards.summary(asked, chosen)
-cards.cards(asked, chosen)
-frame.notes(asked)
-tables.about(state.view(views.runs.facts, asked.question_set))
+page.draw_page()

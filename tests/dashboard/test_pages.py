@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from tests.conftest import make_tiny
+from tests.dashboard.walls import card_ids, wall
 from vlprobe import registry, views
-from vlprobe.dashboard import cards as dashboard_cards
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.render import numbers
 from vlprobe.render.html import cards, cases
@@ -86,7 +86,10 @@ def test_a_page_answers_with_results(shown, filled: Store, page: str):
     at = shown(filled).switch_page(page_file(page)).run()
     assert not at.exception
     assert not at.error
-    assert at.title[0].value == page.capitalize()
+    if page == "failures":
+        assert "lies believed" in wall(at)["heading"]
+    else:
+        assert at.title[0].value == page.capitalize()
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -152,10 +155,11 @@ def test_a_changed_picker_goes_into_the_url_and_paging_begins_again(shown, fille
     assert at.query_params["kind"] == "paraphrase"
     assert "page" not in at.query_params
     at.selectbox(key="kind").set_value("flip").run()
-    assert at.query_params["kind"] == "flip"  # which goes along to the next page
+    assert at.query_params["kind"] == "flip"
 
 
-def test_a_link_reopens_exactly_that_view(shown, filled: Store):
+def test_a_link_reopens_exactly_that_view(shown, filled: Store, monkeypatch):
+    monkeypatch.setattr("vlprobe.dashboard.explore.wall.PAGE_SIZE", 12)
     query = {
         "model": RANDOM,
         "kind": "combined",
@@ -163,54 +167,39 @@ def test_a_link_reopens_exactly_that_view(shown, filled: Store):
         "outcome": "all",
         "sort": "best",
         "page": "2",
+        "cards": "every",
     }
     at = shown(filled, "failures", **query)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     chosen = views.filter.Filter(RANDOM, "combined", "color", outcome="all", sort="best")
     expected, total = views.cases.failures(
-        filled, views.runs.question_set(filled, key), chosen, 2, dashboard_cards.SIZE
+        filled, views.runs.question_set(filled, key), chosen, 2, 12
     )
-    assert total > dashboard_cards.SIZE
-    assert [button.key for button in at.button if button.label == "Details"] == [
-        f"open_{n}" for n in expected["case"]
-    ]
-    text = words(at)
-    for texts in expected["texts"]:
-        assert texts[0] in text
-        assert texts[1] in text
+    assert total > 12
+    assert card_ids(at) == expected["id"].tolist()
+    for card, texts in zip(wall(at)["cards"], expected["texts"], strict=True):
+        assert card["name"].endswith(texts[0])
 
 
 def test_nonsense_in_the_url_falls_back_to_what_there_is(shown, filled: Store):
-    at = shown(
-        filled,
-        "failures",
-        model="no",
-        kind="<b>",
-        page="-3",
-        outcome="x",
-        sort="y",
-        set="../..",
-        case="z",
-    )
+    at = shown(filled, "failures", page="-3", outcome="x", sort="y", case="z", tag="q", cards="w")
     assert not at.error
     assert at.selectbox(key="model").value == CONSTANT  # the first by name
-    assert any(button.label == "Details" for button in at.button)
+    assert card_ids(at)
 
 
-def test_a_link_to_results_that_are_not_here_says_so_before_anything_else(shown, filled: Store):
-    at = shown(filled, "failures", set="zzz", model="no*pe", kind="xx", sort="up")
+def test_a_link_to_results_that_are_not_here_says_so_and_shows_nothing_else(shown, filled: Store):
+    at = shown(filled, "failures", set="../..", model="no*pe", kind="<b>", sort="up")
     told = at.warning[0].value
     assert told == (
-        r"This link is about results that are not here: question set “zzz”, model “no\*pe”, kind of question “xx”. "
-        "What follows is about what is here."
+        "This link is about results that are not on this computer: question set “../..”, "
+        r"model “no\*pe”, kind “\<b\>”."
     )
-    place = [element.type for element in at.main]
-    assert place.index("warning") < place.index("title")
-    assert at.query_params["kind"] == "flip"
-    assert len(shown(filled, "failures", model="x" * 5000).warning[0].value) < 300
+    assert not card_ids(at) and not at.selectbox
+    at.button(key="show_what_is_here").click().run()
+    assert not at.warning and card_ids(at)
     assert at.query_params["model"] == CONSTANT
-    at.selectbox(key="kind").set_value("combined").run()  # what is picked here and now is here
-    assert not at.warning
+    assert len(shown(filled, "failures", model="x" * 5000).warning[0].value) < 300
 
 
 def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(shown, filled: Store):
@@ -218,6 +207,7 @@ def test_a_link_to_what_is_here_and_a_changed_picker_warn_of_nothing(shown, fill
     at = shown(filled, "failures", set=key, model=RANDOM, kind="flip", type="color", other=CONSTANT)
     assert not at.warning
     at.selectbox(key="kind").set_value("paraphrase").run()  # which has no such type
+    assert at.selectbox(key="kind").value == "paraphrase"
     assert not at.warning
     at.selectbox(key="model").set_value(CONSTANT).run()  # nobody is beside oneself
     assert not at.warning
@@ -233,7 +223,8 @@ def test_the_outcome_counts_are_those_of_the_view(shown, filled: Store):
     )
     options = at.get_by_key("outcome").options if hasattr(at, "get_by_key") else []
     assert [f"{name.capitalize()} {count:,}" for name, count in counts.items()] == list(options)
-    assert f"**{counts['fooled']}** times of **{counts['all']}**" in at.markdown[-1].value
+    assert f"{counts['fooled']:,} lies believed" in wall(at)["heading"]
+    assert f"% of {counts['all']:,}" in wall(at)["note"]
 
 
 def test_details_open_from_the_url_and_name_the_command(shown, filled: Store):
@@ -251,7 +242,16 @@ def test_details_open_from_the_url_and_name_the_command(shown, filled: Store):
 
 def test_no_case_left_says_so(shown, filled: Store):
     at = shown(filled, "failures", words="zebra crossing in space")
-    assert "No case passes" in at.info[0].value
+    assert "No lie is believed here." in words(at)
+    total = views.cases.outcomes(
+        filled,
+        views.runs.question_set(filled, views.runs.question_sets(filled)["case_key"].iloc[0]),
+        views.filter.Filter(CONSTANT),
+    )["fooled"]
+    button = at.button(key="drop_nearest")
+    assert button.label == f"Drop “caption contains “zebra crossing in space””: {total:,} cases"
+    button.click().run()
+    assert "words" not in at.query_params and card_ids(at)
 
 
 def test_a_missing_picture_is_a_line_and_not_an_error(shown, tmp_path: Path):
@@ -261,6 +261,8 @@ def test_a_missing_picture_is_a_line_and_not_an_error(shown, tmp_path: Path):
         path.unlink()
     at = shown(store, "failures")
     assert not at.error
+    assert wall(at)["cards"][0]["frames"] == [{"source": "", "name": "0.png", "style": ""}]
+    at = shown(store, "failures", case=card_ids(at)[0])
     assert "0.png is missing or damaged" in words(at)
 
 

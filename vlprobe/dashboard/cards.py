@@ -1,6 +1,4 @@
-"""Cases that pass a filter, a page of cards at a time, and what they ask in a sentence."""
-
-from dataclasses import replace
+"""Cases that pass a filter, a page of cards at a time."""
 
 import pandas as pd
 import streamlit as st
@@ -10,7 +8,7 @@ from vlprobe.dashboard.card import card, case_pictures, chips, shown
 from vlprobe.dashboard.case import details
 from vlprobe.dashboard.export import link, selection
 from vlprobe.dashboard.filters import sorting
-from vlprobe.dashboard.state import Questions, counts, plain, quiet, store, turn, view
+from vlprobe.dashboard.state import Questions, counts, quiet, store, turn, view
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.words import presentations
 from vlprobe.storage import annotations
@@ -73,23 +71,3 @@ def _grid(asked: Questions, chosen: Filter, table: pd.DataFrame) -> None:
 
 def _open(case_id: str) -> None:
     st.query_params["case"] = case_id
-
-
-def summary(asked: Questions, chosen: Filter) -> None:
-    """How often the model is fooled, in a sentence."""
-    counted = counts(asked, replace(chosen, other_outcome="", within=()))  # whatever the other says
-    model = plain(chosen.model)
-    kind = presentations()[asked.probe].kind(chosen.kind)
-    if kind.summary:
-        st.markdown(
-            kind.summary.format(n_cases=counted["all"], n_tied=counted["tied"], model=model)
-        )
-    elif counted["all"]:
-        share = f"{100 * counted['fooled'] / counted['all']:.1f} %"
-        ties = f", {counted['tied']:,} of them by a tie" if counted["tied"] else ""
-        st.markdown(
-            f"{kind.question} {model} was fooled **{counted['fooled']:,}** times of "
-            f"**{counted['all']:,}** ({share}){ties}. "
-            "The margin is the score of what should win minus the score of what should lose"
-            f"{', at the comparison that comes out worst' if kind.several_comparisons else ''}."
-        )

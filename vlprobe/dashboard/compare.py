@@ -17,7 +17,7 @@ from vlprobe.render import charts
 from vlprobe.render.html import compare
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.views.compare import SIGNIFICANCE
-from vlprobe.views.filter import Filter
+from vlprobe.views.filter import Filter, parse_corners
 from vlprobe.views.paired_outcomes import PairedOutcomes, bucket
 
 MOST = 3  # models beside the baseline
@@ -185,17 +185,9 @@ def _fooled(found: PairedOutcomes, first: str, second: str) -> str:
 
 
 def corners(text: str) -> tuple[tuple[float, float], ...]:
-    """The corners that a URL names: x,y;x,y;... Nothing where it is not that."""
-    try:
-        found = tuple(
-            (float(x), float(y)) for x, y in (pair.split(",") for pair in text.split(";") if pair)
-        )
-    except ValueError:
-        return ()
-    fine = 3 <= len(found) <= CORNERS + 1 and all(
-        math.isfinite(number) for pair in found for number in pair
-    )
-    return found if fine else ()
+    """The corners that a URL names: x,y;x,y;... Nothing where it is not that, or too many for a link."""
+    found = parse_corners(text)
+    return found if len(found) <= CORNERS + 1 else ()
 
 
 def _mark(key: str) -> None:

@@ -8,14 +8,14 @@ import streamlit as st
 from vlprobe import __version__, views
 from vlprobe.dashboard import navigation
 from vlprobe.dashboard.access import admit
-from vlprobe.dashboard.cards import cards, summary
+from vlprobe.dashboard.cards import cards
 from vlprobe.dashboard.chart_panels import by_subtype, chart, triplets
 from vlprobe.dashboard.compare import compared, differences, in_words, margins
-from vlprobe.dashboard.export import report_button, shelf
+from vlprobe.dashboard.export import report_button
 from vlprobe.dashboard.figures import depths, deviations, lexical, severity, subsets
-from vlprobe.dashboard.filters import filters
+from vlprobe.dashboard.form import form
 from vlprobe.dashboard.influence import occlusion, word_influence
-from vlprobe.dashboard.jobs import all_watched, demo_button, panel, past, probe_button, watched
+from vlprobe.dashboard.jobs import demo_button, panel, past, probe_button, watched
 from vlprobe.dashboard.models import checks, erased, examined, passport, verdict
 from vlprobe.dashboard.papers import paper
 from vlprobe.dashboard.playground import playground
@@ -59,7 +59,7 @@ __all__ = [
     "erased",
     "examined",
     "explain",
-    "filters",
+    "form",
     "headline",
     "headline_figure",
     "in_words",
@@ -77,12 +77,10 @@ __all__ = [
     "report_button",
     "seeds",
     "severity",
-    "shelf",
     "slices",
     "stored",
     "strength",
     "subsets",
-    "summary",
     "trade_off",
     "training_form",
     "trainings",
@@ -240,8 +238,9 @@ def slice_names(table: pd.DataFrame) -> dict[str, str]:
 
 
 def watched_job() -> None:
-    """The jobs that the URL names."""
-    for job in all_watched():
+    """The job that the URL names."""
+    job = watched()
+    if job is not None:
         panel(job)
 
 

@@ -30,6 +30,10 @@ BELOW = {  # pages that Lab leads to
 }
 MOVED = {"overview": "home", "failures": "explore", "playground": "play"}  # addresses of before
 HOME = "home"
+PAGE_SIZE, OLD_PAGE_SIZE = (
+    60,
+    12,
+)  # cards on a page of the wall, and of the list of failures before it
 LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="26" height="22" viewBox="0 0 26 22">
 <rect x="1.2" y="1.2" width="15" height="15" rx="3.5" fill="none" stroke="{true}" stroke-width="2.4"/>
 <rect x="9.8" y="5.8" width="15" height="15" rx="3.5" fill="none" stroke="{lie}" stroke-width="2.4"
@@ -62,16 +66,25 @@ def current_page() -> StreamlitPage:
     ]
     titles = {**ROW, **BELOW}
     pages += [
-        st.Page(partial(_lead_on, name), title=titles[name], url_path=old, visibility="hidden")
+        st.Page(partial(_lead_on, old), title=titles[name], url_path=old, visibility="hidden")
         for old, name in MOVED.items()
     ]
     return st.navigation(pages, position="top")
 
 
-def _lead_on(name: str) -> None:
+def _lead_on(old: str) -> None:
     """From an address of before to the page that took its place, with all that the link says."""
     query = {parameter: st.query_params.get_all(parameter) for parameter in st.query_params}
-    st.switch_page(page_file(name), query_params=query)
+    if old == "failures" and query:
+        query |= _every_case(st.query_params.get("page", "1"))
+    st.switch_page(page_file(old), query_params=query)
+
+
+def _every_case(page: str) -> dict[str, list[str]]:
+    """What a link to the wall says so that it shows what the list of failures showed: every case, from this page on."""
+    number = int(page) if page.isdecimal() and len(page) < 9 else 1
+    first = OLD_PAGE_SIZE * max(number - 1, 0)
+    return {"cards": ["every"], "page": [str(1 + first // PAGE_SIZE)]}
 
 
 def draw_logo() -> None:

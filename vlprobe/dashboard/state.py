@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -206,6 +206,11 @@ def pick_question_set(probe: str = "") -> Questions:
         for key, row in rows.items()
     }
     key = choose("Question set", "set", options, next(iter(options)), always=True)
+    return questions(key)
+
+
+def questions(key: str) -> Questions:
+    """The question set with this key."""
     question_set = view(views.runs.question_set, key)
     looks = charts.styles.styles(view(views.runs.models))
     return Questions(question_set, tuple(ordered(question_set.models)), looks)
@@ -221,6 +226,9 @@ def choose(
     always: bool = False,
     help_: str | None = None,
     disabled: bool = False,
+    bare: bool = False,
+    width: int | Literal["stretch"] = "stretch",
+    suffix: str = "",
 ) -> str:
     """A picker that the URL names.
 
@@ -233,7 +241,11 @@ def choose(
         always: The URL names the default too, because the default changes with time.
         help_: A tooltip.
         disabled: Shown, but not to be changed.
+        bare: The label is for screen readers alone, as in a sentence.
+        width: In pixels.
+        suffix: Of the widget's key, for a second picker of the same on a page.
     """
+    key = name + suffix
     given = st.query_params.get(name, "")
     if name in CARRIED:
         always, default = True, carried(name, options, default)
@@ -241,22 +253,23 @@ def choose(
     if given and given not in options:
         not_here(label, name, given)
         del st.query_params[name]
-    st.session_state[name] = value
+    st.session_state[key] = value
     if name in CARRIED:
         carry(name, value)
     if always and given != value:
         st.query_params[name] = value
     widget = st.segmented_control if segments else st.selectbox
-    required = {"required": True} if segments else {}
+    required = {"required": True} if segments else {"width": width}
     return widget(
         label,
         list(options),
         format_func=lambda option: options[option],
-        key=name,
+        key=key,
         on_change=_write,
-        args=(name, "" if always else default),
+        args=(name, "" if always else default, suffix),
         help=help_,
         disabled=disabled,
+        label_visibility="collapsed" if bare else "visible",
         **required,
     )
 
@@ -307,9 +320,9 @@ def turned(total: int, size: int, name: str = "page") -> int:
     )
 
 
-def _write(name: str, default: object) -> None:
+def _write(name: str, default: object, suffix: str = "") -> None:
     """A changed picker goes into the URL; whatever it changes, paging begins again."""
-    value = st.session_state[name]
+    value = st.session_state[name + suffix]
     picked()
     if name != "page":
         st.query_params.pop("page", None)

@@ -1,5 +1,6 @@
 """Which cases to look at: a condition on the questions in SQL, and one on the answers."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -71,6 +72,22 @@ def check(case_filter: Filter) -> None:
         raise InvalidInput(
             f"{len(case_filter.pair)} patterns are chosen. Expected at most {MOST_PAIRS}."
         )
+
+
+def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
+    """The corners of an area as a link has them: x,y;x,y;... Nothing where it is not that.
+
+    >>> parse_corners("0,0;1,0;1,1"), parse_corners("0,0;nan,1;1,1")
+    (((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)), ())
+    """
+    try:
+        corners = tuple(
+            (float(x), float(y)) for x, y in (pair.split(",") for pair in text.split(";") if pair)
+        )
+    except ValueError:
+        return ()
+    is_finite = all(math.isfinite(number) for corner in corners for number in corner)
+    return corners if 3 <= len(corners) <= CORNERS + 1 and is_finite else ()
 
 
 def condition(case_filter: Filter) -> tuple[str, list[object]]:

@@ -53,11 +53,11 @@ def shots(row: object, kind: KindPresentation, mine: Mapping) -> list[Shot]:
 
 
 def _rank_text(mine: Mapping) -> str:
-    after, before = (_rank(mine, name) for name in ("rank", "rank_clean"))
+    after, before = (rank(mine, name) for name in ("rank", "rank_clean"))
     return f"rank {after}" if after == before else f"rank {after}; in the clean gallery {before}"
 
 
-def _rank(mine: Mapping, name: str) -> str:
+def rank(mine: Mapping, name: str) -> str:
     """The rank; one that an approximate search does not know is beyond all that it looked up."""
     return (
         f"more than {int(mine['looked_up']):,}" if _unknown(mine[name]) else f"{int(mine[name]):,}"
@@ -285,8 +285,8 @@ def columns(row: object, kind: KindPresentation) -> dict[str, Callable[[Mapping]
         }
     if kind.body in ("caption_search", "picture_search"):
         return {
-            "rank": lambda answer: _rank(answer, "rank"),
-            "clean": lambda answer: _rank(answer, "rank_clean"),
+            "rank": lambda answer: rank(answer, "rank"),
+            "clean": lambda answer: rank(answer, "rank_clean"),
         }
     if kind.body == "rankings":
         return {

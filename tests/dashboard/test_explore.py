@@ -1,4 +1,4 @@
-"""The Failures page, without a browser: two models side by side, the next case, tags, notes, saved views, exports."""
+"""Explore, without a browser: the sentence, filters, the wall, the next case, tags, notes, saved views, exports."""
 
 import functools
 import shutil
@@ -8,8 +8,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.walls import card_ids, send, wall
 from vlprobe import views
-from vlprobe.dashboard import cards, state
+from vlprobe.dashboard import state
+from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.storage import annotations, bookmarks
 from vlprobe.storage import store as store_module
 from vlprobe.storage.annotations import Annotation
@@ -17,6 +19,7 @@ from vlprobe.storage.store import Store
 from vlprobe.views.paired_outcomes import bucket
 
 ONE, OTHER = "control:random", "guess"
+SIZE = 12  # cards on a page, so that few cases are several pages
 
 
 @pytest.fixture
@@ -33,12 +36,6 @@ def key(compared: Store) -> str:
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch):
     return functools.partial(open_page, monkeypatch)
-
-
-def opened(at: AppTest) -> list[int]:
-    return [
-        int(button.key.removeprefix("open_")) for button in at.button if button.label == "Details"
-    ]
 
 
 def press(at: AppTest, label: str) -> AppTest:
@@ -68,22 +65,25 @@ def test_what_a_page_does_to_a_table_stays_its_own(
 def test_beside_another_model_the_buckets_are_counted_and_shown(
     shown, compared: Store, key: str, name: str
 ):
-    at = shown(compared, "failures", model=ONE, other=OTHER, bucket=name)
+    at = shown(compared, "explore", model=ONE, other=OTHER, bucket=name, cards="every")
     chosen = bucket(views.filter.Filter(ONE, other=OTHER, sort="difference"), name)
     expected, total = views.cases.failures(
-        compared, views.runs.question_set(compared, key), chosen, 1, cards.SIZE
+        compared, views.runs.question_set(compared, key), chosen, 1, PAGE_SIZE
     )
-    assert opened(at) == expected["case"].tolist()
+    assert card_ids(at) == expected["id"].tolist()
     counts = views.cases.outcomes(compared, views.runs.question_set(compared, key), chosen)
     assert counts[chosen.outcome] == total
     assert any(option.endswith(f" {total:,}") for option in at.get_by_key("bucket").options)
 
 
-def test_a_card_has_both_margins_and_how_far_they_are_apart(shown, compared: Store, key: str):
-    at = shown(compared, "failures", model=ONE, other=OTHER, bucket="all")
-    case = opened(at)[0]
+def test_the_drawer_has_both_margins_and_how_far_they_are_apart(shown, compared: Store, key: str):
+    at = shown(compared, "explore", model=ONE, other=OTHER, bucket="all")
+    at = send(at, "wall", "open", card_ids(at)[0])
+    question_set = views.runs.question_set(compared, key)
+    case = views.cases.case_number(compared, question_set, card_ids(at)[0])
+    assert case is not None
     said = (
-        views.cases.answers(compared, views.runs.question_set(compared, key), [case])
+        views.cases.answers(compared, question_set, [case])
         .set_index("model")["margin"]
         .astype(float)
     )
@@ -91,31 +91,43 @@ def test_a_card_has_both_margins_and_how_far_they_are_apart(shown, compared: Sto
     for margin in said[[ONE, OTHER]]:
         assert f"{margin:+.3f}" in text
     assert f"Difference, first minus second{said[ONE] - said[OTHER]:+.3f}" in text
-    counts = views.cases.outcomes(
-        compared, views.runs.question_set(compared, key), views.filter.Filter(ONE)
+
+
+def test_the_heading_counts_lies_and_pictures(shown, compared: Store, key: str):
+    at = shown(compared, "explore", model=ONE)
+    question_set = views.runs.question_set(compared, key)
+    counts = views.cases.outcomes(compared, question_set, views.filter.Filter(ONE))
+    _, n_pictures, n_cases = views.wall.wall(compared, question_set, views.filter.Filter(ONE))
+    assert counts["fooled"] == n_cases
+    heading = wall(at)["heading"]
+    assert heading == f"{n_cases:,} lies believed, on {n_pictures:,} pictures"
+    assert (
+        f"{100 * counts['fooled'] / counts['all']:.1f} % of {counts['all']:,}" in wall(at)["note"]
     )
-    assert f"**{counts['fooled']:,}** times of **{counts['all']:,}**" in at.markdown[-1].value
 
 
-def test_next_goes_on_over_the_end_of_a_page_and_previous_back(shown, compared: Store, key: str):
+def test_next_goes_on_over_the_end_of_a_page_and_previous_back(
+    shown, compared: Store, key: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("vlprobe.dashboard.explore.wall.PAGE_SIZE", SIZE)
     chosen = views.filter.Filter(ONE, outcome="all")
     pages = [
-        views.cases.failures(
-            compared, views.runs.question_set(compared, key), chosen, page, cards.SIZE
-        )[0]["id"].tolist()
+        views.cases.failures(compared, views.runs.question_set(compared, key), chosen, page, SIZE)[
+            0
+        ]["id"].tolist()
         for page in (1, 2)
     ]
     total = views.cases.outcomes(compared, views.runs.question_set(compared, key), chosen)["all"]
-    at = shown(compared, "failures", model=ONE, outcome="all", case=pages[0][-1])
-    assert f"{cards.SIZE} of {total:,}" in words(at)
+    at = shown(compared, "explore", model=ONE, outcome="all", cards="every", case=pages[0][-1])
+    assert f"Case {SIZE} of {total:,}" in words(at)
     press(at, "Next")
     assert pages[1][0] in at.query_params["case"]
     assert "2" in at.query_params["page"]
-    assert f"{cards.SIZE + 1} of {total:,}" in words(at)
+    assert f"{SIZE + 1} of {total:,}" in words(at)
     press(at, "Previous")
     assert pages[0][-1] in at.query_params["case"]
-    assert f"{cards.SIZE} of {total:,}" in words(at)
-    at = shown(compared, "failures", model=ONE, outcome="all", case=pages[0][0])
+    assert f"{SIZE} of {total:,}" in words(at)
+    at = shown(compared, "explore", model=ONE, outcome="all", cards="every", case=pages[0][0])
     off = {
         button.label: button.disabled
         for button in at.button
@@ -130,18 +142,18 @@ def test_a_case_that_does_not_pass_opens_all_the_same(shown, compared: Store, ke
         views.runs.question_set(compared, key),
         views.filter.Filter(ONE, "paraphrase", outcome="all"),
     )[0].iloc[0]
-    at = shown(compared, "failures", model=ONE, case=other["id"])
+    at = shown(compared, "explore", model=ONE, case=other["id"])
     assert "Not among the cases that pass the filters" in words(at)
     assert other["rule"] in words(at)
     assert not at.error
-    assert "no such case" in shown(compared, "failures", model=ONE, case="../<b>").info[-1].value
+    assert "no such case" in shown(compared, "explore", model=ONE, case="../<b>").info[-1].value
 
 
 def test_a_tag_and_a_note_are_kept_and_shown_and_filter(shown, own: Store, key: str):
     first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
         0
     ].iloc[0]
-    at = shown(own, "failures", model=ONE, case=first["id"])
+    at = shown(own, "explore", model=ONE, case=first["id"])
     tags = next(widget for widget in at.multiselect if widget.label == "Your tags")
     tags.set_value(["ambiguous"])
     at.text_area[0].set_value("**Look** <script>alert(1)</script>")
@@ -152,15 +164,18 @@ def test_a_tag_and_a_note_are_kept_and_shown_and_filter(shown, own: Store, key: 
             int(first["case"]), first["id"], ("ambiguous",), "**Look** <script>alert(1)</script>"
         ),
     )
-    at = shown(own, "failures", model=ONE, tagged="ambiguous")
-    assert opened(at) == [first["case"]]
-    assert "**Look** <script>alert(1)</script>" in words(at)
+    at = shown(own, "explore", model=ONE, tagged="ambiguous")
+    assert card_ids(at) == [first["id"]]
+    assert wall(at)["cards"][0]["notes"] == ["ambiguous"]
+    at = shown(own, "explore", model=ONE, tagged="ambiguous", case=first["id"])
+    assert at.text_area[0].value == "**Look** <script>alert(1)</script>"
     annotations.write(own, key, Annotation(int(first["case"]), first["id"]))
     second = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
         0
     ].iloc[1]
     annotations.write(own, key, Annotation(int(second["case"]), second["id"], ("ambiguous",)))
-    assert opened(at.run()) == [second["case"]]  # what another process tags is seen at once
+    del at.query_params["case"]
+    assert card_ids(at.run()) == [second["id"]]  # what another process tags is seen at once
 
 
 def test_what_is_too_much_is_said_in_the_drawer(
@@ -169,7 +184,7 @@ def test_what_is_too_much_is_said_in_the_drawer(
     first = views.cases.failures(own, views.runs.question_set(own, key), views.filter.Filter(ONE))[
         0
     ].iloc[0]
-    at = shown(own, "failures", model=ONE, case=first["id"])
+    at = shown(own, "explore", model=ONE, case=first["id"])
     monkeypatch.setattr(annotations, "NOTE_LENGTH", 3)
     at.text_area[0].set_value("too long")
     press(at, "Keep")
@@ -188,14 +203,14 @@ def test_a_read_only_dashboard_shows_notes_and_has_no_button(
     path.write_bytes(b"{\n" + path.read_bytes())
     bookmarks.save(own, "mine", "kind=flip")
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
-    at = shown(own, "failures", model=ONE, case=first["id"])
+    at = shown(own, "explore", model=ONE, case=first["id"])
     assert "A note." in words(at)
     assert f"{key}.jsonl, line 1" in at.warning[0].value.replace("\\", "")
     assert not {"Keep", "Save", "Remove"} & {button.label for button in at.button}
 
 
 def test_a_view_is_saved_and_removed(shown, own: Store):
-    at = shown(own, "failures", model=ONE, kind="combined", page="2", words="bench")
+    at = shown(own, "explore", model=ONE, kind="combined", page="2", words="bench")
     at.text_input(key="view_name").set_value("Benches *")
     press(at, "Save")
     saved = bookmarks.read(own)["Benches *"]
@@ -207,14 +222,14 @@ def test_a_view_is_saved_and_removed(shown, own: Store):
 
 
 def test_exports_are_offered_with_what_they_hold(shown, compared: Store, key: str):
-    at = shown(compared, "failures", model=ONE)
+    at = shown(compared, "explore", model=ONE)
     total = views.cases.outcomes(
         compared, views.runs.question_set(compared, key), views.filter.Filter(ONE)
     )["fooled"]
     assert f"All {total:,} cases" in words(at)
     labels = {element.proto.label for element in at.get("download_button")}
     assert {"CSV", "JSON"} <= labels
-    overview = shown(compared, "overview")
+    overview = shown(compared, "home")
     assert "Download as a report" in {
         element.proto.label for element in overview.get("download_button")
     }

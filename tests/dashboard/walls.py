@@ -1,0 +1,39 @@
+"""What a test reads of the wall, and how it presses a card: AppTest draws components, and presses none."""
+
+import json
+
+from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
+from streamlit.testing.v1 import AppTest
+
+
+def component_values(at: AppTest, name: str) -> list[tuple[str, dict]]:
+    """Ids and values of the components of this name that the page has."""
+    return [
+        (element.proto.id, json.loads(element.proto.json or "{}"))
+        for element in at.get("bidi_component")
+        if element.proto.component_name == f"vlprobe_{name}"
+    ]
+
+
+def wall(at: AppTest) -> dict:
+    """What the page's wall was given; no cards where there is no wall."""
+    values = [values for _, values in component_values(at, "wall") if not values["strip"]]
+    return values[0] if values else {"cards": [], "heading": ""}
+
+
+def card_ids(at: AppTest) -> list[str]:
+    """Ids of the cases on the wall, in order."""
+    return [card["id"] for card in wall(at)["cards"]]
+
+
+def send(at: AppTest, name: str, event: str, value: object) -> AppTest:
+    """Has a component tell the page something, as a press does."""
+    component_id = component_values(at, name)[0][0]
+    trigger = WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{component_id}__events")
+    trigger.json_trigger_value = json.dumps([{"event": event, "value": value}])
+    states = at._tree.get_widget_states()
+    states.widgets.append(trigger)
+    assert isinstance(states, WidgetStates)
+    at._run(states)
+    assert not at.exception, at.exception[0].message
+    return at

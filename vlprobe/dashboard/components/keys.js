@@ -1,0 +1,95 @@
+// The keys of the drawer, as a line to read and to press: T opens the tags, L copies the link, P leads to the Playground.
+//
+// No data: it presses what the drawer has. Letters do nothing while somebody types.
+
+const KEYS = [["T", "tag", tag], ["L", "copy link", copy], ["P", "try words", play]];
+const TYPING = "input, textarea, select, [contenteditable=true]";
+
+function make(name, style = "", text = "") {
+  const element = document.createElement(name);
+  if (style) element.className = style;
+  if (text) element.textContent = text;
+  return element;
+}
+
+function tag() {
+  const fold = document.querySelector(".st-key-case_details details");
+  if (!fold) return "";
+  if (!fold.open) fold.querySelector("summary").click();
+  setTimeout(() => fold.querySelector("input, textarea, button")?.focus(), 250);
+  return "";
+}
+
+function copy() {
+  if (!navigator.clipboard) return "This browser copies nothing here: the address bar has the link";
+  navigator.clipboard.writeText(location.href);
+  return "Link copied";
+}
+
+function play() {
+  document.querySelector(".st-key-case_ways a")?.click();
+  return "";
+}
+
+function active() {
+  let element = document.activeElement;
+  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+  return element;
+}
+
+const lines = new WeakMap();
+
+class Line {
+  constructor(root) {
+    this.notice = make("span", "notice");
+    this.notice.setAttribute("role", "status");
+    const arrows = make("span", "pair");
+    arrows.append(make("kbd", "", "←"), make("kbd", "", "→"), make("span", "", "next picture"));
+    const row = make("div", "line tiny quiet");
+    row.append(arrows);
+    for (const [key, label, act] of KEYS) {
+      const button = make("button", "pair");
+      button.type = "button";
+      button.append(make("kbd", "", key), make("span", "", label));
+      button.addEventListener("click", () => this.act(act));
+      row.append(button);
+    }
+    const close = make("span", "pair");
+    close.append(make("kbd", "", "Esc"), make("span", "", "close"));
+    row.append(close, this.notice);
+    root.replaceChildren(row);
+    this.listen = (event) => this.key(event);
+    document.addEventListener("keydown", this.listen);
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || active()?.matches(TYPING)) return;
+    const found = KEYS.find(([key]) => key === event.key.toUpperCase());
+    if (!found) return;
+    this.act(found[2]);
+    event.preventDefault();
+  }
+
+  act(action) {
+    this.notice.textContent = action();
+  }
+
+  leave() {
+    document.removeEventListener("keydown", this.listen);
+  }
+}
+
+function rootIn(parent) {
+  const known = parent.querySelector(".root");
+  if (known) return known;
+  const root = make("div", "root");
+  parent.append(root);
+  return root;
+}
+
+export default function ({ parentElement }) {
+  const root = rootIn(parentElement);
+  if (!lines.has(root)) lines.set(root, new Line(root));
+  const line = lines.get(root);
+  return () => line.leave();
+}

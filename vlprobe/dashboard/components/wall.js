@@ -1,0 +1,271 @@
+// A wall of cards: each is one button with a picture, what changed, and a square a model. One stop of the Tab key.
+//
+// data: label, cards, and for a whole wall heading, note and legend; `strip` is a row of pictures alone.
+// card: id, name (what a screen reader says), tip, frames [{source, name, style}], badge, texts and lines (each a list of runs
+// [text, style]), verdicts [state, ...], count, notes [text, ...].
+// Triggers: open (a card's id).
+
+const SIZES = [120, 150, 240];
+const KEPT = "vlprobe-wall-size";
+
+function make(name, style = "", text = "") {
+  const element = document.createElement(name);
+  if (style) element.className = style;
+  if (text) element.textContent = text;
+  return element;
+}
+
+function runs(line, style) {
+  const element = make("span", style);
+  element.dir = "auto";
+  for (const [text, kind] of line) element.append(kind === "arrow" ? arrow(text) : make("span", kind, text));
+  return element;
+}
+
+function arrow(text) {
+  const element = make("span", "arrow", "→");
+  element.title = text;
+  return element;
+}
+
+function frame(picture) {
+  const { source, name, style } = picture;
+  if (!/^data:image\/(webp|jpeg|png);base64,/.test(source)) return make("span", "picture missing", name);
+  const image = make("img", `picture ${style}`);
+  image.src = source;
+  image.alt = "";
+  image.decoding = "async";
+  image.addEventListener("error", () => image.replaceWith(make("span", "picture missing", name)), { once: true });
+  return image;
+}
+
+function texts(lines) {
+  const sheet = make("span", "picture sheet");
+  for (const line of lines) sheet.append(runs(line, "line"));
+  return sheet;
+}
+
+function verdicts(card) {
+  const row = make("span", "row");
+  const squares = make("span", "verdicts");
+  for (const state of card.verdicts) squares.append(make("span", `verdict ${state}`));
+  row.append(squares, make("span", "count", card.count), make("span", "word", "fooled"));
+  return row;
+}
+
+function drawn(card, strip) {
+  const button = make("button", "card");
+  button.type = "button";
+  button.dataset.id = card.id;
+  button.tabIndex = -1;
+  button.setAttribute("aria-label", card.name);
+  button.title = card.tip || card.name;
+  const top = make("span", card.frames.length > 1 ? "frames" : "frames single");
+  for (const picture of card.frames) top.append(frame(picture));
+  if (!card.frames.length) top.append(texts(card.texts));
+  if (card.badge) top.append(make("span", "badge", card.badge));
+  button.append(top);
+  if (strip) return button;
+  for (const line of card.lines) button.append(runs(line, "change"));
+  if (card.count) button.append(verdicts(card));
+  for (const note of card.notes) button.append(make("span", "note", note));
+  return button;
+}
+
+function legend(entries) {
+  const row = make("p", "legend tiny quiet");
+  for (const [state, text] of entries) {
+    const entry = make("span", "entry");
+    if (state) entry.append(make("span", `verdict ${state}`));
+    entry.append(make("span", "", text));
+    row.append(entry);
+  }
+  return row;
+}
+
+// What a wall keeps while the page gives it new data: the card in focus, the card that is open, the size.
+const walls = new WeakMap();
+
+function keptSize() {
+  try {
+    const size = Number(sessionStorage.getItem(KEPT));
+    return SIZES.includes(size) ? size : 150;
+  } catch {
+    return 150; // a browser that keeps nothing
+  }
+}
+
+function keep(size) {
+  try {
+    sessionStorage.setItem(KEPT, String(size));
+  } catch {
+    // a browser that keeps nothing: the size holds until the page is left
+  }
+}
+
+class Wall {
+  constructor(root) {
+    this.root = root;
+    this.size = keptSize();
+    this.current = "";
+    this.observer = null;
+    root.addEventListener("click", (event) => this.click(event));
+    root.addEventListener("keydown", (event) => this.key(event));
+    root.addEventListener("focusin", (event) => this.visit(event));
+  }
+
+  draw(data, send) {
+    this.send = send;
+    const hadFocus = this.root.contains(this.root.getRootNode().activeElement);
+    const parts = [];
+    if (!data.strip) parts.push(this.bar(data));
+    this.list = make("ul", data.strip ? "strip" : "wall");
+    this.list.setAttribute("aria-label", data.label);
+    for (const card of data.cards) {
+      const item = make("li");
+      item.append(drawn(card, data.strip));
+      this.list.append(item);
+    }
+    this.buttons = [...this.list.querySelectorAll("button")];
+    this.root.replaceChildren(...parts, this.list);
+    this.resize(0);
+    const kept = this.buttons.find((button) => button.dataset.id === this.current) || this.buttons[0];
+    if (kept) kept.tabIndex = 0;
+    if (hadFocus && kept) kept.focus();
+    this.mark();
+  }
+
+  bar(data) {
+    const bar = make("div", "bar");
+    this.smaller = this.sizer("−", "Smaller pictures", -1);
+    this.larger = this.sizer("+", "Larger pictures", 1);
+    const heading = make("div", "heading");
+    heading.append(make("h1", "", data.heading), make("p", "small quiet", data.note));
+    const end = make("div", "end");
+    end.append(legend(data.legend), this.smaller, this.larger);
+    bar.append(heading, end);
+    return bar;
+  }
+
+  sizer(text, label, step) {
+    const button = make("button", "sizer", text);
+    button.type = "button";
+    button.setAttribute("aria-label", label);
+    button.title = `${label} (key ${text})`;
+    button.addEventListener("click", () => this.resize(step));
+    return button;
+  }
+
+  resize(step) {
+    const place = Math.min(Math.max(SIZES.indexOf(this.size) + step, 0), SIZES.length - 1);
+    this.size = SIZES[place];
+    if (step) keep(this.size);
+    this.list.style.setProperty("--size", `${this.size}px`);
+    if (this.smaller) this.smaller.disabled = place === 0;
+    if (this.larger) this.larger.disabled = place === SIZES.length - 1;
+  }
+
+  click(event) {
+    const button = event.target.closest("button.card");
+    if (!button) return;
+    this.focus(button);
+    this.opened = button.dataset.id;
+    this.mark();
+    this.watch();
+    this.send(button.dataset.id);
+  }
+
+  visit(event) {
+    const button = event.target.closest("button.card");
+    if (!button) return;
+    for (const each of this.buttons) each.tabIndex = each === button ? 0 : -1;
+    this.current = button.dataset.id;
+  }
+
+  focus(button) {
+    button.focus();
+    button.scrollIntoView({ block: "nearest" });
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "-" || event.key === "+") {
+      this.resize(event.key === "+" ? 1 : -1);
+      event.preventDefault();
+      return;
+    }
+    const button = event.target.closest("button.card");
+    const to = button && this.next(this.buttons.indexOf(button), event.key);
+    if (!to) return;
+    this.focus(to);
+    event.preventDefault();
+  }
+
+  next(place, key) {
+    const rtl = getComputedStyle(this.list).direction === "rtl" ? -1 : 1;
+    const top = this.buttons[0].offsetTop;
+    const columns = this.buttons.filter((button) => button.offsetTop === top).length;
+    const steps = { ArrowRight: rtl, ArrowLeft: -rtl, ArrowDown: columns, ArrowUp: -columns };
+    if (key === "Home") return this.buttons[0];
+    if (key === "End") return this.buttons.at(-1);
+    if (!(key in steps)) return null;
+    const last = this.buttons.length - 1;
+    const goal = place + steps[key];
+    if (key === "ArrowDown" && goal > last && Math.floor(place / columns) < Math.floor(last / columns)) {
+      return this.buttons[last]; // the last row is shorter
+    }
+    return this.buttons[goal] || null;
+  }
+
+  mark() {
+    for (const button of this.buttons) button.classList.toggle("open", button.dataset.id === this.opened);
+  }
+
+  // The page's drawer gives focus back to what it knows, which is not inside of this part.
+  watch() {
+    this.observer?.disconnect();
+    let seen = false;
+    this.observer = new MutationObserver(() => {
+      const isOpen = document.querySelector('[role="dialog"]') !== null;
+      seen ||= isOpen;
+      if (seen && !isOpen) this.back();
+    });
+    this.observer.observe(document.body, { childList: true, subtree: true });
+  }
+
+  back() {
+    this.observer.disconnect();
+    const id = this.opened;
+    this.opened = "";
+    this.mark();
+    const button = this.buttons.find((each) => each.dataset.id === id);
+    if (!button) return;
+    for (const wait of [0, 120]) setTimeout(() => this.root.isConnected && this.take(button), wait);
+  }
+
+  take(button) {
+    const active = document.activeElement;
+    if (!active || active === document.body || active === this.root.getRootNode().host) button.focus();
+  }
+
+  leave() {
+    this.observer?.disconnect();
+  }
+}
+
+function rootIn(parent) {
+  const known = parent.querySelector(".root");
+  if (known) return known;
+  const root = make("div", "root");
+  parent.append(root);
+  return root;
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  const root = rootIn(parentElement);
+  if (!walls.has(root)) walls.set(root, new Wall(root));
+  const wall = walls.get(root);
+  wall.draw(data, (id) => setTriggerValue("open", id));
+  return () => wall.leave();
+}

@@ -1,0 +1,229 @@
+"""One case in a drawer: the picture, what is true and what was believed, every model, the way to the next."""
+
+import functools
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.card import card as scores_card
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.explore import filters, wall
+from vlprobe.dashboard.explore.pictures import draw_pictures
+from vlprobe.dashboard.state import Questions, attempt, plain, store, view
+from vlprobe.render.html import cards as html_cards
+from vlprobe.render.html import drawer
+from vlprobe.render.html.elements import tag
+from vlprobe.render.report import case as report_case
+from vlprobe.render.wall import changed_words, shorten, top_lists
+from vlprobe.render.words import presentations
+from vlprobe.scoring.thumbnails import addresses
+from vlprobe.storage import annotations
+from vlprobe.storage.annotations import Annotation
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.filter import Filter
+from vlprobe.views.records import CaseRow, answer_records, records
+from vlprobe.views.wall import Neighbours, WallCard
+
+PLAYGROUND = "pages/play.py"
+MARGIN = (
+    "The margin is the score of what should win minus the score of what should lose; where several comparisons should "
+    "hold, at the one that comes out worst."
+)
+LISTED_CAPTION = 60  # characters of a caption on a button
+
+
+def _close() -> None:
+    for name in ("case", "more"):
+        st.query_params.pop(name, None)
+
+
+@st.dialog("One case", width="small", position="right", on_dismiss=_close)
+def draw_case(stored: Questions, chosen: Filter, size: int) -> None:
+    """The case that the URL names, whether or not it passes the filter.
+
+    Args:
+        stored: The question set.
+        chosen: What is on the wall.
+        size: Cards on one of its pages.
+    """
+    if problem := st.session_state.pop("problem", ""):
+        st.error(plain(problem), icon=":material/error:")
+    case_id = st.query_params.get("case", "")
+    number = view(views.cases.case_number, stored.question_set, case_id)
+    if number is None:
+        st.info("There is no such case in this question set.", icon=":material/search_off:")
+        return
+    (card,) = view(views.wall.cards, stored.question_set, chosen, (number,))
+    kind = presentations()[stored.probe].kind(card.kind)
+    near = view(views.wall.neighbours, stored.question_set, chosen, number, wall.is_grouped())
+    n_cards = near.total_pictures if wall.is_grouped() else filters.n_passing(stored, chosen)
+    _draw_steps(near, n_cards, size)
+    draw_pictures(card, kind)
+    st.html(drawer.captions(card, kind))
+    if kind.body == "rankings":
+        names = {name for ranking in top_lists(card) for name in ranking}
+        st.html(drawer.ranking_strips(card, addresses(store().root, names)))
+    st.html(drawer.bars(card, kind, stored.looks))
+    _draw_ways_on(stored, card, kind, near)
+    component("keys")(key="case_keys")
+    with st.expander("Details", key="case_details", icon=":material/data_object:"):
+        _draw_details(stored, chosen, card)
+
+
+def _draw_steps(near: Neighbours, n_cards: int, size: int) -> None:
+    """Where the case is on the wall, and the way to its neighbours."""
+    where = drawer.place_text(near.place, n_cards, wall.is_grouped())
+    with st.container(horizontal=True, vertical_alignment="center", key="case_steps"):
+        st.html(tag("p", where, class_="vp-quiet vp-small"), width="stretch")
+        steps = (
+            ("Previous", "Left", ":material/chevron_left:", near.previous, near.place - 1),
+            ("Next", "Right", ":material/chevron_right:", near.next, near.place + 1),
+        )
+        for label, shortcut, icon, case_id, place in steps:
+            st.button(
+                label,
+                key=f"case_{label.lower()}",
+                icon=icon,
+                type="tertiary",
+                shortcut=shortcut,
+                on_click=_step,
+                args=(case_id, 1 + (place - 1) // size),
+                disabled=not case_id,
+            )
+
+
+def _step(case_id: str, page: int) -> None:
+    """Another case; the wall behind goes to its page."""
+    st.query_params["case"] = case_id
+    st.query_params["page"] = str(page)
+    st.query_params.pop("more", None)
+
+
+def _draw_ways_on(
+    stored: Questions, card: WallCard, kind: KindPresentation, near: Neighbours
+) -> None:
+    """The other cases of the picture, and the Playground."""
+    is_listed = "more" in st.query_params
+    with st.container(horizontal=True, key="case_ways"):
+        if near.same_picture:
+            st.button(
+                drawer.more_label(len(near.same_picture), kind.lies),
+                key="case_more",
+                icon=":material/photo_library:",
+                on_click=_toggle_more,
+            )
+        if card.images:
+            st.page_link(
+                PLAYGROUND,
+                label="Try your own words",
+                icon=":material/draw:",
+                query_params={
+                    "from": stored.question_set.runs[0].dataset,
+                    "item": card.item,
+                    "caption": card.true_text,
+                },
+            )
+    if is_listed:
+        with st.container(key="case_more_list", gap="xsmall"):
+            for sibling in near.same_picture:
+                _draw_sibling(sibling)
+
+
+def _toggle_more() -> None:
+    if "more" in st.query_params:
+        del st.query_params["more"]
+    else:
+        st.query_params["more"] = "1"
+
+
+def _draw_sibling(sibling: WallCard) -> None:
+    source, target = changed_words(sibling)
+    words = f"{source} → {target}"
+    if not (source and target):
+        words = sibling.wrong_text or sibling.true_text
+    believed = f"{sibling.n_believed} of {len(sibling.verdicts)}"
+    st.button(
+        f"{plain(shorten(words, LISTED_CAPTION))} · {believed}",
+        key=f"case_sibling_{sibling.case}",
+        type="tertiary",
+        on_click=_go,
+        args=(sibling.id,),
+    )
+
+
+def _go(case_id: str) -> None:
+    st.query_params["case"] = case_id
+
+
+def _draw_details(stored: Questions, chosen: Filter, card: WallCard) -> None:
+    """Tags, scores, rule, the saved page, the terminal's command."""
+    _draw_annotation(stored, card)
+    table = view(views.cases.questions, stored.question_set, (card.case,))
+    (row,) = records(CaseRow, table)
+    answers = view(views.cases.answers, stored.question_set, (card.case,))
+    columns = {
+        model: answer.columns for model, answer in answer_records(answers)[card.case].items()
+    }
+    st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
+    if legend := presentations()[stored.probe].kind(card.kind).legend:
+        st.html(tag("p", legend, class_="vp-quiet vp-small"))
+    st.html(scores_card(row, columns, stored, chosen, everything=True))
+    st.html(html_cards.about(row, stored.probe))
+    run_key = stored.question_set.run(chosen.model).key
+    st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
+    st.code(html_cards.command(run_key, row), language="bash", wrap_lines=True)
+    st.download_button(
+        "Save as a web page",
+        functools.partial(
+            report_case.case_page,
+            store(),
+            stored.question_set,
+            chosen.model,
+            card.case,
+            chosen.other,
+        ),
+        f"vlprobe_case_{card.case}.html",
+        "text/html",
+        icon=":material/download:",
+        on_click="ignore",
+        help="One file with the pictures in it, to send or to keep. It needs no network and runs nothing.",
+    )
+
+
+def _draw_annotation(stored: Questions, card: WallCard) -> None:
+    """Tags and a note: to read, and to write where that is allowed."""
+    written = annotations.read(store(), stored.key)
+    current = next(
+        (annotation for annotation in written.current if annotation.case == card.case),
+        Annotation(card.case, card.id),
+    )
+    if not changes("Tags and notes cannot be changed here."):
+        if current.tags or current.note:
+            st.html(html_cards.chips(current.tags, current.note))
+        return
+    # What another person has kept since is shown, and nothing typed here before.
+    key = f"{card.case}_{hash(current)}"
+    offered = list(dict.fromkeys([*current.tags, *written.tags, *annotations.SUGGESTED]))
+    with st.form(key=f"annotation_{key}", border=False), st.container(key="case_tags"):
+        st.multiselect(
+            "Your tags",
+            offered,
+            current.tags,
+            key=f"tags_{key}",
+            max_selections=annotations.MAX_CASE_TAGS,
+            accept_new_options=True,
+            placeholder="Choose, or type a new one",
+        )
+        st.text_area(
+            "Note", current.note, key=f"note_{key}", max_chars=annotations.NOTE_LENGTH, height=80
+        )
+        st.form_submit_button(
+            "Keep", icon=":material/save:", on_click=_keep, args=(stored.key, current, key)
+        )
+
+
+def _keep(case_key: str, current: Annotation, key: str) -> None:
+    tags, note = st.session_state[f"tags_{key}"], st.session_state[f"note_{key}"]
+    annotation = Annotation(current.case, current.id, tuple(tags), note)
+    attempt(annotations.write, store(), case_key, annotation)

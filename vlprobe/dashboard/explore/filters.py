@@ -1,0 +1,218 @@
+"""What is behind *Filters*: everything that `views.filter.Filter` knows, each named by the URL."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.explore.sentence import Subject, pick_dataset, stored_sets
+from vlprobe.dashboard.state import (
+    Questions,
+    choose,
+    counts,
+    picked,
+    plain,
+    quiet,
+    search,
+    store,
+    view,
+)
+from vlprobe.render.words import model_name, movement_kinds, value_label
+from vlprobe.storage import annotations
+from vlprobe.views.filter import Filter, parse_corners
+from vlprobe.views.paired_outcomes import bucket
+
+ORDERS = {"worst": "Most fooled first", "closest": "Closest calls first", "best": "Best held first"}
+ORDERS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
+BETWEEN_TWO = {"difference": "Largest difference first"}
+IN_ORDER = {"dataset": "In the dataset's order"}
+LAYOUTS = {"": "One card a picture", "every": "Every case"}
+TIES = "Fooled: what is wrong scores at least as high as what is right; a tie counts as fooled."
+OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Held", "all": "All"}
+
+
+@dataclass(frozen=True)
+class ActiveFilter:
+    """One thing that narrows the wall, and the filter without it."""
+
+    parameter: str  # of the URL
+    label: str
+    without: Filter
+
+
+def draw_filters(about: Subject) -> Filter:
+    """The popover with all filters, and the filter that they make."""
+    n_active = sum(name in st.query_params for name in PARAMETERS)
+    label = f"Filters ({n_active})" if n_active else "Filters"
+    with st.popover(label, icon=":material/filter_list:", key="filters", type="tertiary"):
+        with st.container(key="phone_filters"):
+            pick_dataset(about, "_phone")
+        chosen = _narrow(about)
+        with st.container(key="phone_order"):
+            draw_order(chosen, "_phone")
+        if n_active:
+            st.button("Clear all filters", key="clear_filters", on_click=clear_filters)
+    return chosen
+
+
+PARAMETERS = (  # what the button "Clear all filters" takes from the URL
+    *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
+    "pair",
+)
+
+
+def clear_filters() -> None:
+    """Takes every filter from the URL; model, kind and pictures stay."""
+    picked()
+    for name in (*PARAMETERS, "page", "case"):
+        st.query_params.pop(name, None)
+
+
+def _narrow(about: Subject) -> Filter:
+    """All pickers in the popover."""
+    asked_sets = {stored.key: stored.label for stored in stored_sets()}
+    if len(asked_sets) > 1:
+        choose("What was asked", "set", asked_sets, about.questions.key, always=True)
+    chosen = Filter(about.model, about.kind, outcome="all")
+    known = view(views.estimates.choices, about.questions.question_set)
+    of_kind = known[known["kind"] == about.kind]
+    types = of_kind.groupby("subtype")["n_cases"].sum().to_dict()
+    subtype = _any("Type", "type", types)
+    of_type = of_kind[of_kind["subtype"] == subtype] if subtype else of_kind
+    rule = _any("Rule", "rule", of_type.groupby("rule")["n_cases"].sum().to_dict())
+    tags = {
+        value: value.replace("=", ": ", 1)
+        for value in view(views.estimates.tag_values, about.questions.question_set)
+    }
+    tag = choose("Tag of the dataset", "tag", {"": "Any", **tags}, disabled=not tags)
+    contains = search("Caption contains", "words", "such as: bench")
+    counted = annotations.read(store(), about.questions.key).tags
+    people_tags = {name: f"{name} ({count:,})" for name, count in counted.items()}
+    tagged = choose("Tag of yours", "tagged", {"": "Any", **people_tags}, disabled=not people_tags)
+    chosen = replace(chosen, subtype=subtype, rule=rule, tag=tag, contains=contains, tagged=tagged)
+    chosen = _outcomes(about, chosen)
+    choose("Cards", "cards", LAYOUTS, segments=True)
+    return with_order(chosen)
+
+
+def _outcomes(about: Subject, chosen: Filter) -> Filter:
+    """Who is fooled: the model, or it and another one that was asked the same."""
+    second = ""
+    if len(about.questions.models) > 1:
+        others = {name: model_name(name) for name in about.questions.models if name != about.model}
+        help_ = "Another model's answers to the same cases: who of the two is fooled, and how far apart they are."
+        second = choose("Compared with", "other", {"": "Nobody", **others}, help_=help_)
+    area = parse_corners(st.query_params.get("area", "")) if second else ()
+    if area:
+        quiet("Only cases in the area that was marked in Compare.")
+        st.button("Take the area away", key="drop_area", on_click=drop, args=("area",))
+    chosen = replace(chosen, other=second, within=area)
+    if about.kind in movement_kinds():
+        return chosen
+    if second:
+        return bucket(chosen, _bucket(about.questions, chosen))
+    return replace(chosen, outcome=_outcome(about.questions, chosen))
+
+
+def _any(label: str, name: str, n_cases: dict[str, int]) -> str:
+    """A picker with "any" first; each choice says how many cases it has."""
+    options = {
+        value: f"{value_label(value)} ({count:,})" for value, count in n_cases.items() if value
+    }
+    return choose(label, name, {"": "Any", **options})
+
+
+def _outcome(stored: Questions, chosen: Filter) -> str:
+    counted = counts(stored, chosen)
+    options = {name: f"{word} {counted[name]:,}" for name, word in OUTCOMES.items()}
+    help_ = f"{TIES} Tied: exactly as high. Held: what is right scores higher."
+    return choose("Outcome", "outcome", options, "fooled", segments=True, help_=help_)
+
+
+def _bucket(stored: Questions, chosen: Filter) -> str:
+    """Who of two models is fooled. Without a choice, where only the first is; all of a marked area."""
+    counted = view(views.paired_outcomes.buckets, stored.question_set, chosen)
+    model, second = (plain(model_name(name)) for name in (chosen.model, chosen.other))
+    options = {
+        "all": f"All {counted['all']:,}",
+        "only_first": f"Only {model} fooled {counted['only_first']:,}",
+        "only_second": f"Only {second} fooled {counted['only_second']:,}",
+        "both_fooled": f"Both fooled {counted['both_fooled']:,}",
+        "both_held": f"Both held {counted['both_held']:,}",
+    }
+    fullest = next(
+        name for name in ("only_first", "only_second", "all") if counted[name] or name == "all"
+    )
+    default = "all" if chosen.within else fullest
+    return choose("Cases", "bucket", options, default, segments=True, help_=TIES)
+
+
+def orders(chosen: Filter) -> dict[str, str]:
+    """What cards can be ordered by; the first is what they are ordered by unless somebody chose."""
+    by_margin = ORDERS_MOVED if chosen.kind in movement_kinds() else ORDERS
+    return (BETWEEN_TWO if chosen.other else {}) | by_margin | IN_ORDER
+
+
+def with_order(chosen: Filter) -> Filter:
+    """The filter with the order that the URL names."""
+    possible = orders(chosen)
+    order = st.query_params.get("sort", "")
+    return replace(chosen, sort=order if order in possible else next(iter(possible)))
+
+
+def draw_order(chosen: Filter, suffix: str = "") -> None:
+    """The picker of the order; a change of the other filters may take an order away."""
+    possible = orders(chosen)
+    first = next(iter(possible))
+    if suffix:
+        choose("Order", "sort", possible, first, suffix=suffix)
+    else:
+        choose("Order", "sort", possible, first, bare=True, width=206)
+
+
+def active_filters(chosen: Filter) -> list[ActiveFilter]:
+    """What narrows the wall beside the model, the kind and the outcome "fooled", in the order of the popover."""
+    narrowed = (
+        ("type", chosen.subtype and value_label(chosen.subtype), {"subtype": ""}),
+        ("rule", chosen.rule and value_label(chosen.rule), {"rule": ""}),
+        ("tag", chosen.tag.replace("=", ": ", 1), {"tag": ""}),
+        ("words", chosen.contains and f"caption contains “{chosen.contains}”", {"contains": ""}),
+        ("tagged", chosen.tagged and f"tagged {chosen.tagged}", {"tagged": ""}),
+        ("area", chosen.within and "in the marked area", {"within": ()}),
+        ("bucket", _pair_label(chosen), {"outcome": "all", "other_outcome": ""}),
+    )
+    return [
+        ActiveFilter(parameter, str(label), replace(chosen, **changes))
+        for parameter, label, changes in narrowed
+        if label
+    ]
+
+
+def _pair_label(chosen: Filter) -> str:
+    """What two models have to do with the cases, as a filter."""
+    if not chosen.other or (chosen.outcome, chosen.other_outcome) == ("all", ""):
+        return ""
+    words = {"fooled": "fooled", "held": "not", "tied": "tied", "all": "asked", "": "asked"}
+    first, second = model_name(chosen.model), model_name(chosen.other)
+    return f"{first} {words[chosen.outcome]}, {second} {words[chosen.other_outcome]}"
+
+
+def drop(parameter: str) -> None:
+    """Takes one filter from the URL."""
+    picked()
+    for name in (parameter, "page", "case"):
+        st.query_params.pop(name, None)
+    if parameter == "bucket":
+        st.query_params["bucket"] = "all"
+
+
+def n_passing(stored: Questions, chosen: Filter) -> int:
+    """How many cases pass a filter with its outcome."""
+    return counts(stored, chosen)[chosen.outcome]
+
+
+def nearest_to_drop(stored: Questions, chosen: Filter) -> Sequence[tuple[ActiveFilter, int]]:
+    """The filter without which fewest cases pass, and how many; nothing where none of them helps."""
+    helpful = [(active, n_passing(stored, active.without)) for active in active_filters(chosen)]
+    return sorted((pair for pair in helpful if pair[1]), key=lambda pair: pair[1])[:1]

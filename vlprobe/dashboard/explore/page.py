@@ -1,0 +1,33 @@
+"""Explore, top to bottom: the sentence, the patterns, the wall, the drawer."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard import frame, tables
+from vlprobe.dashboard.explore import drawer, filters, sentence, share, wall
+from vlprobe.dashboard.state import view
+
+STYLE = Path(__file__).with_name("style.css")
+
+
+def draw_page() -> None:
+    """The whole page."""
+    st.html(STYLE)
+    about = sentence.subject()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
+        sentence.draw_sentence(about)
+        st.space("stretch")
+        order = st.container(key="order", width="content")
+        chosen = filters.draw_filters(about)
+        with order:
+            filters.draw_order(chosen)
+        n_cases = filters.n_passing(about.questions, chosen)
+        share.draw_share(about.questions, chosen, n_cases)
+    wall.draw_wall(about.questions, chosen)
+    if "case" in st.query_params:
+        size = wall.page_size(about.questions, chosen.kind)
+        drawer.draw_case(about.questions, chosen, size)
+    frame.notes(about.questions)
+    tables.about(view(views.runs.facts, about.questions.question_set))

@@ -1,0 +1,68 @@
+"""The pictures of one case, as large as the drawer has room for and never cropped."""
+
+import streamlit as st
+
+from vlprobe.dashboard.card import changed
+from vlprobe.errors import VlprobeError
+from vlprobe.render.html import cards as html_cards
+from vlprobe.render.html import cases as html_cases
+from vlprobe.render.html.elements import tag
+from vlprobe.types import Picture
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.wall import WallCard
+
+SIDE = 1000  # pixels at most
+
+
+def draw_pictures(card: WallCard, kind: KindPresentation) -> None:
+    """The case's pictures side by side, each with the caption that is true of it as alternative text."""
+    shots = _shots(card, kind)
+    if not shots:
+        return
+    with st.container(key="case_pictures"):
+        columns = st.columns(len(shots), gap="small") if len(shots) > 1 else [st.container()]
+        for (name, label, alt, style), column in zip(shots, columns, strict=True):
+            with column, st.container(key=f"case_picture_{style}{label}"):
+                _draw_picture(name, alt)
+                if label:
+                    st.html(tag("p", label, class_="vp-quiet vp-small"))
+
+
+def _shots(card: WallCard, kind: KindPresentation) -> list[tuple[str, str, str, str]]:
+    """Name, label, alternative text and style of each picture."""
+    if kind.body == "picture_search":
+        shots = [(card.images[0], _rank_label(card), card.true_text, "right")]
+        if card.wrong_image:
+            label = "Ranked 1st instead" if card.margin <= 0 else "Best of the mixed"
+            style = "wrong" if card.margin <= 0 else "plain"
+            shots.append((card.wrong_image, label, f"{card.true_text}, mixed", style))
+        return shots
+    if kind.body == "pair":
+        return [
+            (name, "", card.texts[index], f"plain{index}")
+            for index, name in enumerate(card.images[:2])
+        ]
+    return [(name, "", card.true_text, "plain") for name in card.images[:1]]
+
+
+def _rank_label(card: WallCard) -> str:
+    """Where the right picture came, and where it was without mixed ones."""
+    columns = card.answer.columns if card.answer else {}
+    ranks = [html_cases.rank(columns, name) for name in ("rank", "rank_clean")]
+    return f"The right picture: rank {ranks[0]}, without mixtures {ranks[1]}"
+
+
+def _draw_picture(name: str, alt: str) -> None:
+    picture = Picture.from_name(name)
+    try:
+        content = _large(name, changed(picture))
+    except VlprobeError:
+        st.html(tag("div", html_cards.missing(name), class_="vp-missing"))
+        return
+    st.image(content, width="stretch", alt=alt)
+
+
+@st.cache_data(max_entries=100, show_spinner=False)
+def _large(name: str, changed: int) -> bytes:
+    """A JPEG of at most SIDE pixels a side; `changed`, the file's time, makes a new one of a changed file."""
+    return html_cards.jpeg(name, SIDE)

@@ -1,0 +1,267 @@
+"""The sentence above the wall: which model, fooled by what, in which pictures.
+
+The URL names the question set, the model and the kind; a choice of another kind or dataset leads to
+the newest question set that has it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.state import (
+    Questions,
+    carried,
+    carry,
+    choose,
+    picked,
+    plain,
+    questions,
+    view,
+)
+from vlprobe.render.charts.styles import Look
+from vlprobe.render.html.elements import SHAPES, tag
+from vlprobe.render.words import dataset_name, model_name, presentations
+
+NARROWEST, WIDEST = 96, 280  # of a picker, in pixels
+LETTER, FRAME = 8.1, 58  # pixels of a letter, and of all in a picker that is no text
+MARK = 18  # pixels of a mark in a picker
+LINKED = ("set", "model", "kind")  # what a link names that has to be here
+BETWEEN = ":"  # of a probe and its kind
+
+
+@dataclass(frozen=True)
+class StoredSet:
+    """A question set that can be picked."""
+
+    key: str
+    label: str
+    dataset: str
+    probe: str
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the sentence says."""
+
+    questions: Questions
+    model: str
+    kind: str
+
+
+def stored_sets() -> list[StoredSet]:
+    """All question sets, newest first; labels tell apart those that look alike."""
+    table = view(views.runs.question_sets)
+    labels = table["label"].tolist()
+    return [
+        StoredSet(
+            row.case_key,
+            row.label if labels.count(row.label) == 1 else f"{row.label} · {row.case_key[:6]}",
+            row.dataset,
+            row.probe,
+            tuple(row.models),
+        )
+        for row in table.itertuples()
+    ]
+
+
+def subject() -> Subject:
+    """What the URL names, else what was looked at last, else the newest. Stops the page where nothing is stored, and
+    where a link is about results that are not.
+    """
+    sets = stored_sets()
+    if not sets:
+        st.info(
+            "Nothing has been run yet, so there is nothing to see here.", icon=":material/info:"
+        )
+        st.page_link("pages/run.py", label="Ask a model", icon=":material/play_arrow:")
+        st.stop()
+    _stop_at_strangers(sets)
+    stored = questions(_current("set", [found.key for found in _likely(sets)]))
+    model = _current("model", stored.models)
+    kind = _current("kind", kinds(stored))
+    return Subject(stored, model, kind)
+
+
+def _likely(sets: Sequence[StoredSet]) -> list[StoredSet]:
+    """The question sets, those first that the URL's model and kind are of."""
+    model, kind = (st.query_params.get(name, "") for name in ("model", "kind"))
+    return sorted(
+        sets,
+        key=lambda stored: (
+            bool(model) and model not in stored.models,
+            bool(kind) and kind not in presentations()[stored.probe].kinds,
+        ),
+    )
+
+
+def _current(name: str, options: Sequence[str]) -> str:
+    """The URL's choice, else the one of the page before, else the first; the URL names it from now on."""
+    linked = any(st.query_params.get(parameter) for parameter in LINKED)
+    before = options[0] if name == "set" and linked else carried(name, options, options[0])
+    value = st.query_params.get(name, "")
+    value = value if value in options else before
+    if st.query_params.get(name) != value:
+        st.query_params[name] = value
+    carry(name, value)
+    return value
+
+
+def _stop_at_strangers(sets: Sequence[StoredSet]) -> None:
+    """Stops the page at a link about results that are not here; a picker's leftovers are dropped without a word."""
+    strangers = list(_strangers(sets))
+    if not strangers:
+        return
+    if "picked" in st.session_state:
+        for name, _ in strangers:
+            del st.query_params[name]
+        return
+    about = ", ".join(f"{name} “{plain(value)}”" for name, value in strangers)
+    st.warning(
+        f"This link is about results that are not on this computer: {about}.",
+        icon=":material/link_off:",
+    )
+    st.button("Show what is here", key="show_what_is_here", on_click=_forget_link)
+    st.stop()
+
+
+def _strangers(sets: Sequence[StoredSet]) -> Iterator[tuple[str, str]]:
+    """Names of parameters of the URL, and what they name that is not stored."""
+    named = {name: st.query_params.get(name, "") for name in LINKED}
+    by_key = {stored.key: stored for stored in sets}
+    chosen = by_key.get(named["set"])
+    if named["set"] and chosen is None:
+        yield "question set", shortened(named["set"])
+    here = [chosen] if chosen else sets
+    if named["model"] and not any(named["model"] in stored.models for stored in here):
+        yield "model", shortened(named["model"])
+    probes = {stored.probe for stored in here}
+    if named["kind"] and not any(named["kind"] in presentations()[probe].kinds for probe in probes):
+        yield "kind", shortened(named["kind"])
+
+
+def shortened(text: str, length: int = 80) -> str:
+    """What a link says, at most so many characters of it."""
+    return text if len(text) <= length else f"{text[:length]}…"
+
+
+def _forget_link() -> None:
+    picked()
+    st.query_params.clear()
+
+
+def kinds(stored: Questions) -> list[str]:
+    """The kinds of cases that a question set has, the first is shown first."""
+    known = set(view(views.estimates.choices, stored.question_set)["kind"])
+    return [kind for kind in views.runs.kinds(stored.probe) if kind in known]
+
+
+def draw_sentence(about: Subject) -> None:
+    """The three pickers with the words between them."""
+    kind = presentations()[about.questions.probe].kind(about.kind)
+    models = {name: model_name(name) for name in about.questions.models}
+    choose(
+        "Model",
+        "model",
+        models,
+        about.model,
+        always=True,
+        bare=True,
+        width=_width(models[about.model]) + MARK,
+    )
+    _draw_mark(about.questions.looks[about.model])
+    st.html(tag("p", kind.verb, class_="vp-between"), width="content")
+    _pick_kind(about)
+    st.html(tag("p", "in", class_="vp-between"), width="content")
+    pick_dataset(about)
+
+
+def _draw_mark(look: Look) -> None:
+    """The model's mark in its picker, which shows text alone."""
+    mark = f'content: "{SHAPES[look.symbol]}"; color: {look.css};'
+    st.html(f"<style>.st-key-model .react-aria-ComboBox > div::before {{ {mark} }}</style>")
+
+
+def _width(text: str) -> int:
+    """Of a picker that shows this text, in pixels."""
+    return int(min(max(len(text) * LETTER + FRAME, NARROWEST), WIDEST))
+
+
+def _pick_kind(about: Subject) -> None:
+    """Every kind that was asked anywhere; one of another probe leads to that probe's questions."""
+    probes = {stored.probe for stored in stored_sets()}
+    options = {kind: _lie(about.questions.probe, kind) for kind in kinds(about.questions)}
+    for probe, presentation in presentations().items():
+        if probe in probes and probe != about.questions.probe:
+            options |= {f"{probe}{BETWEEN}{kind}": _lie(probe, kind) for kind in presentation.kinds}
+    names = list(options.values())
+    for value, name in options.items():
+        if names.count(name) > 1:
+            probe = value.partition(BETWEEN)[0] if BETWEEN in value else about.questions.probe
+            options[value] = f"{name} ({presentations()[probe].name})"
+    st.session_state["kind"] = about.kind
+    st.selectbox(
+        "Kind of question",
+        list(options),
+        format_func=lambda value: options[value],
+        key="kind",
+        on_change=_change_kind,
+        args=(about.questions.key,),
+        label_visibility="collapsed",
+        width=_width(options[about.kind]),
+    )
+
+
+def _lie(probe: str, kind: str) -> str:
+    presentation = presentations()[probe].kind(kind)
+    return presentation.lie or presentation.label
+
+
+def _change_kind(key: str) -> None:
+    """Another kind of the same questions, or of another probe's: its newest questions about the same pictures."""
+    probe, between, kind = st.session_state["kind"].rpartition(BETWEEN)
+    _leave(("type", "rule", "pair", "bucket", "outcome", "sort", "area"))
+    if not between:
+        st.query_params["kind"] = kind
+        return
+    sets = stored_sets()
+    dataset = next(stored.dataset for stored in sets if stored.key == key)
+    candidates = [stored for stored in sets if stored.probe == probe]
+    nearest = next((stored for stored in candidates if stored.dataset == dataset), candidates[0])
+    st.query_params["set"] = nearest.key
+    st.query_params["kind"] = kind
+
+
+def pick_dataset(about: Subject, suffix: str = "") -> None:
+    """The pictures that were asked about; others lead to the newest questions about them."""
+    sets = stored_sets()
+    names = {stored.dataset: dataset_name(stored.dataset) for stored in sets}
+    dataset = next(stored.dataset for stored in sets if stored.key == about.questions.key)
+    st.session_state[f"dataset{suffix}"] = dataset
+    st.selectbox(
+        "Pictures",
+        list(names),
+        format_func=lambda name: names[name],
+        key=f"dataset{suffix}",
+        on_change=_change_dataset,
+        args=(about.questions.probe, suffix),
+        label_visibility="visible" if suffix else "collapsed",
+        width="stretch" if suffix else _width(names[dataset]),
+    )
+
+
+def _change_dataset(probe: str, suffix: str) -> None:
+    dataset = st.session_state[f"dataset{suffix}"]
+    candidates = [stored for stored in stored_sets() if stored.dataset == dataset]
+    nearest = next((stored for stored in candidates if stored.probe == probe), candidates[0])
+    _leave(("type", "rule", "tag", "tagged", "pair", "area"))
+    st.query_params["set"] = nearest.key
+
+
+def _leave(names: Sequence[str]) -> None:
+    """Takes from the URL what another choice has no use for; what it names besides was no link's wish."""
+    picked()
+    for name in (*names, "page", "case"):
+        st.query_params.pop(name, None)

@@ -1,0 +1,146 @@
+"""The wall: a sentence that says how many, a card a picture, pages of them."""
+
+import functools
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.explore import filters
+from vlprobe.dashboard.navigation import PAGE_SIZE
+from vlprobe.dashboard.state import Questions, counts, picked, store, turn, turned, view
+from vlprobe.render import wall as render_wall
+from vlprobe.render.html.elements import tag
+from vlprobe.render.words import model_name, movement_kinds, presentations
+from vlprobe.scoring.thumbnails import addresses
+from vlprobe.storage import annotations
+from vlprobe.views.filter import Filter
+from vlprobe.views.wall import WallCard
+
+PAIRS_PAGE_SIZE = 30  # cards with two pictures
+
+
+def is_grouped() -> bool:
+    """Whether there is one card a picture; else one a case."""
+    return st.query_params.get("cards", "") != "every"
+
+
+def page_size(stored: Questions, kind: str) -> int:
+    """Cards on a page: what is sent at once is at most a megabyte."""
+    body = presentations()[stored.probe].kind(kind).body
+    return PAIRS_PAGE_SIZE if body == "pair" else PAGE_SIZE
+
+
+def draw_wall(stored: Questions, chosen: Filter) -> None:
+    """The heading, one page of cards, and the page numbers; or what to do where no case passes."""
+    kind = presentations()[stored.probe].kind(chosen.kind)
+    size = page_size(stored, chosen.kind)
+    n_cases = filters.n_passing(stored, chosen)
+    page = turned(n_cases, size)
+    cards, n_pictures, _ = view(
+        views.wall.wall, stored.question_set, chosen, page, size, is_grouped()
+    )
+    n_cards = n_pictures if is_grouped() else n_cases
+    if n_cards and not cards:  # a link to a page beyond the last
+        page = turned(n_cards, size)
+        cards, n_pictures, _ = view(
+            views.wall.wall, stored.question_set, chosen, page, size, is_grouped()
+        )
+    if not cards:
+        _draw_nothing(stored, chosen)
+        return
+    has_pictures = any(card.images for card in cards)
+    heading = render_wall.heading(kind, chosen.outcome, n_cases, n_pictures, has_pictures)
+    _draw_cards(stored, chosen, cards, heading)
+    if n_cards > size:
+        turn(n_cards, size)
+
+
+def _note(stored: Questions, chosen: Filter) -> str:
+    """How often it is fooled, what the cards are, and what narrows them."""
+    layout = "every case" if not is_grouped() else "one card a picture"
+    if is_grouped() and chosen.sort == "worst" and chosen.outcome in ("fooled", "tied"):
+        layout += ", its worst lie shown"
+    rate = _rate(stored, chosen)
+    active = [active.label for active in filters.active_filters(chosen)]
+    return " · ".join(filter(None, [rate, layout, *active]))
+
+
+def _rate(stored: Questions, chosen: Filter) -> str:
+    """How many of the lies that were asked fool the model; nothing where nobody can be fooled."""
+    counted = counts(stored, chosen)
+    if chosen.kind in movement_kinds() or chosen.other or not counted["all"]:
+        return ""
+    rate = f"{100 * counted['fooled'] / counted['all']:.1f} %"
+    ties = f", {counted['tied']:,} by a tie" if counted["tied"] else ""
+    if chosen.outcome == "fooled":
+        return f"{rate} of {counted['all']:,}{ties}"
+    return f"{counted['fooled']:,} of {counted['all']:,} believed ({rate}){ties}"
+
+
+def _draw_cards(stored: Questions, chosen: Filter, cards: tuple[WallCard, ...], label: str) -> None:
+    kind = presentations()[stored.probe].kind(chosen.kind)
+    written = {
+        annotation.case: annotation for annotation in annotations.read(store(), stored.key).current
+    }
+    names = [name for card in cards for name, _ in render_wall.frames(card, kind)]
+    sources = addresses(store().root, names)
+    make = functools.partial(render_wall.card_data, kind=kind, picture=sources.__getitem__)
+    values = {
+        "label": label,
+        "heading": label,
+        "note": _note(stored, chosen),
+        "strip": False,
+        "legend": render_wall.legend(kind, cards),
+        "cards": [
+            make(card, tags=written[card.case].tags if card.case in written else ())
+            for card in cards
+        ],
+    }
+    component("wall")(key="wall", data=values, on_open_change=_open)
+
+
+def _open() -> None:
+    """The card that was pressed goes into the URL."""
+    case_id = st.session_state["wall"].get("open")
+    if case_id:
+        st.query_params["case"] = str(case_id)
+
+
+def _draw_nothing(stored: Questions, chosen: Filter) -> None:
+    """No case passes: the sentence, and the nearest filter to drop with how many cases it hides."""
+    kind = presentations()[stored.probe].kind(chosen.kind)
+    st.html(tag("h1", _nothing(chosen, kind.is_movement), class_="vp-nothing"))
+    for active, n_cases in filters.nearest_to_drop(stored, chosen):
+        st.button(
+            f"Drop “{active.label}”: {n_cases:,} {'case' if n_cases == 1 else 'cases'}",
+            key="drop_nearest",
+            icon=":material/filter_list_off:",
+            on_click=filters.drop,
+            args=(active.parameter,),
+        )
+        return
+    everything = Filter(chosen.model, chosen.kind, outcome="all")
+    n_all = filters.n_passing(stored, everything)
+    n_fooled = filters.n_passing(stored, Filter(chosen.model, chosen.kind))
+    if n_fooled and filters.active_filters(chosen):
+        label = f"Clear all filters: {n_fooled:,} cases"
+        st.button(label, key="drop_all", on_click=filters.clear_filters)
+    elif n_all:
+        st.button(f"Show all {n_all:,} cases", key="show_all", on_click=_show_all)
+
+
+def _nothing(chosen: Filter, is_movement: bool) -> str:
+    if chosen.outcome == "held" and not chosen.other:
+        return "No lie is seen through here."
+    if is_movement or chosen.outcome == "all":
+        return "No case is here."
+    if chosen.outcome == "tied":
+        return f"{model_name(chosen.model)} can tell every lie from the truth here."
+    return "No lie is believed here."
+
+
+def _show_all() -> None:
+    filters.clear_filters()
+    picked()
+    st.query_params["outcome"] = "all"

@@ -1,1 +1,0 @@
-"""The Run page: who is asked, what, on which pictures; and how far a run is."""

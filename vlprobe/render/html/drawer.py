@@ -1,0 +1,249 @@
+"""One case in the drawer, as HTML: the captions with the changed words marked, and a bar a model."""
+
+import math
+from collections.abc import Mapping
+
+import htpy
+from markupsafe import Markup
+
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.html.elements import mark
+from vlprobe.render.report.embed import embed
+from vlprobe.render.wall import NUMBERS, stayed, top_lists
+from vlprobe.render.words import model_name
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.changes import in_step
+from vlprobe.views.wall import ModelVerdict, WallCard
+
+ICONS = {"true": "✓", "lie": "✕", "tie": "=", "quiet": "?", "same": "✓"}
+LEAST_SIDE, MOST_SIDE = 0.12, 0.88  # where the zero line may stand, as a share of the bar
+VERDICTS = {  # icon, word and style
+    "fooled": ("lie", "fooled"),
+    "held": ("true", "held"),
+    "tied": ("tie", "cannot tell"),
+    "unknown": ("quiet", "no answer"),
+}
+
+
+def captions(card: WallCard, kind: KindPresentation) -> str:
+    """The texts of a case, the words marked that make one of them true and another one not."""
+    rows = {
+        "pair": _pair,
+        "triplet": _triplet,
+        "picture_search": _search,
+        "rankings": _wordings,
+    }.get(kind.body, _true_and_false)(card, kind)
+    return str(htpy.div(".vp-captions")[rows])
+
+
+def _row(style: str, label: str, text: htpy.Node, icon: str = "") -> htpy.Element:
+    return htpy.p[
+        htpy.span(f".vp-role.vp-role-{style}")[
+            htpy.span(aria_hidden="true")[icon or ICONS[style]], f" {label}"
+        ],
+        htpy.span(".vp-told", dir="auto")[text],
+    ]
+
+
+def _marked(before: str, after: str, style: str, is_after: bool) -> list[htpy.Node]:
+    """One of two texts with the words marked in which they differ."""
+    nodes: list[htpy.Node] = []
+    for source, target, differs in in_step(before, after):
+        text = target if is_after else source
+        words = text.lstrip()
+        if not differs or not words:
+            nodes.append(text)
+            continue
+        nodes += [text[: len(text) - len(words)], htpy.span(f".vp-{style}")[words]]
+    return nodes
+
+
+def _true_and_false(card: WallCard, kind: KindPresentation) -> list[htpy.Element]:
+    """A true caption and the one that was made of it; all other captions of the case below."""
+    styles = ("changed", "changed") if kind.is_movement else ("t", "l")
+    texts = (card.true_text, card.wrong_text)
+    if not card.wrong_text:
+        return [_row("true", "True", card.true_text)]
+    rows = [_row("true", "True", _marked(*texts, styles[0], False))]
+    rows += [
+        _row("same", "Also true", text)
+        for text, role in zip(card.texts, card.roles, strict=True)
+        if role == "same" and text not in texts and len(card.texts) <= 4
+    ]
+    if kind.is_movement:
+        return [*rows, _row("quiet", "Reworded", _marked(*texts, styles[1], True), "↻")]
+    style, label = believed(card)
+    return [*rows, _row(style, label, _marked(*texts, styles[1], True))]
+
+
+def believed(card: WallCard) -> tuple[str, str]:
+    """Style and label of the text that should lose."""
+    if math.isnan(card.margin):
+        return "quiet", "False"
+    if card.margin == 0:
+        return "tie", "As high"
+    return ("lie", "Believed") if card.margin < 0 else ("lie", "False")
+
+
+def _pair(card: WallCard, kind: KindPresentation) -> list[htpy.Element]:
+    texts = (card.texts[0], card.texts[1])
+    return [
+        _row("true", "Of the left", _marked(*texts, "changed", False), "1"),
+        _row("true", "Of the right", _marked(*texts, "changed", True), "2"),
+    ]
+
+
+def _triplet(card: WallCard, kind: KindPresentation) -> list[htpy.Element]:
+    text, same, wrong = card.texts[:3]
+    style, label = believed(card)
+    if label == "Believed":
+        label = "Closer"
+    return [
+        _row("true", "A caption", text),
+        _row("same", "Means it", same),
+        _row(style, label, _marked(text, wrong, "l", True)),
+    ]
+
+
+def _search(card: WallCard, kind: KindPresentation) -> list[htpy.Element]:
+    return [_row("quiet", "Asked for", card.true_text, "?")]
+
+
+def _wordings(card: WallCard, kind: KindPresentation) -> list[htpy.Element]:
+    """The wish, and each other wording with how many of the first pictures stayed."""
+    rankings = top_lists(card)
+    rows = [_row("quiet", "Asked for", card.texts[0], "?")]
+    for text, names in zip(card.texts[1:], rankings[1:], strict=False):
+        shared = len(set(rankings[0]) & set(names))
+        rows.append(_row("quiet", f"{shared} of {len(names)} stay", text, "↻"))
+    return rows
+
+
+def ranking_strips(card: WallCard, source: Mapping[str, str]) -> str:
+    """The first pictures of the query and of the wording that shares fewest with them.
+
+    Args:
+        card: A case of a kind whose answers are rankings.
+        source: Thumbnails as data addresses by the names of pictures.
+    """
+    rankings = top_lists(card)
+    shared = stayed(card)
+    if not shared:
+        return ""
+    least = min(range(1, len(rankings)), key=lambda i: len(set(rankings[0]) & set(rankings[i])))
+    own = card.images[0] if card.images else ""
+    strips = []
+    for index in (0, least):
+        label = "First pictures" if index == 0 else f"“{card.texts[index]}”"
+        images = [
+            htpy.img(
+                src=source.get(name, ""),
+                alt=_rank_text(rank, name, own, name in rankings[0]),
+                title=_rank_text(rank, name, own, name in rankings[0]),
+                class_="vp-right" if name == own else "" if name in rankings[0] else "vp-new",
+            )
+            for rank, name in enumerate(rankings[index], 1)
+        ]
+        strips += [htpy.p(".vp-quiet.vp-small")[label], htpy.div(".vp-strip")[images]]
+    return str(htpy.div[strips])
+
+
+def _rank_text(rank: int, name: str, own: str, in_first: bool) -> str:
+    if name == own:
+        return f"Rank {rank}, the query's own picture"
+    return f"Rank {rank}" if in_first else f"Rank {rank}, new"
+
+
+def bars(card: WallCard, kind: KindPresentation, styles: Looks) -> str:
+    """A line a model: its mark and name, how far the lie or the truth wins, and that in a word."""
+    known = [verdict.margin for verdict in card.verdicts if not math.isnan(verdict.margin)]
+    most_lie = max([-margin for margin in known if margin < 0], default=0.0)
+    most_true = max([margin for margin in known if margin > 0], default=0.0)
+    total = most_lie + most_true
+    zero = 0.0
+    if not kind.is_movement and total:
+        zero = min(max(most_true / total, LEAST_SIDE), MOST_SIDE)
+    scale = _scale(most_lie, most_true, zero)
+    title = (
+        "moved by" if kind.is_movement else "the lie wins by" if most_lie else "the truth wins by"
+    )
+    lines = [_bar(verdict, kind, styles, zero, scale) for verdict in card.verdicts]
+    return str(
+        htpy.div(".vp-bars")[
+            htpy.p(".vp-bars-title", style=f"--zero:{100 * zero:.1f}%")[title],
+            htpy.ul[lines],
+        ]
+    )
+
+
+def _scale(most_lie: float, most_true: float, zero: float) -> float:
+    """The share of the bar that a margin of 1 takes, so that the longest bar of each side fits."""
+    right = (1 - zero) / most_lie if most_lie else math.inf
+    left = zero / most_true if most_true else math.inf
+    scale = min(left, right)
+    return 0.0 if math.isinf(scale) else scale
+
+
+def _bar(
+    verdict: ModelVerdict, kind: KindPresentation, styles: Looks, zero: float, scale: float
+) -> htpy.Element:
+    style, word = _verdict_words(verdict, kind)
+    width = 0.0 if math.isnan(verdict.margin) else abs(verdict.margin) * scale
+    begin = zero if verdict.margin <= 0 else zero - width
+    side = "vp-lie-bar" if verdict.margin < 0 else "vp-true-bar"
+    size = "unknown" if math.isnan(verdict.margin) else f"by {abs(verdict.margin):.3f}"
+    return htpy.li(title=f"{verdict.model}: {word}, {size}")[
+        htpy.span(".vp-model")[_mark(styles, verdict.model), model_name(verdict.model)],
+        htpy.span(".vp-track-line", aria_hidden="true")[
+            htpy.b(style=f"left:{100 * zero:.1f}%"),
+            htpy.i(f".{side}", style=f"left:{100 * begin:.1f}%;width:{100 * width:.1f}%"),
+        ],
+        htpy.span(f".vp-role.vp-role-{style}")[
+            htpy.span(aria_hidden="true")[ICONS[style]], f" {word}"
+        ],
+    ]
+
+
+def _verdict_words(verdict: ModelVerdict, kind: KindPresentation) -> tuple[str, str]:
+    if not kind.is_movement or verdict.verdict == "unknown":
+        return VERDICTS[verdict.verdict]
+    return ("quiet", f"{abs(verdict.margin):.3f}") if verdict.margin else ("true", "stayed")
+
+
+def _mark(styles: Looks, model: str) -> Markup | None:
+    return embed(mark(styles[model])) if model in styles else None
+
+
+def place_text(place: int, total: int, is_picture: bool) -> str:
+    """Where the case is on the wall.
+
+    >>> place_text(2, 282, True), place_text(0, 282, True)
+    ('Picture 2 of 282', 'Not among the cases that pass the filters')
+    """
+    if not place:
+        return "Not among the cases that pass the filters"
+    return f"{'Picture' if is_picture else 'Case'} {place:,} of {total:,}"
+
+
+def more_label(count: int, lies: str) -> str:
+    """The button that lists the other cases of a picture.
+
+    >>> more_label(3, "lies"), more_label(1, "lies")
+    ('3 more lies on it', '1 more on it')
+    """
+    return f"{count:,} more {lies} on it" if count > 1 else f"{count} more on it"
+
+
+def pattern_text(
+    source: str, target: str, believed_count: int, asked_count: int, n_shown: int
+) -> str:
+    """A pattern, how often it fools the model, and how many of its other pictures are shown."""
+    others = NUMBERS[n_shown] if n_shown < len(NUMBERS) else f"{n_shown:,}"
+    return str(
+        htpy.div(".vp-pattern")[
+            htpy.strong[source, htpy.span(".vp-quiet")[" → "], target],
+            htpy.p(".vp-quiet.vp-small")[f"fooled {believed_count:,} of {asked_count:,}"],
+            n_shown > 0
+            and htpy.p(".vp-quiet.vp-small")[f"the other {others}" if n_shown > 1 else "another"],
+        ]
+    )

@@ -1,0 +1,225 @@
+"""Cards of the wall in words: what the component `wall` draws, and what a screen reader says.
+
+A line is a list of runs: a text and the style that it has, "true" for what is true, "lie" for what
+was made wrong, "changed" for what was only reworded.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from vlprobe.render.words import model_name
+from vlprobe.types import Picture
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.wall import ModelVerdict, WallCard
+
+Run = tuple[str, str]
+CardData = dict[str, object]
+MOST_SQUARES = 12  # of more models the count is shown without squares
+LONGEST = 300  # characters of a caption on a card; the drawer has all of it
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+VERDICT_WORDS = {  # in the order of the legend
+    "fooled": "fooled",
+    "held": "held",
+    "tied": "cannot tell",
+    "unknown": "no answer",
+}
+BELIEVED = {  # what happened to the lies that are counted, by the body of their kind
+    "pair": "not told apart",
+    "caption_search": "ranked above the true ones",
+    "picture_search": "ranked above the right one",
+}
+
+
+def count_word(count: int) -> str:
+    """A small number in letters, another in digits.
+
+    >>> count_word(6), count_word(1200)
+    ('six', '1,200')
+    """
+    return NUMBERS[count] if 0 <= count < len(NUMBERS) else f"{count:,}"
+
+
+def shorten(text: str, length: int = LONGEST) -> str:
+    """A text of at most so many characters.
+
+    >>> shorten("a long caption", 8)
+    'a long …'
+    """
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def change(card: WallCard, kind: KindPresentation) -> list[Run]:
+    """The words that were taken out and those that were put in; nothing where no words were."""
+    is_neutral = kind.is_movement or kind.body == "pair"
+    true_style, lie_style = ("changed", "changed") if is_neutral else ("true", "lie")
+    source, target = changed_words(card)
+    if source and target:
+        return [(source, true_style), ("became", "arrow"), (target, lie_style)]
+    if target:
+        return [("added: ", "quiet"), (target, lie_style)]
+    return [("left out: ", "quiet"), (source, true_style)] if source else []
+
+
+def changed_words(card: WallCard) -> tuple[str, str]:
+    """The words that were taken out and put in, without the capital that only begins a caption."""
+    source, target = shorten(card.source, 80), shorten(card.target, 80)
+    begins = card.true_text.startswith(source) and source[1:].islower()
+    if begins and target[:1].isupper():
+        return source[:1].lower() + source[1:], target[:1].lower() + target[1:]
+    return source, target
+
+
+def stayed(card: WallCard) -> tuple[int, int] | None:
+    """Of the first pictures of a query, how many are among the first of the wording that shares
+    fewest with it, and how many there are; None where the answer has no rankings.
+    """
+    rankings = top_lists(card)
+    if len(rankings) < 2:
+        return None
+    return min(len(set(rankings[0]) & set(names)) for names in rankings[1:]), len(rankings[0])
+
+
+def top_lists(card: WallCard) -> list[list[str]]:
+    """Names of the pictures that each wording ranks first."""
+    top = str(card.answer.columns.get("top", "")) if card.answer else ""
+    return json.loads(top) if top.startswith("[") else []
+
+
+def verdict_text(card: WallCard, kind: KindPresentation) -> str:
+    """What the models did with the case, for a screen reader."""
+    if kind.body == "rankings":
+        shared = stayed(card)
+        return f"{shared[0]} of the first {shared[1]} stayed" if shared else "no answer"
+    if kind.is_movement:
+        return f"moved by {_size(card.margin)}"
+    return f"believed by {card.n_believed} of {len(card.verdicts)} models"
+
+
+def _size(margin: float) -> str:
+    return "-" if math.isnan(margin) else f"{abs(margin):.3f}"
+
+
+def accessible_name(card: WallCard, kind: KindPresentation) -> str:
+    """A sentence that stands for the card."""
+    begin = card.wrong_text or card.true_text
+    if kind.body in ("picture_search", "rankings"):
+        begin = kind.lie
+    elif card.source and card.target:
+        begin = f"{card.source} became {card.target}"
+    begin = shorten(begin[:1].upper() + begin[1:], 160).removesuffix(".")
+    return f"{begin}, {verdict_text(card, kind)}: {shorten(card.true_text)}"
+
+
+def tooltip(verdicts: Sequence[ModelVerdict], renamed: Mapping[str, str]) -> str:
+    """The names of the models, those that are fooled first."""
+    lines = []
+    for state, word in VERDICT_WORDS.items():
+        names = [
+            model_name(verdict.model, renamed) for verdict in verdicts if verdict.verdict == state
+        ]
+        if names:
+            lines.append(f"{word}: {', '.join(names)}")
+    return "\n".join(lines)
+
+
+def card_data(
+    card: WallCard,
+    kind: KindPresentation,
+    picture: Callable[[str], str],
+    *,
+    tags: Sequence[str] = (),
+    renamed: Mapping[str, str] | None = None,
+    badge: bool = True,
+) -> CardData:
+    """One card as the component draws it.
+
+    Args:
+        card: The case.
+        kind: How cases of its kind are shown.
+        picture: Gives a thumbnail as a data address by the picture's name; "" where there is none.
+        tags: What people said of the case.
+        renamed: Names that people gave to models.
+        badge: Whether the number of other cases of the picture stands on the picture.
+    """
+    shows_squares = not kind.is_movement and len(card.verdicts) <= MOST_SQUARES
+    count = "" if kind.is_movement else f"{card.n_believed} of {len(card.verdicts)}"
+    notes = [verdict_text(card, kind)] if kind.is_movement else []
+    return {
+        "id": card.id,
+        "name": accessible_name(card, kind),
+        "tip": "" if kind.is_movement else tooltip(card.verdicts, renamed or {}),
+        "frames": [
+            {"source": picture(name), "name": Picture.from_name(name).path.name, "style": style}
+            for name, style in frames(card, kind)
+        ],
+        "badge": f"+{card.more:,}" if badge and card.more else "",
+        "texts": _texts(card, kind),
+        "lines": _lines(card, kind),
+        "verdicts": [verdict.verdict for verdict in card.verdicts] if shows_squares else [],
+        "count": count,
+        "notes": [*notes, *([", ".join(tags)] if tags else [])],
+    }
+
+
+def frames(card: WallCard, kind: KindPresentation) -> list[tuple[str, str]]:
+    """Names of the pictures on a card, and whether one is framed as a wrong winner."""
+    if kind.body == "picture_search" and card.wrong_image:
+        return [(card.wrong_image, "wrong" if card.margin <= 0 else "")]
+    return [(name, "") for name in card.images[: 2 if kind.body == "pair" else 1]]
+
+
+def _texts(card: WallCard, kind: KindPresentation) -> list[list[Run]]:
+    """What stands in the place of pictures where the case has none."""
+    if card.images:
+        return []
+    if kind.body == "rankings":
+        return [[(shorten(card.true_text), "")]]
+    texts = [[(shorten(text, 160), "")] for text in card.texts[:2]]
+    return [*texts, [(shorten(card.texts[2], 160), "")]] if len(card.texts) > 2 else texts
+
+
+def _lines(card: WallCard, kind: KindPresentation) -> list[list[Run]]:
+    if kind.body in ("picture_search", "rankings"):
+        return [[(shorten(card.true_text), "")]] if card.images else []
+    words = change(card, kind)
+    if words:
+        return [words]
+    return [[(shorten(card.wrong_text), "")]] if card.wrong_text and card.images else []
+
+
+def heading(
+    kind: KindPresentation, outcome: str, n_cases: int, n_pictures: int, has_pictures: bool = True
+) -> str:
+    """The page in a sentence.
+
+    Args:
+        kind: How cases of the kind are shown.
+        outcome: Of the filter: "fooled", "tied", "held" or "all".
+        n_cases: How many cases pass.
+        n_pictures: On how many pictures.
+        has_pictures: Whether the cases have pictures at all.
+    """
+    lies = kind.lies[:-1] if n_cases == 1 and kind.lies.endswith("s") else kind.lies
+    happened = {
+        "fooled": BELIEVED.get(kind.body, "believed"),
+        "tied": "scored exactly as high as the truth",
+        "held": "seen through",
+    }.get(outcome, "")
+    sentence = f"{n_cases:,} {lies} {'' if kind.is_movement else happened}".strip()
+    if not has_pictures:
+        return sentence
+    return f"{sentence}, on {n_pictures:,} {'picture' if n_pictures == 1 else 'pictures'}"
+
+
+def legend(kind: KindPresentation, cards: Sequence[WallCard]) -> list[tuple[str, str]]:
+    """How to read the squares: those states that the cards have."""
+    n_models = len(cards[0].verdicts) if cards else 0
+    if kind.is_movement or not 1 < n_models <= MOST_SQUARES:
+        return []
+    states = {verdict.verdict for card in cards for verdict in card.verdicts} | {"fooled", "held"}
+    lead = f"{count_word(n_models)} squares, {count_word(n_models)} models:"
+    return [
+        ("", lead),
+        *((state, word) for state, word in VERDICT_WORDS.items() if state in states),
+    ]
