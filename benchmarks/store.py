@@ -38,8 +38,8 @@ GOALS = {"a new page": 50, "page again": 50, "aggregate": 300, "estimates": 20}
 PORT = 8597
 
 
-def fill(root: Path, cases: int) -> str:
-    """Writes the store; returns its question set."""
+def fill(root: Path, cases: int, pictures: int = 0) -> str:
+    """Writes the store; returns its question set. With `pictures`, its items have so many files of their own."""
     import numpy as np
     import pyarrow as pa
 
@@ -95,12 +95,18 @@ def fill(root: Path, cases: int) -> str:
                 taken[name] = pa.DictionaryArray.from_arrays(
                     pa.array(codes), pa.array(numbered)
                 ).cast(pa.string())
+            elif name == "images" and pictures:
+                numbers = (column_of_item[which] + 20 * again) % pictures
+                names = pa.array([f"{data}/{number:05}.jpg" for number in range(pictures)])
+                offsets = pa.array(np.arange(cases + 1, dtype=np.int32))
+                taken[name] = pa.ListArray.from_arrays(offsets, names.take(pa.array(numbers)))
             else:
                 taken[name] = column.take(pa.array(which))
         return taken | {"case": pa.array(np.arange(cases))}
 
     facts = questions.manifest() | {"n_cases": cases, "n_items": cases // few * 20}
     table = questions.table("cases")
+    column_of_item = table["item_code"].to_numpy()
     columns = repeated(table)
     columns["item_code"] = pa.array(
         (table["item_code"].to_numpy()[which] + 20 * again).astype(np.int32)

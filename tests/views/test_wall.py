@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from vlprobe import views
+from vlprobe.errors import StoredDamage
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import CaseRow
@@ -181,3 +182,59 @@ def test_a_rows_texts_stand_for_what_its_kind_asks():
     assert views.wall.texts_of(row, "picture_search", "{}") == ("near", "")
     shared = '[["a", "b"], ["a", "b"], ["c", "d"]]'
     assert views.wall.texts_of(row, "rankings", shared) == ("near", "wrong")
+
+
+@pytest.mark.parametrize("probe", ["eqben", "lgip", "prsm", "rococo", "visla"])
+def test_every_kind_of_every_probe_has_a_wall(every_probe: Store, probe: str):
+    sets = views.runs.question_sets(every_probe)
+    key = sets.loc[sets["probe"] == probe, "case_key"].iloc[0]
+    question_set = views.runs.question_set(every_probe, key)
+    table = pd.read_parquet(every_probe.root / "cases" / key / "cases.parquet").set_index("case")
+    for kind in dict.fromkeys(table["kind"]):
+        chosen = Filter("control:random", kind, outcome="all", sort="dataset")
+        flat, _, n_cases = views.wall.wall(every_probe, question_set, chosen, 1, 5000, False)
+        of_kind = table[table["kind"] == kind]
+        assert [card.case for card in flat] == of_kind.index.tolist() and len(flat) == n_cases
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for card in flat:
+            name = card.images if len(card.images) == 1 else ("item", card.item)
+            groups.setdefault(name, []).append(card.case)
+        grouped, n_pictures, _ = views.wall.wall(every_probe, question_set, chosen, 1, 5000)
+        assert [(card.case, card.more) for card in grouped] == [
+            (cases[0], len(cases) - 1) for cases in groups.values()
+        ]
+        assert n_pictures == len(groups)
+        for card in flat:
+            check_texts(card, probe, of_kind.loc[card.case])
+
+
+def check_texts(card: WallCard, probe: str, row: pd.Series) -> None:
+    """What stands against each other on a card, by what the probe is about."""
+    assert card.true_text in row["texts"]
+    if probe == "rococo" and card.kind == "t2i":
+        assert card.wrong_text == "" and card.wrong_image and card.answer is not None
+    elif probe == "prsm":
+        assert card.wrong_text in row["texts"] and card.wrong_text != card.true_text
+    elif probe == "rococo":
+        assert card.answer is not None and card.wrong_text == card.answer.columns["top"]
+        assert bool(card.target) == (card.wrong_text in row["texts"])
+    else:
+        assert card.answer is None and card.wrong_image == ""
+        is_false = dict(zip(row["texts"], row["roles"], strict=True))[card.wrong_text]
+        assert is_false == ("same" if card.kind == "paraphrase" else "different")
+        assert card.source or card.target
+        assert row["source"] in ("", card.source) and row["target"] in ("", card.target)
+
+
+def test_answers_of_another_length_are_damage_and_no_other_cases(
+    filled: Store, question_set: QuestionSet, monkeypatch: pytest.MonkeyPatch
+):
+    true_margins = views.rows.margins
+    short = question_set.run(MODELS[1]).key
+    monkeypatch.setattr(
+        views.rows,
+        "margins",
+        lambda store, key: true_margins(store, key)[: 3 if key == short else None],
+    )
+    with pytest.raises(StoredDamage, match="answers to 3 cases only"):
+        views.wall.wall(filled, question_set, Filter(MODELS[0], outcome="all", sort="best"))

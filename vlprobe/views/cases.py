@@ -55,7 +55,7 @@ def matching(
 def margins_of(store: Store, run_key: str, numbers: np.ndarray) -> np.ndarray:
     """Margins of these cases, float32 of shape (n,)."""
     margins = views_rows.margins(store, run_key)
-    if len(numbers) and numbers[-1] >= len(margins):
+    if len(numbers) and np.max(numbers) >= len(margins):
         raise StoredDamage(
             f"Run {run_key} has answers to {len(margins):,} cases only, and more were asked."
         )

@@ -27,6 +27,7 @@ from vlprobe.views.changes import single_change
 BETWEEN = ">"
 TYPE, TAG = "type:", "tag:"
 MOST_TEXTS = 200_000  # captions that are compared word by word, some 8 microseconds each
+MOST_COUNTED = 1 << 24  # possible pairs of words that are counted; of more, sorting takes less
 KEPT_BYTES = 128 << 20
 
 
@@ -142,7 +143,7 @@ def _stored_words(store: Store, case_key: str) -> PatternGroups:
     def make() -> PatternGroups:
         source_codes, sources, target_codes, targets = views_rows.words_changed(store, case_key)
         pair_codes = source_codes.astype(np.int64) * max(len(targets), 1) + target_codes
-        pairs, codes = np.unique(pair_codes, return_inverse=True)
+        pairs, codes = _distinct(pair_codes, len(sources) * len(targets))
         names = [
             (sources[pair // len(targets)].lower(), targets[pair % len(targets)].lower())
             for pair in pairs.tolist()
@@ -154,6 +155,14 @@ def _stored_words(store: Store, case_key: str) -> PatternGroups:
         )
 
     return _cache.get((path, "words"), make)
+
+
+def _distinct(codes: np.ndarray, n_possible: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct codes, rising, and of each row the index of its own."""
+    if n_possible > MOST_COUNTED:
+        return np.unique(codes, return_inverse=True)
+    is_present = np.bincount(codes, minlength=n_possible) > 0
+    return np.flatnonzero(is_present), (np.cumsum(is_present) - 1)[codes]
 
 
 def _gathered(cases: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> PatternGroups:

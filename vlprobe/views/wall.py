@@ -253,9 +253,11 @@ def cards(
         answers = answer_records(
             views_cases.answers(store, question_set, list(dict.fromkeys(searched)), (model,))
         )
+    run_keys = {name: question_set.run(name).key for name in question_set.ordered_models}
+    views_rows.load_margins(store, tuple(run_keys.values()))
     margins = {
-        name: views_cases.margins_of(store, question_set.run(name).key, np.asarray(numbers))
-        for name in question_set.ordered_models
+        name: views_cases.margins_of(store, run_key, np.asarray(numbers))
+        for name, run_key in run_keys.items()
     }
     return tuple(
         _card(

@@ -1,0 +1,204 @@
+"""Explore's wall at 12 million answers and on photographs: `python benchmarks/wall.py [--pictures 20000]`.
+
+The store of `benchmarks/store.py` (eight models x 1.5 million cases of LGIP), with so many distinct JPEGs of 640 x 480
+(a drawn scene on noise, every file with bytes of its own) and 60 of 24 megapixels. In a process of its own each, as a
+server meets it: what comes first, and what comes again.
+
+    wall            `views.wall.wall`: one card a picture, 60 on a page, the verdicts of eight models
+    changed filter  the same of another outcome, type, model, kind: none asked before
+    neighbours      `views.wall.neighbours`: what the drawer's arrows lead to
+    disagreements   `views.wall.disagreements`: only one of two believes
+    patterns        `views.patterns.patterns`: all pairs of words, tested by picture
+    thumbnails      60 data addresses: stored, in memory, made now, made of 24 megapixels; and what a run pays a picture
+"""
+
+import argparse
+import io
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from store import CASES, fill
+
+PAGE = 60
+GOALS = {
+    "wall, a changed filter": 300,
+    "patterns, another model": 500,
+    "60 thumbnails, stored": 300,
+}
+
+
+def photographs(folder: Path, count: int, size: tuple[int, int], name: str) -> None:
+    """JPEGs that take as long to open as photographs do; each has a comment of its own, and so bytes of its own."""
+    import numpy as np
+    from PIL import Image
+
+    from vlprobe.datasets.world.renderer import render
+    from vlprobe.datasets.world.scene import distinct
+
+    rng = np.random.default_rng(0)
+    drawn = []
+    for scene in distinct("test", 20):
+        image = render(scene).resize(size)
+        grain = rng.normal(0, 12, (size[1], size[0], 3))
+        pixels = np.clip(np.asarray(image) + grain, 0, 255).astype(np.uint8)
+        buffer = io.BytesIO()
+        Image.fromarray(pixels).save(buffer, "JPEG", quality=80)
+        drawn.append(buffer.getvalue())
+    for number in range(count):
+        content = drawn[number % len(drawn)]
+        comment = f"{number:012}".encode()
+        segment = b"\xff\xfe" + (len(comment) + 2).to_bytes(2, "big") + comment
+        (folder / f"{name}{number:05}.jpg").write_bytes(content[:2] + segment + content[2:])
+
+
+def clock(task: Callable[[], object]) -> float:
+    """Milliseconds."""
+    started = time.perf_counter()
+    task()
+    return 1000 * (time.perf_counter() - started)
+
+
+def told(name: str, *took: float) -> None:
+    """A line: the first, or the median and the slowest."""
+    goal = GOALS.get(name, "")
+    numbers = (
+        f"{statistics.median(took):10.0f}{max(took):10.0f}"
+        if len(took) > 1
+        else f"{took[0]:10.0f}{'':10}"
+    )
+    print(f"{name:34}{numbers}{goal:>7}")
+
+
+def walls(root: Path) -> None:
+    """The views."""
+    from vlprobe import views
+    from vlprobe.storage.store import Store
+    from vlprobe.views.filter import Filter
+
+    store = Store(root / "cache")
+    question_set = views.runs.question_set(store, (root / "question-set").read_text())
+    plain = Filter("made-up:3")
+
+    def wall(chosen: Filter) -> tuple:
+        return views.wall.wall(store, question_set, chosen, 1, PAGE)
+
+    told("wall, first in a process", clock(lambda: wall(plain)))
+    told("wall, again", *(clock(lambda: wall(plain)) for _ in range(5)))
+    changes = (
+        {"outcome": "held"},
+        {"subtype": "number"},
+        {"model": "made-up:5"},
+        {"kind": "combined"},
+        {"outcome": "all"},
+        {"sort": "closest"},
+        {"other": "made-up:2", "other_outcome": "held"},
+    )
+    told("wall, a changed filter", *(clock(lambda c=c: wall(replace(plain, **c))) for c in changes))
+    told("wall, a word", clock(lambda: wall(replace(plain, contains="dog"))))
+    cards, n_pictures, n_cases = wall(plain)
+    print(f"{'':34}{n_cases:,} cases of {n_pictures:,} pictures")
+    told(
+        "neighbours",
+        *(
+            clock(lambda card=card: views.wall.neighbours(store, question_set, plain, card.case))
+            for card in cards[:5]
+        ),
+    )
+    told(
+        "disagreements",
+        *(
+            clock(
+                lambda n=n: views.wall.disagreements(
+                    store, question_set, "made-up:3", f"made-up:{n}", plain
+                )
+            )
+            for n in (0, 1, 2, 4, 5)
+        ),
+    )
+    told(
+        "patterns, first in a process",
+        clock(lambda: views.patterns.patterns(store, question_set, plain)),
+    )
+    told(
+        "patterns, another model",
+        *(
+            clock(lambda n=n: views.patterns.patterns(store, question_set, Filter(f"made-up:{n}")))
+            for n in (0, 1, 2, 4, 5)
+        ),
+    )
+    everything = views.patterns.candidates(store, question_set, plain)
+    print(f"{'':34}{everything.n_groups} pairs of {everything.n_lies:,} lies")
+    key = everything.patterns[0].key
+    told("wall of a pattern", clock(lambda: wall(replace(plain, pair=(key,)))))
+
+
+def thumbnails(root: Path) -> None:
+    """Sixty data addresses, each in the way that is named."""
+    from vlprobe.scoring import pictures
+    from vlprobe.scoring import thumbnails as small
+    from vlprobe.storage import thumbnails as stored
+    from vlprobe.types import Picture
+
+    data, cache = root / "data", root / "cache"
+    names = [f"{data}/{number:05}.jpg" for number in range(3 * PAGE)]
+    large = [f"{data}/large{number:05}.jpg" for number in range(PAGE)]
+    used = [Picture(Path(name)) for name in names[PAGE : 2 * PAGE]]
+    contents = [pictures.read(picture) for picture in used]
+    told(
+        "a run, a picture",
+        clock(lambda: list(map(small.keep, [cache] * PAGE, used, contents))) / PAGE,
+    )
+    stored_names, made_names = names[PAGE : 2 * PAGE], names[2 * PAGE :]
+    small.digests_of(cache, [Path(name) for name in stored_names])  # as reading the dataset does
+    small._digests.clear()
+    told("60 thumbnails, stored", clock(lambda: small.addresses(cache, stored_names)))
+    told("60 thumbnails, in memory", clock(lambda: small.addresses(cache, stored_names)))
+    told("60 thumbnails, made now", clock(lambda: small.addresses(cache, made_names)))
+    told("60 of 24 megapixels, made now", clock(lambda: small.addresses(cache, large)))
+    sizes = [path.stat().st_size for path in stored.paths(cache)]
+    print(f"{'':34}{statistics.mean(sizes):,.0f} bytes each, at most {max(sizes):,}")
+    for path in stored.paths(cache):
+        path.unlink()
+
+
+def main() -> None:
+    """Fills a temporary store, and measures each part in a fresh process."""
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("--cases", type=int, default=CASES, help="of each of the eight models")
+    asked.add_argument("--pictures", type=int, default=20_000)
+    asked.add_argument("--kept", type=Path, help="a folder to fill once and keep")
+    asked.add_argument("--part", choices=("walls", "thumbnails"), help=argparse.SUPPRESS)
+    given = asked.parse_args()
+    if given.part:
+        {"walls": walls, "thumbnails": thumbnails}[given.part](given.kept)
+        return
+    with tempfile.TemporaryDirectory(prefix="vlprobe-wall-") as folder:
+        root = given.kept or Path(folder)
+        if not (root / "question-set").exists():
+            (root / "question-set").write_text(fill(root, given.cases, given.pictures))
+            with ThreadPoolExecutor(2) as pool:
+                for task in (
+                    pool.submit(photographs, root / "data", given.pictures, (640, 480), ""),
+                    pool.submit(photographs, root / "data", PAGE, (6000, 4000), "large"),
+                ):
+                    task.result()
+        print(f"8 models x {given.cases:,} cases, {given.pictures:,} pictures")
+        print(f"{'':34}{'ms':>10}{'slowest':>10}{'goal':>7}")
+        for part in ("walls", "thumbnails"):
+            subprocess.run(
+                [sys.executable, __file__, "--part", part, "--kept", str(root)],
+                check=True,
+                env=os.environ,
+            )
+
+
+if __name__ == "__main__":
+    main()
