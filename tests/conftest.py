@@ -129,6 +129,14 @@ def every_probe(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture(scope="session")
+def mixed_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store in which three models that see colours, and a control, searched among mixed pictures."""
+    from tests import mixing
+
+    return mixing.make(tmp_path_factory.mktemp("mixed"))
+
+
+@pytest.fixture(scope="session")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A store with lgip's answers of `control:random`, and of `guess`, which is the same answers dealt out anew."""
     import numpy as np

@@ -1,0 +1,275 @@
+"""Searches that a mixed picture wins, against a loop that embeds every picture and mixture by itself."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests import mixing
+from vlprobe import registry, views
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import mix
+from vlprobe.scoring import pictures
+from vlprobe.storage.entry import Entry
+from vlprobe.storage.store import Store
+from vlprobe.types import Picture
+from vlprobe.views import mixed, mixed_again, mixed_searches
+from vlprobe.views.runs import QuestionSet
+
+ONE = "hue:1"
+STRENGTHS = ("mix:0.8", "mix:0.6", "patch:0.8")
+
+
+@pytest.fixture(scope="module")
+def asked(mixed_store: Store) -> QuestionSet:
+    key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
+    return views.runs.question_set(mixed_store, key)
+
+
+@pytest.fixture(scope="module")
+def searches(mixed_store: Store, asked: QuestionSet) -> pd.DataFrame:
+    """Every search by every model, ranked by a plain loop over all candidates."""
+    cases = mixed_store.cases(asked.key).table("cases").to_pandas()
+    cases = cases[cases["kind"] == "t2i"]
+    items = registry.load_dataset(asked.runs[0].dataset, mixed_store.root).items
+    paths = {item.id: item.image.path for item in items if item.image}
+    rows = []
+    for name in mixing.MODELS:
+        model = mixing.load(name)
+
+        def vector(picture: Picture, model=model) -> np.ndarray:
+            return model.encode_images(model.preprocess(pictures.open_picture(picture))[None])[0]
+
+        clean = {item: vector(Picture(path)) for item, path in paths.items()}
+        for rule, of_rule in cases.groupby("rule"):
+            kind, lam, seed = str(rule).split(":")
+            edits = mix.picture_edits(paths, kind, float(lam), int(seed.removeprefix("seed")))
+            mixtures = {item: vector(Picture(paths[item], edits[item])) for item in paths}
+            for row in of_rule.itertuples():
+                text = model.encode_texts(model.tokenize([row.texts[0]]))[0]
+                score, best = float(clean[row.item] @ text), {}
+                for others in (clean, mixtures):
+                    best[others is mixtures] = {
+                        item: float(seen @ text)
+                        for item, seen in others.items()
+                        if others is mixtures or item != row.item
+                    }
+                beaten = all(score > other for other in best[False].values())
+                own = best[True][row.item]
+                whole = [*best[False].values(), *best[True].values(), score]
+                rows.append(
+                    {
+                        "model": name,
+                        "case": row.case,
+                        "subtype": row.subtype,
+                        "picture": row.item,
+                        "found": beaten,
+                        "lost": beaten and any(score <= other for other in best[True].values()),
+                        "own": beaten and own == max(whole),
+                        "margin": score - max(best[True].values()),
+                        "wins_pair": score > own,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def of(searches: pd.DataFrame, model: str, subtype: str) -> pd.DataFrame:
+    return searches[(searches["model"] == model) & (searches["subtype"] == subtype)]
+
+
+@pytest.fixture(params=["stored", "told by paths"])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Runs with what stood first, and the same as an earlier version left them."""
+    if request.param != "stored":
+        has_table = Entry.has_table
+        monkeypatch.setattr(
+            Entry, "has_table", lambda self, name: name != "fronts" and has_table(self, name)
+        )
+    mixed_searches._outcomes = mixed_searches.SingleFlightCache(1 << 20)
+    yield
+    mixed_searches._outcomes = mixed_searches.SingleFlightCache(1 << 20)
+
+
+@pytest.mark.parametrize("subtype", STRENGTHS)
+def test_what_is_found_and_lost_is_counted_as_in_a_plain_loop(
+    mixed_store: Store, asked: QuestionSet, searches: pd.DataFrame, either: None, subtype: str
+):
+    for model in mixing.MODELS:
+        rows = of(searches, model, subtype)
+        counts = mixed_searches.counts(mixed_store, asked, model, subtype)
+        assert (counts.n_searches, counts.n_found) == (len(rows), rows["found"].sum())
+        assert (counts.n_lost, counts.n_lost_to_own) == (rows["lost"].sum(), rows["own"].sum())
+    assert of(searches, ONE, subtype)["own"].any()
+
+
+def test_strengths_come_blends_first_and_the_mildest_of_them(
+    mixed_store: Store, asked: QuestionSet
+):
+    assert mixed_searches.strengths(mixed_store, asked) == STRENGTHS
+
+
+@pytest.mark.parametrize("subtype", STRENGTHS)
+def test_searches_that_fool_most_models_come_first_and_no_picture_again_before_all_others(
+    mixed_store: Store, asked: QuestionSet, searches: pd.DataFrame, subtype: str
+):
+    numbers, n_fooled = mixed_searches.order(mixed_store, asked, ONE, subtype)
+    rows = of(searches, ONE, subtype).set_index("case")
+    assert sorted(numbers) == sorted(rows.index[rows["own"]])
+    fooled = searches[searches["own"] & ~searches["model"].str.startswith("control:")]
+    expected = fooled.groupby("case").size()
+    assert n_fooled.tolist() == [expected[number] for number in numbers]
+    assert sorted(n_fooled, reverse=True) == n_fooled.tolist()
+    table = pd.DataFrame({"picture": rows.loc[numbers, "picture"].tolist(), "fooled": n_fooled})
+    seen = table.groupby(["fooled", "picture"]).cumcount()
+    for n_models in set(n_fooled):
+        assert seen[n_fooled == n_models].is_monotonic_increasing
+        first = rows.loc[numbers[(n_fooled == n_models) & (seen == 0)], "margin"]
+        assert first.round(6).is_monotonic_increasing
+
+
+def test_a_place_names_its_neighbours_and_how_many_fool_all(
+    mixed_store: Store, asked: QuestionSet
+):
+    numbers, n_fooled = mixed_searches.order(mixed_store, asked, ONE, "mix:0.8")
+    ids = views.cases.questions(mixed_store, asked, numbers.tolist())["id"].tolist()
+    start = mixed_searches.place(mixed_store, asked, ONE, "mix:0.8", None)
+    assert (start.place, start.previous, start.next) == (0, "", ids[0])
+    assert (start.total, start.n_models) == (len(ids), 3)
+    assert start.n_fooling_all == (n_fooled == 3).sum() > 0
+    for at, number in enumerate(numbers.tolist()):
+        place = mixed_searches.place(mixed_store, asked, ONE, "mix:0.8", number)
+        assert place.place == at + 1
+        assert place.previous == (ids[at - 1] if at else "")
+        assert place.next == (ids[at + 1] if at + 1 < len(ids) else "")
+
+
+def test_controls_alone_are_models_too(mixed_store: Store, asked: QuestionSet):
+    runs = tuple(run for run in asked.runs if run.model == "control:random")
+    assert mixed_searches.real_models(QuestionSet(asked.key, asked.probe, runs)) == (
+        "control:random",
+    )
+    assert mixed_searches.real_models(asked) == mixing.MODELS[:3]
+
+
+@pytest.mark.parametrize("subtype", STRENGTHS)
+def test_a_case_has_its_partner_its_mixture_and_every_models_ranks(
+    mixed_store: Store, asked: QuestionSet, subtype: str
+):
+    items = registry.load_dataset(asked.runs[0].dataset, mixed_store.root).items
+    paths = {item.id: item.image.path for item in items if item.image}
+    for number in mixed_searches.order(mixed_store, asked, ONE, subtype)[0][:3].tolist():
+        case = mixed.mixed_case(mixed_store, asked, number, ONE)
+        kind, lam, seed = case.rule.split(":")
+        edit = mix.picture_edits(paths, kind, float(lam), int(seed.removeprefix("seed")))[case.item]
+        assert case.edit == edit and case.partner == str(edit.partner)
+        assert Picture.from_name(case.mixture) == Picture(paths[case.item], edit)
+        assert (case.n_pictures, case.n_mixtures) == (6, 6) and case.is_lost_to_own
+        assert case.share == round(100 * float(lam))
+        answers = views.cases.answers(mixed_store, asked, [number]).set_index("model")
+        assert [ranks.model for ranks in case.ranks] == list(mixing.MODELS)
+        for ranks in case.ranks:
+            answer = answers.loc[ranks.model]
+            assert (ranks.clean, ranks.whole) == (answer["rank_clean"], answer["rank"])
+        fronts = case.fronts
+        assert fronts is not None and fronts.own_rank == 1
+        first, second = fronts.whole[:2]
+        assert (first.item, first.partner, first.is_mixture) == (case.item, case.partner_item, True)
+        assert first.picture == case.right and first.partner_picture == case.partner
+        assert fronts.own_score == first.score >= second.score
+        assert fronts.clean[0].item == case.item and not fronts.clean[0].is_mixture
+        assert len(fronts.clean) == 6
+
+
+def test_a_search_for_a_caption_is_refused(mixed_store: Store, asked: QuestionSet):
+    cases = mixed_store.cases(asked.key).table("cases").to_pandas()
+    number = int(cases.loc[cases["kind"] == "i2t", "case"].iloc[0])
+    with pytest.raises(InvalidInput, match="is no search for a picture"):
+        mixed.mixed_case(mixed_store, asked, number, ONE)
+
+
+def test_the_partner_of_an_older_run_is_drawn_again_where_all_pictures_are_known(
+    mixed_store: Store, asked: QuestionSet, monkeypatch: pytest.MonkeyPatch
+):
+    number = int(mixed_searches.order(mixed_store, asked, ONE, "mix:0.8")[0][0])
+    case = mixed.mixed_case(mixed_store, asked, number, ONE)
+    monkeypatch.setattr(Entry, "has_table", lambda self, name: False)
+    older = mixed.mixed_case(mixed_store, asked, number, ONE)
+    assert older.fronts is None
+    assert (older.partner_item, older.edit) == (case.partner_item, case.edit)
+    manifest = Entry.manifest
+    monkeypatch.setattr(Entry, "manifest", lambda self: manifest(self) | {"n_items": 7})
+    monkeypatch.setattr(mixed, "_galleries", mixed.SingleFlightCache(8))
+    unknown = mixed.mixed_case(mixed_store, asked, number, ONE)
+    assert (unknown.partner_item, unknown.partner, unknown.mixture) == ("", "", "")
+    assert unknown.edit is None
+
+
+@pytest.mark.parametrize("subtype", ["mix:0.8", "patch:0.8"])
+def test_an_older_run_is_ranked_again_from_its_kept_embeddings(
+    mixed_store: Store, asked: QuestionSet, monkeypatch: pytest.MonkeyPatch, subtype: str
+):
+    monkeypatch.setattr(mixed_again, "_kept_galleries", mixed_again.SingleFlightCache(4))
+    model = mixing.load(ONE)
+    refused = SimpleNamespace(**{name: getattr(model, name) for name in ("name", "digest")})
+
+    def refuse(*_given: object):
+        raise AssertionError("a picture was embedded")
+
+    refused.capabilities, refused.tokenize = model.capabilities, model.tokenize
+    refused.encode_texts, refused.encode_images = model.encode_texts, refuse
+    for number in mixed_searches.outcomes(mixed_store, asked, ONE).numbers[::7].tolist():
+        case = mixed.mixed_case(mixed_store, asked, number, ONE)
+        again = mixed_again.fronts_again(mixed_store, asked, case, refused)
+        assert again is not None and case.fronts is not None
+        for stored, ranked in (
+            (case.fronts.clean, again.clean),
+            (case.fronts.whole, again.whole),
+        ):
+            assert [(one.item, one.partner) for one in stored] == [
+                (one.item, one.partner) for one in ranked
+            ]
+            np.testing.assert_allclose(
+                [one.score for one in stored], [one.score for one in ranked], atol=1e-6
+            )
+        assert again.own_rank == case.fronts.own_rank
+        assert again.own_score == pytest.approx(case.fronts.own_score, abs=1e-6)
+
+
+def test_without_kept_embeddings_or_with_other_weights_nothing_is_ranked_again(
+    mixed_store: Store, asked: QuestionSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(mixed_again, "_kept_galleries", mixed_again.SingleFlightCache(4))
+    number = int(mixed_searches.outcomes(mixed_store, asked, ONE).numbers[0])
+    case = mixed.mixed_case(mixed_store, asked, number, ONE)
+    other = mixing.load(ONE)
+    other.digest = "0" * 32
+    assert mixed_again.fronts_again(mixed_store, asked, case, other) is None
+    bare = Store(shutil.copytree(mixed_store.root, tmp_path / "bare"))
+    embeddings = bare.root / "embeddings" / mixing.load(ONE).digest / "images"
+    assert any(embeddings.iterdir())
+    shutil.rmtree(embeddings)
+    assert mixed_again.fronts_again(bare, asked, case, mixing.load(ONE)) is None
+
+
+def test_what_is_stored_of_a_search_at_other_strengths_is_told(
+    mixed_store: Store, asked: QuestionSet, searches: pd.DataFrame, either: None
+):
+    order = mixed_searches.order(mixed_store, asked, ONE, "mix:0.8")[0]
+    cases = mixed_store.cases(asked.key).table("cases", ["case", "id"]).to_pandas()
+    ids = cases.set_index("case")["id"]
+    for number in order[:4].tolist():
+        case = mixed.mixed_case(mixed_store, asked, number, ONE)
+        wins = mixed.stored_wins(mixed_store, asked, case, mixing.MODELS)
+        sibling = int(ids.index[ids == ids[number].replace("mix:0.8", "mix:0.6")][0])
+        for model in mixing.MODELS:
+            rows = searches[searches["model"] == model].set_index("case")
+            expected = {80: rows.loc[number, "wins_pair"], 60: rows.loc[sibling, "wins_pair"]}
+            assert wins[model].items() <= expected.items()
+            if case.fronts is not None:
+                assert wins[model] == expected
+        assert wins[ONE][80] is False
+

@@ -1,0 +1,136 @@
+"""One picture mixed with its partner at every share, and what a model makes of each mixture.
+
+A mixture is made as a run makes it, pixel for pixel, but for pictures with a side above MAX_SIDE,
+which are shrunk first. All shares are asked in one batch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import mix
+from vlprobe.scoring.batches import BATCH_MULTIPLES, fill_up
+from vlprobe.scoring.gallery import similarity_matrix
+from vlprobe.types import Model, PictureEdit
+from vlprobe.types.protocols import embeds_images
+
+SHARES = tuple(range(100, 49, -2))  # per cent of the picture that stays: the grid that is asked
+WHOLE = SHARES[0]  # nothing of the partner: the picture itself
+MAX_SIDE = 1024  # pixels, of a picture that is mixed at every share
+
+
+@dataclass(frozen=True, slots=True)
+class ShareScores:
+    """What a model makes of a picture and of its mixtures, for one caption."""
+
+    right: float  # similarity of the caption and the picture as it is
+    mixtures: tuple[float, ...]  # of each mixture, in the order of SHARES
+
+    @property
+    def wins(self) -> tuple[bool, ...]:
+        """Whether the picture scores higher than its mixture, by share; a tie is no win."""
+        return tuple(self.right > mixture for mixture in self.mixtures)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Where a model begins to prefer the right picture, as less and less of it stays."""
+
+    share: int  # the highest share from which the right picture wins down to the last; 0: never
+    n_changes: int  # how often the winner changes on the way; 0 or 1, or more than once
+
+    @property
+    def is_never(self) -> bool:
+        """Whether the mixture wins at the lowest share, too."""
+        return self.share == 0
+
+
+def turn(wins: Sequence[bool], shares: Sequence[int] = SHARES) -> Turn:
+    """Where the right picture begins to win.
+
+    Args:
+        wins: Whether it wins at each share.
+        shares: Falling.
+
+    >>> turn([False, False, True, True], [100, 98, 96, 94])
+    Turn(share=96, n_changes=1)
+    >>> turn([False, True, False, True], [100, 98, 96, 94])
+    Turn(share=94, n_changes=3)
+    >>> turn([False, True, False, False], [100, 98, 96, 94])
+    Turn(share=0, n_changes=2)
+    """
+    share = 0
+    for candidate, has_won in zip(reversed(shares), reversed(wins), strict=True):
+        if not has_won:
+            break
+        share = candidate
+    n_changes = sum(before != after for before, after in zip(wins, wins[1:], strict=False))
+    return Turn(share, n_changes)
+
+
+def can_ask(model: Model) -> bool:
+    """Whether a model scores pictures by their embeddings alone, so that a share costs one picture."""
+    return embeds_images(model) and not model.capabilities.scores_pairs
+
+
+def share_scores(model: Model, caption: str, pictures: Sequence[Image.Image]) -> ShareScores:
+    """Similarities of a caption with a picture and with its mixture at every share.
+
+    Args:
+        model: One that `can_ask`.
+        caption: The query.
+        pictures: The picture at every share, as `pictures_by_share` makes them.
+
+    Raises:
+        InvalidInput: the model looks at pairs, or embeds no pictures.
+    """
+    if not embeds_images(model) or not can_ask(model):
+        raise InvalidInput(f"Model '{model.name}' is asked at the shares of its runs only.")
+    pixels = [model.preprocess(picture) for picture in pictures]
+    batch = fill_up(pixels, BATCH_MULTIPLES["images"], len(pixels))
+    vectors = model.encode_images(np.stack(batch))[: len(pixels)]
+    text = model.encode_texts(np.repeat(model.tokenize([caption]), BATCH_MULTIPLES["texts"], 0))
+    mixtures = similarity_matrix(text[:1], vectors)[0].tolist()
+    return ShareScores(mixtures[0], tuple(mixtures))
+
+
+def pictures_by_share(
+    image: Image.Image, partner: Image.Image, edit: PictureEdit
+) -> list[Image.Image]:
+    """A picture as it is, and its mixture at every lower share: as `mix.apply` makes each.
+
+    Blends are looked up by the values of both pictures, since the rounded blend of two bytes
+    depends on nothing else: several times as fast as arithmetic on every pixel.
+
+    Args:
+        image: RGB; one with a side above MAX_SIDE is shrunk, so that many can be made at once.
+        partner: RGB, of any size.
+        edit: Kind and seed of the mixture; its own share is not looked at.
+    """
+    if max(image.size) > MAX_SIDE:
+        image = image.copy()
+        image.thumbnail((MAX_SIDE, MAX_SIDE))
+    fitted = mix.fitted(partner, image.size)
+    lams = [share / WHOLE for share in SHARES[1:]]
+    if edit.kind == "patch":
+        edits = [PictureEdit("patch", edit.partner, lam, edit.seed) for lam in lams]
+        return [image, *(mix.apply(image, fitted, at_share) for at_share in edits)]
+    both = np.asarray(image).astype(np.uint16) << 8 | np.asarray(fitted)
+    values = np.arange(256, dtype=np.float64)
+    blends = [np.rint(lam * values[:, None] + (1 - lam) * values).astype(np.uint8) for lam in lams]
+    return [image, *(Image.fromarray(blend.ravel()[both]) for blend in blends)]
+
+
+def boxes(size: tuple[int, int], edit: PictureEdit) -> list[tuple[float, float, float, float]]:
+    """Where a patch lies at every share: left, top, right and bottom as shares of the width and
+    the height; of WHOLE a box without area.
+    """
+    width, height = size
+    bounds = [mix.box(width, height, share / WHOLE, edit.seed) for share in SHARES[1:]]
+    return [
+        (left / width, top / height, right / width, bottom / height)
+        for left, top, right, bottom in [(0, 0, 0, 0), *bounds]
+    ]

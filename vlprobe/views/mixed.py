@@ -1,0 +1,269 @@
+"""One search for a picture with what it is mixed with, and what stands first in both galleries."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb import mix
+from vlprobe.probes import rococo_fronts
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.storage.store import Store
+from vlprobe.types import Picture, PictureEdit
+from vlprobe.views import cases as views_cases
+from vlprobe.views import rows as views_rows
+from vlprobe.views.mixed_searches import KIND, outcomes, strength, strengths
+from vlprobe.views.runs import QuestionSet
+
+SHOWN = 5  # candidates of a gallery
+_galleries = SingleFlightCache(8)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A picture of a gallery."""
+
+    item: str
+    picture: str  # name of the picture as it is; "" where no case tells it
+    partner: str  # the item that is mixed in; "" of a picture as it is
+    partner_picture: str  # name of that item's picture; likewise
+    score: float
+
+    @property
+    def is_mixture(self) -> bool:
+        """Whether another picture is mixed in."""
+        return bool(self.partner)
+
+
+@dataclass(frozen=True, slots=True)
+class Fronts:
+    """What one model ranks first, best first, in both galleries: up to one more than is SHOWN."""
+
+    clean: tuple[Candidate, ...]
+    whole: tuple[Candidate, ...]
+    own_score: float  # of the right picture's own mixture
+    own_rank: int  # of the same, among all; 0: unknown
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRanks:
+    """Where one model ranks the right picture; 0: unknown, beyond what was looked up."""
+
+    model: str
+    clean: int
+    whole: int
+    score: float  # of the right picture
+
+
+@dataclass(frozen=True, slots=True)
+class MixedCase:
+    """A search for a picture, and what it is mixed with."""
+
+    case: int  # its number
+    id: str
+    item: str
+    caption: str
+    subtype: str  # KIND:LAM
+    rule: str
+    edit: PictureEdit | None  # of the own mixture; None: the partner is not known
+    right: str  # name of the right picture
+    partner: str  # name of its partner; "" where that is not known
+    mixture: str  # name of its mixture; likewise
+    partner_item: str
+    n_pictures: int  # in the clean gallery
+    n_mixtures: int  # hidden among them
+    ranks: tuple[ModelRanks, ...]  # in `QuestionSet.ordered_models`
+    is_lost_to_own: bool  # for the model that was asked for
+    fronts: Fronts | None  # of that model; None: its run is of before they were stored
+
+    @property
+    def share(self) -> int:
+        """Per cent of the right picture that stay in the run's mixture."""
+        return round(100 * strength(self.subtype)[1])
+
+    def ranks_of(self, model: str) -> ModelRanks:
+        """The ranks of one model."""
+        return next(ranks for ranks in self.ranks if ranks.model == model)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gallery:
+    """The pictures of a question set."""
+
+    names: dict[str, str]  # the picture's name by its item
+    n_mixtures: dict[str, int]  # by rule
+    is_complete: bool  # whether every item has a case, so that these are all pictures
+
+
+def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -> MixedCase:
+    """One search with what it is mixed with, every model's ranks, and what one model ranks first.
+
+    Raises InvalidInput where the case is no search for a picture.
+    """
+    row = views_cases.questions(store, question_set, [case]).iloc[0]
+    if row["kind"] != KIND:
+        raise InvalidInput(f"Case '{row['id']}' is no search for a picture. Open it in Explore.")
+    gallery = _gallery(store, question_set)
+    answers = views_cases.answers(store, question_set, [case]).set_index("model")
+    front = _front_row(store, question_set.run(model).key, case)
+    item, right = str(row["item"]), str(row["images"][0])
+    partner_item = _partner_item(item, str(row["rule"]), gallery, front)
+    partner = gallery.names.get(partner_item, "")
+    edit = _edit(str(row["rule"]), item, partner) if partner else None
+    of_model = outcomes(store, question_set, model)
+    return MixedCase(
+        case=case,
+        id=str(row["id"]),
+        item=item,
+        caption=str(row["texts"][0]),
+        subtype=str(row["subtype"]),
+        rule=str(row["rule"]),
+        edit=edit,
+        right=right,
+        partner=partner,
+        mixture=Picture(Picture.from_name(right).path, edit).name if edit else "",
+        partner_item=partner_item,
+        n_pictures=len(gallery.names),
+        n_mixtures=gallery.n_mixtures.get(str(row["rule"]), 0),
+        ranks=tuple(
+            ModelRanks(
+                name,
+                _rank(answers.loc[name, "rank_clean"]),
+                _rank(answers.loc[name, "rank"]),
+                float(answers.loc[name, "scores"][0]),
+            )
+            for name in question_set.ordered_models
+        ),
+        is_lost_to_own=bool(of_model.is_own[np.searchsorted(of_model.numbers, case)]),
+        fronts=fronts_from(front, gallery.names) if front is not None else None,
+    )
+
+
+def _rank(value: float) -> int:
+    """A stored rank; 0 where it is unknown."""
+    return 0 if np.isnan(value) else int(value)
+
+
+def _front_row(store: Store, run_key: str, case: int) -> Mapping[str, Any] | None:
+    """What a run stores of what stood first in a search; None where it stores nothing of it."""
+    if not store.run(run_key).has_table(rococo_fronts.TABLE):
+        return None
+    path = store.files([run_key], rococo_fronts.TABLE)[0]
+    table = views_rows.read_rows(store, path, [case], excluded=("run",))
+    (row,) = table.to_dict("records") or [{"whole_items": None}]
+    return None if row["whole_items"] is None else row
+
+
+def fronts_from(row: Mapping[str, Any], names: Mapping[str, str]) -> Fronts:
+    """The galleries' first candidates from a row of `rococo_fronts.SCHEMA`.
+
+    Args:
+        row: The columns by name.
+        names: Names of pictures by item.
+    """
+    clean = zip(row["clean_items"], row["clean_scores"], strict=True)
+    whole = zip(row["whole_items"], row["whole_partners"], row["whole_scores"], strict=True)
+    own_altered = row["own_altered"]
+    return Fronts(
+        clean=tuple(
+            Candidate(item, names.get(item, ""), "", "", float(score)) for item, score in clean
+        ),
+        whole=tuple(
+            Candidate(item, names.get(item, ""), partner, names.get(partner, ""), float(score))
+            for item, partner, score in whole
+        ),
+        own_score=float("nan" if own_altered is None else own_altered),
+        own_rank=_rank(float("nan" if row["own_altered_rank"] is None else row["own_altered_rank"])),
+    )
+
+
+def _partner_item(item: str, rule: str, gallery: _Gallery, front: Mapping[str, Any] | None) -> str:
+    """Whose picture is mixed in: as it is stored, else drawn again where all pictures are known."""
+    if front is not None:
+        return str(front["partner"])
+    if not gallery.is_complete:
+        return ""
+    return mix.partners(list(gallery.names), _seed(rule))[item]
+
+
+def _seed(rule: str) -> int:
+    return int(rule.rpartition(":seed")[2])
+
+
+def _edit(rule: str, item: str, partner: str) -> PictureEdit:
+    kind, lam = strength(rule.rpartition(":seed")[0])
+    return mix.picture_edit(item, Picture.from_name(partner).path, kind, lam, _seed(rule))
+
+
+def picture_names(store: Store, question_set: QuestionSet) -> dict[str, str]:
+    """The name of each item's picture, of all items with a case."""
+    return _gallery(store, question_set).names
+
+
+def _gallery(store: Store, question_set: QuestionSet) -> _Gallery:
+    changed = os.stat(store.files([question_set.key], "cases")[0]).st_mtime_ns
+    return _galleries.get(
+        (store.address, question_set.key, changed), lambda: _read_gallery(store, question_set)
+    )
+
+
+def _read_gallery(store: Store, question_set: QuestionSet) -> _Gallery:
+    files = store.files([question_set.key], "cases")
+    with store.cursor() as cursor:
+        pictures = cursor.execute(
+            "SELECT item, any_value(images[1]) FROM read_parquet(?) GROUP BY item "
+            "ORDER BY min(item_code)",
+            [files],
+        ).fetchall()
+        rules = cursor.execute(
+            "SELECT rule, count(DISTINCT item) FROM read_parquet(?) WHERE kind = ? GROUP BY rule",
+            [files, KIND],
+        ).fetchall()
+    n_items = store.cases(question_set.key).manifest()["n_items"]
+    return _Gallery(dict(pictures), dict(rules), len(pictures) == n_items)
+
+
+def stored_wins(
+    store: Store, question_set: QuestionSet, case: MixedCase, models: Sequence[str]
+) -> dict[str, dict[int, bool]]:
+    """Whether the right picture scores higher than its own mixture, at the shares that were asked.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        case: The search; the same one at other strengths of the same kind and draw counts.
+        models: Which models.
+
+    Returns:
+        By model, by per cent that stay; a share at which that is not stored is left out.
+    """
+    kind, _ = strength(case.subtype)
+    stem = case.id.removesuffix(case.rule)
+    rules = {
+        f"{stem}{subtype}:seed{_seed(case.rule)}": round(100 * strength(subtype)[1])
+        for subtype in strengths(store, question_set)
+        if strength(subtype)[0] == kind
+    }
+    condition = f"id IN ({', '.join('?' * len(rules))})"
+    numbers = views_rows.case_numbers(store, question_set.key, condition, list(rules)).tolist()
+    ids = views_cases.questions(store, question_set, numbers)["id"].tolist()
+    shares = {number: rules[case_id] for number, case_id in zip(numbers, ids, strict=True)}
+    answers = views_cases.answers(store, question_set, numbers, models).set_index(["model", "case"])
+    wins: dict[str, dict[int, bool]] = {model: {} for model in models}
+    for model in models:
+        run_key = question_set.run(model).key
+        of_model = outcomes(store, question_set, model)
+        for number, share in shares.items():
+            answer, front = answers.loc[(model, number)], _front_row(store, run_key, number)
+            own_altered = None if front is None else front["own_altered"]
+            if own_altered is not None and not np.isnan(own_altered):
+                wins[model][share] = bool(answer["scores"][0] > own_altered)
+            elif float(answer["margin"]) > 0:  # above every mixture
+                wins[model][share] = True
+            elif of_model.is_own[np.searchsorted(of_model.numbers, number)]:
+                wins[model][share] = False
+    return wins
