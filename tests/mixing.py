@@ -44,7 +44,10 @@ class Hues(ControlEncoder):
         """A caption as its colour and a number of its own."""
         colors = [color for color, *_ in CAPTIONS]
         rows = [
-            [next(at for at, color in enumerate(colors) if color in text), zlib.crc32(text.encode())]
+            [
+                next(at for at, color in enumerate(colors) if color in text),
+                zlib.crc32(text.encode()),
+            ]
             for text in texts
         ]
         return np.array(rows, dtype=np.int64).reshape(-1, 2)

@@ -68,7 +68,13 @@ def plain_turn(wins: list[bool]) -> int:
 def test_where_a_model_turns_is_that_of_a_plain_search(seed: int):
     wins = (np.random.default_rng(seed).random(26) < (0.2, 0.9, 0.98)[seed % 3]).tolist()
     assert turn(wins).share == plain_turn(wins)
-    assert turn(wins).n_changes == len("".join("LW"[won] for won in wins).replace("LW", "L|W").replace("WL", "W|L").split("|")) - 1
+    assert (
+        turn(wins).n_changes
+        == len(
+            "".join("LW"[won] for won in wins).replace("LW", "L|W").replace("WL", "W|L").split("|")
+        )
+        - 1
+    )
 
 
 def test_never_and_always_are_told():

@@ -131,9 +131,7 @@ def test_searches_that_fool_most_models_come_first_and_no_picture_again_before_a
         assert first.round(6).is_monotonic_increasing
 
 
-def test_a_place_names_its_neighbours_and_how_many_fool_all(
-    mixed_store: Store, asked: QuestionSet
-):
+def test_a_place_names_its_neighbours_and_how_many_fool_all(mixed_store: Store, asked: QuestionSet):
     numbers, n_fooled = mixed_searches.order(mixed_store, asked, ONE, "mix:0.8")
     ids = views.cases.questions(mixed_store, asked, numbers.tolist())["id"].tolist()
     start = mixed_searches.place(mixed_store, asked, ONE, "mix:0.8", None)
@@ -272,4 +270,3 @@ def test_what_is_stored_of_a_search_at_other_strengths_is_told(
             if case.fronts is not None:
                 assert wins[model] == expected
         assert wins[ONE][80] is False
-

@@ -4,6 +4,7 @@ A mixture is made as a run makes it, pixel for pixel, but for pictures with a si
 which are shrunk first. All shares are asked in one batch.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,7 +68,7 @@ def turn(wins: Sequence[bool], shares: Sequence[int] = SHARES) -> Turn:
         if not has_won:
             break
         share = candidate
-    n_changes = sum(before != after for before, after in zip(wins, wins[1:], strict=False))
+    n_changes = sum(before != after for before, after in itertools.pairwise(wins))
     return Turn(share, n_changes)
 
 

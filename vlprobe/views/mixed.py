@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
@@ -177,7 +176,9 @@ def fronts_from(row: Mapping[str, Any], names: Mapping[str, str]) -> Fronts:
             for item, partner, score in whole
         ),
         own_score=float("nan" if own_altered is None else own_altered),
-        own_rank=_rank(float("nan" if row["own_altered_rank"] is None else row["own_altered_rank"])),
+        own_rank=_rank(
+            float("nan" if row["own_altered_rank"] is None else row["own_altered_rank"])
+        ),
     )
 
 

@@ -166,9 +166,7 @@ def order(
         Numbers of cases; and how many models lose each, controls not counted.
     """
     of_model = outcomes(store, question_set, model)
-    is_chosen = of_model.is_own & np.isin(
-        of_model.numbers, _numbers(store, question_set, subtype)
-    )
+    is_chosen = of_model.is_own & np.isin(of_model.numbers, _numbers(store, question_set, subtype))
     numbers = of_model.numbers[is_chosen]
     n_fooled = np.zeros(len(numbers), dtype=np.int64)
     for name in real_models(question_set):
