@@ -192,8 +192,8 @@ def begin_demo(page, url: str) -> None:
 def results(page, url: str, folder: Path) -> None:
     """Begins the demo by its one button, cancels it, and has the first scenes of the same run answered at once."""
     begin_demo(page, url)
-    page.locator(".st-key-job").get_by_role("button", name="Cancel").click()
-    page.locator(".st-key-job").get_by_text("Cancelled", exact=False).first.wait_for(
+    page.locator("[class*=st-key-job_]").get_by_role("button", name="Cancel").click()
+    page.locator("[class*=st-key-job_]").get_by_text("Cancelled", exact=False).first.wait_for(
         timeout=120_000
     )
     execute(replace(DEMO, limit=SCENES), Store(folder / "cache"))

@@ -136,15 +136,15 @@ def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str, result
         idle(page)
         page.keyboard.press("Escape")
     page.get_by_role("button", name="Start").click()
-    page.locator(".st-key-job").get_by_text("Running").wait_for()
+    page.locator("[class*=st-key-job_]").get_by_text("Running").wait_for()
     page.wait_for_url("**job=*")
     page.reload()
-    page.locator(".st-key-job").get_by_role("button", name="Cancel").click()
-    page.locator(".st-key-job").get_by_text("Cancelled", exact=False).first.wait_for(
+    page.locator("[class*=st-key-job_]").get_by_role("button", name="Cancel").click()
+    page.locator("[class*=st-key-job_]").get_by_text("Cancelled", exact=False).first.wait_for(
         timeout=120_000
     )
     page.reload()
-    page.locator(".st-key-job").get_by_role("button", name="Resume").wait_for()
+    page.locator("[class*=st-key-job_]").get_by_role("button", name="Resume").wait_for()
 
 
 def drag(page, box: tuple[float, float, float, float]) -> None:

@@ -26,6 +26,7 @@ Kind = Literal[
     "component",  # its name
     "button",  # of this kind and those below: its key, or its label
     "button_group",
+    "checkbox",
     "dialog",
     "download_button",
     "expander",

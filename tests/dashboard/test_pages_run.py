@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page, words
 from tests.probes.test_common import PROBES, make
-from vlprobe import registry
+from tests.views.conftest import filled  # noqa: F401 (fixture)
+from vlprobe import registry, views
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
@@ -62,6 +63,13 @@ def fill(at: AppTest, option: Option, key: str, folder: Path) -> object:
     return value
 
 
+def choose_probe(at: AppTest, probe: str) -> AppTest:
+    """Asks this question alone."""
+    for name in PROBES:
+        at.checkbox(key=f"run_probe_{name}").set_value(name == probe)
+    return at
+
+
 def requests(store: Store) -> list[Request]:
     return [job.request for job in jobs.jobs(store)]
 
@@ -71,7 +79,7 @@ def test_start_is_on_for_every_probe_as_it_stands(
     monkeypatch, store: Store, unspawned: None, probe: str
 ):
     at = open_page(monkeypatch, store, "run")
-    at.selectbox(key="run_probe").set_value(probe).run()
+    choose_probe(at, probe).run()
     at.multiselect(key="run_models").set_value(["control:random"]).run()
     assert not at.error
     at.button(key="start").click().run()
@@ -96,7 +104,7 @@ def test_every_option_of_a_probe_and_every_setting_of_a_run_reaches_the_job(
     (tmp_path / "edits.jsonl").write_text("{}\n")
     name = make(probe, tmp_path / "data", 3)
     at = open_page(monkeypatch, store, "run")
-    at.selectbox(key="run_probe").set_value(probe).run()
+    choose_probe(at, probe).run()
     at.multiselect(key="run_models").set_value(list(CONTROLS))
     at.text_input(key="run_own").set_value(f" {name} ")
     options = registry.load_probe(probe).options
@@ -121,7 +129,7 @@ def test_a_job_begun_by_the_form_runs_to_its_end(
     monkeypatch, store: Store, unspawned: None, probe: str, tmp_path: Path
 ):
     at = open_page(monkeypatch, store, "run")
-    at.selectbox(key="run_probe").set_value(probe).run()
+    choose_probe(at, probe).run()
     at.multiselect(key="run_models").set_value(list(CONTROLS))
     at.text_input(key="run_own").set_value(make(probe, tmp_path / "data", 4))
     at.selectbox(key="run_device").set_value("cpu")
@@ -197,7 +205,7 @@ def test_a_value_that_means_nothing_is_told_in_one_line(
     monkeypatch, store: Store, probe: str, field: str, value, said: str
 ):
     at = open_page(monkeypatch, store, "run")
-    at.selectbox(key="run_probe").set_value(probe).run()
+    choose_probe(at, probe).run()
     at.multiselect(key="run_models").set_value(["control:random"])
     kind = (
         at.multiselect
@@ -264,3 +272,58 @@ def test_a_served_dashboard_says_the_same_of_what_is_there_and_of_what_is_not(
         told.add(at.error[0].value.replace(name, ""))
         assert at.button(key="start").disabled
     assert len(told) == 1 and "outside of the folders" in told.pop()
+
+
+def test_all_five_questions_are_asked_of_every_model_by_one_press_and_take_turns(
+    monkeypatch, store: Store, unspawned: None
+):
+    at = open_page(monkeypatch, store, "run")
+    at.checkbox(key="run_model_demo:softmax").set_value(True)
+    at.multiselect(key="run_models").set_value(["control:random", "demo:softmax"])
+    at.button(key="all_probes").click().run()
+    assert not at.error and "5 of 5 questions" in words(at) and "2 models" in words(at)
+    at.button(key="start").click().run()
+    assert {request.probe for request in requests(store)} == set(PROBES)
+    assert {request.models for request in requests(store)} == {("demo:softmax", "control:random")}
+    assert {request.dataset for request in requests(store)} == {
+        registry.load_probe(name).dataset for name in PROBES
+    }
+    assert sorted(at.query_params["job"]) == sorted(job.id for job in jobs.jobs(store))
+
+
+def test_a_dataset_of_an_earlier_run_is_asked_about_by_every_question(
+    monkeypatch,
+    filled: Store,  # noqa: F811
+    unspawned: None,
+):
+    at = open_page(monkeypatch, filled, "run")
+    at.checkbox(key="run_model_demo:weak").set_value(True)
+    at.checkbox(key="run_probe_prsm").set_value(True).run()
+    dataset = views.runs.runs(filled)["dataset"].iloc[0]
+    at.radio(key="run_dataset").set_value(dataset).run()
+    at.button(key="start").click().run()
+    assert {request.dataset for request in requests(filled)} == {dataset}
+
+
+def test_nothing_chosen_is_told_without_an_alarm(monkeypatch, store: Store):
+    at = open_page(monkeypatch, store, "run")
+    assert not at.error and "Choose at least one model." in words(at)
+    at.checkbox(key="run_model_demo:weak").set_value(True)
+    at.checkbox(key="run_probe_lgip").set_value(False).run()
+    assert not at.error and "Choose at least one question." in words(at)
+    assert at.button(key="start").disabled
+
+
+def test_the_time_that_a_run_will_take_is_told_before_it_starts(
+    monkeypatch,
+    filled: Store,  # noqa: F811
+):
+    at = open_page(monkeypatch, filled, "run")
+    dataset = views.runs.runs(filled)["dataset"].iloc[0]
+    at.text_input(key="run_own").set_value(dataset)
+    at.multiselect(key="run_models").set_value(["control:random"]).run()
+    assert "Less than a minute" in words(at) and "last time" in words(at)
+    at.multiselect(key="run_models").set_value(["demo:weak"]).run()
+    assert "Judging by other models on the same pictures." in words(at)
+    at.text_input(key="run_own").set_value("").run()
+    assert "Time not known yet" in words(at)

@@ -182,3 +182,9 @@ def test_every_symbol_has_a_shape_of_its_own():
     for symbol in charts.styles.SYMBOLS:
         drawn = model_marks.svg(charts.styles.Look("#0072b2", symbol))
         assert model_marks.PATHS[symbol] in drawn and "light-dark(#0072b2, #56b4e9)" in drawn
+
+
+def test_a_mark_in_html_is_cut_to_the_shape_of_the_mark_in_svg():
+    look = charts.styles.Look("#d55e00", "star")
+    assert model_marks.PATHS["star"] in model_marks.html(look)
+    assert look.css in model_marks.html(look)

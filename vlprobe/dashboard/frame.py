@@ -13,9 +13,8 @@ from vlprobe.dashboard.chart_panels import by_subtype, chart, triplets
 from vlprobe.dashboard.compare import compared, differences, in_words, margins
 from vlprobe.dashboard.export import report_button
 from vlprobe.dashboard.figures import depths, deviations, lexical, severity, subsets
-from vlprobe.dashboard.form import form
 from vlprobe.dashboard.influence import occlusion, word_influence
-from vlprobe.dashboard.jobs import demo_button, panel, past, probe_button, watched
+from vlprobe.dashboard.jobs import all_watched, demo_button, panel, past, probe_button, watched
 from vlprobe.dashboard.models import checks, erased, examined, passport, verdict
 from vlprobe.dashboard.papers import paper
 from vlprobe.dashboard.playground import playground
@@ -59,7 +58,6 @@ __all__ = [
     "erased",
     "examined",
     "explain",
-    "form",
     "headline",
     "headline_figure",
     "in_words",
@@ -238,9 +236,8 @@ def slice_names(table: pd.DataFrame) -> dict[str, str]:
 
 
 def watched_job() -> None:
-    """The job that the URL names."""
-    job = watched()
-    if job is not None:
+    """The jobs that the URL names."""
+    for job in all_watched():
         panel(job)
 
 

@@ -15,6 +15,7 @@ from vlprobe.runs.jobs import Job
 from vlprobe.runs.request import Request
 
 DEMO = Request(models=("demo:softmax", "demo:sigmoid", "demo:weak"), dataset="demo", probe="lgip")
+WATCHED = 5  # jobs that a page shows at once: one a probe
 STATES = {
     "queued": ("…", "Waiting"),
     "running": ("▶", "Running"),
@@ -25,9 +26,9 @@ STATES = {
 }
 
 
-def begin(request: Request) -> None:
-    """Starts a job and puts its id into the URL."""
-    st.query_params["job"] = jobs.start(request, store())
+def begin(*requests: Request) -> None:
+    """Starts a job a request and puts their ids into the URL; on one device they take turns."""
+    st.query_params["job"] = [jobs.start(request, store()) for request in requests]
 
 
 def demo_button() -> None:
@@ -66,13 +67,19 @@ def probe_button(probe: str) -> None:
 
 
 def watched() -> Job | None:
-    """The job that the URL names; a name that is not known is said, and the page goes on."""
-    job_id = st.query_params.get("job", "")
-    try:
-        return jobs.read(store(), job_id) if job_id else None
-    except VlprobeError as error:
-        st.error(plain(str(error)))
-        return None
+    """The first job that the URL names; a name that is not known is said, and the page goes on."""
+    return next(iter(all_watched()), None)
+
+
+def all_watched() -> list[Job]:
+    """The jobs that the URL names, at most WATCHED; a name that is not known is said, and the page goes on."""
+    named = []
+    for job_id in list(filter(None, st.query_params.get_all("job")))[:WATCHED]:
+        try:
+            named.append(jobs.read(store(), job_id))
+        except VlprobeError as error:
+            st.error(plain(str(error)))
+    return named
 
 
 def panel(job: Job) -> None:
@@ -97,7 +104,7 @@ def _panel(job_id: str, ended: bool) -> None:
     if job is None:
         return
     icon, word = STATES[job.state]
-    with st.container(border=True, key="job"):
+    with st.container(border=True, key=f"job_{job.id}"):
         what = f"{', '.join(job.models)} on {job.dataset} · {job.task}"
         st.html(f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", what)}</p>')
         if job.error:
@@ -119,7 +126,7 @@ def _panel(job_id: str, ended: bool) -> None:
                 st.button(
                     word,
                     icon=icon,
-                    key="cancel",
+                    key=f"cancel_{job.id}",
                     disabled=asked,
                     on_click=attempt,
                     args=(stop, job.id),
@@ -127,7 +134,11 @@ def _panel(job_id: str, ended: bool) -> None:
             elif job.state != "done":
                 icon = ":material/play_arrow:"
                 st.button(
-                    "Resume", icon=icon, key="resume", on_click=attempt, args=(resume, job.id)
+                    "Resume",
+                    icon=icon,
+                    key=f"resume_{job.id}",
+                    on_click=attempt,
+                    args=(resume, job.id),
                 )
             else:
                 _results_link(job)
@@ -209,8 +220,8 @@ def _results_link(job: Job) -> None:
 
 def past() -> None:
     """The newest jobs but for the one that is watched, each with a way back to it."""
-    watching = st.query_params.get("job", "")
-    found = [job for job in jobs.jobs(store()) if job.id != watching][:12]
+    watching = st.query_params.get_all("job")
+    found = [job for job in jobs.jobs(store()) if job.id not in watching][:12]
     for error in jobs.damaged(store()):
         st.warning(plain(said(error)), icon=":material/warning:")
     if not found:

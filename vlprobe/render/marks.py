@@ -55,3 +55,11 @@ def svg(look: Look, size: int = SIZE, hollow: bool = False) -> str:
         f'<path d="{PATHS[look.symbol]}" style="fill:{fill};stroke:{look.css}" '
         f'stroke-width="{1.6 if hollow else 0}"/></svg>'
     )
+
+
+def html(look: Look) -> str:
+    """A mark where SVG is taken out, as Streamlit does: a box of 14 pixels cut to the shape."""
+    return (
+        f'<span class="vp-mark" aria-hidden="true" style="display:inline-block;width:{SIZE}px;height:{SIZE}px;'
+        f"background:{look.css};clip-path:path('{PATHS[look.symbol]}')\"></span>"
+    )

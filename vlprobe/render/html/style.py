@@ -34,6 +34,18 @@ STYLE = """<style>
 .vp-quiet, .vp-card small, .vp-table small, .vp-reading small, .vp-facts dt {
   color: var(--vp-quiet); font-weight: 400; }
 .vp-small { font-size: .9rem; }
+.vp-line { border: 0; border-top: 1px solid var(--vp-line); margin: .2rem 0; }
+.vp-mark { vertical-align: -2px; flex: none; }
+[class*="st-key-card_"] { position: relative; padding: 10px 14px 12px; gap: .2rem; border-color: var(--vp-line); }
+[class*="st-key-card_"]:has(input:checked) { background: var(--vp-press-tint); border-color: var(--vp-press); }
+[class*="st-key-card_"] [data-testid="stCheckbox"] label::after { content: ""; position: absolute; inset: 0; }
+[class*="st-key-card_"] [data-testid="stCheckbox"], [class*="st-key-card_"] label { position: static; }
+[class*="st-key-card_"] .vp-quiet { margin: 0; }
+[data-testid="stBottomBlockContainer"]:has(.st-key-run_bar) { max-width: 1280px; padding: 10px 40px 18px; }
+[data-testid="stBottom"]:has(.st-key-run_bar) { border-top: 1px solid var(--vp-line); }
+@media (max-width: 640px) {
+  [data-testid="stBottomBlockContainer"]:has(.st-key-run_bar) { padding: 10px 16px; } }
+.st-key-run_bar p { margin: 0; }
 .vp-quiet, .vp-job { margin: 0; overflow-wrap: anywhere; }
 
 [data-testid="stBaseButton-primary"]:enabled, [data-testid="stBaseButton-primary"]:enabled p {

@@ -1,0 +1,195 @@
+"""Ask models a question, in three steps. Everything is checked before anything starts.
+
+What there is to set, and what is allowed, is data of the probes and of the runner (`options`); this draws it.
+"""
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from vlprobe import registry, views
+from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.jobs import begin, span
+from vlprobe.dashboard.run import fields, steps
+from vlprobe.dashboard.state import attempt, plain, quiet, view
+from vlprobe.dashboard.verify import said
+from vlprobe.datasets.file_formats import read_head
+from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.models.frozen import pick_device
+from vlprobe.render.html.elements import tag
+from vlprobe.runs.request import Request
+from vlprobe.runs.settings import SETTINGS
+from vlprobe.storage import files
+from vlprobe.types.options import Option, parse_options
+from vlprobe.views.durations import NOTHING, Duration, expected, in_words
+from vlprobe.views.records import RunRow
+
+CLUSTER_SETTINGS = ("executor", "ray_address")  # that mean something only where Ray is installed
+EVERYWHERE = ("auto", "cpu")  # devices that need no look
+NO_CHANGES = "What was run before is on the other pages. Install vlprobe to run your own models and pictures."
+
+
+def draw() -> None:
+    """The three steps; where earlier runs cannot be read, that is said, and what mends them stands below."""
+    st.title("Ask models a question", anchor=False)
+    quiet(
+        "Everything stays on this computer. A run goes on when you close this page, can be stopped at any time, and "
+        "never does the same work twice."
+    )
+    try:
+        if changes(NO_CHANGES):
+            _draw()
+    except VlprobeError as error:
+        st.error(plain(said(error)), icon=":material/error:")
+
+
+def _draw() -> None:
+    """The steps, all that can be set, and at the bottom what is wrong with it, or how long it takes and one button."""
+    models = steps.models()
+    probes = steps.probes()
+    dataset = steps.dataset(probes)
+    typed = steps.options(probes)
+    with st.expander("Size, machine and details"):
+        has_ray = importlib.util.find_spec("ray") is not None
+        settings = fields.draw(
+            [option for option in SETTINGS if has_ray or option.name not in CLUSTER_SETTINGS], "run"
+        )
+    chosen = (models, dataset, {name: typed[name] for name in probes}, settings)
+    with st.bottom, st.container(horizontal=True, vertical_alignment="center", key="run_bar"):
+        _bar(*chosen)
+
+
+def _bar(
+    models: Sequence[str],
+    dataset: str,
+    probes: Mapping[str, Mapping],
+    settings: Mapping[str, object],
+) -> None:
+    """How long it takes, or what is wrong, beside the button that starts it."""
+    problem: VlprobeError | None = None
+    try:
+        requests = checked(models, dataset, probes, settings)
+        _expectation(requests)
+    except VlprobeError as error:
+        problem = error
+        if models and probes:
+            st.error(plain(said(error)), icon=":material/error:")
+        else:
+            quiet(str(error))
+    st.space("stretch")
+    st.button(
+        "Start",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="start",
+        disabled=problem is not None,
+        help=plain(str(problem)) if problem else None,
+        on_click=attempt,
+        args=(_start, models, dataset, probes, settings),
+    )
+
+
+def checked(
+    models: Sequence[str],
+    dataset: str,
+    probes: Mapping[str, Mapping],
+    settings: Mapping[str, object],
+) -> list[Request]:
+    """What the fields ask for, a request a probe; nothing is loaded.
+
+    Args:
+        models: Names, as they were typed.
+        dataset: The name of one; "": each probe's own drawn scenes.
+        probes: Names of probes, each with its options as they were typed.
+        settings: Those of a run; what is left out has its default.
+
+    Raises:
+        VlprobeError: the first thing that is wrong: a value that is not allowed, a name that is not known, a path where
+            nothing is.
+    """
+    if not models:
+        raise InvalidInput("Choose at least one model.")
+    if not probes:
+        raise InvalidInput("Choose at least one question.")
+    requests = []
+    for probe, typed in probes.items():
+        loaded = registry.load_probe(probe)
+        options = parse_options(loaded.options, typed, f"Probe '{probe}'")
+        loaded.check_options(options)
+        for option in loaded.options:
+            _check_named(option, options[option.name])
+        requests.append(
+            Request(
+                tuple(models),
+                dataset or loaded.dataset,
+                probe,
+                options,
+                **parse_options(SETTINGS, settings, "A run"),
+            )
+        )
+    for request in requests:
+        registry.check_name("datasets", request.dataset)
+    for name in models:
+        registry.check_name("models", name)
+    return requests
+
+
+def _check_named(option: Option, value: object) -> None:
+    """Raises a VlprobeError where the value names a file, a dataset or a model that cannot be there."""
+    for name in filter(None, value if isinstance(value, list) else [value]):
+        if option.refers_to == "file":
+            read_head(files.parse_path(name))
+        elif option.refers_to:
+            registry.check_name(f"{option.refers_to}s", name)
+
+
+def _start(
+    models: Sequence[str],
+    dataset: str,
+    probes: Mapping[str, Mapping],
+    settings: Mapping[str, object],
+) -> None:
+    """Begins a job a probe, if all is still there; they take turns."""
+    requests = checked(models, dataset, probes, settings)
+    if requests[0].executor == "local" and requests[0].device not in EVERYWHERE:
+        pick_device(requests[0].device)
+    begin(*requests)
+
+
+def _expectation(requests: Sequence[Request]) -> None:
+    """How long it takes, judging by earlier runs, and how much work it is."""
+    runs = view(views.runs.run_rows)
+    total = sum(
+        (
+            expected(runs, request.models, request.dataset, request.probe, request.limit)
+            for request in requests
+        ),
+        NOTHING,
+    )
+    models, questions = len(requests[0].models), len(requests)
+    work = f"{models} model{'s' * (models > 1)} × {questions} question{'s' * (questions > 1)}"
+    pictures = _pictures(runs, requests)
+    work += f" × {pictures:,} pictures." if pictures else "."
+    st.html(
+        f'<div role="status">{tag("strong", in_words(total))}'
+        f"{tag('p', f'{work} {_evidence(total)}', class_='vp-quiet vp-small')}</div>"
+    )
+
+
+def _evidence(total: Duration) -> str:
+    """What the time rests on."""
+    if not total.is_known:
+        return "Nothing like it was run here before; the first seconds of the run tell."
+    if total.low == total.high:
+        return f"They took {span(total.low)} last time."
+    return "Judging by other models on the same pictures."
+
+
+def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
+    """How many pictures are asked about; 0 where nobody has read them yet, or they differ from probe to probe."""
+    sizes = set()
+    for request in requests:
+        size = next((run.n_items for run in runs if run.dataset == request.dataset), 0)
+        sizes.add(min(size, request.limit) if request.limit and size else size)
+    return sizes.pop() if len(sizes) == 1 else 0

@@ -1,0 +1,155 @@
+"""The three steps of a run: who is asked, what, and about which pictures."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from vlprobe import registry
+from vlprobe.dashboard.run import fields
+from vlprobe.dashboard.state import dataset_name, model_name, plain, quiet
+from vlprobe.render import marks
+from vlprobe.render.charts.styles import SHIPPED
+from vlprobe.render.html.elements import tag
+from vlprobe.render.words import SHIPPED_MODELS, presentations
+
+CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
+DRAWN = "Made on this computer, for each question its own"
+OWN_DATA = "coco:/path/to/folder"
+MODELS_HELP = (
+    "Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a file; `hf:FOLDER` for "
+    "one of Hugging Face; `scores:FILE` for scores that were computed elsewhere."
+)
+
+
+@contextmanager
+def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
+    """A step: its title at the left, what can be chosen at the right. Gives the place of the line below the title."""
+    st.html('<hr class="vp-line">')
+    with st.container(key=f"step_{key}"):
+        left, right = st.columns([2, 10], gap="medium")
+        left.subheader(title, anchor=False)
+        below = left.empty()
+        with right:
+            yield below
+
+
+def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool = False) -> bool:
+    """A card that is one check box. `text` is HTML."""
+    with column.container(border=True, key=f"card_{key}", height="stretch"):
+        chosen = st.checkbox(f"**{plain(title)}**", default, key=key)
+        st.html(text)
+    return chosen
+
+
+def models() -> tuple[str, ...]:
+    """Who is asked: cards of the models that come with vlprobe, and a field for any other."""
+    with _step("1. Who?", "who") as below:
+        chosen = []
+        grid = st.grid(3, gap="small", key="who_cards")
+        for name in CARDS:
+            text = f'<p class="vp-quiet vp-small">{marks.html(SHIPPED[name])} {_escaped(SHIPPED_MODELS[name][1])}</p>'
+            if _card(grid, f"run_model_{name}", model_name(name), text):
+                chosen.append(name)
+        others = st.multiselect(
+            "A model of yours, or a known one",
+            fields.names("models"),
+            key="run_models",
+            accept_new_options=True,
+            placeholder="Choose, or type a name and press Enter",
+            help=MODELS_HELP,
+        )
+        typed = [name.strip() for name in others]
+        every = tuple(dict.fromkeys([*chosen, *typed]))
+        _say(below, f"{len(every)} model{'' if len(every) == 1 else 's'}")
+        return every
+
+
+def probes() -> tuple[str, ...]:
+    """What is asked: a card for each probe."""
+    with _step("2. What?", "what") as below:
+        every = presentations()
+        grid = st.grid(5, min_column_width=150, gap="small", key="what_cards")
+        chosen = tuple(
+            [
+                name
+                for name, probe in every.items()
+                if _card(
+                    grid,
+                    f"run_probe_{name}",
+                    probe.name,
+                    tag("p", probe.asks, class_="vp-quiet vp-small"),
+                    default=name == next(iter(every)),
+                )
+            ]
+        )
+        st.button(
+            "All five",
+            icon=":material/done_all:",
+            key="all_probes",
+            on_click=_choose_all,
+            args=(tuple(every),),
+        )
+        _say(below, f"{len(chosen)} of {len(every)} questions")
+        return chosen
+
+
+def _choose_all(names: Sequence[str]) -> None:
+    for name in names:
+        st.session_state[f"run_probe_{name}"] = True
+
+
+def dataset(chosen_probes: Sequence[str]) -> str:
+    """About which pictures: "" for the drawn ones that go with each probe, else the name of a dataset."""
+    with _step("3. On which?", "which") as below:
+        drawn = {registry.load_probe(name).dataset for name in chosen_probes}
+        drawn_for_others = {registry.load_probe(name).dataset for name in registry.names("probes")}
+        made_for = min(drawn) if len(drawn) == 1 else "demo"
+        hidden = drawn if len(chosen_probes) == 1 else drawn_for_others
+        options = ["", *(name for name in fields.names("datasets") if name not in hidden)]
+        picked = st.radio(
+            "Pictures and captions",
+            options,
+            key="run_dataset",
+            format_func=lambda name: plain(dataset_name(name or made_for)),
+            captions=[plain(name) or DRAWN for name in options],
+        )
+        forms = ", ".join(
+            f"`{name}`" for name in registry.names("datasets") if name.lower() != name
+        )
+        typed = st.text_input(
+            "Or pictures of your own",
+            key="run_own",
+            placeholder=OWN_DATA,
+            help=f"Takes the place of the dataset. With the path of your file or folder: {forms}.",
+        ).strip()
+        name = typed or picked or ""
+        _say(below, dataset_name(name or made_for))
+        return name
+
+
+def options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
+    """What can be set of each chosen probe, folded away; as it was typed, by probe and option."""
+    typed = {}
+    for name in chosen_probes:
+        described = registry.load_probe(name).options
+        if described:
+            with st.expander(f"How it is asked: {plain(presentations()[name].name)}"):
+                lists = [option for option in described if option.type in ("choice", "list")]
+                rest = [option for option in described if option not in lists]
+                typed[name] = fields.draw(lists, f"run_{name}", fields.WIDE_COLUMNS)
+                typed[name] |= fields.draw(rest, f"run_{name}")
+        else:
+            typed[name] = {}
+    return typed
+
+
+def _say(place: DeltaGenerator, text: str) -> None:
+    with place.container():
+        quiet(text)
+
+
+def _escaped(text: str) -> str:
+    """The text alone, as HTML."""
+    return tag("span", text)

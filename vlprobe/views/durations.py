@@ -1,0 +1,93 @@
+"""How long a run will take, judging by the runs that are stored."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vlprobe.views.records import RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """Seconds that some work is expected to take; NaN where nothing like it was done before."""
+
+    low: float
+    high: float
+
+    def __add__(self, other: "Duration") -> "Duration":
+        return Duration(self.low + other.low, self.high + other.high)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything like it was done before."""
+        return not math.isnan(self.high)
+
+
+NOTHING = Duration(0.0, 0.0)
+UNKNOWN = Duration(math.nan, math.nan)
+
+
+def expected(
+    runs: Sequence[RunRow], models: Sequence[str], dataset: str, probe: str, limit: int = 0
+) -> Duration:
+    """The time that these models need for one probe on one dataset.
+
+    A model that was asked before takes as long as last time, a case at a time. One that is new takes as long as the
+    quickest to the slowest of the other models did.
+
+    Args:
+        runs: Stored runs, newest first.
+        models: Names of models.
+        dataset: The name of a dataset.
+        probe: The name of a probe.
+        limit: Items that are asked about; 0: all.
+
+    Returns:
+        Seconds, the models one after the other; UNKNOWN where nobody was asked this before, or only about a part of
+        what is asked about now.
+    """
+    alike = [
+        run
+        for run in runs
+        if (run.dataset, run.probe) == (dataset, probe) and (limit or not run.limit)
+    ]
+    if not alike:
+        return UNKNOWN
+    total = NOTHING
+    for model in models:
+        newest = next((run for run in alike if run.model == model), None)
+        times = [_scaled(run, limit) for run in ([newest] if newest else alike)]
+        total += Duration(min(times), max(times))
+    return total
+
+
+def _scaled(run: RunRow, limit: int) -> float:
+    """The seconds of a run, as if it had asked about `limit` items; 0: about as many as it did."""
+    items = max(run.n_items, 1)
+    if run.limit == 0:  # which asked about all that there are
+        limit = min(limit, items)
+    return run.seconds * (limit / items if limit else 1.0)
+
+
+def in_words(duration: Duration) -> str:
+    """A time as people say it, in minutes; a range where its ends differ.
+
+    >>> in_words(Duration(155, 155)), in_words(Duration(100, 400)), in_words(Duration(8, 20))
+    ('About 3 minutes', 'About 2 to 7 minutes', 'Less than a minute')
+    >>> in_words(UNKNOWN), in_words(Duration(7100, 9000))
+    ('Time not known yet', 'About 2 to 2.5 hours')
+    """
+    if not duration.is_known:
+        return "Time not known yet"
+    if duration.high < 45:
+        return "Less than a minute"
+    unit, seconds = ("hour", 3600) if duration.high >= 5400 else ("minute", 60)
+    ends = [_rounded(end / seconds, unit) for end in (duration.low, duration.high)]
+    plural = "" if ends[1] == "1" else "s"
+    return f"About {ends[1] if ends[0] == ends[1] else ' to '.join(ends)} {unit}{plural}"
+
+
+def _rounded(amount: float, unit: str) -> str:
+    if unit == "minute":
+        return str(max(round(amount), 1))
+    return f"{max(round(2 * amount) / 2, 0.5):g}"
