@@ -46,6 +46,8 @@ STYLE = """<style>
 @media (max-width: 640px) {
   [data-testid="stBottomBlockContainer"]:has(.st-key-run_bar) { padding: 10px 16px; } }
 .st-key-run_bar p { margin: 0; }
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {
+  color: var(--vp-quiet) !important; opacity: 1; }
 .vp-quiet, .vp-job { margin: 0; overflow-wrap: anywhere; }
 
 [data-testid="stBaseButton-primary"]:enabled, [data-testid="stBaseButton-primary"]:enabled p {
