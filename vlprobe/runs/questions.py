@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from vlprobe.datasets import audit
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, StoredDamage
 from vlprobe.runs import case_workers
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
@@ -129,8 +129,10 @@ def part_ranges(case_entry: Entry, size: int) -> list[tuple[int, int]]:
 
 
 def picture_names(case_entry: Entry) -> set[str]:
-    """Names of the pictures that stored cases are about."""
+    """Names of the pictures that stored cases are about. Raises StoredDamage where no case has any."""
     names: set[str] = set()
     for block in case_entry.blocks("cases", ["images"]):
+        if "images" not in block:
+            raise StoredDamage(f"The cases of {case_entry.folder.name} name no pictures.")
         names.update(block["images"].combine_chunks().flatten().unique().to_pylist())
     return names
