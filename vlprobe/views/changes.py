@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 _WORDS = re.compile(r"\s*(?:[\w'-]+|[^\w\s])")
+_MARKS = ' .,;:!?"()'
 _ARTICLE = re.compile(r"an?(?:\s+|$)", re.IGNORECASE)
 COMPARED = 400  # words of a caption; the comparison is quadratic, and nobody reads beyond
 
@@ -50,9 +51,7 @@ def single_change(before: str, after: str, longest: int = 3) -> tuple[str, str] 
     >>> single_change("It is red.", "It is not red.")
     ('', 'not')
     """
-    left, right = (
-        [word.strip().lower() for word in _WORDS.findall(text)] for text in (before, after)
-    )
+    left, right = before.lower().split(), after.lower().split()
     shorter = min(len(left), len(right))
     start = 0
     while start < shorter and left[start] == right[start]:
@@ -63,6 +62,7 @@ def single_change(before: str, after: str, longest: int = 3) -> tuple[str, str] 
     taken, put = left[start : len(left) - end], right[start : len(right) - end]
     if taken and put and taken[0] in ("a", "an") and put[0] in ("a", "an"):
         taken, put = taken[1:], put[1:]
-    if not (taken or put) or max(len(taken), len(put)) > longest:
+    if max(len(taken), len(put)) > longest:
         return None
-    return " ".join(taken), " ".join(put)
+    words = " ".join(taken).strip(_MARKS), " ".join(put).strip(_MARKS)
+    return words if words[0] != words[1] else None
