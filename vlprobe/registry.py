@@ -119,6 +119,19 @@ def load_dataset(name: str, cache: Path) -> Dataset:
     return _family("datasets", name).load(name, cache)
 
 
+def redrawn(path: Path) -> bytes | None:
+    """The file of a picture that a dataset draws, drawn again; None where the path names no such.
+
+    Shipped results name their pictures by relative paths that are in no folder: a module of
+    `datasets` that knows them defines `redraw(path)`.
+    """
+    for module in _modules("datasets"):
+        redraw: Callable[[Path], bytes | None] | None = getattr(module, "redraw", None)
+        if redraw and (content := redraw(path)):
+            return content
+    return None
+
+
 def load_model(name: str, device: str = "auto", precision: str = "fp32") -> Model:
     """The model of that name, its weights loaded and frozen. Raises NotFound or InvalidInput."""
     _refuse_bytes(name)

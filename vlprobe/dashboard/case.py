@@ -45,9 +45,9 @@ def details(asked: Questions, chosen: Filter, size: int) -> None:
     st.html(card(row, said, asked, chosen, everything=True))
     _annotate(asked, row)
     st.html(cards.about(row, asked.probe))
-    run = asked.question_set.run(chosen.model).key
+    run = asked.question_set.run(chosen.model)
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
-    st.code(cards.command(run, row), language="bash", wrap_lines=True)
+    st.code(cards.command(run.key, row, run.shipped), language="bash", wrap_lines=True)
     st.download_button(
         "Save as a web page",
         functools.partial(

@@ -25,9 +25,10 @@ from vlprobe.render import charts, words
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import tables
 from vlprobe.render.html.elements import ordered, tag
-from vlprobe.storage import annotations, display_names
+from vlprobe.storage import annotations, display_names, shipped
 from vlprobe.storage import store as store_module
 from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
@@ -50,14 +51,14 @@ _seen: contextvars.ContextVar[str] = contextvars.ContextVar(
 
 
 def store() -> Store:
-    """The cache folder that this dashboard shows."""
-    return _opened(store_module.DEFAULT, os.getcwd())
+    """The cache folder that this dashboard shows and writes to, with the shipped results below it."""
+    return _opened(store_module.DEFAULT, os.getcwd(), shipped.folder())
 
 
 @functools.lru_cache(maxsize=8)
-def _opened(root: Path | str, folder: str) -> Store:
+def _opened(root: Path | str, folder: str, shipped_root: Path | None) -> Store:
     """Opened once: a page asks for it dozens of times. `folder` is what a relative root is in."""
-    return Store(root)
+    return StoreAboveShipped(root, shipped_root) if shipped_root else Store(root)
 
 
 @contextlib.contextmanager

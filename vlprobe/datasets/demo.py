@@ -64,9 +64,15 @@ def load(name: str, cache: Path) -> DemoDataset:
 
 def draw(scene: Scene, path: Path) -> bytes:
     """Renders the scene into a PNG file and returns its bytes. Raises InvalidInput."""
+    content = encode(scene)
+    write_bytes(path, content, durable=False)
+    return content
+
+
+def encode(scene: Scene) -> bytes:
+    """The bytes of the scene's PNG file."""
     buffer = io.BytesIO()
     render(scene).save(buffer, format="PNG")
-    write_bytes(path, buffer.getvalue(), durable=False)
     return buffer.getvalue()
 
 

@@ -21,6 +21,7 @@ from vlprobe.scoring import pictures
 from vlprobe.types import Picture
 
 TOLERANCE = 3  # levels of 255, on average: what a large drawing may differ from its file by
+_FOLDER = "demo"  # of a cache: what drawn pictures are kept in
 _LARGEST_SUBSET = 400  # contrasts of one kind in any demo dataset
 
 
@@ -57,6 +58,16 @@ def draw(picture: Picture, size: int = SIZE) -> Image.Image | None:
     return image if image.width == size else image.resize((size, size), Image.Resampling.LANCZOS)
 
 
+def redraw(path: Path) -> bytes | None:
+    """The PNG file of a drawn scene by its relative name, as shipped results have it: as it would be
+    in the folder `demo` of a cache. None where the path is no such name, or a file is there.
+    """
+    if path.is_absolute() or path.parts[:1] != (_FOLDER,) or path.exists():
+        return None
+    scene = scene_of(path)
+    return _encoded(scene) if scene else None
+
+
 def scene_of(path: Path) -> Scene | None:
     """The scene that a file's folder and name stand for; None where they stand for none."""
     if path.suffix != ".png":
@@ -90,6 +101,11 @@ def _scene_of_file(path: Path) -> Scene | None:
         return None
     difference = np.asarray(stored, dtype=np.int16) - np.asarray(render(scene), dtype=np.int16)
     return scene if np.abs(difference).mean() < TOLERANCE else None
+
+
+@functools.lru_cache(maxsize=64)
+def _encoded(scene: Scene) -> bytes:
+    return demo.encode(scene)
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import mix
 from vlprobe.storage import files
@@ -34,9 +35,12 @@ DIGEST_MEMO = "picture-digests.json"
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's bytes. Raises InvalidInput where there is no such file, nothing in it, or it
-    may not be read.
+    """The file's bytes; those of a drawn scene that shipped results name are drawn.
+
+    Raises InvalidInput where there is no such file, nothing in it, or it may not be read.
     """
+    if not path.is_absolute() and (drawing := registry.redrawn(path)):
+        return drawing
     refuse_outside(path)
     try:
         content = files.read(path)

@@ -69,6 +69,11 @@ class Store:
         self.mirror = mirror(remote) if remote else None
 
     @property
+    def roots(self) -> tuple[Path, ...]:
+        """The folders that results are read from, the one that is written to first."""
+        return (self.root,)
+
+    @property
     def address(self) -> str:
         """The URL of the store, or its folder: valid on every machine that can reach it."""
         return self.mirror.remote.url if self.mirror else str(self.root)
@@ -146,6 +151,10 @@ class Store:
             manifests, key=lambda manifest: (manifest["finished"], manifest["key"])
         ), unread
 
+    def is_shipped(self, run_key: str) -> bool:
+        """Whether a run came with vlprobe: see `storage.shipped`."""
+        return False
+
     @property
     def connection_error(self) -> str:
         """Why the object store could not be reached, in one line; "" where it was."""
@@ -206,12 +215,12 @@ class Store:
 
     @contextlib.contextmanager
     def cursor(self) -> Iterator["duckdb.DuckDBPyConnection"]:
-        """A DuckDB cursor that can read this folder and nothing else. Raises InvalidInput where
-        a file is missing.
+        """A DuckDB cursor that can read the store's folders and nothing else. Raises InvalidInput
+        where a file is missing.
         """
         import duckdb
 
-        cursor = _connection(str(self.root)).cursor()
+        cursor = _connection(tuple(map(str, self.roots))).cursor()
         try:
             yield cursor
         except duckdb.IOException as error:
@@ -230,18 +239,18 @@ def _stamp(path: Path) -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def _connection(root: str) -> "duckdb.DuckDBPyConnection":
+def _connection(roots: tuple[str, ...]) -> "duckdb.DuckDBPyConnection":
     import duckdb
 
     connection = duckdb.connect(":memory:", config={"threads": min(4, os.cpu_count() or 1)})
-    quoted = root.replace("'", "''")
+    folders = ", ".join("'{}/'".format(root.replace("'", "''")) for root in roots)
     connection.execute(
         "SET autoinstall_known_extensions=false; SET autoload_known_extensions=false"
     )
     connection.execute(
         "SET parquet_metadata_cache=true"
     )  # files never change, and parsing their footers is slow
-    connection.execute(f"SET allowed_directories=['{quoted}/']")
+    connection.execute(f"SET allowed_directories=[{folders}]")
     connection.execute("SET enable_external_access=false")
     connection.execute("SET lock_configuration=true")
     return connection

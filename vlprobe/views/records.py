@@ -42,6 +42,7 @@ class RunRow:
     finished: str  # ISO 8601, UTC
     older: str  # in what it is of an older version than today's code
     note: str
+    shipped: bool = False  # it came with vlprobe
 
 
 @dataclass(frozen=True, slots=True)

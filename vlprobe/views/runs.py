@@ -19,6 +19,7 @@ RUN_COLUMNS = [
     *("n_items", "n_cases", "spread", "seconds", "finished", "older", "note"),
 ]
 DEFAULT_SEED = 42
+SHIPPED = "Shipped results"
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,16 @@ class QuestionSet:
         return metrics(self.probe)
 
     @property
+    def shipped(self) -> bool:
+        """Whether all its runs came with vlprobe."""
+        return all(run.shipped for run in self.runs)
+
+    @property
     def label(self) -> str:
         """What people pick it by: dataset, probe, size and options."""
         newest = self.runs[0]
-        return _label(newest.dataset, newest.probe, newest.n_items, newest.options, newest.older)
+        label = _label(newest.dataset, newest.probe, newest.n_items, newest.options, newest.older)
+        return f"{SHIPPED} · {label}" if self.shipped else label
 
     def run(self, model: str) -> RunRow:
         """The run of this model. Raises NotFound."""
@@ -107,6 +114,7 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
                 n_units=manifest.get("n_units", manifest["n_items"]),
                 older=versions.describe_older(run),
                 note="; ".join(filter(None, [manifest["note"], *checks])),
+                shipped=store.is_shipped(manifest["key"]),
             )
         )
     return rows
@@ -130,31 +138,28 @@ def models(store: Store) -> dict[str, str]:
 def question_sets(store: Store) -> pd.DataFrame:
     """What models were asked, newest first: case key, a label, dataset, probe, models and sizes.
 
-    The models are those of `question_set`: the label says so where their answers are of an older
-    version.
+    What came with vlprobe stands last, in the order of probes. The models are those of
+    `question_set`: the label says so where their answers are of an older version.
     """
     manifests_by_key: dict[str, list[dict]] = {}
     for manifest in store.runs():
         manifests_by_key.setdefault(manifest["case_key"], []).append(manifest)
-    newest_first = sorted(
-        manifests_by_key.items(),
-        key=lambda pair: (pair[1][-1]["finished"], pair[1][-1]["key"]),
-        reverse=True,
-    )
     rows = []
-    for key, manifests in newest_first:
+    for key, manifests in sorted(manifests_by_key.items(), key=_newest, reverse=True):
         manifests = versions.same_version(manifests)
         newest, run = manifests[-1], manifests[-1]["run"]
+        shipped = all(store.is_shipped(manifest["key"]) for manifest in manifests)
+        label = _label(
+            run["dataset"],
+            run["probe"],
+            newest["n_items"],
+            _describe_options(run),
+            versions.describe_older(run),
+        )
         rows.append(
             {
                 "case_key": key,
-                "label": _label(
-                    run["dataset"],
-                    run["probe"],
-                    newest["n_items"],
-                    _describe_options(run),
-                    versions.describe_older(run),
-                ),
+                "label": f"{SHIPPED} · {label}" if shipped else label,
                 "dataset": run["dataset"],
                 "probe": run["probe"],
                 "models": list(
@@ -162,10 +167,21 @@ def question_sets(store: Store) -> pd.DataFrame:
                 ),
                 "n_items": newest["n_items"],
                 "n_cases": newest["n_cases"],
+                "shipped": shipped,
             }
         )
-    columns = ["case_key", "label", "dataset", "probe", "models", "n_items", "n_cases"]
+    columns = ["case_key", "label", "dataset", "probe", "models", "n_items", "n_cases", "shipped"]
+    rows.sort(key=lambda row: (row["shipped"], _position(row) if row["shipped"] else 0))
     return pd.DataFrame(rows, columns=pd.Index(columns))
+
+
+def _newest(keyed_manifests: tuple[str, list[dict]]) -> tuple[str, str]:
+    newest = keyed_manifests[1][-1]
+    return newest["finished"], newest["key"]
+
+
+def _position(row: dict) -> int:
+    return registry.load_probe(row["probe"]).presentation.position
 
 
 def _label(dataset: str, probe: str, n_items: int, options: str, older: str) -> str:

@@ -170,9 +170,9 @@ def _draw_details(stored: Questions, chosen: Filter, card: WallCard) -> None:
         st.html(tag("p", legend, class_="vp-quiet vp-small"))
     st.html(scores_card(row, columns, stored, chosen, everything=True))
     st.html(html_cards.about(row, stored.probe))
-    run_key = stored.question_set.run(chosen.model).key
+    run = stored.question_set.run(chosen.model)
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
-    st.code(html_cards.command(run_key, row), language="bash", wrap_lines=True)
+    st.code(html_cards.command(run.key, row, run.shipped), language="bash", wrap_lines=True)
     st.download_button(
         "Save as a web page",
         functools.partial(

@@ -214,7 +214,13 @@ def read_errors(store: Store) -> list[InvalidInput]:
 def _stored(store: Store, digest: str) -> tuple[list[Examination], list[InvalidInput]]:
     examinations: list[Examination] = []
     errors: list[InvalidInput] = []
-    for path in sorted((store.root / "models").glob(f"{digest}-*.json")):
+    # The same examination may be in several folders: that in the first counts.
+    paths = {
+        path.name: path
+        for root in reversed(store.roots)
+        for path in sorted((root / "models").glob(f"{digest}-*.json"))
+    }
+    for _, path in sorted(paths.items()):
         try:
             if examination := read(path):
                 examinations.append(examination)

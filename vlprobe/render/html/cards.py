@@ -17,6 +17,7 @@ from vlprobe.render.html import cases
 from vlprobe.render.html.elements import breakable, facts, mark, tag
 from vlprobe.render.words import value_label
 from vlprobe.scoring import pictures
+from vlprobe.storage import shipped
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation, Presentation
 
@@ -154,9 +155,10 @@ def chips(tags: Sequence[str], note: str) -> str:
     return "".join(parts)
 
 
-def command(run_key: str, row: object) -> str:
-    """What finds the case in a terminal."""
-    words = ["vlprobe", "failures", run_key[:8], "--kind", row.kind, "--rule", row.rule]
+def command(run_key: str, row: object, is_shipped: bool = False) -> str:
+    """What finds the case in a terminal, which looks at one's own results unless it is told where."""
+    cache = ["--cache", str(shipped.FOLDER)] if is_shipped else []
+    words = ["vlprobe", *cache, "failures", run_key[:8], "--kind", row.kind, "--rule", row.rule]
     return shlex.join(
         [*words, "--outcome", "all", "--contains", row.texts[min(1, len(row.texts) - 1)]]
     )

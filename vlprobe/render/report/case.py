@@ -58,6 +58,7 @@ def case_page(
         everything=True,
         beside=bool(second_model),
     )
+    run = question_set.run(model)
     origin = {"Dataset": question_set.runs[0].dataset, "Question set": question_set.key}
     return page(
         f"One case of {probe}",
@@ -72,6 +73,6 @@ def case_page(
             htpy.h2["What is known of it"],
             embed(cards.about(case, probe, origin)),
             htpy.h2["How to find it again"],
-            commands(cards.command(question_set.run(model).key, case)),
+            commands(cards.command(run.key, case, run.shipped)),
         ],
     )

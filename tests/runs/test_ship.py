@@ -1,0 +1,185 @@
+"""How results become those that come with vlprobe: the same numbers, in less space, without a path of this machine."""
+
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from tests.conftest import make_tiny
+from vlprobe import registry, views
+from vlprobe.datasets import demo, demo_pairs, demo_triplets
+from vlprobe.datasets.world.renderer import VERSION
+from vlprobe.errors import InvalidInput
+from vlprobe.runs import ship, verify
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring import pictures, thumbnails
+from vlprobe.storage import shipped
+from vlprobe.storage.store import Store
+from vlprobe.types import Picture, PictureEdit
+
+RANDOM = "control:random"
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict]]:
+    """A few items of every probe's own data, answered by a control."""
+    store = Store(tmp_path_factory.mktemp("ship") / "cache")
+    with pytest.MonkeyPatch.context() as patch:  # less to draw
+        patch.setattr(demo, "SIZES", {"test": 6})
+        patch.setattr(demo_pairs, "SIZE", 2)
+        patch.setattr(
+            demo_triplets, "SUBSETS", {"generic": {"color": 2}, "spatial": {"location": 2}}
+        )
+        manifests = [
+            manifest
+            for probe in registry.names("probes")
+            for manifest in execute(Request((RANDOM,), "", probe), store)
+        ]
+    return store, manifests
+
+
+@pytest.fixture(scope="module")
+def copied(cache: tuple[Store, list[dict]], tmp_path_factory: pytest.TempPathFactory) -> Store:
+    store, manifests = cache
+    folder = tmp_path_factory.mktemp("copy") / "shipped"
+    size = ship.ship(store, manifests, folder)
+    assert size == sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return Store(folder)
+
+
+def test_a_shipped_entry_is_an_ordinary_one(cache, copied):
+    assert [damage for damage in verify.damages(copied)] == []
+    assert [run["key"] for run in copied.runs()] == [run["key"] for run in cache[0].runs()]
+    assert len(views.runs.examinations(copied)) == len(views.runs.examinations(cache[0])) > 0
+
+
+def test_no_number_and_no_word_is_changed_but_the_names_of_pictures(cache, copied):
+    store, manifests = cache
+    prefix = f"{store.root}/"
+    for manifest in manifests:
+        pairs = [(store.run(manifest["key"]), copied.run(manifest["key"]))]
+        pairs.append((store.cases(manifest["case_key"]), copied.cases(manifest["case_key"])))
+        for entry, copy in pairs:
+            for name in (Path(record["name"]).stem for record in entry.manifest()["files"]):
+                before, after = entry.table(name), copy.table(name)
+                assert after.schema.equals(before.schema)
+                if name == "fronts":
+                    continue
+                if manifest["run"]["probe"] == "lgip" and name == "scores":
+                    before, after = (
+                        table.drop_columns(["text_scores"]) for table in (before, after)
+                    )
+                rows = json.dumps(before.to_pylist()).replace(prefix, "")
+                assert json.dumps(after.to_pylist()) == rows
+
+
+def test_what_stands_first_is_kept_of_pictures_that_a_model_loses(cache, copied):
+    store, manifests = cache
+    (manifest,) = [row for row in manifests if row["run"]["probe"] == "rococo"]
+    before, after = (
+        folder.run(manifest["key"]).table("fronts").to_pylist() for folder in (store, copied)
+    )
+    answers = store.run(manifest["key"]).table("scores").to_pylist()
+    n_lost = 0
+    for row, copy, answer in zip(before, after, answers, strict=True):
+        lost = answer["kind"] == "t2i" and answer["rank_clean"] == 1 < answer["rank"]
+        n_lost += lost
+        emptied = {name: value if name in ("run", "case") else None for name, value in row.items()}
+        assert copy == (row if lost else emptied)
+    assert 0 < n_lost < len(before)
+
+
+def test_no_file_names_this_machine(cache, copied):
+    for path in copied.root.rglob("*"):
+        if path.suffix == ".parquet":
+            content = str(pq.read_table(path).to_pylist())
+        else:
+            content = path.read_text() if path.is_file() else ""
+        assert str(cache[0].root) not in content
+
+
+def test_the_pictures_of_shipped_cases_are_drawn_where_no_file_is(
+    cache, copied, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VLPROBE_ROOTS", str(tmp_path))  # no other folder may be read
+    names = set()
+    for manifest in cache[1]:
+        for images in copied.cases(manifest["case_key"]).table("cases")["images"].to_pylist():
+            names.update(images)
+    assert len(names) >= 12
+    for name in sorted(names)[::4]:
+        assert pictures.read_bytes(Path(name)) == (cache[0].root / name).read_bytes()
+    monkeypatch.chdir("/")
+    with pytest.raises(InvalidInput, match="outside"):
+        pictures.read_bytes(Path("demo/test-00000000/demo-00000.png"))
+
+
+def test_scenes_have_small_copies_and_other_drawings_are_made_when_shown(
+    cache, copied, monkeypatch, tmp_path
+):
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("VLPROBE_SHIPPED", str(copied.root))
+    monkeypatch.setenv("VLPROBE_ROOTS", str(tmp_path))
+    names = [
+        name
+        for manifest in cache[1]
+        for names in copied.cases(manifest["case_key"]).table("cases")["images"].to_pylist()
+        for name in names
+    ]
+    scene = next(name for name in names if "/test-" in name)
+    other = next(name for name in names if "/scenes-" in name)
+    first, second = sorted({name for name in names if "/test-" in name})[:2]
+    edit = PictureEdit("mix", Path(second), 0.9, 1)
+    mixed = Picture(Path(first), edit).name
+    kept = tmp_path / "thumbnails"
+    content = thumbnails.thumbnail(tmp_path, scene)
+    assert not kept.exists()
+    assert content == thumbnails.make(Picture(Path(scene)), ((cache[0].root / scene).read_bytes(),))
+    for number, name in enumerate((other, mixed), 1):
+        image = Image.open(io.BytesIO(thumbnails.thumbnail(tmp_path, name)))
+        assert image.size == (224, 224)
+        assert len(list(kept.rglob("*.webp"))) == number
+    addresses = thumbnails.addresses(tmp_path, [scene, other, mixed, "demo/test-0/demo-00000.png"])
+    assert [bool(address) for address in addresses.values()] == [True, True, True, False]
+
+
+def test_without_the_file_of_small_copies_scenes_are_drawn(copied, monkeypatch, tmp_path):
+    monkeypatch.setenv("VLPROBE_SHIPPED", str(tmp_path))
+    (tmp_path / shipped.THUMBNAILS).write_bytes(b"damaged")
+    scene = Picture(Path(f"demo/test-{VERSION}/demo-00003.png"))
+    assert shipped.thumbnail(thumbnails.name_key(scene)) is None
+    drawing = thumbnails.thumbnail(tmp_path / "own", scene.name)
+    monkeypatch.setenv("VLPROBE_SHIPPED", str(copied.root))
+    assert drawing == shipped.thumbnail(thumbnails.name_key(scene))
+
+
+def test_what_is_too_large_or_names_this_machine_is_refused(cache, copied, monkeypatch, tmp_path):
+    store, manifests = cache
+    with monkeypatch.context() as patch:
+        patch.setattr(ship, "LARGEST", 1000)
+        with pytest.raises(InvalidInput, match="too many to ship"):
+            ship.ship(store, manifests, copied.root)
+    assert copied.runs()  # what was there before stays
+    elsewhere = make_tiny(store.root / "elsewhere")
+    foreign = execute(Request((RANDOM,), elsewhere, "lgip", limit=2), store)
+    with pytest.raises(InvalidInput, match="would be shipped"):
+        ship.ship(store, foreign, tmp_path / "target")
+    assert not (tmp_path / "target").exists()
+
+
+def test_what_is_shipped_is_every_probe_of_every_demo_model(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        ship, "execute", lambda request, store, progress: asked.append(request) or []
+    )
+    assert ship.runs(Store("unused")) == []
+    assert {request.probe for request in asked} == set(registry.names("probes"))
+    for request in asked:
+        assert not any(map(registry.is_control, request.models))
+        assert request.models == tuple(registry.families("models")["demo"].names())
+        assert (request.limit, request.dataset, request.options, request.seed) == (0, "", {}, 42)

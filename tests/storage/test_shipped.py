@@ -1,0 +1,142 @@
+"""Results that come with vlprobe, below one's own: read, and never written to."""
+
+import hashlib
+import pickle
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import make_tiny
+from vlprobe import views
+from vlprobe.errors import NotFound
+from vlprobe.models.doctor import examine
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import annotations, shipped
+from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.shipped import StoreAboveShipped
+from vlprobe.storage.store import Store
+
+RANDOM, CONSTANT = "control:random", "control:constant"
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make_tiny(tmp_path_factory.mktemp("shipped") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def below(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that stands for what is shipped: one model on all items, and on four of them."""
+    store = Store(tmp_path_factory.mktemp("below") / "shipped")
+    execute(Request((RANDOM,), tiny, "lgip"), store)
+    execute(Request((RANDOM,), tiny, "lgip", limit=4), store)
+    return store.root
+
+
+@pytest.fixture
+def empty(tmp_path: Path, below: Path) -> StoreAboveShipped:
+    return StoreAboveShipped(tmp_path / "own", below)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_an_empty_store_shows_what_is_shipped_and_says_so(empty):
+    sets = views.runs.question_sets(empty)
+    assert list(sets["shipped"]) == [True, True]
+    assert all(label.startswith("Shipped results · ") for label in sets["label"])
+    for key, n_cases in zip(sets["case_key"], sets["n_cases"], strict=True):
+        question_set = views.runs.question_set(empty, key)
+        assert question_set.shipped
+        assert question_set.label.startswith("Shipped results · ")
+        rows = views.cases.questions(empty, question_set, range(n_cases))
+        assert len(rows) == n_cases > 0
+        assert not views.estimates.estimates(empty, question_set).empty
+    assert not empty.root.exists()
+
+
+def test_own_runs_come_first_and_stand_beside_shipped_ones_of_the_same_questions(empty, tiny):
+    version = empty.version()
+    execute(Request((CONSTANT,), tiny, "lgip", limit=4), Store(empty.root))
+    assert empty.version() != version
+    sets = views.runs.question_sets(empty)
+    assert list(sets["shipped"]) == [False, True]
+    assert sets["models"][0] == [CONSTANT, RANDOM]
+    question_set = views.runs.question_set(empty, sets["case_key"][0])
+    assert [(run.model, run.shipped) for run in question_set.runs] == [
+        (CONSTANT, False),
+        (RANDOM, True),
+    ]
+    assert not question_set.shipped
+    answers = views.cases.answers(empty, question_set, range(5))
+    assert set(answers["model"]) == {RANDOM, CONSTANT}
+    differences = views.compare.compare(empty, question_set, (RANDOM, CONSTANT))
+    assert len(differences)
+
+
+def test_a_run_that_is_in_both_is_one_s_own(empty, tiny):
+    (manifest,) = execute(Request((RANDOM,), tiny, "lgip", limit=4), Store(empty.root))
+    assert not empty.is_shipped(manifest["key"])
+    keys = [run["key"] for run in empty.runs()]
+    assert len(keys) == len(set(keys)) == 2
+    assert empty.run(manifest["key"]).folder.is_relative_to(empty.root)
+    assert [row.shipped for row in views.runs.run_rows(empty)] == [False, True]
+    assert len(examine.load(empty)) == 1  # in both folders
+
+
+def test_tags_of_shipped_cases_are_kept_in_the_own_store_and_nothing_is_written_below(empty, below):
+    before = contents(below)
+    key = views.runs.question_sets(empty)["case_key"][0]
+    annotations.write(empty, key, Annotation(3, "an-id", ("telling",), "look"))
+    assert annotations.read(empty, key).tags == {"telling": 1}
+    assert annotations.read(Store(empty.root), key).tags == {"telling": 1}
+    assert contents(below) == before
+
+
+def test_the_command_line_s_store_has_the_own_runs_only(empty, tiny):
+    (manifest,) = execute(Request((CONSTANT,), tiny, "lgip", limit=3), Store(empty.root))
+    own = Store(empty.root)
+    assert [run["key"] for run in own.runs()] == [manifest["key"]]
+    assert [own.is_shipped(run["key"]) for run in own.runs()] == [False]
+    shipped_keys = {run["key"] for run in empty.runs()} - {manifest["key"]}
+    for key in shipped_keys:
+        assert empty.find(key)["key"] == key
+        with pytest.raises(NotFound):
+            own.find(key)
+
+
+def test_a_cursor_reads_both_folders_and_nothing_else(empty, tiny, tmp_path):
+    execute(Request((CONSTANT,), tiny, "lgip", limit=4), Store(empty.root))
+    keys = [run["key"] for run in empty.runs()]
+    files = empty.files(keys, "scores")
+    assert {Path(file).is_relative_to(empty.root) for file in files} == {True, False}
+    outside = tmp_path / "outside.parquet"
+    outside.write_bytes(Path(files[0]).read_bytes())
+    with empty.cursor() as cursor:
+        (total,) = cursor.execute("SELECT count(*) FROM read_parquet(?)", [files]).fetchone()
+        assert total == sum(run["n_cases"] for run in empty.runs())
+        with pytest.raises(Exception, match="Permission"):
+            cursor.execute("SELECT count(*) FROM read_parquet(?)", [str(outside)])
+
+
+def test_it_can_be_sent_to_another_process(empty):
+    copy = pickle.loads(pickle.dumps(empty))
+    assert copy.roots == empty.roots
+    assert copy.version() == empty.version()
+
+
+@pytest.mark.parametrize("setting", ["", "/nowhere/at/all"])
+def test_shipped_results_can_be_left_out(monkeypatch, setting):
+    monkeypatch.setenv(shipped.SETTING, setting)
+    assert shipped.folder() is None
+
+
+def test_without_a_setting_they_are_those_of_the_package(monkeypatch):
+    monkeypatch.delenv(shipped.SETTING)
+    assert shipped.folder() == shipped.FOLDER == Path(shipped.__file__).parent / "shipped_results"

@@ -1,0 +1,281 @@
+"""Makes the results that come with vlprobe: `python -m vlprobe.runs.ship CACHE`.
+
+Every probe is asked of every demo model on the probe's own data, in the cache (what is stored there
+is not asked again). The runs are then written as entries of `vlprobe/storage/shipped_results`: all their tables in
+the encoding that is smallest, with pictures by relative names, which `datasets.drawn` draws on any
+machine. No number is changed; left out are only those that no page shows (`_shown`).
+"""
+
+import io
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.models.doctor import examine
+from vlprobe.probes import rococo_fronts
+from vlprobe.runs import questions
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring import pictures, thumbnails
+from vlprobe.storage import shipped
+from vlprobe.storage.entry import GROUP_ROWS, Entry
+from vlprobe.storage.files import sha256
+from vlprobe.storage.store import Store
+from vlprobe.types import Picture
+
+LARGEST = 10_000_000  # bytes of all that is shipped
+LEVEL = 19  # of zstd
+FAMILY = "demo"  # of the models
+_FRONTS = f"{rococo_fronts.TABLE}.parquet"
+_CAPTION_EDITS = (
+    "paraphrase",
+    "flip",
+    "combined",
+)  # kinds of the probe whose text scores no page shows
+_WITH_THUMBNAILS = "demo/test-*/*.png"
+# Facts of a manifest that `Entry.finish` writes itself.
+_OWN_FACTS = ("files", "schema", "sha256")
+
+
+def models() -> tuple[str, ...]:
+    """The models whose answers are shipped: all that come with vlprobe but the controls."""
+    return tuple(registry.families("models")[FAMILY].names())
+
+
+def runs(store: Store, progress: Progress | None = None) -> list[dict]:
+    """The manifests of all runs that are shipped, asked where they are not stored yet."""
+    return [
+        manifest
+        for probe in registry.names("probes")
+        for manifest in execute(Request(models(), "", probe), store, progress)
+    ]
+
+
+def ship(store: Store, manifests: list[dict], target: Path) -> int:
+    """Writes the runs, their questions and what the doctor found into a store of their own.
+
+    Args:
+        store: The cache that holds the runs.
+        manifests: Of the runs.
+        target: The folder of the new store, replaced as a whole.
+
+    Returns:
+        Its size in bytes.
+
+    Raises:
+        InvalidInput: it would be larger than LARGEST, or would hold a path of this machine.
+    """
+    unfinished = target.with_name(f".{target.name}.tmp")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    copy = Store(unfinished)
+    lost = _lost_pictures(store, manifests)
+    for manifest in manifests:
+        is_lost = lost[manifest["case_key"]]
+        _copy_entry(store.run(manifest["key"]), copy.run(manifest["key"]), store.root, is_lost)
+    for case_key in lost:
+        _copy_entry(store.cases(case_key), copy.cases(case_key), store.root, lost[case_key])
+    _copy_examinations(store, copy, manifests)
+    _write_thumbnails(copy, manifests)
+    size = sum(path.stat().st_size for path in unfinished.rglob("*") if path.is_file())
+    if size > LARGEST:
+        raise InvalidInput(f"{size:,} bytes are too many to ship. Expected at most {LARGEST:,}.")
+    shutil.rmtree(target, ignore_errors=True)
+    os.replace(unfinished, target)
+    return size
+
+
+def _lost_pictures(store: Store, manifests: list[dict]) -> dict[str, np.ndarray]:
+    """By case key, of each case whether a model finds the picture among those that are not mixed,
+    and loses it to a mixed one: bool of shape (n_cases,).
+    """
+    lost = {
+        manifest["case_key"]: np.zeros(manifest["n_cases"], dtype=bool) for manifest in manifests
+    }
+    for manifest in manifests:
+        entry = store.run(manifest["key"])
+        if _FRONTS in (record["name"] for record in entry.manifest()["files"]):
+            scores = entry.table("scores", ["kind", "rank_clean", "rank"]).to_pandas()
+            is_lost = (scores["kind"] == "t2i") & (scores["rank_clean"] == 1) & (scores["rank"] > 1)
+            lost[manifest["case_key"]] |= is_lost.to_numpy()
+    return lost
+
+
+def _shown(name: str, table: pa.Table, is_lost: np.ndarray) -> pa.Table:
+    """A table without what takes much room and no page shows, as empty lists and nulls.
+
+    That are similarities between the texts of a picture's captions (metrics have used them), and
+    what stands first in a gallery for which no model is fooled.
+
+    Args:
+        name: Of the table's file.
+        table: What is stored.
+        is_lost: See `_lost_pictures`.
+    """
+    if name == _FRONTS:
+        columns = [
+            table[field.name]
+            if field.name in ("run", "case")
+            else pc.call_function(
+                "if_else", [pa.array(is_lost), table[field.name], pa.scalar(None, field.type)]
+            )
+            for field in table.schema
+        ]
+        return pa.table(columns, schema=table.schema)
+    if name == "scores.parquet" and table["kind"][0].as_py() in _CAPTION_EDITS:
+        place = table.schema.get_field_index("text_scores")
+        field = table.schema.field(place)
+        return table.set_column(place, field, pa.array([[]] * len(table), field.type))
+    return table
+
+
+def _copy_entry(entry: Entry, copy: Entry, root: Path, is_lost: np.ndarray) -> None:
+    manifest = entry.manifest()
+    copy.folder.mkdir(parents=True)
+    records = []
+    for name in (record["name"] for record in manifest["files"]):
+        table = _shown(name, entry.table(Path(name).stem), is_lost)
+        records.append(_write(copy.folder / name, portable(table, root)))
+    facts = {name: fact for name, fact in manifest.items() if name not in _OWN_FACTS}
+    _refuse_paths(json.dumps(facts), root)
+    copy.finish({}, facts, records)
+
+
+def portable(table: pa.Table, root: Path) -> pa.Table:
+    """The table with the pictures of this cache named relative to it.
+
+    Raises:
+        InvalidInput: a path of this machine is left.
+    """
+    for place, field in enumerate(table.schema):
+        values = table[field.name].to_pylist()
+        if _holds_text(field.type) and str(root) in json.dumps(values):
+            relative = json.loads(json.dumps(values).replace(_escaped(f"{root}/"), ""))
+            _refuse_paths(json.dumps(relative), root)
+            table = table.set_column(place, field, pa.array(relative, field.type))
+    return table
+
+
+def _holds_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or (pa.types.is_list(kind) and _holds_text(kind.value_type))
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def _refuse_paths(text: str, root: Path) -> None:
+    if _escaped(str(root)) in text:
+        raise InvalidInput(f"A path in '{root}' would be shipped: {text[:200]}")
+
+
+def _write(path: Path, table: pa.Table) -> dict[str, object]:
+    """Writes a table with the smallest encoding of each column; returns its line in a manifest."""
+    encodings: dict[str, str] = {}
+    dictionaries: list[str] = []
+    for field in table.schema:
+        sizes = {
+            _size(table.select([field.name]), options): (names, options)
+            for names, options in _encodings(field)
+        }
+        names, options = sizes[min(sizes)]
+        if options == "dictionary":
+            dictionaries += names
+        elif options:
+            encodings |= dict.fromkeys(names, options)
+    pq.write_table(
+        table,
+        path,
+        compression="zstd",
+        compression_level=LEVEL,
+        use_dictionary=dictionaries,  # pyright: ignore[reportArgumentType] - the stub has bool, pyarrow takes names
+        column_encoding=encodings or None,
+        row_group_size=GROUP_ROWS,
+    )
+    return {
+        "name": path.name,
+        "rows": table.num_rows,
+        "bytes": path.stat().st_size,
+        "sha256": sha256(path),
+    }
+
+
+def _encodings(field: pa.Field) -> Iterator[tuple[list[str], str]]:
+    """The Parquet columns of a field with each encoding that they may have; "" is plain."""
+    leaf, names = field.type, [field.name]
+    if pa.types.is_list(leaf):
+        leaf, names = leaf.value_type, [f"{field.name}.list.element"]
+    if pa.types.is_map(leaf):
+        names = [f"{field.name}.key_value.{side}" for side in ("key", "value")]
+    yield names, ""
+    yield names, "dictionary"
+    if pa.types.is_floating(leaf):
+        yield names, "BYTE_STREAM_SPLIT"
+    if pa.types.is_integer(leaf):
+        yield names, "DELTA_BINARY_PACKED"
+
+
+def _size(column: pa.Table, encoding: str) -> int:
+    (field,) = column.schema
+    name = f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
+    buffer = io.BytesIO()
+    pq.write_table(
+        column,
+        buffer,
+        compression="zstd",
+        compression_level=LEVEL,
+        use_dictionary=encoding == "dictionary",
+        column_encoding={name: encoding} if encoding not in ("", "dictionary") else None,
+        row_group_size=GROUP_ROWS,
+    )
+    return buffer.tell()
+
+
+def _copy_examinations(store: Store, copy: Store, manifests: list[dict]) -> None:
+    pairs = {
+        (manifest["run"]["model_digest"], manifest["run"]["dataset_digest"])
+        for manifest in manifests
+    }
+    for examination in examine.load(store):
+        if (examination.model_digest, examination.dataset_digest) in pairs:
+            _refuse_paths(json.dumps(asdict(examination)), store.root)
+            name = f"{examination.model_digest}-{examination.dataset_digest}.json"
+            (copy.root / "models").mkdir(exist_ok=True)
+            shutil.copyfile(store.root / "models" / name, copy.root / "models" / name)
+
+
+def _write_thumbnails(copy: Store, manifests: list[dict]) -> None:
+    """Small copies of the scenes that most probes are about; those of pairs are drawn when shown."""
+    names = {
+        name
+        for case_key in dict.fromkeys(manifest["case_key"] for manifest in manifests)
+        for name in questions.picture_names(copy.cases(case_key))
+        if Path(name).match(_WITH_THUMBNAILS)
+    }
+    scenes = [Picture.from_name(name) for name in sorted(names)]
+    contents = {
+        thumbnails.name_key(scene): thumbnails.make(scene, pictures.read(scene)) for scene in scenes
+    }
+    shipped.write_thumbnails(copy.root, contents)
+
+
+def main(arguments: list[str]) -> str:
+    """Runs what is missing in the cache, ships it and says how large it is."""
+    store = Store(arguments[0])
+    manifests = runs(store)
+    size = ship(store, manifests, shipped.FOLDER)
+    return f"{len(manifests)} runs, {size:,} bytes in {shipped.FOLDER}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{main(sys.argv[1:])}\n")
