@@ -132,7 +132,7 @@ def picture_names(case_entry: Entry) -> set[str]:
     """Names of the pictures that stored cases are about. Raises StoredDamage where no case has any."""
     names: set[str] = set()
     for block in case_entry.blocks("cases", ["images"]):
-        if "images" not in block:
+        if "images" not in block.column_names:
             raise StoredDamage(f"The cases of {case_entry.folder.name} name no pictures.")
         names.update(block["images"].combine_chunks().flatten().unique().to_pylist())
     return names
