@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from PIL import Image
 
 from tests.conftest import make_tiny
 from vlprobe import registry, views
-from vlprobe.errors import InvalidInput, NotFound, StoredDamage
+from vlprobe.errors import InvalidInput, NotFound
 from vlprobe.models.open_clip_encoder import OpenClipEncoder
 from vlprobe.runs import answers, questions
 from vlprobe.runs import run as runs_run
@@ -393,12 +392,3 @@ def test_a_run_says_how_many_captions_are_not_in_english(tmp_path, store):
     (note,) = execute(asked, store)[0]["notes"]
     assert note.startswith("1 of 2 captions are not in English (in b.png).")
     assert execute(dataclasses.replace(asked, limit=1), store)[0]["notes"] == []
-
-
-def test_questions_name_their_pictures_or_are_damaged(tiny: str, store: Store):
-    manifest = execute(Request(("control:random",), tiny, "lgip", limit=2, examine=False), store)[0]
-    names = questions.picture_names(store.cases(manifest["case_key"]))
-    assert sorted(Path(name).name for name in names) == ["0.png", "1.png"]
-    store.cases("a" * 16).finish({"cases": pa.table({"case": [0]})}, {})
-    with pytest.raises(StoredDamage, match="name no pictures"):
-        questions.picture_names(store.cases("a" * 16))
