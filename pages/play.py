@@ -1,13 +1,7 @@
-"""Playground: what do the models make of a picture and a caption of one's own?"""
+"""Play: spot the lie, alone or with a class; or a picture and a caption of one's own."""
 
-import streamlit as st
-
-from vlprobe.dashboard import frame, playground
+from vlprobe.dashboard import frame
+from vlprobe.dashboard.play import page
 
 frame.enter()
-st.title("Playground")
-st.markdown(
-    "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in every way it knows, and each "
-    "model says how well the picture fits: live, while you type."
-)
-playground.playground()
+page.draw()

@@ -29,7 +29,8 @@ CONTROLS = ["control:random", "control:constant"]
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch, store: Store):
     def show(**query) -> AppTest:
-        return open_page(monkeypatch, store, "playground", **{"models": CONTROLS, **query})
+        asked = {"game": "playground", "models": CONTROLS, **query}
+        return open_page(monkeypatch, store, "play", **asked)
 
     return show
 

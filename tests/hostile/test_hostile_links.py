@@ -15,12 +15,14 @@ from tests.hostile.test_hostile_words import Page
 from vlprobe import registry
 from vlprobe.dashboard import playground
 from vlprobe.errors import InvalidInput
+from vlprobe.storage import access
 from vlprobe.storage.store import Store
 
 PAGES = {  # each with the parameters that it reads, beside those of all pages
     "models": ("model",),
     "tradeoff": ("up", "printed"),
     "compare": ("base", "with", "other", "kind", "area", "bucket", "tool"),
+    "play": ("game", "quiz", "round", "room", "kind"),
     "playground": (
         "from",
         "item",
@@ -43,6 +45,9 @@ PAGES = {  # each with the parameters that it reads, beside those of all pages
     "triplets": ("subset", "number"),
     "rankings": ("number",),
 }
+GAME = {
+    "playground": {"game": "playground"}
+}  # without a title: the quiz, whose heading is its question
 ALL_PAGES = ("set", "unit", "average", "job", "page")
 TEXTS = {
     "a path": "../../../../etc/passwd",
@@ -112,17 +117,18 @@ def test_a_link_made_to_break_a_page_opens_it(
 ):
     """Every hostile value once and every parameter at least twice, as many in a link as there are parameters."""
     monkeypatch.setattr(playground, "MODELS", ("control:random",))  # which loads sooner
+    monkeypatch.setenv(access.QUIZ, "1")
     names = [*PAGES[page], *ALL_PAGES]
     values = [*TEXTS.values(), *NUMBERS.values()]
-    at = open_page(monkeypatch, every_probe, page)
-    title = at.title[0].value
+    at = open_page(monkeypatch, every_probe, page, **GAME.get(page, {}))
+    title = [title.value for title in at.title]
     for start in range(0, len(values), max(len(names), 9)):
         at.query_params.clear()
         for place, value in enumerate(values[start : start + max(len(names), 9)]):
             at.query_params[names[(place + start) % len(names)]] = value
         at.run()
         harmless(at)
-        assert at.title[0].value == title
+        assert [title.value for title in at.title] == title
 
 
 @pytest.mark.parametrize(
@@ -130,7 +136,12 @@ def test_a_link_made_to_break_a_page_opens_it(
 )
 def test_the_name_of_an_upload_is_data(store: Store, monkeypatch: pytest.MonkeyPatch, name: str):
     at = open_page(
-        monkeypatch, store, "playground", models=["control:random"], caption="A red wall."
+        monkeypatch,
+        store,
+        "play",
+        game="playground",
+        models=["control:random"],
+        caption="A red wall.",
     )
     for data in (RED, b"", SVG.encode()):
         at.file_uploader(key="play_file").set_value((name, data, "image/png")).run()
@@ -149,7 +160,7 @@ def test_an_upload_is_a_picture_or_one_line(store: Store, monkeypatch: pytest.Mo
         "an archive that climbs": (archive.getvalue(), 1),
         "a picture before it": (RED + archive.getvalue(), 0),
     }
-    at = open_page(monkeypatch, store, "playground", models=["control:random"])
+    at = open_page(monkeypatch, store, "play", game="playground", models=["control:random"])
     for what, (data, errors) in files.items():
         at.file_uploader(key="play_file").set_value(("a.jpg", data, "image/jpeg")).run()
         harmless(at)
@@ -163,7 +174,9 @@ def test_a_link_opens_no_file_as_a_model_before_somebody_presses(
     asked = []
     monkeypatch.setattr(registry, "load_model", lambda name: asked.append(name))
     name = f"demo:softmax@{tmp_path / 'a.safetensors'}"
-    at = open_page(monkeypatch, store, "playground", models=[name], caption="A red wall.")
+    at = open_page(
+        monkeypatch, store, "play", game="playground", models=[name], caption="A red wall."
+    )
     assert asked == []
     assert [button.key for button in at.button if button.key.startswith("load_")] == [
         f"load_{name}"

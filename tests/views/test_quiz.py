@@ -34,7 +34,7 @@ def sets(every_probe: Store) -> dict[str, QuestionSet]:
 
 
 def test_only_kinds_with_a_true_caption_and_a_lie_beside_a_picture_are_asked(sets):
-    kinds = {probe: quiz.quiz_kinds(of_probe) for probe, of_probe in sets.items()}
+    kinds = {probe: quiz.quiz_kinds(probe) for probe in sets}
     assert kinds["lgip"] == ("flip", "combined")
     assert kinds["rococo"] == kinds["prsm"] == ()
     assert "pair" in kinds["eqben"] and "foil" in kinds["eqben"] and "i2t" in kinds["visla"]

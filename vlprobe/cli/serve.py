@@ -38,6 +38,9 @@ from vlprobe.storage import access
     metavar="WHO",
     help="Ask people to sign in (README, Security): an address, @domain, or * for all whom the provider lets in.",
 )
+@click.option(
+    "--quiz", is_flag=True, help="Rooms for a class: many people take the quiz on Play at once."
+)
 @click.pass_context
 def dashboard(
     ctx: click.Context,
@@ -46,6 +49,7 @@ def dashboard(
     roots: Sequence[Path],
     read_only: bool,
     people: Sequence[str],
+    quiz: bool,
 ) -> None:
     """Open the dashboard in a browser."""
     from vlprobe.storage.objects import MIRROR
@@ -75,7 +79,7 @@ def dashboard(
             "--server.address",
             address,
         ]
-    limits = access.settings(read_only, [*roots, store.root] if roots else [], people)
+    limits = access.settings(read_only, [*roots, store.root] if roots else [], people, quiz)
     # Streamlit reads its settings from the folder that it is started in.
     environment = os.environ | limits | {"VLPROBE_CACHE": str(store.root)}
     if MIRROR in environment:

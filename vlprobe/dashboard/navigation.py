@@ -77,6 +77,8 @@ def _lead_on(old: str) -> None:
     query = {parameter: st.query_params.get_all(parameter) for parameter in st.query_params}
     if old == "failures" and query:
         query |= _every_case(st.query_params.get("page", "1"))
+    if old == "playground":
+        query |= {"game": [old]}
     st.switch_page(page_file(old), query_params=query)
 
 

@@ -50,9 +50,19 @@ class Shown:
     item: str = ""  # of the shelf; nothing: an upload
 
 
+def draw() -> None:
+    """The whole half of Play below the switch."""
+    st.title("Playground")
+    st.markdown(
+        "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in every way it knows, and "
+        "each model says how well the picture fits: live, while you type."
+    )
+    playground()
+
+
 @st.fragment
 def playground() -> None:
-    """The whole page below its title. Typing runs this alone again, not the frame around it."""
+    """All below the title. Typing runs this alone again, not the frame around it."""
     try:
         _page()
     except VlprobeError as error:

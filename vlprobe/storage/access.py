@@ -7,6 +7,7 @@ command line of a person on the machine itself is not limited.
     VLPROBE_READ_ONLY=1      nothing can be run, written or uploaded
     VLPROBE_ROOTS=/a:/b      files of datasets and models are read from these folders and nowhere else
     VLPROBE_SIGN_IN=a@b,@c   addresses or domains that may sign in; *: everybody who can
+    VLPROBE_QUIZ=1           rooms may be opened in which several people take the quiz
 """
 
 import os
@@ -19,11 +20,14 @@ from vlprobe.errors import InvalidInput
 READ_ONLY = "VLPROBE_READ_ONLY"
 ROOTS = "VLPROBE_ROOTS"
 SIGN_IN = "VLPROBE_SIGN_IN"
+QUIZ = "VLPROBE_QUIZ"
 
 
-def settings(read_only: bool, roots: Sequence[Path], people: Sequence[str] = ()) -> dict[str, str]:
+def settings(
+    read_only: bool, roots: Sequence[Path], people: Sequence[str] = (), quiz: bool = False
+) -> dict[str, str]:
     """Environment variables of a server with these limits; no roots: not confined; no people: no
-    sign-in.
+    sign-in; `quiz`: with rooms.
 
     Raises InvalidInput where a value could be read as another limit than the one that was meant.
     """
@@ -41,6 +45,8 @@ def settings(read_only: bool, roots: Sequence[Path], people: Sequence[str] = ())
                 f"Folder '{root}' has a '{os.pathsep}' in its path, which divides folders. Rename it."
             )
     environment = {READ_ONLY: "1"} if read_only else {}
+    if quiz:
+        environment[QUIZ] = "1"
     if people:
         environment[SIGN_IN] = ",".join(people)
     if roots:
@@ -51,6 +57,11 @@ def settings(read_only: bool, roots: Sequence[Path], people: Sequence[str] = ())
 def read_only() -> bool:
     """Whether nothing may be run, written or uploaded here."""
     return bool(os.environ.get(READ_ONLY))
+
+
+def quiz() -> bool:
+    """Whether rooms for the quiz may be opened; they are in memory, so also where nothing is written."""
+    return bool(os.environ.get(QUIZ))
 
 
 def sign_in() -> bool:

@@ -111,9 +111,9 @@ class HumanBaseline:
         return self.n_cases >= MIN_CASES
 
 
-def quiz_kinds(question_set: QuestionSet) -> tuple[str, ...]:
+def quiz_kinds(probe: str) -> tuple[str, ...]:
     """The kinds of a probe that people can be asked, too."""
-    presentation = registry.load_probe(question_set.probe).presentation
+    presentation = registry.load_probe(probe).presentation
     return tuple(name for name, kind in presentation.kinds.items() if _is_asked(kind))
 
 

@@ -128,7 +128,20 @@ class Rooms:
         return code
 
     @_locked
-    def vote(self, code: str, secret: str, round_number: int, question: int, caption: int) -> None:
+    def leave(self, code: str, secret: str) -> None:
+        """A person goes; with a vote only the place stays taken, because votes stay. The host cannot leave."""
+        room = self._room(code)
+        person = self._person(room, secret)
+        if person == room.host:
+            raise InvalidInput("Who opened the room can close it, not leave it.")
+        has_voted = any(person in votes for each in room.rounds for votes in each.votes)
+        if not has_voted:
+            del room.people[secret]
+
+    @_locked
+    def vote(
+        self, code: str, secret: str, round_number: int, question: int, caption: object
+    ) -> None:
         """A person's first and only vote on the question that is asked.
 
         Args:
@@ -141,9 +154,9 @@ class Rooms:
         room = self._room(code)
         person = self._person(room, secret)
         current = room.rounds[-1]
-        if not all(type(number) is int for number in (round_number, question, caption)):
-            raise InvalidInput("A vote is three whole numbers.")
-        if caption not in (0, 1):
+        if type(round_number) is not int or type(question) is not int:
+            raise InvalidInput("A vote names its question by whole numbers.")
+        if type(caption) is not int or caption not in (0, 1):
             raise InvalidInput("There are two captions to choose from.")
         if (round_number, question) != (len(room.rounds) - 1, current.current):
             raise InvalidInput("That question is over.")

@@ -1,0 +1,343 @@
+"""Spot the lie, without a browser: a round alone, a room of two, what a browser may send and what it is told."""
+
+import functools
+import json
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.dashboard.test_pages import open_page, words
+from vlprobe import registry, views
+from vlprobe.dashboard.play import page, question, quiz_page, room, rounds
+from vlprobe.dashboard.play.rooms import Rooms, new_secret
+from vlprobe.storage import access
+from vlprobe.storage.store import Store
+from vlprobe.views.quiz import QuizRound
+
+HOSTILE = [None, "", "1", 1, -1, 2, True, 0.0, [], {}, {"question": 0}, {"question": "0", "caption": 0},
+           {"question": 0, "caption": "<img onerror=1>"}, {"question": 0, "caption": True},
+           {"question": 10**30, "caption": 0}, {"question": 0, "caption": -5}]  # fmt: skip
+
+
+class Screen:
+    """The component as a browser has it: what it was told, and what is sent from it."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, Any] = {}
+
+    def __call__(self, key: str, data: dict, **callbacks: object) -> None:
+        json.dumps(data)
+        self.told = data
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    shown = Screen()
+    monkeypatch.setattr(question, "component", lambda name: shown)
+    return shown
+
+
+@pytest.fixture
+def rooms(monkeypatch: pytest.MonkeyPatch) -> Rooms:
+    """A server with rooms."""
+    monkeypatch.setenv(access.QUIZ, "1")
+    of_server = Rooms()
+    monkeypatch.setattr(room, "all_rooms", lambda: of_server)
+    return of_server
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
+    return functools.partial(open_page, monkeypatch, every_probe, "play")
+
+
+@pytest.fixture
+def key(every_probe: Store) -> dict[str, str]:
+    return dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])
+
+
+def parameter(at: AppTest, name: str) -> str:
+    """What the address says of this; "" where it says nothing."""
+    value = at.query_params.get(name, "")
+    return value if isinstance(value, str) else value[0]
+
+
+def send(at: AppTest, component: str, **events: object) -> AppTest:
+    """What a press in the component sends, and the run that follows."""
+    at.session_state[component] = events
+    at.run()
+    assert not at.exception, at.exception[0].message
+    at.session_state[component] = {}
+    return at
+
+
+def vote(
+    at: AppTest, caption: int, question_number: int, component: str = quiz_page.KEY
+) -> AppTest:
+    return send(at, component, vote={"question": question_number, "caption": caption})
+
+
+def solo(at: AppTest) -> quiz_page.Solo:
+    return at.session_state["quiz_solo"]
+
+
+def test_a_round_alone_from_its_first_question_to_the_next_round(shown, screen: Screen):
+    at = shown(round="3", quiz="fair")
+    quiz = solo(at).quiz
+    assert len(quiz.questions) == 10
+    for index, asked in enumerate(quiz.questions):
+        told = screen.told
+        assert told["place"] == f"Question {index + 1} of 10" and told["open"]
+        assert told["heading"] == "Which caption is true?" and not told["next"]
+        choice = index % 2
+        vote(at, choice, index)
+        assert screen.told["heading"].startswith("Right" if choice == asked.true_index else "Wrong")
+        assert [one["state"] for one in screen.told["captions"]][asked.true_index] == "was-true"
+        assert screen.told["captions"][choice]["own"] == "You" and not screen.told["open"]
+        pips = screen.told["scores"][0]["pips"]
+        assert len(pips) == index + 1 and pips[-1] == (
+            "right" if choice == asked.true_index else "wrong"
+        )
+        if index < 9:
+            assert screen.told["next"] == "Next question"
+            send(at, quiz_page.KEY, next=index)
+    assert screen.told["next"] == "New round" and "You spotted" in screen.told["note"]
+    assert solo(at).rights.count(True) == int(screen.told["scores"][0]["total"])
+    send(at, quiz_page.KEY, next=9)
+    assert solo(at).quiz != quiz and solo(at).votes == [] and parameter(at, "round") != "3"
+
+
+@pytest.mark.parametrize("in_room", [False, True])
+def test_the_truth_is_not_sent_before_it_is_told(
+    shown, screen: Screen, rooms: Rooms, in_room: bool
+):
+    at = shown(round="3", quiz="fair")
+    if in_room:
+        at.button(key="open_room").click().run()
+        vote(at, 0, 0, room.KEY)
+        assert screen.told["heading"] == "Your vote is in."
+    told = screen.told
+    assert all(
+        not one["state"] and not one["label"] and not one["models"] for one in told["captions"]
+    )
+    assert all(not style for one in told["captions"] for _, style in one["runs"])
+    asked = solo(at).quiz.questions[0]
+    assert told["alt"] != asked.captions[asked.true_index] and not told["ahead"]
+    assert "true_index" not in json.dumps(told)
+
+
+@pytest.mark.parametrize("sent", HOSTILE)
+def test_what_no_press_sends_changes_nothing(shown, screen: Screen, rooms: Rooms, sent: object):
+    at = shown(round="3", quiz="fair")
+    send(at, quiz_page.KEY, vote=sent, next=sent, voter=sent)
+    assert (solo(at).votes, solo(at).index) == ([], 0)
+    at.button(key="open_room").click().run()
+    code = parameter(at, "room")
+    secret = at.session_state["quiz_secret"]
+    send(at, room.KEY, vote=sent, voter=sent)
+    tally = rooms.tally(code, secret)
+    assert (tally.n_votes, tally.question, tally.is_revealed, tally.n_people) == (0, 0, False, 1)
+
+
+def test_a_vote_counts_once_and_a_late_one_not_at_all(shown, screen: Screen):
+    at = shown(round="3", quiz="fair")
+    vote(at, 0, 0)
+    vote(at, 1, 0)
+    assert solo(at).votes == [0]
+    send(at, quiz_page.KEY, next=0)
+    send(at, quiz_page.KEY, next=0)  # pressed twice
+    assert solo(at).index == 1
+    vote(at, 1, 0)
+    assert solo(at).votes == [0]
+
+
+def test_where_the_clock_runs_out_there_was_no_vote_and_it_counts_as_wrong(shown, screen: Screen):
+    at = shown(round="3", quiz="fair")
+    assert [at.button(key="clock").label, screen.told["clock"]] == ["No clock", 0]
+    seen = []
+    for _ in quiz_page.CLOCKS:
+        at.button(key="clock").click().run()
+        seen.append(screen.told["clock"])
+    assert seen == [10, 20, 0]
+    vote(at, quiz_page.NO_VOTE, 0)
+    assert solo(at).rights == (False,) and not any(one["own"] for one in screen.told["captions"])
+
+
+def test_a_new_round_and_another_draw_are_other_questions_and_a_link_opens_the_same(
+    shown, screen: Screen
+):
+    at = shown(round="3", quiz="fair")
+    before = solo(at).quiz
+    assert solo(shown(round="3", quiz="fair")).quiz == before
+    at.button(key="new_round").click().run()
+    assert solo(at).quiz.questions != before.questions
+    assert before.draw == "fair" and "Drawn by lot" in screen.told["note"]
+
+
+def test_controls_know_nothing_so_the_draw_is_by_lot_and_that_is_said(shown, screen: Screen):
+    at = shown(round="3")
+    assert solo(at).quiz.draw == "fair" and "drawn by lot instead" in words(at)
+
+
+@pytest.mark.parametrize("nonsense", ["-1", "<b>", "9" * 40, "٣", "1e3"])
+def test_a_round_that_is_none_becomes_a_new_one(shown, screen: Screen, nonsense: str):
+    at = shown(round=nonsense)
+    assert parameter(at, "round").isdecimal() and screen.told["open"]
+
+
+@pytest.mark.parametrize("probe", registry.names("probes"))
+def test_what_was_asked_can_be_picked_where_it_has_a_lie_beside_a_picture(
+    shown, key, screen: Screen, probe: str
+):
+    at = shown(set=key[probe])
+    kinds = views.quiz.quiz_kinds(probe)
+    assert not at.warning, "these results are here"
+    assert at.selectbox(key="set").value == key[probe if kinds else "lgip"]
+    for kind in kinds[1:]:
+        at.selectbox(key="kind").set_value(kind).run()
+        assert not at.exception and parameter(at, "kind") == kind
+
+
+def test_a_choice_that_cannot_be_asked_here_stays_for_the_other_pages(shown, key, screen: Screen):
+    at = shown()
+    at.session_state["carried_set"] = key["prsm"]
+    at.run()
+    assert at.session_state["carried_set"] == key["prsm"]
+    assert at.selectbox(key="set").value == key["lgip"]
+
+
+def test_a_picture_that_cannot_be_read_is_named_and_the_captions_stay(
+    shown, screen: Screen, monkeypatch
+):
+    monkeypatch.setattr(question, "large_picture", lambda name: "")
+    shown(round="3", quiz="fair")
+    assert screen.told["picture"] == "" and screen.told["alt"] and len(screen.told["captions"]) == 2
+
+
+def test_with_nothing_stored_it_says_how_to_begin(monkeypatch, store: Store, screen: Screen):
+    monkeypatch.setenv("VLPROBE_SHIPPED", "")
+    at = open_page(monkeypatch, store, "play")
+    assert "Nothing has been run yet" in at.info[0].value and not screen.told
+    assert [link.proto.label for link in at.get("page_link")] == ["Ask a model"]
+
+
+def test_without_the_setting_there_are_no_rooms(shown, screen: Screen):
+    at = shown(room="K7DP2M")
+    assert "open_room" not in [button.key for button in at.button] and not at.error
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch, read_only: bool):
+    if read_only:
+        monkeypatch.setenv(access.READ_ONLY, "1")
+    host = shown(round="3", quiz="fair")
+    host.button(key="open_room").click().run()
+    code = parameter(host, "room")
+    assert screen.told["next"] == "Turn over" and "0 of 1" in screen.told["hint"]
+    guest = shown()
+    guest.text_input(key="room_code").set_value(f" {code[:3].lower()} {code[3:]}")
+    next(button for button in guest.button if button.label == "Join").click().run()
+    assert parameter(guest, "room") == code and not screen.told["next"]
+    asked = rooms.quiz(code).questions[0]
+    vote(guest, asked.true_index, 0, room.KEY)
+    assert screen.told["heading"] == "Your vote is in."
+    send(guest, room.KEY, next=0)  # a guest leads nobody
+    assert not rooms.tally(code, guest.session_state["quiz_secret"]).is_revealed
+    vote(host, 1 - asked.true_index, 0, room.KEY)
+    send(host, room.KEY, next=0)
+    assert screen.told["heading"].startswith("Wrong") and screen.told["next"] == "Next question"
+    guest.run()
+    assert screen.told["heading"].startswith("Right") and not screen.told["open"]
+    of_room = [one["more"] for one in screen.told["captions"]]
+    assert of_room == ["1 in the room", "1 in the room"]
+    people = [score["name"] for score in screen.told["scores"]][:2]
+    assert people == ["You", "The room (2)"] and screen.told["scores"][1]["total"] == "50"
+    send(host, room.KEY, next=0)
+    guest.run()
+    assert screen.told["question"] == 1 and screen.told["open"]
+    ballots = rooms.ballots(rooms.quiz(code).set_key, rooms.quiz(code).kind)
+    assert [ballot.is_right for ballot in ballots] == [True, False]
+
+
+def test_a_vote_after_the_question_was_turned_over_is_refused_in_words(
+    shown, screen: Screen, rooms: Rooms
+):
+    host = shown(round="3", quiz="fair")
+    host.button(key="open_room").click().run()
+    guest = shown(room=parameter(host, "room"))
+    send(host, room.KEY, next=0)
+    vote(guest, 0, 0, room.KEY)
+    assert "turned over before your vote" in guest.warning[0].value
+
+
+def test_a_browser_that_comes_back_is_who_it_was(shown, screen: Screen, rooms: Rooms):
+    host = shown(round="3", quiz="fair")
+    host.button(key="open_room").click().run()
+    code = parameter(host, "room")
+    guest = shown(room=code)
+    vote(guest, 1, 0, room.KEY)
+    before = guest.session_state["quiz_secret"]
+    again = shown(room=code)  # a reload: a new session
+    assert screen.told["open"] and rooms.tally(code, before).n_people == 3
+    send(again, room.KEY, voter=before)
+    assert again.session_state["quiz_secret"] == before and not screen.told["open"]
+    assert rooms.tally(code, before).n_people == 2
+
+
+def test_the_host_asks_another_round_and_closes_the_room(shown, screen: Screen, rooms: Rooms):
+    host = shown(round="3", quiz="fair")
+    host.button(key="open_room").click().run()
+    code = parameter(host, "room")
+    guest = shown(room=code)
+    keys = [button.key for button in guest.button]
+    assert "leave_room" in keys and not {"close_room", "ask_round"} & set(keys)
+    first = rooms.quiz(code)
+    host.query_params["round"] = "4"
+    host.run()
+    host.button(key="ask_round").click().run()
+    assert rooms.quiz(code) != first and screen.told["question"] == 1000
+    host.button(key="close_room").click().run()
+    assert not host.query_params.get("room") and rooms.stage(code) == -1
+    guest.run()
+    assert "no such room" in guest.error[0].value and not guest.query_params.get("room")
+
+
+def test_who_leaves_is_not_counted(shown, screen: Screen, rooms: Rooms):
+    host = shown(round="3", quiz="fair")
+    host.button(key="open_room").click().run()
+    code = parameter(host, "room")
+    guest = shown(room=code)
+    guest.button(key="leave_room").click().run()
+    assert rooms.tally(code, host.session_state["quiz_secret"]).n_people == 1
+
+
+@pytest.mark.parametrize("typed", ["", "AAAAAA", "<img src=x onerror=alert(1)>", "x" * 20])
+def test_a_code_that_is_none_is_refused_in_one_line(
+    shown, screen: Screen, rooms: Rooms, typed: str
+):
+    at = shown(round="3", quiz="fair")
+    at.text_input(key="room_code").set_value(typed)
+    next(button for button in at.button if button.label == "Join").click().run()
+    assert len(at.error) == 1 and "room" in at.error[0].value and "onerror" not in at.error[0].value
+    assert not at.query_params.get("room")
+
+
+def test_where_all_rooms_are_taken_that_is_said(shown, screen: Screen, rooms: Rooms, monkeypatch):
+    monkeypatch.setattr("vlprobe.dashboard.play.rooms.MAX_ROOMS", 1)
+    at = shown(round="3", quiz="fair")
+    quiz: QuizRound = solo(at).quiz
+    rooms.open(quiz, new_secret())
+    at.button(key="open_room").click().run()
+    assert "in use" in at.error[0].value
+
+
+def test_no_parameter_of_the_quiz_is_one_of_the_playground():
+    assert not {"game", "round", "room", "set", "kind", "quiz"} & set(page.PLAYGROUND)
+
+
+def test_the_old_address_and_the_switch_lead_to_the_playground(shown, screen: Screen):
+    at = shown(game="playground", models="control:random", caption="Two red dogs")
+    assert at.title[0].value == "Playground"
+    assert at.text_input(key="caption").value == "Two red dogs"
+    assert rounds.DRAWS and not screen.told

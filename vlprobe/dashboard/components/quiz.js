@@ -1,0 +1,266 @@
+// One question of Spot the lie: a picture, two captions to press, and after the vote who believed what.
+//
+// data: place, heading, status (read out when it changes), picture, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
+// state, label, own, models [{name, path, color}], more}], question (number that votes are about), open (votes are taken), next
+// (label of the button, "" without one), hint, clock (seconds, 0: none), keys, scores [{name, path, color, total, unit, pips [state]}],
+// note, voter (a secret of this browser; "": none is kept).
+// Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before).
+
+const KEPT = "vlprobe-voter";
+const TYPING = "input, textarea, select, [contenteditable=true], [role=combobox], [role=slider]";
+const PERSON = "M7 7.2 a2.9 2.9 0 1 0 0 -5.8 a2.9 2.9 0 0 0 0 5.8 Z M1.8 13 c0 -3 2.3 -4.6 5.2 -4.6 s5.2 1.6 5.2 4.6 Z";
+const TICK = "M2.5 7.5 L5.7 10.7 L11.8 3.6";
+const CROSS = "M3 3 L11 11 M11 3 L3 11";
+const ARROW = "M2 7 H11.5 M7.5 3 L11.5 7 L7.5 11";
+const SVG = "http://www.w3.org/2000/svg";
+
+function make(name, style = "", text = "") {
+  const element = document.createElement(name);
+  if (style) element.className = style;
+  if (text) element.textContent = text;
+  return element;
+}
+
+function shape(path, color, line = false) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", "0 0 14 14");
+  svg.setAttribute("aria-hidden", "true");
+  svg.setAttribute("class", "shape");
+  const drawn = document.createElementNS(SVG, "path");
+  drawn.setAttribute("d", path);
+  drawn.style.fill = line ? "none" : color;
+  if (line) drawn.style.stroke = color;
+  if (line) drawn.style.strokeWidth = "1.8";
+  svg.append(drawn);
+  return svg;
+}
+
+function picture(data) {
+  if (!/^data:image\/(webp|jpeg|png);base64,/.test(data.picture)) return make("span", "photo missing", data.alt);
+  const image = make("img", "photo");
+  image.src = data.picture;
+  image.alt = data.alt;
+  return image;
+}
+
+function chip(entry, own = false) {
+  const element = make("span", own ? "chip own" : "chip");
+  element.append(shape(entry.path, entry.color), make("span", "", entry.name));
+  return element;
+}
+
+function option(caption, index, data, act) {
+  const button = make("button", `option ${caption.state}`);
+  button.type = "button";
+  button.disabled = !data.open;
+  const words = make("span", "words");
+  words.dir = "auto";
+  for (const [text, style] of caption.runs) words.append(make("span", style, text));
+  button.append(make("span", "key", String(index + 1)), words);
+  if (caption.label) {
+    const label = make("span", "label");
+    label.append(shape(caption.state === "was-true" ? TICK : CROSS, "currentColor", true), make("span", "", caption.label));
+    button.append(label);
+  }
+  const who = make("span", "who");
+  if (caption.own) who.append(chip({ name: caption.own, path: PERSON, color: "currentColor" }, true));
+  for (const model of caption.models) who.append(chip(model));
+  if (caption.more) who.append(make("span", "chip", caption.more));
+  if (who.childNodes.length) button.append(who);
+  button.addEventListener("click", () => act.vote(index));
+  return button;
+}
+
+function score(entry) {
+  const cell = make("li", `score ${entry.path ? "" : "you"}`);
+  const name = make("span", "name");
+  name.append(shape(entry.path || PERSON, entry.color || "currentColor"), make("span", "", entry.name));
+  const pips = make("span", "pips");
+  pips.setAttribute("aria-hidden", "true");
+  for (const state of entry.pips) pips.append(make("i", state));
+  const total = make("b", "number", entry.total);
+  if (entry.unit) total.append(make("small", "", entry.unit));
+  cell.append(name, total, pips);
+  return cell;
+}
+
+function active() {
+  let element = document.activeElement;
+  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+  return element;
+}
+
+function kept(voter) {
+  try {
+    const known = localStorage.getItem(KEPT);
+    if (known && known !== voter) return known;
+    localStorage.setItem(KEPT, voter);
+  } catch {
+    // a browser that keeps nothing: it has a secret for as long as the page is open
+  }
+  return voter;
+}
+
+const quizzes = new WeakMap();
+
+class Quiz {
+  constructor(root) {
+    this.root = root;
+    this.status = make("p", "hidden");
+    this.status.setAttribute("role", "status");
+    this.body = make("div");
+    root.replaceChildren(this.status, this.body);
+    this.listen = (event) => this.key(event);
+  }
+
+  draw(data, send) {
+    this.send = send;
+    const told = JSON.stringify(data);
+    if (told === this.told) return;
+    const moved = this.data?.question !== data.question;
+    const opened = this.data?.open !== data.open;
+    const focus = this.focused();
+    this.told = told;
+    this.data = data;
+    if (moved || opened) this.sent = false;
+    this.body.replaceChildren(this.question(data), ...this.scores(data));
+    if (focus) this.focus(moved || opened ? "" : focus);
+    if (this.status.textContent !== data.status) this.status.textContent = data.status;
+    if (data.ahead) new Image().src = data.ahead;
+    this.tick(moved);
+    if (data.voter) {
+      const voter = kept(data.voter);
+      if (voter !== data.voter) send("voter", voter);
+    }
+  }
+
+  // What has the focus, as a selector; "" where it is elsewhere.
+  focused() {
+    const element = this.root.getRootNode().activeElement;
+    if (!element || !this.body.contains(element)) return "";
+    const place = [...this.body.querySelectorAll(".option")].indexOf(element);
+    if (place >= 0) return `.option:nth-of-type(${place + 1})`;
+    return element.matches(".next") ? ".next" : ".heading";
+  }
+
+  focus(selector) {
+    const first = this.data.open ? ".option" : ".next";
+    (this.body.querySelector(selector || first) || this.heading).focus();
+  }
+
+  question(data) {
+    const grid = make("div", "grid");
+    const side = make("div", "side");
+    this.heading = make("h1", "heading", data.heading);
+    this.heading.tabIndex = -1;
+    side.append(make("p", "place small quiet", data.place), this.heading);
+    data.captions.forEach((caption, index) => side.append(option(caption, index, data, this)));
+    const foot = make("div", "foot");
+    if (data.next) {
+      this.button = make("button", "next");
+      this.button.type = "button";
+      this.button.append(make("span", "", data.next), shape(ARROW, "currentColor", true));
+      this.button.addEventListener("click", () => this.next());
+      foot.append(this.button);
+    }
+    if (data.hint) foot.append(make("span", "quiet", data.hint));
+    this.clock = make("span", "clock number");
+    foot.append(this.clock);
+    if (data.keys) foot.append(this.keys(data));
+    side.append(foot);
+    grid.append(this.photo(data), side);
+    return grid;
+  }
+
+  // The same element as long as it is the same picture, so that it does not flicker.
+  photo(data) {
+    if (this.source !== data.picture || !this.shown) this.shown = picture(data);
+    this.source = data.picture;
+    if (this.shown.alt !== undefined) this.shown.alt = data.alt;
+    return this.shown;
+  }
+
+  keys(data) {
+    const line = make("span", "keys tiny quiet");
+    if (data.captions.length) line.append(make("kbd", "", "1"), make("kbd", "", "2"), make("span", "", "vote"));
+    line.append(make("kbd", "", "→"), make("span", "", "next"));
+    return line;
+  }
+
+  scores(data) {
+    const parts = [];
+    if (data.scores.length) {
+      const list = make("ul", "scores");
+      list.append(...data.scores.map(score));
+      parts.push(list);
+    }
+    if (data.note) parts.push(make("p", "note small quiet", data.note));
+    return parts;
+  }
+
+  vote(caption) {
+    if (!this.data.open || this.sent) return;
+    this.sent = true;
+    this.body.querySelectorAll(".option")[caption]?.classList.add("pressed");
+    this.send("vote", { question: this.data.question, caption });
+  }
+
+  next() {
+    if (this.data.next) this.send("next", this.data.question);
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || active()?.matches(TYPING)) return;
+    if (document.querySelector("[role=dialog]")) return;
+    if (event.key === "1" || event.key === "2") this.vote(Number(event.key) - 1);
+    else if (event.key === "ArrowRight") this.next();
+    else return;
+    event.preventDefault();
+  }
+
+  tick(moved) {
+    if (moved || !this.data.clock || !this.data.open) {
+      clearInterval(this.timer);
+      this.timer = 0;
+    }
+    if (!this.data.clock || !this.data.open) return;
+    if (!this.timer) {
+      this.left = this.data.clock;
+      this.timer = setInterval(() => this.second(), 1000);
+    }
+    this.clock.textContent = `${this.left} s`;
+  }
+
+  second() {
+    this.left -= 1;
+    this.clock.textContent = `${this.left} s`;
+    if (this.left > 0) return;
+    clearInterval(this.timer);
+    this.timer = 0;
+    this.vote(-1);
+  }
+
+  leave() {
+    clearInterval(this.timer);
+    this.timer = 0;
+    document.removeEventListener("keydown", this.listen);
+  }
+}
+
+function rootIn(parent) {
+  const known = parent.querySelector(".root");
+  if (known) return known;
+  const root = make("div", "root");
+  parent.append(root);
+  return root;
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = rootIn(parentElement);
+  if (!quizzes.has(root)) quizzes.set(root, new Quiz(root));
+  const quiz = quizzes.get(root);
+  document.removeEventListener("keydown", quiz.listen);
+  document.addEventListener("keydown", quiz.listen);
+  quiz.draw(data, setTriggerValue);
+  return () => quiz.leave();
+}

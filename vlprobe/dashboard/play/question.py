@@ -1,0 +1,117 @@
+"""One question as it is drawn: its picture, large; and all that the component is told."""
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.state import Questions, model_name
+from vlprobe.datasets import drawn
+from vlprobe.errors import VlprobeError
+from vlprobe.render import quiz as render_quiz
+from vlprobe.render.quiz import Participant
+from vlprobe.render.sentences import sentence_names
+from vlprobe.scoring import pictures
+from vlprobe.types import Picture
+from vlprobe.views.quiz import QuizRound
+
+SIDE = 720  # pixels of a picture
+
+
+def large_picture(name: str) -> str:
+    """A picture as a data address, drawn scenes larger than models saw them; "" where it cannot be read."""
+    picture = Picture.from_name(name)
+    changed = picture.path.stat().st_mtime_ns if picture.path.exists() else 0
+    return _address(name, changed)
+
+
+@st.cache_data(max_entries=300, show_spinner=False)
+def _address(name: str, changed: int) -> str:
+    """`changed`, the time of the file, makes a new one of a changed file."""
+    try:
+        picture = Picture.from_name(name)
+        image = drawn.draw(picture, SIDE) or pictures.open_picture(picture)
+    except VlprobeError:
+        return ""
+    image.thumbnail((SIDE, SIDE))
+    buffer = io.BytesIO()
+    image.convert("RGB").save(buffer, "WEBP", quality=82, method=2)
+    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def draw_question(
+    stored: Questions,
+    quiz: QuizRound,
+    index: int,
+    own_vote: int | None,
+    is_told: bool,
+    votes: tuple[int, int],
+    told: Mapping[str, object],
+    key: str,
+) -> None:
+    """Draws one question; callbacks read what the component sent from the session, under `key`.
+
+    Args:
+        stored: Whose looks models have.
+        quiz: The round.
+        index: Of the question, from 0.
+        own_vote: The caption that was voted for; None: none.
+        is_told: Whether the truth is shown.
+        votes: Of a room, for each caption.
+        told: What else the component is told; comes before what is made here.
+        key: Of the component.
+    """
+    question = quiz.questions[index]
+    names = sentence_names(quiz.models, {model: model_name(model) for model in quiz.models})
+    own_right = None if own_vote is None else own_vote == question.true_index
+    heading = render_quiz.outcome(own_right, question) if is_told else render_quiz.ASKED
+    ahead = quiz.questions[index + 1].picture if index + 1 < len(quiz.questions) else ""
+    values = {
+        "place": f"Question {index + 1} of {len(quiz.questions)}",
+        "heading": heading,
+        "status": heading,
+        "picture": large_picture(question.picture),
+        "ahead": large_picture(ahead) if ahead and is_told else "",
+        "alt": question.captions[question.true_index]
+        if is_told
+        else "The picture of this question",
+        "question": index,
+        "open": not is_told and own_vote is None,
+        "next": "",
+        "hint": "",
+        "clock": 0,
+        "keys": True,
+        "scores": [],
+        "note": render_quiz.how_drawn(quiz),
+        "voter": "",
+        **render_quiz.question_data(question, names, stored.looks, is_told, own_vote, votes),
+        **told,
+    }
+    component("quiz")(key=key, data=values, **{f"on_{name}_change": _nothing for name in EVENTS})
+
+
+EVENTS = ("vote", "next", "voter")
+
+
+def sent_by(key: str, event: str) -> object:
+    """What the component of this key sent with this run; None where it sent nothing."""
+    state = st.session_state.get(key)
+    return None if state is None else state.get(event)
+
+
+def _nothing() -> None:
+    """What a component sends is read where it is drawn."""
+
+
+def participants(
+    stored: Questions, quiz: QuizRound, n_told: int, people: Sequence[Participant]
+) -> list[Participant]:
+    """The people and all models of a round, at the questions that are told."""
+    names = sentence_names(quiz.models, {model: model_name(model) for model in quiz.models})
+    rights = render_quiz.model_rights(quiz, n_told)
+    models = [
+        Participant(names[model], rights[model], stored.looks[model]) for model in quiz.models
+    ]
+    return [*people, *models]

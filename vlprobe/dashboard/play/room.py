@@ -1,0 +1,220 @@
+"""A room as people see it: the door, the question that all are asked, and what its host can do."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from vlprobe.dashboard.play import rounds
+from vlprobe.dashboard.play.question import EVENTS, draw_question, participants, sent_by
+from vlprobe.dashboard.play.rooms import Rooms, Tally, is_secret, new_secret
+from vlprobe.dashboard.state import Questions, questions, quiet
+from vlprobe.errors import VlprobeError
+from vlprobe.render import quiz as render_quiz
+from vlprobe.render.html.elements import tag
+from vlprobe.render.quiz import Participant
+from vlprobe.render.sentences import counted
+from vlprobe.views.quiz import QuizRound
+
+KEY = "room_quiz"  # of the component
+LOOK = 1.5  # seconds between two looks at a room
+ABOUT = (
+    "Everybody in a room is asked the same questions. Nobody has a name; votes stay in this server's memory and go "
+    "after a day. Votes on questions drawn by lot give the human baseline in Compare."
+)
+
+
+@st.cache_resource
+def all_rooms() -> Rooms:
+    """Those of this server."""
+    return Rooms()
+
+
+def secret() -> str:
+    """What tells this person from others."""
+    return st.session_state.setdefault("quiz_secret", new_secret())
+
+
+def current() -> str:
+    """The code of the room that the address names, once one is in it; "" where one is in none."""
+    code = st.query_params.get("room", "")
+    if not code:
+        return ""
+    try:
+        code = all_rooms().join(code, secret())
+    except VlprobeError as error:
+        st.error(str(error), icon=":material/error:")
+        del st.query_params["room"]
+        return ""
+    if st.query_params["room"] != code:
+        st.query_params["room"] = code
+    return code
+
+
+def draw_door(quiz: QuizRound | None) -> None:
+    """Ways into a room: open one with the questions that are picked, or join by a code."""
+    quiet(ABOUT)
+    st.button(
+        "Open a room",
+        type="primary",
+        icon=":material/add:",
+        key="open_room",
+        disabled=quiz is None or not quiz.questions,
+        on_click=_open,
+        args=(quiz,),
+    )
+    with st.form("join_room", border=False):
+        st.text_input("Code of a room", key="room_code", max_chars=20, placeholder="K7DP2M")
+        st.form_submit_button("Join", icon=":material/login:", on_click=_join)
+
+
+def _open(quiz: QuizRound) -> None:
+    try:
+        st.query_params["room"] = all_rooms().open(quiz, secret())
+    except VlprobeError as error:
+        st.session_state["quiz_problem"] = str(error)
+
+
+def _join() -> None:
+    try:
+        st.query_params["room"] = all_rooms().join(st.session_state["room_code"], secret())
+    except VlprobeError as error:
+        st.session_state["quiz_problem"] = str(error)
+
+
+def draw(bar: DeltaGenerator) -> None:
+    """The room that one is in."""
+    code = st.query_params["room"]
+    tally = all_rooms().tally(code, secret())
+    with bar:
+        st.space("stretch")
+        if tally.is_host:
+            with st.popover(
+                "New round", icon=":material/replay:", type="tertiary", key="room_round"
+            ):
+                picked = rounds.pick_round()
+                st.button(
+                    "Ask these",
+                    type="primary",
+                    key="ask_round",
+                    disabled=picked is None,
+                    on_click=_new_round,
+                    args=(code, picked[1] if picked else None),
+                )
+        with st.popover(f"Room {code}", icon=":material/groups:", type="tertiary", key="quiz_room"):
+            st.html(tag("p", code, class_="vp-code"))
+            quiet(ABOUT)
+            st.code(f"{st.context.url or ''}?room={code}", language=None, wrap_lines=True)
+            if tally.is_host:
+                st.button("Close the room", key="close_room", on_click=_close, args=(code,))
+            else:
+                st.button("Leave", key="leave_room", on_click=_leave, args=(code,))
+    st.fragment(_draw_asked, run_every=LOOK)(code)
+
+
+def _new_round(code: str, quiz: QuizRound | None) -> None:
+    if quiz is not None and rounds.attempted(all_rooms().new_round, code, secret(), quiz):
+        rounds.new_seed()
+
+
+def _close(code: str) -> None:
+    rounds.attempted(all_rooms().close, code, secret())
+    st.query_params.pop("room", None)
+
+
+def _leave(code: str) -> None:
+    rounds.attempted(all_rooms().leave, code, secret())
+    st.query_params.pop("room", None)
+
+
+def _draw_asked(code: str) -> None:
+    """The question that is asked; looked at anew every moment, because the host leads."""
+    rooms = all_rooms()
+    try:
+        _take(rooms, code)
+        tally, quiz = rooms.tally(code, secret()), rooms.quiz(code)
+    except VlprobeError:  # closed, or a day old
+        st.session_state["quiz_problem"] = "This room is closed."
+        st.query_params.pop("room", None)
+        st.rerun()
+    if problem := st.session_state.pop("vote_problem", ""):
+        st.warning(problem, icon=":material/info:")
+    stored = questions(quiz.set_key)
+    draw_question(
+        stored,
+        quiz,
+        tally.question,
+        tally.own_vote,
+        tally.is_revealed,
+        tally.votes,
+        _told(stored, quiz, tally),
+        key=KEY,
+    )
+
+
+def _told(stored: Questions, quiz: QuizRound, tally: Tally) -> dict[str, object]:
+    """What the component is told of the room beside the question."""
+    is_last = tally.question + 1 == len(quiz.questions)
+    scores: list[dict[str, object]] = []
+    if tally.rights:
+        people = [Participant("You", tally.own_rights)]
+        scores = render_quiz.scores_data(participants(stored, quiz, len(tally.rights), people))
+        scores.insert(1, _room_score(tally))
+    voted = f"{tally.n_votes:,} of {counted(tally.n_people, 'person')} voted".replace(
+        "persons", "people"
+    )
+    told: dict[str, object] = {
+        "question": 1000 * tally.round_number + tally.question,
+        "scores": scores,
+        "hint": "" if tally.is_revealed else voted.replace("one person", "1"),
+        "voter": secret(),
+    }
+    if tally.own_vote is not None and not tally.is_revealed:
+        told["heading"] = "Your vote is in."
+    if tally.is_host:
+        label = "Next question" if tally.is_revealed else "Turn over"
+        told["next"] = "" if tally.is_revealed and is_last else label
+    elif not tally.is_revealed:
+        told["hint"] = f"{told['hint']}; whoever opened the room turns the question over."
+    return told
+
+
+def _room_score(tally: Tally) -> dict[str, object]:
+    """How the room did, in per cent; at each question, whether more were right than wrong."""
+    return {
+        "name": f"The room ({tally.n_people:,})",
+        "path": "",
+        "color": "",
+        "total": str(round(sum(tally.rights) / len(tally.rights))),
+        "unit": "%",
+        "pips": ["right" if right > 50 else "wrong" for right in tally.rights],
+    }
+
+
+def _take(rooms: Rooms, code: str) -> None:
+    """What the component sent: a vote, the host's next step, or who this browser was before.
+
+    Raises InvalidInput where the room is gone.
+    """
+    vote, wanted, voter = (sent_by(KEY, event) for event in EVENTS)
+    if is_secret(voter) and voter != secret():
+        _become(rooms, code, str(voter))
+    if isinstance(vote, dict):
+        place = vote.get("question")
+        round_number, index = divmod(place, 1000) if type(place) is int else (-1, -1)
+        try:
+            rooms.vote(code, secret(), round_number, index, vote.get("caption"))
+        except VlprobeError as error:
+            rooms.quiz(code)
+            st.session_state["vote_problem"] = str(error)
+    elif type(wanted) is int:
+        tally = rooms.tally(code, secret())
+        if tally.is_host and wanted == 1000 * tally.round_number + tally.question:
+            (rooms.advance if tally.is_revealed else rooms.reveal)(code, secret())
+
+
+def _become(rooms: Rooms, code: str, voter: str) -> None:
+    """The same browser came back: it is the person that it was, and has that person's votes."""
+    if rooms.tally(code, secret()).is_host:
+        return
+    rooms.leave(code, secret())
+    st.session_state["quiz_secret"] = voter
+    rooms.join(code, voter)

@@ -1,0 +1,246 @@
+"""Spot the lie in words, and one question as the component draws it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vlprobe.render.charts.styles import Look, Looks
+from vlprobe.render.marks import mark_values
+from vlprobe.render.sentences import counted, listed, share
+from vlprobe.views.quiz import HumanBaseline, Question, QuizRound, Segments
+from vlprobe.views.wall import ModelVerdict
+
+NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+MISTAKES = {  # what a model did that believed a lie of this type
+    "number": "counted wrong",
+    "color": "saw the wrong colour",
+    "object": "saw the wrong thing",
+    "location": "saw the wrong place",
+    "swap": "swapped things",
+}
+ASKED = "Which caption is true?"
+MOST_CHIPS = 9  # models below a caption
+MOST_SCORES = 8  # models in the row of scores
+
+
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """Somebody in the row of scores."""
+
+    name: str
+    rights: tuple[bool | None, ...]  # at each question so far; None: no vote
+    look: Look | None = None  # of a model
+
+    @property
+    def total(self) -> int:
+        """How many questions were answered right."""
+        return sum(right is True for right in self.rights)
+
+
+def in_words(number: int, start: bool = False) -> str:
+    """A number up to ten as a word.
+
+    >>> in_words(4), in_words(0, start=True), in_words(1200)
+    ('four', 'No', '1,200')
+    """
+    if number >= len(NUMBERS):
+        return f"{number:,}"
+    return NUMBERS[number] if start else NUMBERS[number].lower()
+
+
+def outcome(own_right: bool | None, question: Question) -> str:
+    """What the vote and the models' verdicts come to, as a heading.
+
+    Args:
+        own_right: Whether the vote was right; None: there was none.
+        question: The one that was asked.
+    """
+    verdict = {True: "Right. ", False: "Wrong. ", None: ""}[own_right]
+    n_models, n_fooled = len(question.verdicts), question.n_fooled
+    if not n_models:
+        return verdict.strip() or "No vote."
+    if n_fooled == 0:
+        whom = "No model was" if n_models > 1 else "The model was not"
+        return f"{verdict}{whom} fooled."
+    mistake = MISTAKES.get(question.subtype, "believed the lie")
+    if n_models == 1:
+        return f"{verdict}The model {mistake}{', too' if own_right is False else ''}."
+    whom = (
+        f"All {in_words(n_models)} models"
+        if n_fooled == n_models
+        else f"{in_words(n_fooled, start=True)} of {in_words(n_models)} models"
+    )
+    return f"{verdict}{whom} {mistake}{', too' if own_right is False else ''}."
+
+
+def summary(rights: Sequence[bool | None], models: Sequence[Participant]) -> str:
+    """What a whole round comes to, as a heading."""
+    total = sum(right is True for right in rights)
+    spotted = f"You spotted {in_words(total) if total else 'none'} of {in_words(len(rights))} lies."
+    if not models:
+        return spotted
+    best = max(models, key=lambda model: model.total)
+    n_best = [model for model in models if model.total == best.total]
+    name = best.name if len(n_best) == 1 else "the best models"
+    return f"{spotted} {name[:1].upper()}{name[1:]} spotted {in_words(best.total) if best.total else 'none'}."
+
+
+def how_drawn(quiz: QuizRound) -> str:
+    """How the questions were chosen, so that nobody takes the score for a model's accuracy."""
+    n_models = len(quiz.models)
+    lies = f"{quiz.n_cases:,} {'lie' if quiz.n_cases == 1 else 'lies'}"
+    rates = sorted({round(100 * rate) for rate in quiz.shares if not math.isnan(rate)})
+    right = ""
+    if rates:
+        between = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else f"{rates[0]}"
+        who = "the model is" if n_models == 1 else "the models are"
+        right = f" Over all {lies} {who} right {between} times in a hundred."
+    if quiz.draw == "fair":
+        return f"Drawn by lot from {lies}, each as likely as any other.{right}"
+    if n_models == 1:
+        return f"Hard ones on purpose: each question fooled the model.{right}"
+    least = (
+        f"all {in_words(n_models)} models"
+        if quiz.n_fooled == n_models
+        else f"at least {in_words(quiz.n_fooled)} of the {in_words(n_models)} models"
+    )
+    return f"Hard ones on purpose: each question fooled {least}.{right}"
+
+
+def question_data(
+    question: Question,
+    names: Mapping[str, str],
+    looks: Looks,
+    is_told: bool,
+    own_vote: int | None,
+    votes: tuple[int, int] = (0, 0),
+) -> dict[str, object]:
+    """A question's captions for the component; the truth is in it only where it `is_told`.
+
+    Args:
+        question: The one that is asked.
+        names: What models are called.
+        looks: Their marks.
+        is_told: Whether the truth is shown.
+        own_vote: The caption that was voted for; None: none.
+        votes: Of a room, for each caption; (0, 0) of a person alone.
+    """
+    captions = []
+    for index, segments in enumerate(question.segments):
+        is_true = index == question.true_index
+        style = "true" if is_true else "lie"
+        believers = [
+            verdict for verdict in question.verdicts if is_told and _believes(verdict, is_true)
+        ]
+        of_room = votes[index] if is_told else 0
+        captions.append(
+            {
+                "runs": _runs(segments, style if is_told else ""),
+                "state": f"was-{style}" if is_told else "",
+                "label": ("True" if is_true else "The lie") if is_told else "",
+                "own": "You" if own_vote == index else "",
+                "models": [
+                    {"name": names[verdict.model], **mark_values(looks[verdict.model])}
+                    for verdict in believers[:MOST_CHIPS]
+                ],
+                "more": " · ".join(
+                    filter(
+                        None,
+                        [
+                            f"+{len(believers) - MOST_CHIPS}"
+                            if len(believers) > MOST_CHIPS
+                            else "",
+                            f"{of_room:,} in the room" if of_room else "",
+                        ],
+                    )
+                ),
+            }
+        )
+    return {"captions": captions}
+
+
+def _runs(segments: Segments, style: str) -> list[list[str]]:
+    """Parts of a caption with the style of what differs; a space before a word is no part of it."""
+    runs = []
+    for text, differs in segments:
+        word = text.lstrip()
+        if differs and len(word) < len(text):
+            runs.append([text[: len(text) - len(word)], ""])
+            text = word
+        runs.append([text, style if differs else ""])
+    return runs
+
+
+def _believes(verdict: ModelVerdict, is_true: bool) -> bool:
+    """Whether a model believes this caption; a tie believes the lie, what is unknown neither."""
+    if verdict.verdict == "unknown":
+        return False
+    return (verdict.verdict == "held") == is_true
+
+
+def model_rights(quiz: QuizRound, n_told: int) -> dict[str, tuple[bool | None, ...]]:
+    """At each question that is told, whether each model was right; None where it is unknown."""
+    return {
+        model: tuple(
+            None
+            if question.verdicts[place].verdict == "unknown"
+            else question.verdicts[place].verdict == "held"
+            for question in quiz.questions[:n_told]
+        )
+        for place, model in enumerate(quiz.models)
+    }
+
+
+def scores_data(participants: Sequence[Participant]) -> list[dict[str, object]]:
+    """The row of scores; of many models the best, and how many more there are."""
+    people = [each for each in participants if each.look is None]
+    models = [each for each in participants if each.look is not None]
+    if len(models) > MOST_SCORES:
+        models = sorted(models, key=lambda each: -each.total)[:MOST_SCORES]
+    return [
+        {
+            "name": each.name,
+            **(mark_values(each.look) if each.look else {"path": "", "color": ""}),
+            "total": str(each.total),
+            "unit": "",
+            "pips": [{True: "right", False: "wrong", None: "none"}[right] for right in each.rights],
+        }
+        for each in [*people, *models]
+    ]
+
+
+def human_sentence(baseline: HumanBaseline, names: Mapping[str, str]) -> str:
+    """How people do beside models, in a sentence or two; "" where there are too few cases to say it."""
+    if not baseline.says_something:
+        return ""
+    around = ""
+    if not math.isnan(baseline.right.low):
+        around = f" (95 % interval {share(baseline.right.low)} to {share(baseline.right.high)})"
+    who = (
+        "One person is"
+        if baseline.n_people == 1
+        else f"{in_words(baseline.n_people, True)} people are"
+    )
+    start = (
+        f"{who} right {share(baseline.right.value)} of the time{around}, by "
+        f"{counted(baseline.n_votes, 'first vote')} on {counted(baseline.n_cases, 'lie')} drawn by lot."
+    )
+    subject, verb = ("This person", "is") if baseline.n_people == 1 else ("People", "are")
+    clauses = []
+    for verdict, words in (
+        ("better", "right more often than"),
+        ("worse", "right less often than"),
+        ("tied", "tied with"),
+    ):
+        models = [
+            f"{names[model.model]} ({share(model.rate)})"
+            for model in baseline.models
+            if model.verdict == verdict
+        ]
+        if models:
+            clauses.append(f"{words} {listed(models)}")
+    if not clauses:
+        return start
+    return (
+        f"{start} On the same lies {subject[:1].lower()}{subject[1:]} {verb} {'; '.join(clauses)}."
+    )
