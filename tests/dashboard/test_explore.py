@@ -7,16 +7,21 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.dashboard.test_pages import open_page, words
-from tests.dashboard.walls import card_ids, send, wall
+from tests.dashboard.test_pages import ROOT, open_page, words
+from tests.dashboard.walls import card_ids, component_values, send, wall
+from tests.probes.test_common import make
 from vlprobe import views
 from vlprobe.dashboard import state
 from vlprobe.dashboard.navigation import PAGE_SIZE
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
 from vlprobe.storage import annotations, bookmarks
 from vlprobe.storage import store as store_module
 from vlprobe.storage.annotations import Annotation
 from vlprobe.storage.store import Store
 from vlprobe.views.paired_outcomes import bucket
+from vlprobe.views.pattern_groups import pattern_groups, words_of
+from vlprobe.views.patterns import Pattern, Patterns
 
 ONE, OTHER = "control:random", "guess"
 SIZE = 12  # cards on a page, so that few cases are several pages
@@ -233,3 +238,156 @@ def test_exports_are_offered_with_what_they_hold(shown, compared: Store, key: st
     assert "Download as a report" in {
         element.proto.label for element in overview.get("download_button")
     }
+
+
+def pattern(key: str, n_believed: int) -> Pattern:
+    source, target = words_of(key)
+    return Pattern(
+        key, source, target, 20, n_believed, 9, n_believed / 20, 5.0, 3.0, 2.0, 4.0, 0.001, 0.01
+    )
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> Patterns:
+    """Two patterns, whatever the models said: the figures are tested with the views."""
+    known = Patterns((pattern("dog>cat", 19), pattern("type:color", 12)), 7, 0.2, 100)
+    monkeypatch.setattr(views.patterns, "patterns", lambda *_: known)
+    return known
+
+
+def test_patterns_are_switches_and_two_of_them_are_or(shown, compared: Store, found: Patterns):
+    at = shown(compared, "explore", model=ONE)
+    ((_, values),) = component_values(at, "patterns")
+    chips = values["patterns"]
+    assert [(chip["source"], chip["target"], chip["counts"]) for chip in chips] == [
+        ("dog", "cat", "19 of 20"),
+        ("Colour", "", "12 of 20"),
+    ]
+    assert "3.0 times as often as the average lie" in chips[0]["tip"]
+    assert "2.0 to 4.0" in chips[0]["tip"]
+    assert not any(chip["on"] for chip in chips)
+    at = send(at, "patterns", "toggle", "dog>cat")
+    assert at.query_params["pair"] == "dog>cat"
+    at = send(at, "patterns", "toggle", "type:color")
+    assert at.query_params["pair"] == ["dog>cat", "type:color"]
+    assert "dog → cat or Colour" in wall(at)["note"]
+    at = send(at, "patterns", "toggle", "dog>cat")
+    assert at.query_params["pair"] == "type:color"
+    at = send(at, "patterns", "toggle", "type:color")
+    assert "pair" not in at.query_params
+
+
+def test_where_no_words_stand_out_that_is_said(shown, compared: Store):
+    at = shown(compared, "explore", model=ONE)
+    ((_, values),) = component_values(at, "patterns")
+    assert values["patterns"] == [] and values["nothing"].startswith("none")
+    assert component_values(shown(compared, "explore", kind="paraphrase"), "patterns") == []
+
+
+def test_a_pattern_of_a_link_filters_the_wall_and_can_be_dropped(shown, compared: Store, key: str):
+    question_set = views.runs.question_set(compared, key)
+    groups = pattern_groups(compared, key, "lgip", "flip")
+    for pair in groups.keys:
+        chosen = views.filter.Filter(ONE, pair=(pair,))
+        expected, _, n_cases = views.wall.wall(compared, question_set, chosen, 1, 60, grouped=False)
+        if n_cases:
+            break
+    at = shown(compared, "explore", model=ONE, pair=pair, cards="every")
+    assert card_ids(at) == [card.id for card in expected]
+    ((_, values),) = component_values(at, "patterns")
+    assert [chip["on"] for chip in values["patterns"]] == [True]
+    at = shown(compared, "explore", model=ONE, pair="no>such</script>")
+    assert "No lie is believed here." in words(at)
+    at.button(key="drop_nearest").click().run()
+    assert "pair" not in at.query_params and card_ids(at)
+
+
+def test_the_drawer_shows_where_else_the_same_words_fool_the_model(shown, tmp_path: Path):
+    store = Store(shutil.copytree(ROOT / "tests/old_cache/stored", tmp_path / "cache"))
+    key = "e9a732220766c19d"
+    question_set = views.runs.question_set(store, key)
+    every = views.wall.wall(store, question_set, views.filter.Filter(ONE), grouped=False)[0]
+    for card in every:
+        pair = views.patterns.pattern_of(store, question_set, "flip", card.case)
+        alike = views.filter.Filter(ONE, pair=(pair,))
+        cards, n_pictures, _ = views.wall.wall(store, question_set, alike)
+        if n_pictures > 1:
+            break
+    at = shown(store, "explore", set=key, model=ONE, case=card.id)
+    strip = next(values for _, values in component_values(at, "wall") if values["strip"])
+    others = [other.id for other in cards if other.images != card.images]
+    assert [other["id"] for other in strip["cards"]] == others[:4] != []
+    counts = views.cases.outcomes(store, question_set, alike)
+    assert f"fooled {counts['fooled']:,} of {counts['all']:,}" in words(at)
+    at = send(at, "wall", "open", others[0], place=1)
+    assert at.query_params["case"] == others[0]
+
+
+@pytest.mark.parametrize(
+    ("query", "outcome"),
+    [({"outcome": "tied"}, "tied"), ({"outcome": "held", "words": "no such word"}, "held")],
+)
+def test_nothing_that_passes_offers_the_nearest_filter_to_drop(
+    shown, compared: Store, key: str, query: dict[str, str], outcome: str
+):
+    at = shown(compared, "explore", model=ONE, **query)
+    question_set = views.runs.question_set(compared, key)
+    counts = views.cases.outcomes(compared, question_set, views.filter.Filter(ONE))
+    assert not card_ids(at) and not at.get("pagination")
+    button = at.button(key="drop_nearest")
+    n_cases = counts["fooled"] if outcome == "tied" else counts["held"]
+    assert button.label.endswith(f": {n_cases:,} cases")
+    button.click().run()
+    assert not at.exception
+    assert len(card_ids(at)) > 0
+
+
+def test_every_filter_goes_into_the_address_and_is_cleared_at_once(
+    shown, compared: Store, key: str
+):
+    at = shown(compared, "explore", model=ONE)
+    table = views.estimates.choices(compared, views.runs.question_set(compared, key))
+    flips = table[table["kind"] == "flip"].iloc[0]
+    at.selectbox(key="type").set_value(flips["subtype"]).run()
+    at.selectbox(key="rule").set_value(flips["rule"]).run()
+    at.selectbox(key="sort").set_value("closest").run()
+    at.text_input(key="words").set_value("a").run()
+    at.selectbox(key="other").set_value(OTHER).run()
+    assert not at.exception
+    shown_now = dict(at.query_params)
+    assert {"type", "rule", "words", "other", "sort"} <= set(shown_now)
+    at.button(key="clear_filters").click().run()
+    assert not {"type", "rule", "words", "other"} & set(at.query_params)
+    assert at.query_params["kind"] == "flip"
+
+
+def test_another_kind_of_another_probe_leads_to_its_questions(
+    shown, tmp_path: Path, compared: Store
+):
+    store = Store(shutil.copytree(compared.root, tmp_path / "cache"))
+    execute(Request((ONE,), make("visla", tmp_path / "visla", 4), "visla"), store)
+    at = shown(store, "explore", kind="flip", type="color")
+    at.selectbox(key="kind").set_value("visla:t2t").run()
+    assert not at.exception and not at.warning
+    assert at.query_params["kind"] == "t2t" and "type" not in at.query_params
+    sets = views.runs.question_sets(store)
+    assert at.query_params["set"] == sets[sets["probe"] == "visla"]["case_key"].iloc[0]
+    assert at.selectbox(key="model").value == ONE
+    datasets = at.selectbox(key="dataset").options
+    assert len(datasets) == 2
+    at.selectbox(key="dataset").set_value(sets[sets["probe"] == "lgip"]["dataset"].iloc[0]).run()
+    assert at.selectbox(key="kind").value == "flip"
+
+
+def test_other_lies_on_a_picture_are_listed_and_opened(shown, compared: Store, key: str):
+    question_set = views.runs.question_set(compared, key)
+    cards, _, _ = views.wall.wall(compared, question_set, views.filter.Filter(ONE))
+    card = next(card for card in cards if card.more)
+    at = shown(compared, "explore", model=ONE, case=card.id)
+    near = views.wall.neighbours(compared, question_set, views.filter.Filter(ONE), card.case)
+    assert len(near.same_picture) == card.more
+    at.button(key="case_more").click().run()
+    siblings = [button for button in at.button if str(button.key).startswith("case_sibling")]
+    assert len(siblings) == card.more
+    siblings[0].click().run()
+    assert at.query_params["case"] == near.same_picture[0].id

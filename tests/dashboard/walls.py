@@ -26,9 +26,9 @@ def card_ids(at: AppTest) -> list[str]:
     return [card["id"] for card in wall(at)["cards"]]
 
 
-def send(at: AppTest, name: str, event: str, value: object) -> AppTest:
-    """Has a component tell the page something, as a press does."""
-    component_id = component_values(at, name)[0][0]
+def send(at: AppTest, name: str, event: str, value: object, place: int = 0) -> AppTest:
+    """Has a component, the one at this place of those with the name, tell the page something as a press does."""
+    component_id = component_values(at, name)[place][0]
     trigger = WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{component_id}__events")
     trigger.json_trigger_value = json.dumps([{"event": event, "value": value}])
     states = at._tree.get_widget_states()

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from vlprobe.registry import is_control
 from vlprobe.render.words import model_name
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
@@ -64,10 +65,30 @@ def change(card: WallCard, kind: KindPresentation) -> list[Run]:
 def changed_words(card: WallCard) -> tuple[str, str]:
     """The words that were taken out and put in, without the capital that only begins a caption."""
     source, target = shorten(card.source, 80), shorten(card.target, 80)
-    begins = card.true_text.startswith(source) and source[1:].islower()
-    if begins and target[:1].isupper():
-        return source[:1].lower() + source[1:], target[:1].lower() + target[1:]
-    return source, target
+    return _without_capital(source, card.true_text), _without_capital(target, card.wrong_text)
+
+
+def _without_capital(words: str, caption: str) -> str:
+    begins = words and caption.startswith(words) and words[1:].islower()
+    return words[:1].lower() + words[1:] if begins else words
+
+
+def judges(card: WallCard) -> list[ModelVerdict]:
+    """The verdicts that are counted: those of all models but controls, which are meant to fail; where there are only
+    controls, theirs.
+    """
+    models = [verdict for verdict in card.verdicts if not is_control(verdict.model)]
+    return models or list(card.verdicts)
+
+
+def count_text(card: WallCard) -> str:
+    """How many models believe what is wrong, ties included, of how many.
+
+    Controls are not counted.
+    """
+    verdicts = judges(card)
+    believed = sum(verdict.verdict in ("fooled", "tied") for verdict in verdicts)
+    return f"{believed} of {len(verdicts)}"
 
 
 def stayed(card: WallCard) -> tuple[int, int] | None:
@@ -93,7 +114,7 @@ def verdict_text(card: WallCard, kind: KindPresentation) -> str:
         return f"{shared[0]} of the first {shared[1]} stayed" if shared else "no answer"
     if kind.is_movement:
         return f"moved by {_size(card.margin)}"
-    return f"believed by {card.n_believed} of {len(card.verdicts)} models"
+    return f"believed by {count_text(card)} models"
 
 
 def _size(margin: float) -> str:
@@ -142,13 +163,14 @@ def card_data(
         renamed: Names that people gave to models.
         badge: Whether the number of other cases of the picture stands on the picture.
     """
-    shows_squares = not kind.is_movement and len(card.verdicts) <= MOST_SQUARES
-    count = "" if kind.is_movement else f"{card.n_believed} of {len(card.verdicts)}"
+    verdicts = judges(card)
+    shows_squares = not kind.is_movement and len(verdicts) <= MOST_SQUARES
+    count = "" if kind.is_movement else count_text(card)
     notes = [verdict_text(card, kind)] if kind.is_movement else []
     return {
         "id": card.id,
         "name": accessible_name(card, kind),
-        "tip": "" if kind.is_movement else tooltip(card.verdicts, renamed or {}),
+        "tip": "" if kind.is_movement else tooltip(verdicts, renamed or {}),
         "frames": [
             {"source": picture(name), "name": Picture.from_name(name).path.name, "style": style}
             for name, style in frames(card, kind)
@@ -156,7 +178,7 @@ def card_data(
         "badge": f"+{card.more:,}" if badge and card.more else "",
         "texts": _texts(card, kind),
         "lines": _lines(card, kind),
-        "verdicts": [verdict.verdict for verdict in card.verdicts] if shows_squares else [],
+        "verdicts": [verdict.verdict for verdict in verdicts] if shows_squares else [],
         "count": count,
         "notes": [*notes, *([", ".join(tags)] if tags else [])],
     }
@@ -214,10 +236,10 @@ def heading(
 
 def legend(kind: KindPresentation, cards: Sequence[WallCard]) -> list[tuple[str, str]]:
     """How to read the squares: those states that the cards have."""
-    n_models = len(cards[0].verdicts) if cards else 0
+    n_models = len(judges(cards[0])) if cards else 0
     if kind.is_movement or not 1 < n_models <= MOST_SQUARES:
         return []
-    states = {verdict.verdict for card in cards for verdict in card.verdicts} | {"fooled", "held"}
+    states = {verdict.verdict for card in cards for verdict in judges(card)} | {"fooled", "held"}
     lead = f"{count_word(n_models)} squares, {count_word(n_models)} models:"
     return [
         ("", lead),

@@ -87,7 +87,7 @@ def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
     except ValueError:
         return ()
     is_finite = all(math.isfinite(number) for corner in corners for number in corner)
-    return corners if 3 <= len(corners) <= CORNERS + 1 and is_finite else ()
+    return corners if 3 <= len(corners) <= CORNERS and is_finite else ()
 
 
 def condition(case_filter: Filter) -> tuple[str, list[object]]:

@@ -104,6 +104,12 @@ def _ranked_first(
     return _cache.get((path, id(groups)), read)
 
 
+def keys_of(groups: PatternGroups, case: int) -> tuple[str, ...]:
+    """The patterns that a case is of."""
+    first, last = np.searchsorted(groups.cases, [case, case + 1]).tolist()
+    return tuple(groups.keys[code] for code in groups.codes[first:last].tolist())
+
+
 def words_of(key: str) -> tuple[str, str]:
     """The words that were taken out and put in, of a pattern of words; ("", "") of any other.
 

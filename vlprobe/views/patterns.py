@@ -67,6 +67,13 @@ def patterns(store: Store, question_set: QuestionSet, case_filter: Filter) -> Pa
     return replace(everything, patterns=tuple(filter(_is_clear, everything.patterns)))
 
 
+def pattern_of(store: Store, question_set: QuestionSet, kind: str, case: int) -> str:
+    """The key of the words that were exchanged in a case; "" where no words were."""
+    groups = views_groups.pattern_groups(store, question_set.key, question_set.probe, kind)
+    keys = views_groups.keys_of(groups, case)
+    return next((key for key in keys if all(views_groups.words_of(key))), "")
+
+
 def _is_clear(pattern: Pattern) -> bool:
     return pattern.q <= Q and pattern.lift >= LIFT
 

@@ -9,13 +9,15 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.card import card as scores_card
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.explore import filters, wall
+from vlprobe.dashboard.explore.patterns import pattern_words
 from vlprobe.dashboard.explore.pictures import draw_pictures
-from vlprobe.dashboard.state import Questions, attempt, plain, store, view
+from vlprobe.dashboard.state import Questions, attempt, counts, picked, plain, store, view
+from vlprobe.render import wall as render_wall
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import drawer
 from vlprobe.render.html.elements import tag
 from vlprobe.render.report import case as report_case
-from vlprobe.render.wall import changed_words, shorten, top_lists
+from vlprobe.render.wall import changed_words, count_text, shorten, top_lists
 from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import annotations
@@ -26,6 +28,7 @@ from vlprobe.views.records import CaseRow, answer_records, records
 from vlprobe.views.wall import Neighbours, WallCard
 
 PLAYGROUND = "pages/play.py"
+SHOWN_ALIKE = 4  # thumbnails
 MARGIN = (
     "The margin is the score of what should win minus the score of what should lose; where several comparisons should "
     "hold, at the one that comes out worst."
@@ -34,8 +37,8 @@ LISTED_CAPTION = 60  # characters of a caption on a button
 
 
 def _close() -> None:
-    for name in ("case", "more"):
-        st.query_params.pop(name, None)
+    st.query_params.pop("case", None)
+    st.session_state.pop("case_more_open", None)
 
 
 @st.dialog("One case", width="small", position="right", on_dismiss=_close)
@@ -66,6 +69,7 @@ def draw_case(stored: Questions, chosen: Filter, size: int) -> None:
         st.html(drawer.ranking_strips(card, addresses(store().root, names)))
     st.html(drawer.bars(card, kind, stored.looks))
     _draw_ways_on(stored, card, kind, near)
+    _draw_pattern(stored, chosen, card)
     component("keys")(key="case_keys")
     with st.expander("Details", key="case_details", icon=":material/data_object:"):
         _draw_details(stored, chosen, card)
@@ -97,14 +101,14 @@ def _step(case_id: str, page: int) -> None:
     """Another case; the wall behind goes to its page."""
     st.query_params["case"] = case_id
     st.query_params["page"] = str(page)
-    st.query_params.pop("more", None)
+    st.session_state.pop("case_more_open", None)
 
 
 def _draw_ways_on(
     stored: Questions, card: WallCard, kind: KindPresentation, near: Neighbours
 ) -> None:
     """The other cases of the picture, and the Playground."""
-    is_listed = "more" in st.query_params
+    is_listed = st.session_state.get("case_more_open", False)
     with st.container(horizontal=True, key="case_ways"):
         if near.same_picture:
             st.button(
@@ -125,16 +129,13 @@ def _draw_ways_on(
                 },
             )
     if is_listed:
-        with st.container(key="case_more_list", gap="xsmall"):
+        with st.container(key="case_more_list", gap=None):
             for sibling in near.same_picture:
                 _draw_sibling(sibling)
 
 
 def _toggle_more() -> None:
-    if "more" in st.query_params:
-        del st.query_params["more"]
-    else:
-        st.query_params["more"] = "1"
+    st.session_state["case_more_open"] = not st.session_state.get("case_more_open", False)
 
 
 def _draw_sibling(sibling: WallCard) -> None:
@@ -142,14 +143,69 @@ def _draw_sibling(sibling: WallCard) -> None:
     words = f"{source} → {target}"
     if not (source and target):
         words = sibling.wrong_text or sibling.true_text
-    believed = f"{sibling.n_believed} of {len(sibling.verdicts)}"
     st.button(
-        f"{plain(shorten(words, LISTED_CAPTION))} · {believed}",
+        f"{plain(shorten(words, LISTED_CAPTION))} · {count_text(sibling)}",
         key=f"case_sibling_{sibling.case}",
         type="tertiary",
         on_click=_go,
         args=(sibling.id,),
     )
+
+
+def _draw_pattern(stored: Questions, chosen: Filter, card: WallCard) -> None:
+    """Other pictures on which the same words fool the model."""
+    kind = presentations()[stored.probe].kind(card.kind)
+    key = view(views.patterns.pattern_of, stored.question_set, card.kind, card.case)
+    if not key or kind.is_movement:
+        return
+    alike = Filter(chosen.model, card.kind, pair=(key,))
+    counted = counts(stored, alike)
+    cards, n_pictures, _ = view(views.wall.wall, stored.question_set, alike, 1, SHOWN_ALIKE + 1)
+    others = [other for other in cards if other.images != card.images][:SHOWN_ALIKE]
+    if not others:
+        return
+    n_others = n_pictures - (card.margin <= 0)
+    with st.container(horizontal=True, key="case_pattern", gap="small"):
+        words = drawer.others_text(len(others), n_others)
+        text = drawer.pattern_text(pattern_words(key), (counted["fooled"], counted["all"]), words)
+        with st.container(width=128, gap="xsmall"):
+            st.html(text)
+            if n_others > len(others):
+                st.button(
+                    "Show all",
+                    key="case_pattern_all",
+                    type="tertiary",
+                    on_click=_show_alike,
+                    args=(key,),
+                )
+        names = [name for other in others for name, _ in render_wall.frames(other, kind)]
+        sources = addresses(store().root, names)
+        data = {
+            "label": words,
+            "strip": True,
+            "cards": [
+                render_wall.card_data(other, kind, sources.__getitem__, badge=False)
+                for other in others
+            ],
+        }
+        component("wall")(key="case_alike", data=data, on_open_change=_go_alike)
+    if st.session_state.pop("leave_case", False):
+        st.rerun()
+
+
+def _go_alike() -> None:
+    case_id = st.session_state["case_alike"].get("open")
+    if case_id:
+        _go(str(case_id))
+
+
+def _show_alike(key: str) -> None:
+    """The wall of this pattern alone, without the drawer."""
+    picked()
+    for name in ("case", "page"):
+        st.query_params.pop(name, None)
+    st.query_params["pair"] = key
+    st.session_state["leave_case"] = True
 
 
 def _go(case_id: str) -> None:

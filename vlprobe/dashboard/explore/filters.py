@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.explore.sentence import Subject, pick_dataset, stored_sets
+from vlprobe.dashboard.explore.patterns import chosen_pairs, pattern_words
+from vlprobe.dashboard.explore.sentence import (
+    Subject,
+    pick_dataset,
+    picker_width,
+    shortened,
+    stored_sets,
+)
 from vlprobe.dashboard.state import (
     Questions,
     choose,
@@ -45,12 +52,23 @@ def draw_filters(about: Subject) -> Filter:
     """The popover with all filters, and the filter that they make."""
     n_active = sum(name in st.query_params for name in PARAMETERS)
     label = f"Filters ({n_active})" if n_active else "Filters"
-    with st.popover(label, icon=":material/filter_list:", key="filters", type="tertiary"):
+    with (
+        st.popover(label, icon=":material/filter_list:", key="filters", type="tertiary"),
+        st.container(key="filters_body", gap="small"),
+    ):
         with st.container(key="phone_filters"):
             pick_dataset(about, "_phone")
-        chosen = _narrow(about)
+        outcomes = st.container()
+        chosen = _words_and_tags(about)
+        with outcomes:
+            chosen = _outcomes(about, chosen)
+        chosen = with_order(chosen)
         with st.container(key="phone_order"):
             draw_order(chosen, "_phone")
+        choose("Cards", "cards", LAYOUTS, segments=True)
+        asked_sets = {stored.key: stored.label for stored in stored_sets()}
+        if len(asked_sets) > 1:
+            choose("What was asked", "set", asked_sets, about.questions.key, always=True)
         if n_active:
             st.button("Clear all filters", key="clear_filters", on_click=clear_filters)
     return chosen
@@ -69,48 +87,65 @@ def clear_filters() -> None:
         st.query_params.pop(name, None)
 
 
-def _narrow(about: Subject) -> Filter:
-    """All pickers in the popover."""
-    asked_sets = {stored.key: stored.label for stored in stored_sets()}
-    if len(asked_sets) > 1:
-        choose("What was asked", "set", asked_sets, about.questions.key, always=True)
-    chosen = Filter(about.model, about.kind, outcome="all")
+def _words_and_tags(about: Subject) -> Filter:
+    """What the question is: its type and rule, its words, its tags."""
     known = view(views.estimates.choices, about.questions.question_set)
     of_kind = known[known["kind"] == about.kind]
-    types = of_kind.groupby("subtype")["n_cases"].sum().to_dict()
-    subtype = _any("Type", "type", types)
+    left, right = st.columns(2)
+    with left:
+        types = of_kind.groupby("subtype")["n_cases"].sum().to_dict()
+        subtype = _any("Type", "type", types)
     of_type = of_kind[of_kind["subtype"] == subtype] if subtype else of_kind
-    rule = _any("Rule", "rule", of_type.groupby("rule")["n_cases"].sum().to_dict())
+    with right:
+        rule = _any("Rule", "rule", of_type.groupby("rule")["n_cases"].sum().to_dict())
     tags = {
         value: value.replace("=", ": ", 1)
         for value in view(views.estimates.tag_values, about.questions.question_set)
     }
-    tag = choose("Tag of the dataset", "tag", {"": "Any", **tags}, disabled=not tags)
-    contains = search("Caption contains", "words", "such as: bench")
+    with left:
+        tag = choose("Tag of the dataset", "tag", {"": "Any", **tags}, disabled=not tags)
+    with right:
+        contains = search("Caption contains", "words", "such as: bench")
     counted = annotations.read(store(), about.questions.key).tags
     people_tags = {name: f"{name} ({count:,})" for name, count in counted.items()}
-    tagged = choose("Tag of yours", "tagged", {"": "Any", **people_tags}, disabled=not people_tags)
-    chosen = replace(chosen, subtype=subtype, rule=rule, tag=tag, contains=contains, tagged=tagged)
-    chosen = _outcomes(about, chosen)
-    choose("Cards", "cards", LAYOUTS, segments=True)
-    return with_order(chosen)
+    with left:
+        options = {"": "Any", **people_tags}
+        tagged = choose("Tag of yours", "tagged", options, disabled=not people_tags)
+    with right:
+        second = _second_model(about)
+    return Filter(
+        about.model,
+        about.kind,
+        subtype=subtype,
+        rule=rule,
+        tag=tag,
+        contains=contains,
+        outcome="all",
+        other=second,
+        tagged=tagged,
+        pair=() if about.kind in movement_kinds() else chosen_pairs(),
+    )
+
+
+def _second_model(about: Subject) -> str:
+    """Another model whose answers decide, too."""
+    if len(about.questions.models) < 2:
+        return ""
+    others = {name: model_name(name) for name in about.questions.models if name != about.model}
+    help_ = "Another model's answers to the same cases: who of the two is fooled, and how far apart they are."
+    return choose("Compared with", "other", {"": "Nobody", **others}, help_=help_)
 
 
 def _outcomes(about: Subject, chosen: Filter) -> Filter:
     """Who is fooled: the model, or it and another one that was asked the same."""
-    second = ""
-    if len(about.questions.models) > 1:
-        others = {name: model_name(name) for name in about.questions.models if name != about.model}
-        help_ = "Another model's answers to the same cases: who of the two is fooled, and how far apart they are."
-        second = choose("Compared with", "other", {"": "Nobody", **others}, help_=help_)
-    area = parse_corners(st.query_params.get("area", "")) if second else ()
+    area = parse_corners(st.query_params.get("area", "")) if chosen.other else ()
     if area:
         quiet("Only cases in the area that was marked in Compare.")
         st.button("Take the area away", key="drop_area", on_click=drop, args=("area",))
-    chosen = replace(chosen, other=second, within=area)
+    chosen = replace(chosen, within=area)
     if about.kind in movement_kinds():
         return chosen
-    if second:
+    if chosen.other:
         return bucket(chosen, _bucket(about.questions, chosen))
     return replace(chosen, outcome=_outcome(about.questions, chosen))
 
@@ -168,7 +203,9 @@ def draw_order(chosen: Filter, suffix: str = "") -> None:
     if suffix:
         choose("Order", "sort", possible, first, suffix=suffix)
     else:
-        choose("Order", "sort", possible, first, bare=True, width=206)
+        choose(
+            "Order", "sort", possible, first, bare=True, width=picker_width(possible[chosen.sort])
+        )
 
 
 def active_filters(chosen: Filter) -> list[ActiveFilter]:
@@ -179,6 +216,7 @@ def active_filters(chosen: Filter) -> list[ActiveFilter]:
         ("tag", chosen.tag.replace("=", ": ", 1), {"tag": ""}),
         ("words", chosen.contains and f"caption contains “{chosen.contains}”", {"contains": ""}),
         ("tagged", chosen.tagged and f"tagged {chosen.tagged}", {"tagged": ""}),
+        ("pair", _pattern_label(chosen), {"pair": ()}),
         ("area", chosen.within and "in the marked area", {"within": ()}),
         ("bucket", _pair_label(chosen), {"outcome": "all", "other_outcome": ""}),
     )
@@ -187,6 +225,12 @@ def active_filters(chosen: Filter) -> list[ActiveFilter]:
         for parameter, label, changes in narrowed
         if label
     ]
+
+
+def _pattern_label(chosen: Filter) -> str:
+    """The patterns that are switched on."""
+    words = [" → ".join(filter(None, pattern_words(key))) for key in chosen.pair]
+    return shortened(" or ".join(words))
 
 
 def _pair_label(chosen: Filter) -> str:
@@ -214,5 +258,9 @@ def n_passing(stored: Questions, chosen: Filter) -> int:
 
 def nearest_to_drop(stored: Questions, chosen: Filter) -> Sequence[tuple[ActiveFilter, int]]:
     """The filter without which fewest cases pass, and how many; nothing where none of them helps."""
-    helpful = [(active, n_passing(stored, active.without)) for active in active_filters(chosen)]
+    narrowing = active_filters(chosen)
+    if chosen.outcome in ("tied", "held") and not chosen.other:
+        label = f"{OUTCOMES[chosen.outcome].lower()} only"
+        narrowing.append(ActiveFilter("outcome", label, replace(chosen, outcome="fooled")))
+    helpful = [(active, n_passing(stored, active.without)) for active in narrowing]
     return sorted((pair for pair in helpful if pair[1]), key=lambda pair: pair[1])[:1]

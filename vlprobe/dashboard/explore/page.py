@@ -6,7 +6,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import frame, tables
-from vlprobe.dashboard.explore import drawer, filters, sentence, share, wall
+from vlprobe.dashboard.explore import drawer, filters, patterns, sentence, share, wall
 from vlprobe.dashboard.state import view
 
 STYLE = Path(__file__).with_name("style.css")
@@ -25,9 +25,12 @@ def draw_page() -> None:
             filters.draw_order(chosen)
         n_cases = filters.n_passing(about.questions, chosen)
         share.draw_share(about.questions, chosen, n_cases)
+    patterns.draw_patterns(about.questions, chosen)
     wall.draw_wall(about.questions, chosen)
     if "case" in st.query_params:
         size = wall.page_size(about.questions, chosen.kind)
         drawer.draw_case(about.questions, chosen, size)
-    frame.notes(about.questions)
+    if any(run.note or run.older for run in about.questions.question_set.runs):
+        with st.expander("What to know of these models", key="model_notes"):
+            frame.notes(about.questions)
     tables.about(view(views.runs.facts, about.questions.question_set))

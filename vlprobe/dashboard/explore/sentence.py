@@ -169,7 +169,7 @@ def draw_sentence(about: Subject) -> None:
         about.model,
         always=True,
         bare=True,
-        width=_width(models[about.model]) + MARK,
+        width=picker_width(models[about.model]) + MARK,
     )
     _draw_mark(about.questions.looks[about.model])
     st.html(tag("p", kind.verb, class_="vp-between"), width="content")
@@ -184,7 +184,7 @@ def _draw_mark(look: Look) -> None:
     st.html(f"<style>.st-key-model .react-aria-ComboBox > div::before {{ {mark} }}</style>")
 
 
-def _width(text: str) -> int:
+def picker_width(text: str) -> int:
     """Of a picker that shows this text, in pixels."""
     return int(min(max(len(text) * LETTER + FRAME, NARROWEST), WIDEST))
 
@@ -210,7 +210,7 @@ def _pick_kind(about: Subject) -> None:
         on_change=_change_kind,
         args=(about.questions.key,),
         label_visibility="collapsed",
-        width=_width(options[about.kind]),
+        width=picker_width(options[about.kind]),
     )
 
 
@@ -248,7 +248,7 @@ def pick_dataset(about: Subject, suffix: str = "") -> None:
         on_change=_change_dataset,
         args=(about.questions.probe, suffix),
         label_visibility="visible" if suffix else "collapsed",
-        width="stretch" if suffix else _width(names[dataset]),
+        width="stretch" if suffix else picker_width(names[dataset]),
     )
 
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import mark
 from vlprobe.render.report.embed import embed
-from vlprobe.render.wall import NUMBERS, stayed, top_lists
+from vlprobe.render.wall import count_word, stayed, top_lists
 from vlprobe.render.words import model_name
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import in_step
@@ -17,6 +17,7 @@ from vlprobe.views.wall import ModelVerdict, WallCard
 
 ICONS = {"true": "✓", "lie": "✕", "tie": "=", "quiet": "?", "same": "✓"}
 LEAST_SIDE, MOST_SIDE = 0.12, 0.88  # where the zero line may stand, as a share of the bar
+TITLE_AT = 0.5  # no further to the right, so that it fits
 VERDICTS = {  # icon, word and style
     "fooled": ("lie", "fooled"),
     "held": ("true", "held"),
@@ -170,7 +171,9 @@ def bars(card: WallCard, kind: KindPresentation, styles: Looks) -> str:
     lines = [_bar(verdict, kind, styles, zero, scale) for verdict in card.verdicts]
     return str(
         htpy.div(".vp-bars")[
-            htpy.p(".vp-bars-title", style=f"--zero:{100 * zero:.1f}%")[title],
+            htpy.p(".vp-bars-title")[
+                htpy.span(style=f"padding-left:{100 * min(zero, TITLE_AT):.1f}%")[title]
+            ],
             htpy.ul[lines],
         ]
     )
@@ -234,16 +237,31 @@ def more_label(count: int, lies: str) -> str:
     return f"{count:,} more {lies} on it" if count > 1 else f"{count} more on it"
 
 
-def pattern_text(
-    source: str, target: str, believed_count: int, asked_count: int, n_shown: int
-) -> str:
-    """A pattern, how often it fools the model, and how many of its other pictures are shown."""
-    others = NUMBERS[n_shown] if n_shown < len(NUMBERS) else f"{n_shown:,}"
+def pattern_text(words: tuple[str, str], counted: tuple[int, int], others: str) -> str:
+    """A pattern, how often it fools the model, and which of its other pictures stand beside it.
+
+    Args:
+        words: Taken out and put in.
+        counted: How many of its cases were believed, and how many were asked.
+        others: What the pictures are.
+    """
+    source, target = words
+    believed_count, n_asked = counted
     return str(
         htpy.div(".vp-pattern")[
             htpy.strong[source, htpy.span(".vp-quiet")[" → "], target],
-            htpy.p(".vp-quiet.vp-small")[f"fooled {believed_count:,} of {asked_count:,}"],
-            n_shown > 0
-            and htpy.p(".vp-quiet.vp-small")[f"the other {others}" if n_shown > 1 else "another"],
+            htpy.p(".vp-quiet.vp-small")[f"fooled {believed_count:,} of {n_asked:,}"],
+            htpy.p(".vp-quiet.vp-small")[others],
         ]
     )
+
+
+def others_text(n_shown: int, n_others: int) -> str:
+    """What the thumbnails of a pattern are.
+
+    >>> others_text(3, 3), others_text(1, 1), others_text(4, 55)
+    ('the other three', 'the other one', 'four of 55 others')
+    """
+    if n_shown == n_others:
+        return f"the other {count_word(n_shown)}"
+    return f"{count_word(n_shown)} of {n_others:,} others"

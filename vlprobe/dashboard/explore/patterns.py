@@ -1,0 +1,102 @@
+"""Patterns above the wall: words that the model believes far more often than the average lie, as switches."""
+
+import math
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.state import Questions, picked, view
+from vlprobe.render.words import movement_kinds, value_label
+from vlprobe.views.filter import MOST_PAIRS, Filter
+from vlprobe.views.pattern_groups import TAG, TYPE, words_of
+from vlprobe.views.patterns import ASKED, Pattern
+
+TITLE = "Patterns"
+
+
+def chosen_pairs() -> tuple[str, ...]:
+    """The patterns that the URL names; two of them are "or"."""
+    return tuple(dict.fromkeys(filter(None, st.query_params.get_all("pair"))))[:MOST_PAIRS]
+
+
+def pattern_words(key: str) -> tuple[str, str]:
+    """What a pattern is called: the words taken out and put in, or a type or a tag and nothing.
+
+    >>> pattern_words("four>five"), pattern_words("type:color"), pattern_words(">knife")
+    (('four', 'five'), ('Colour', ''), ('…', 'knife'))
+    """
+    if key.startswith(TYPE):
+        return value_label(key.removeprefix(TYPE)), ""
+    if key.startswith(TAG):
+        return key.removeprefix(TAG).replace("=", ": ", 1), ""
+    source, target = words_of(key)
+    return source or "…", target or "(nothing)"
+
+
+def draw_patterns(stored: Questions, chosen: Filter) -> None:
+    """One row of switches; where no words stand out, that."""
+    if chosen.kind in movement_kinds():
+        return
+    known = view(views.patterns.patterns, stored.question_set, chosen)
+    listed = {pattern.key: _chip(pattern, chosen.pair) for pattern in known.patterns}
+    if missing := [key for key in chosen.pair if key not in listed]:
+        everything = view(views.patterns.candidates, stored.question_set, chosen)
+        rare = {pattern.key: pattern for pattern in everything.patterns}
+        for key in missing:
+            listed[key] = _chip(rare[key], chosen.pair) if key in rare else _unknown_chip(key)
+    nothing = f"none: no words were asked {ASKED} times"
+    if known.n_groups:
+        nothing = "none: no words are believed clearly more often than others"
+    values = {"title": TITLE, "nothing": nothing, "patterns": list(listed.values())}
+    component("patterns")(key="patterns", data=values, on_toggle_change=_toggle)
+
+
+def _chip(pattern: Pattern, pairs: tuple[str, ...]) -> dict[str, object]:
+    source, target = pattern_words(pattern.key)
+    return {
+        "key": pattern.key,
+        "source": source,
+        "target": target,
+        "rate": pattern.rate,
+        "counts": f"{pattern.n_believed:,} of {pattern.n_asked:,}",
+        "tip": _tip(pattern),
+        "on": pattern.key in pairs,
+    }
+
+
+def _tip(pattern: Pattern) -> str:
+    """How often, against the average lie, and how sure that is."""
+    text = f"Believed {pattern.lift:.1f} times as often as the average lie"
+    if not math.isnan(pattern.low):
+        text += f" (95 % of the resampled pictures: {pattern.low:.1f} to {pattern.high:.1f})"
+    return f"{text}, on {pattern.n_pictures:,} pictures"
+
+
+def _unknown_chip(key: str) -> dict[str, object]:
+    """A pattern that a link names and that is none of this model's, to be switched off."""
+    source, target = pattern_words(key)
+    return {
+        "key": key,
+        "source": source[:80],
+        "target": target[:80],
+        "rate": 0.0,
+        "counts": "",
+        "tip": f"Asked fewer than {ASKED} times",
+        "on": True,
+    }
+
+
+def _toggle() -> None:
+    """Another pattern is chosen, or one no more; paging begins again."""
+    key = st.session_state["patterns"].get("toggle")
+    if not isinstance(key, str) or not key:
+        return
+    picked()
+    pairs = [pair for pair in chosen_pairs() if pair != key]
+    if key not in chosen_pairs():
+        pairs.append(key)
+    for name in ("page", "case", "pair"):
+        st.query_params.pop(name, None)
+    if pairs:
+        st.query_params["pair"] = pairs
