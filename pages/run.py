@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from vlprobe.dashboard import frame, jobs, verify
-from vlprobe.dashboard.run import form
+from vlprobe.dashboard import frame, verify
+from vlprobe.dashboard.run import form, progress
 
 frame.enter()
 frame.watched_job()
 form.draw()
 st.header("Earlier runs")
-jobs.past()
+progress.past()
 verify.stored()

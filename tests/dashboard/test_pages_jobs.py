@@ -1,6 +1,7 @@
 """Jobs of the Run page, without a browser: what starts one, what becomes of it, and what cannot start."""
 
 import functools
+import shutil
 import time
 from pathlib import Path
 
@@ -8,8 +9,11 @@ import pytest
 
 from tests.conftest import make_tiny
 from tests.dashboard.test_pages import CONSTANT, RANDOM, open_page, words
+from vlprobe import views
+from vlprobe.dashboard.run import progress
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
+from vlprobe.storage.files import write_json
 from vlprobe.storage.store import Store
 
 
@@ -78,9 +82,99 @@ def test_a_finished_job_links_to_its_results_and_a_failed_one_can_go_on(shown, t
     at = shown(store, "run", job=job_id)
     assert "Done" in words(at)
     assert [link.proto.label for link in at.get("page_link")] == [
-        "See the numbers",
         "See the failures",
+        "See the numbers",
     ]
     at = shown(store, "run", job=bad)
     assert "nowhere.csv" in at.error[0].value
     assert any(button.label == "Resume" for button in at.button)
+
+
+def waiting(store: Store, models: tuple[str, ...], state: str, **facts: object) -> str:
+    """A job that somebody's process is at, as its files say; the process is this one."""
+    job_id = jobs.write(Request(models, "demo", "lgip", device="cpu"), store)
+    folder = store.root / "jobs" / job_id
+    write_json(folder / "status.json", {"state": state, "updated": time.time(), **facts})
+    return job_id
+
+
+@pytest.fixture
+def alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is asked whether a job's process lives says yes."""
+    monkeypatch.setattr(jobs, "_gone", lambda folder: "")
+
+
+def test_a_run_under_way_is_told_at_the_bottom_of_every_page_and_stopped_there(
+    shown, compared: Store, alive: None
+):
+    job_id = waiting(
+        compared, (RANDOM, CONSTANT), "running", label=f"{CONSTANT}: edits", done=2.0, total=4.0
+    )
+    try:
+        at = shown(compared, "lab")
+        (link,) = [link for link in at.get("page_link") if link.proto.label == "Show"]
+        assert link.proto.page == "run" and job_id in link.proto.query_string
+        at.button(key="stop_under_way").click().run()
+        assert (compared.root / "jobs" / job_id / "cancel").exists()
+        assert at.button(key="stop_under_way").disabled
+        at = shown(compared, "run", job=job_id)
+        assert not [button for button in at.button if button.key == "stop_under_way"]
+        assert at.button(key=f"cancel_{job_id}")
+    finally:
+        shutil.rmtree(compared.root / "jobs" / job_id)
+
+
+def test_models_of_a_job_are_done_asked_or_next(shown, compared: Store, alive: None):
+    models = ("demo:softmax", RANDOM, CONSTANT)
+    job_id = waiting(compared, models, "running", label=f"{RANDOM}: edits", done=1.0, total=4.0)
+    try:
+        states = [
+            (entry.name, entry.state, entry.fraction)
+            for entry in progress.model_progress(jobs.read(compared, job_id), [])
+        ]
+        assert states == [
+            ("demo:softmax", "done", 1.0),
+            (RANDOM, "asking", 0.25),
+            (CONSTANT, "next", 0.0),
+        ]
+        assert progress.overall_fraction(jobs.read(compared, job_id)) == pytest.approx(1.25 / 3)
+    finally:
+        shutil.rmtree(compared.root / "jobs" / job_id)
+
+
+def test_what_a_model_believed_is_told_as_soon_as_it_is_done(shown, compared: Store, alive: None):
+    dataset = views.runs.run_rows(compared)[0].dataset
+    job_id = jobs.write(Request((RANDOM, "demo:weak"), dataset, "lgip", device="cpu"), compared)
+    folder = compared.root / "jobs" / job_id
+    write_json(
+        folder / "status.json",
+        {"state": "running", "label": "demo:weak: edits", "updated": time.time()},
+    )
+    try:
+        at = shown(compared, "run", job=job_id)
+        (row,) = [
+            row
+            for row in views.runs.run_rows(compared)
+            if row.model == RANDOM and row.probe == "lgip"
+        ]
+        counted = views.cases.outcomes(
+            compared,
+            views.runs.question_set(compared, row.case_key),
+            views.filter.Filter(RANDOM, "flip"),
+        )
+        told = [element.proto.text for element in at.get("progress")]
+        assert any(
+            f"{counted['fooled']} of {counted['all']} lies believed" in text for text in told
+        ), told
+        assert "See the failures" in [link.proto.label for link in at.get("page_link")]
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_only_jobs_that_have_not_ended_are_going(store: Store, alive: None):
+    ids = {
+        state: waiting(store, (RANDOM,), state) for state in ("running", "queued", "done", "failed")
+    }
+    assert {job.id for job in jobs.going(store)} == {ids["running"], ids["queued"]}
+    (store.root / "jobs" / ids["queued"] / "status.json").write_text("[")
+    assert {job.id for job in jobs.going(store)} == {ids["running"]}

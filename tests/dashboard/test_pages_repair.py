@@ -158,7 +158,10 @@ def test_what_is_being_asked_is_shown_and_not_asked_again(monkeypatch, store: St
     monkeypatch.setattr(jobs, "_gone", lambda _: "")
     at = open_page(monkeypatch, store, "repair", **picked)
     assert not at.error
-    assert "Waiting demo:softmax, demo:sigmoid, demo:weak on demo · lgip" in words(at)
+    assert (
+        "Waiting Reworded or wrong? · Drawn scenes · Tiny CLIP, Tiny SigLIP, Half-trained"
+        in words(at)
+    )
     assert "1 more such job waits for its end" in words(at)
     assert "ask_missing" not in [button.key for button in at.button]
     monkeypatch.setattr(jobs, "_gone", lambda _: "Its process was killed.")

@@ -14,11 +14,13 @@ from vlprobe.dashboard.compare import compared, differences, in_words, margins
 from vlprobe.dashboard.export import report_button
 from vlprobe.dashboard.figures import depths, deviations, lexical, severity, subsets
 from vlprobe.dashboard.influence import occlusion, word_influence
-from vlprobe.dashboard.jobs import all_watched, demo_button, panel, past, probe_button, watched
+from vlprobe.dashboard.jobs import all_watched, demo_button, probe_button, watched
 from vlprobe.dashboard.models import checks, erased, examined, passport, verdict
 from vlprobe.dashboard.papers import paper
 from vlprobe.dashboard.playground import playground
 from vlprobe.dashboard.repair import changed, probe_tuned, repaired, seeds
+from vlprobe.dashboard.run import bar
+from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import (
     Questions,
     arrival,
@@ -66,7 +68,6 @@ __all__ = [
     "occlusion",
     "paper",
     "passport",
-    "past",
     "pick_question_set",
     "playground",
     "probe_tuned",
@@ -124,6 +125,7 @@ def main() -> None:
             left_out()
             with arrival():
                 page.run()
+            bar.draw()
     except VlprobeError as error:
         st.error(plain(said(error)), icon=":material/error:")
         way_out(error)

@@ -12,7 +12,8 @@ import streamlit as st
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart_panels import ARMS, chart
-from vlprobe.dashboard.jobs import panel, span, watched
+from vlprobe.dashboard.jobs import span, watched
+from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import attempt, choose, plain, quiet, store, view
 from vlprobe.dashboard.training import other_seeds, trained
 from vlprobe.render import charts

@@ -12,7 +12,8 @@ import streamlit as st
 
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart_panels import chart
-from vlprobe.dashboard.jobs import STATES, reread, resume, span, stop
+from vlprobe.dashboard.jobs import STATES, span
+from vlprobe.dashboard.run.progress import reread, resume, stop
 from vlprobe.dashboard.state import attempt, choose, plain, quiet, store, tag
 from vlprobe.render import charts
 from vlprobe.render.html import repair

@@ -38,6 +38,7 @@ from vlprobe.training.request import TrainRequest
 
 JobRequest = Request | TrainRequest  # told apart by `kind`
 ENDED = job_files.ENDED
+NEWEST = 50  # jobs among which one that is going is looked for; their ids begin with the time
 _WRITE_EVERY = 0.3  # seconds between two writes of the status
 _LOOK_EVERY = 0.5  # seconds between two looks at who is before a job
 _SPAWNED = 10  # seconds in which a process that was started has said so
@@ -240,12 +241,22 @@ def _gone(folder: Path) -> str:
 
 
 def jobs(store: Store) -> list[Job]:
-    """All jobs whose request can be read, latest first by the clock at which they were made."""
+    """All jobs whose request can be read, newest first."""
     readable = []
     for folder in job_files.folders(store.root):
         with contextlib.suppress(InvalidInput, NotFound):  # see `damaged`; or gone meanwhile
             readable.append(read(store, folder.name))
     return sorted(readable, key=lambda job: (job.created, job.id), reverse=True)
+
+
+def going(store: Store) -> list[Job]:
+    """The jobs that have not ended, among the newest ones; only these are read as a whole."""
+    current = []
+    for folder in job_files.folders(store.root)[-NEWEST:]:
+        with contextlib.suppress(InvalidInput, NotFound, FileNotFoundError):
+            if job_files.status(folder)["state"] not in ENDED:
+                current.append(read(store, folder.name))
+    return [job for job in current if not job.ended]
 
 
 def damaged(store: Store) -> list[InvalidInput]:
@@ -263,15 +274,12 @@ def damaged(store: Store) -> list[InvalidInput]:
 
 def before(store: Store, job: Job) -> list[Job]:
     """The jobs that have their turn on the same device before this one, those that run among them."""
-    rivals = [
-        rival
-        for rival in jobs(store)
-        if not rival.ended and rival.device == job.device and rival.id != job.id
-    ]
     return [
         rival
-        for rival in rivals
-        if rival.state == "running" or (rival.queued, rival.id) < (job.queued, job.id)
+        for rival in jobs(store)
+        if not rival.ended
+        and (rival.device == job.device and rival.id != job.id)
+        and (rival.state == "running" or (rival.queued, rival.id) < (job.queued, job.id))
     ]
 
 
@@ -280,9 +288,9 @@ def log(store: Store, job_id: str, lines: int = 40) -> str:
     path = _folder(store, job_id) / "log.txt"
     if not path.exists():
         return ""
-    with path.open("rb") as handle:
-        handle.seek(max(path.stat().st_size - _LOG_BYTES, 0))
-        return "\n".join(handle.read().decode(errors="replace").splitlines()[-lines:])
+    with path.open("rb") as log_file:
+        log_file.seek(max(path.stat().st_size - _LOG_BYTES, 0))
+        return "\n".join(log_file.read().decode(errors="replace").splitlines()[-lines:])
 
 
 class _Report(Progress):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import registry, views
 from vlprobe.dashboard.state import view
@@ -32,7 +33,7 @@ def draw(options: Sequence[Option], prefix: str, width: int = COLUMNS) -> dict[s
     }
 
 
-def _field(column: "st.delta_generator.DeltaGenerator", option: Option, key: str) -> object:
+def _field(column: DeltaGenerator, option: Option, key: str) -> object:
     """A field of the option's type; what is in it, as it was typed."""
     if option.type == "flag":
         return column.toggle(option.label, bool(option.default), key=key, help=option.help)
@@ -57,22 +58,21 @@ def _field(column: "st.delta_generator.DeltaGenerator", option: Option, key: str
     return column.text_input(option.label, str(option.default), key=key, help=option.help).strip()
 
 
-def _number(column: "st.delta_generator.DeltaGenerator", option: Option, key: str) -> int:
-    least = option.minimum if option.off_value is None else min(option.minimum, option.off_value)
+def _number(column: DeltaGenerator, option: Option, key: str) -> int:
+    limits = [limit for limit in (option.minimum, option.off_value) if limit is not None]
+    least = min(limits, default=None)
     number = column.number_input(
-        option.label, least, option.maximum, option.default, 1, key=key, help=option.help
+        option.label, least, option.maximum, int(str(option.default)), 1, key=key, help=option.help
     )
     return int(number)
 
 
-def _list(
-    column: "st.delta_generator.DeltaGenerator", option: Option, key: str, choices: Sequence[str]
-) -> list[str]:
+def _list(column: DeltaGenerator, option: Option, key: str, choices: Sequence[str]) -> list[str]:
     """Entries in the order of the choices, those that were typed last: one selection, one name of its run."""
     selected = column.multiselect(
         option.label,
         choices,
-        [str(value) for value in option.default],
+        list(map(str, option.default)) if isinstance(option.default, tuple) else [],
         key=key,
         help=option.help,
         accept_new_options=option.open,

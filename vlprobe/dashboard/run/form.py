@@ -5,6 +5,7 @@ What there is to set, and what is allowed, is data of the probes and of the runn
 
 import importlib.util
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -112,6 +113,7 @@ def checked(
         raise InvalidInput("Choose at least one model.")
     if not probes:
         raise InvalidInput("Choose at least one question.")
+    run_settings: dict[str, Any] = dict(parse_options(SETTINGS, settings, "A run"))
     requests = []
     for probe, typed in probes.items():
         loaded = registry.load_probe(probe)
@@ -125,7 +127,7 @@ def checked(
                 dataset or loaded.dataset,
                 probe,
                 options,
-                **parse_options(SETTINGS, settings, "A run"),
+                **run_settings,
             )
         )
     for request in requests:
@@ -137,7 +139,7 @@ def checked(
 
 def _check_named(option: Option, value: object) -> None:
     """Raises a VlprobeError where the value names a file, a dataset or a model that cannot be there."""
-    for name in filter(None, value if isinstance(value, list) else [value]):
+    for name in filter(None, map(str, value if isinstance(value, list) else [value])):
         if option.refers_to == "file":
             read_head(files.parse_path(name))
         elif option.refers_to:

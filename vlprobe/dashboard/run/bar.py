@@ -1,0 +1,51 @@
+"""The thin bar at the bottom of every page while a run is under way."""
+
+import streamlit as st
+
+from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.run.progress import in_one_line, overall_fraction, stop
+from vlprobe.dashboard.state import attempt, plain, store
+from vlprobe.errors import VlprobeError
+from vlprobe.runs import jobs
+from vlprobe.runs.jobs import Job
+from vlprobe.storage import access
+
+EVERY_SECONDS = 2
+
+
+def draw() -> None:
+    """The job that has its turn, told anew every two seconds; nothing where none is under way, or the page shows it."""
+    job = _current()
+    if job is not None and job.id not in st.query_params.get_all("job"):
+        with st.bottom:
+            st.fragment(_draw, run_every=EVERY_SECONDS)()
+
+
+def _current() -> Job | None:
+    """The running job, else the one that waits longest; None where nothing is under way."""
+    try:
+        going = jobs.going(store())
+    except VlprobeError:  # what cannot be read is told on the Run page
+        return None
+    return min(going, key=lambda job: (job.state != "running", job.queued), default=None)
+
+
+def _draw() -> None:
+    job = _current()
+    if job is None:  # it has ended: what it found is shown now
+        st.rerun()
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="under_way"):
+        st.progress(overall_fraction(job), text=plain(in_one_line(job)))
+        st.page_link(page_file("run"), label="Show", query_params={"job": job.id}, width="content")
+        if not access.read_only():
+            is_stopping = st.session_state.get("stopping") == job.id
+            st.button(
+                "Stopping" if is_stopping else "Stop",
+                key="stop_under_way",
+                type="tertiary",
+                icon=":material/stop:",
+                disabled=is_stopping,
+                on_click=attempt,
+                args=(stop, job.id),
+            )

@@ -1,0 +1,283 @@
+"""How far a run is: a card a model, what was found so far, and stopping it or going on."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.jobs import STATES, span
+from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.state import (
+    attempt,
+    dataset_name,
+    model_name,
+    plain,
+    quiet,
+    store,
+    view,
+)
+from vlprobe.dashboard.verify import said
+from vlprobe.errors import VlprobeError
+from vlprobe.render import charts, marks
+from vlprobe.render.html.elements import tag
+from vlprobe.render.words import presentations
+from vlprobe.runs import jobs
+from vlprobe.runs.jobs import Job
+from vlprobe.runs.request import Request
+from vlprobe.views.filter import Filter
+from vlprobe.views.records import RunRow
+
+EVERY_SECONDS = 1
+PAST = 12  # earlier jobs that are listed
+
+
+@dataclass(frozen=True)
+class ModelProgress:
+    """How far a job is with one of its models."""
+
+    name: str
+    state: Literal["done", "asking", "next", "stopped"]
+    fraction: float  # of its work that is done, 0 to 1
+    line: str
+
+
+def panel(job: Job) -> None:
+    """How far a job is, told anew every second while it runs."""
+    every = None if job.ended else EVERY_SECONDS
+    st.fragment(_panel, run_every=every)(job.id, job.ended, len(stored_runs(job)))
+
+
+def reread(job_id: str, ended: bool) -> Job | None:
+    """The job as it is now, for a panel that is told anew; once it has ended the whole page is. A lost one is said."""
+    try:
+        job = jobs.read(store(), job_id)
+    except VlprobeError as error:
+        st.error(plain(str(error)))
+        return None
+    if job.ended != ended:
+        st.rerun()
+    return job
+
+
+def stored_runs(job: Job) -> list[RunRow]:
+    """The runs of a job that are complete, one a model, in the order of its models."""
+    request = job.request
+    if request.kind != "run":
+        return []
+    rows = [row for row in view(views.runs.run_rows) if _is_of(row, job.keys, request)]
+    newest = {row.model: row for row in reversed(rows)}
+    return [newest[model] for model in job.models[: _place(job)] if model in newest]
+
+
+def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
+    """Whether a stored run answers what a job asks; once it is done, the job names its runs itself."""
+    if keys:
+        return row.key in keys
+    return (row.probe, row.dataset, row.limit) == (request.probe, request.dataset, request.limit)
+
+
+def _place(job: Job) -> int:
+    """How many models are done; which one is being asked is told by the label."""
+    if job.state == "done":
+        return len(job.models)
+    named = [place for place, model in enumerate(job.models) if model in job.label]
+    return max(named, key=lambda place: len(job.models[place]), default=0)
+
+
+def overall_fraction(job: Job) -> float:
+    """How much of a job is done, 0 to 1; models count equally."""
+    return min((_place(job) + job.fraction) / len(job.models), 1.0)
+
+
+def in_one_line(job: Job) -> str:
+    """How far a job is, for the bar at the bottom of other pages."""
+    if job.state == "queued":
+        return f"{_what(job)}: waiting for its turn"
+    model = model_name(job.models[min(_place(job), len(job.models) - 1)])
+    return f"{model}: {_pace(job) or job.label}"
+
+
+def _what(job: Job) -> str:
+    """What a job asks, about which pictures."""
+    if job.request.kind != "run":
+        return f"Training on {dataset_name(job.dataset)}"
+    presentation = presentations().get(job.task)
+    question = presentation.name if presentation else job.task
+    return f"{question} · {dataset_name(job.dataset)}"
+
+
+def _panel(job_id: str, ended: bool, n_stored: int) -> None:
+    job = reread(job_id, ended)
+    if job is None:
+        return
+    finished = stored_runs(job)
+    if len(finished) != n_stored:  # a model is done: the whole page shows what it believed
+        st.rerun()
+    icon, word = STATES[job.state]
+    with st.container(border=True, key=f"job_{job.id}"):
+        models = ", ".join(map(model_name, job.models))
+        st.html(
+            f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", f"{_what(job)} · {models}")}</p>'
+        )
+        if job.error:
+            st.error(plain(said(job.failure)))
+        _cards(job, finished)
+        if job.ended and job.label:
+            quiet(
+                f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started."
+            )
+        with st.container(horizontal=True):
+            _buttons(job)
+            _links(job, finished)
+        with st.expander("Log"):
+            st.code(
+                jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True
+            )
+
+
+def _cards(job: Job, finished: list[RunRow]) -> None:
+    """A card a model: its mark, how far it is, and what it believed."""
+    looks = charts.styles.styles([*view(views.runs.models), *job.models])
+    grid = st.grid(min_column_width=240, border=True, gap="small", key=f"models_{job.id}")
+    for progress in model_progress(job, finished):
+        with grid.cell():
+            look = looks[progress.name]
+            st.html(
+                f'<p class="vp-job">{marks.html(look)} {tag("strong", model_name(progress.name))} '
+                f"{tag('span', progress.state, class_='vp-quiet vp-small')}</p>"
+            )
+            st.progress(progress.fraction, text=plain(progress.line))
+
+
+def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
+    """How far a job is with each of its models."""
+    done = {row.model: row for row in finished}
+    asking = _place(job)
+    every = []
+    for place, name in enumerate(job.models):
+        if place < asking:
+            line = _believed(done[name]) if name in done else "done"
+            every.append(ModelProgress(name, "done", 1.0, line))
+        elif place > asking:
+            every.append(ModelProgress(name, "next", 0.0, "not begun"))
+        elif job.ended:
+            every.append(ModelProgress(name, "stopped", job.fraction, "what was finished is kept"))
+        else:
+            every.append(ModelProgress(name, "asking", job.fraction, _asking(job)))
+    return every
+
+
+def _asking(job: Job) -> str:
+    """What is being done with the current model, and how long that will take."""
+    return " · ".join(filter(None, [job.label, _pace(job)]))
+
+
+def _believed(row: RunRow) -> str:
+    """How many lies a finished run believed, and in what time."""
+    question_set = view(views.runs.question_set, row.case_key)
+    kind = next(iter(presentations()[row.probe].kinds))
+    presentation = presentations()[row.probe].kind(kind)
+    if presentation.is_movement:
+        return f"{row.n_cases:,} cases, in {span(row.seconds)}"
+    counted = view(views.cases.outcomes, question_set, Filter(row.model, kind))
+    return f"{counted['fooled']:,} of {counted['all']:,} {presentation.lies} believed, in {span(row.seconds)}"
+
+
+def _pace(job: Job) -> str:
+    """How much is done, how fast, and how long it will take; nothing before that is known."""
+    spent = job.updated - job.started
+    if job.state != "running" or job.done <= 0 or spent <= 0.5:
+        return ""
+    rate = job.done / spent
+    noun = "steps" if job.request.kind == "training" else "cases"
+    parts = [
+        f"{job.done:,.0f} of {job.total:,.0f} {noun}",
+        f"{rate:,.{0 if rate >= 10 else 1}f} a second",
+    ]
+    if rate > 0 and job.done < job.total:
+        parts.append(f"about {span((job.total - job.done) / rate)} left for this model")
+    return " · ".join(parts)
+
+
+def _buttons(job: Job) -> None:
+    if job.state == "done" or not changes("Jobs cannot be stopped or started here."):
+        return
+    if job.ended:
+        st.button(
+            "Resume",
+            icon=":material/play_arrow:",
+            key=f"resume_{job.id}",
+            help="Try again from where it stopped.",
+            on_click=attempt,
+            args=(resume, job.id),
+        )
+        return
+    is_stopping = st.session_state.get("stopping") == job.id
+    st.button(
+        "Stopping at the next batch" if is_stopping else "Cancel",
+        icon=":material/stop:",
+        key=f"cancel_{job.id}",
+        disabled=is_stopping,
+        on_click=attempt,
+        args=(stop, job.id),
+    )
+
+
+def stop(job_id: str) -> None:
+    """Asks a job to stop; the button then says that it was asked."""
+    jobs.cancel(store(), job_id)
+    st.session_state["stopping"] = job_id
+
+
+def resume(job_id: str) -> None:
+    """Starts a stopped job again."""
+    st.session_state.pop("stopping", None)
+    jobs.resume(store(), job_id)
+
+
+def _links(job: Job, finished: list[RunRow]) -> None:
+    """Where to see what was found: as soon as the first model is done."""
+    if job.request.kind == "training":
+        if job.state == "done":
+            st.page_link(
+                page_file("repair"),
+                label="See the losses",
+                icon=":material/build:",
+                query_params={"training": job.id},
+            )
+        return
+    if finished:
+        shown = {"set": finished[0].case_key, "model": finished[-1].model}
+        links = {"explore": "See the failures", "tradeoff": "See the numbers"}
+        for page, label in links.items():
+            st.page_link(page_file(page), label=label, query_params=shown)
+
+
+def past() -> None:
+    """The newest jobs but for those that are watched, each with a way back to it."""
+    watched = st.query_params.get_all("job")
+    earlier = [job for job in jobs.jobs(store()) if job.id not in watched][:PAST]
+    for error in jobs.damaged(store()):
+        st.warning(plain(said(error)), icon=":material/warning:")
+    if not earlier:
+        quiet(
+            "None yet. Runs that were started in a terminal are not listed here; their results are on the other pages."
+        )
+    for job in earlier:
+        icon, word = STATES[job.state]
+        with st.container(horizontal=True, vertical_alignment="center", key=f"past_{job.id}"):
+            when = time.strftime("%d %b, %H:%M", time.localtime(job.created))
+            request = f"{', '.join(job.models)} on {job.dataset} · {job.task}"
+            st.html(
+                f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", request)} '
+                f"{tag('small', when, class_='vp-quiet')}</p>"
+            )
+            st.button("Open", key=f"open_{job.id}", on_click=_open, args=(job.id,))
+
+
+def _open(job_id: str) -> None:
+    st.query_params["job"] = job_id
