@@ -126,7 +126,11 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
         if job.error:
             st.error(plain(said(job.failure)))
         _cards(job, finished)
-        if job.ended and job.label:
+        if not job.ended:
+            quiet(
+                f"{span(time.time() - job.created)} since it was started. You may leave this page."
+            )
+        elif job.label:
             quiet(
                 f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started."
             )
@@ -150,7 +154,8 @@ def _cards(job: Job, finished: list[RunRow]) -> None:
                 f'<p class="vp-job">{marks.html(look)} {tag("strong", model_name(progress.name))} '
                 f"{tag('span', progress.state, class_='vp-quiet vp-small')}</p>"
             )
-            st.progress(progress.fraction, text=plain(progress.line))
+            st.progress(progress.fraction)
+            quiet(progress.line)
 
 
 def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
