@@ -88,6 +88,8 @@ def test_a_page_answers_with_results(shown, filled: Store, page: str):
     assert not at.error
     if page == "failures":
         assert "lies believed" in wall(at)["heading"]
+    elif page == "run":
+        assert at.title[0].value == "Ask models a question"
     else:
         assert at.title[0].value == page.capitalize()
 

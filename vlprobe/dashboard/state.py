@@ -35,7 +35,7 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.runs import QuestionSet
 
 # The same objects for all who ask; Streamlit's own cache would pack and unpack them for each of them.
-_kept = SingleFlightCache(500)
+_answers = SingleFlightCache(500)
 RESULTS = (  # parameters of the URL that name results; what others say is only how these are shown
     *("set", "model", "kind", "base", "with", "other", "metric", "by", "type", "rule", "tag"),
     *("reader", "looker", "subset", "before", "control", "after"),
@@ -88,13 +88,14 @@ def arrival() -> Iterator[None]:
 
 def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
     """A function that adds one more label and value to the warning in this slot."""
-    named: list[str] = []
+    unknown_names: list[str] = []
 
     def add(label: str, value: str) -> None:
         short = value if len(value) <= NAMED else f"{value[:NAMED]}…"
-        named.append(f"{label.lower()} “{plain(printable(short))}”")
+        unknown_names.append(f"{label.lower()} “{plain(printable(short))}”")
         slot.warning(
-            f"This link is about results that are not here: {', '.join(named)}. What follows is about what is here.",
+            f"This link is about results that are not here: {', '.join(unknown_names)}. "
+            "What follows is about what is here.",
             icon=":material/link_off:",
         )
 
@@ -114,22 +115,22 @@ def picked() -> None:
 
 def view(query: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of `vlprobe.views` answers, kept until a run is completed or removed or its cases are tagged."""
-    there = store()
+    current = store()
     tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
-    version = _seen.get() or there.version()
-    said = annotations.version(there, arguments[0].key) if tagged else ""
-    key = (there.address, version, said, query, arguments)
+    version = _seen.get() or current.version()
+    annotated = annotations.version(current, arguments[0].key) if tagged else ""
+    key = (current.address, version, annotated, query, arguments)
     # A run that is completed meanwhile is in the answer, and not in the version that this page began with.
-    return _own(
-        _kept.get(key, lambda: query(there, *arguments), lambda: there.version() == version)
+    return _unshared(
+        _answers.get(key, lambda: query(current, *arguments), lambda: current.version() == version)
     )
 
 
-def _own(kept: Any) -> Any:
+def _unshared(answer: Any) -> Any:
     """What a page may change without changing it for others: a table's numbers are copied only when they change."""
-    if isinstance(kept, pd.DataFrame):
-        return kept.copy(deep=False)
-    return tuple(map(_own, kept)) if type(kept) is tuple else copy.copy(kept)
+    if isinstance(answer, pd.DataFrame):
+        return answer.copy(deep=False)
+    return tuple(map(_unshared, answer)) if type(answer) is tuple else copy.copy(answer)
 
 
 def model_name(name: str) -> str:
@@ -149,10 +150,10 @@ def _display_names(current: Store, version: tuple[int, int]) -> Mapping[str, str
     return display_names.read(current)
 
 
-def counts(asked: "Questions", chosen: Filter) -> dict[str, int]:
+def counts(stored: "Questions", case_filter: Filter) -> dict[str, int]:
     """How many cases pass a filter with each outcome; the same for every outcome and order that it names."""
     return view(
-        views.cases.outcomes, asked.question_set, replace(chosen, outcome="all", sort="worst")
+        views.cases.outcomes, stored.question_set, replace(case_filter, outcome="all", sort="worst")
     )
 
 
@@ -247,32 +248,30 @@ def choose(
         suffix: Of the widget's key, for a second picker of the same on a page.
     """
     key = name + suffix
-    given = st.query_params.get(name, "")
+    linked = st.query_params.get(name, "")
     if name in CARRIED:
         always, default = True, carried(name, options, default)
-    value = given if given in options else default
-    if given and given not in options:
-        not_here(label, name, given)
+    value = linked if linked in options else default
+    if linked and linked not in options:
+        not_here(label, name, linked)
         del st.query_params[name]
     st.session_state[key] = value
     if name in CARRIED:
         carry(name, value)
-    if always and given != value:
+    if always and linked != value:
         st.query_params[name] = value
-    widget = st.segmented_control if segments else st.selectbox
-    required = {"required": True} if segments else {"width": width}
-    return widget(
-        label,
-        list(options),
-        format_func=lambda option: options[option],
-        key=key,
-        on_change=_write,
-        args=(name, "" if always else default, suffix),
-        help=help_,
-        disabled=disabled,
-        label_visibility="collapsed" if bare else "visible",
-        **required,
-    )
+    settings: dict[str, Any] = {
+        "format_func": lambda option: options[option],
+        "key": key,
+        "on_change": _write,
+        "args": (name, "" if always else default, suffix),
+        "help": help_,
+        "disabled": disabled,
+        "label_visibility": "collapsed" if bare else "visible",
+    }
+    if segments:
+        return st.segmented_control(label, list(options), required=True, **settings)
+    return st.selectbox(label, list(options), width=width, **settings)
 
 
 def carried(name: str, options: Container[str], default: str) -> str:
@@ -313,10 +312,10 @@ def turn(total: int, size: int, name: str = "page") -> int:
 
 def turned(total: int, size: int, name: str = "page") -> int:
     """The page that the URL names, within those that there are."""
-    given = st.query_params.get(name, "1")
+    linked = st.query_params.get(name, "1")
     return (
-        min(max(int(given), 1), max(1, -(-total // size)))
-        if given.isdecimal() and len(given) < 9
+        min(max(int(linked), 1), max(1, -(-total // size)))
+        if linked.isdecimal() and len(linked) < 9
         else 1
     )
 
@@ -333,9 +332,9 @@ def _write(name: str, default: object, suffix: str = "") -> None:
         st.query_params[name] = str(value)
 
 
-def attempt(what: Callable[..., object], *given: object) -> None:
+def attempt(action: Callable[..., object], *arguments: object) -> None:
     """For buttons: does it, and what goes wrong is shown on the page instead of breaking it."""
     try:
-        what(*given)
+        action(*arguments)
     except VlprobeError as error:
         st.session_state["problem"] = str(error)

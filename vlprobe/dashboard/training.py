@@ -47,7 +47,7 @@ REPAIRS = {
     ),
 }
 STARTS = ("demo:softmax", "demo:sigmoid", "demo:weak")
-DATA = {
+DATASETS = {
     "demo-train|demo-train:pairs": "Scenes and minimal pairs",
     "demo-train": "Scenes",
     "demo-train:pairs": "Minimal pairs",
@@ -57,26 +57,39 @@ ROWS = 12  # of the list of trainings
 VALIDATIONS = 8  # of a training, so that its curve has marks
 
 
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """A job that fine-tunes a model, and what it was asked."""
+
+    job: Job
+    request: TrainRequest
+
+
 def trained() -> dict[str, str]:
     """Models that were fine-tuned from this dashboard and are ready, newest first, and the loss of each."""
-    found = [
-        job.request for job in _trainings() if job.state == "done" and job.request.path.exists()
-    ]
-    return {request.tuned: request.loss for request in found}
+    return {
+        training.request.tuned: training.request.loss
+        for training in _trainings()
+        if training.job.state == "done" and training.request.path.exists()
+    }
 
 
 def other_seeds(control: str, after: str) -> list[tuple[str, str]]:
     """Pairs of models that were trained here as these two were, but for the seed, the same in both of a pair."""
-    known = {job.request.tuned: job.request for job in _trainings() if job.state == "done"}
-    if control not in known or after not in known:
+    requests = {
+        training.request.tuned: training.request
+        for training in _trainings()
+        if training.job.state == "done"
+    }
+    if control not in requests or after not in requests:
         return []
     alike = [
         {
-            one.seed: name
-            for name, one in known.items()
-            if _but_for_seed(one) == _but_for_seed(known[own])
+            request.seed: name
+            for name, request in requests.items()
+            if _but_for_seed(request) == _but_for_seed(requests[model])
         }
-        for own in (control, after)
+        for model in (control, after)
     ]
     pairs = [(alike[0][seed], alike[1][seed]) for seed in sorted(alike[0].keys() & alike[1].keys())]
     return [pair for pair in pairs if not {control, after} & set(pair)]
@@ -86,8 +99,13 @@ def _but_for_seed(request: TrainRequest) -> TrainRequest:
     return dataclasses.replace(request, seed=0, output="")
 
 
-def _trainings() -> list[Job]:
-    return [job for job in jobs.jobs(store()) if isinstance(job.request, TrainRequest)]
+def _trainings() -> list[Training]:
+    """All trainings of this dashboard, newest first."""
+    return [
+        Training(job, job.request)
+        for job in jobs.jobs(store())
+        if isinstance(job.request, TrainRequest)
+    ]
 
 
 def training_form() -> None:
@@ -101,16 +119,16 @@ def training_form() -> None:
         key="train_kind",
         index=1,
     )
-    first = st.columns(3)
-    start = first[0].selectbox("Start from", STARTS, key="train_start")
-    data = first[1].selectbox(
+    upper = st.columns(3)
+    start = upper[0].selectbox("Start from", STARTS, key="train_start")
+    datasets = upper[1].selectbox(
         "Train on",
-        list(DATA),
-        format_func=DATA.get,
+        list(DATASETS),
+        format_func=lambda names: DATASETS[names],
         key="train_data",
         help="Drawn pictures that no probe asks about. A tenth is held out, by hash, and never learned from.",
     )
-    strength = first[2].number_input(
+    strength = upper[2].number_input(
         "Strength of the loss",
         0.05,
         20.0,
@@ -120,14 +138,18 @@ def training_form() -> None:
         disabled=kind == "plain",
         help="Its weights beside CLIP's loss are multiplied by this. More repairs more, and costs more elsewhere.",
     )
-    second = st.columns(3)
-    steps = second[0].number_input(
+    lower = st.columns(3)
+    steps = lower[0].number_input(
         "Steps", 1, 10_000, 200, 20, key="train_steps", help="Batches of 128 pictures."
     )
-    rate = second[1].selectbox(
-        "Learning rate", list(RATES), index=2, format_func=RATES.get, key="train_rate"
+    rate = lower[1].selectbox(
+        "Learning rate",
+        list(RATES),
+        index=2,
+        format_func=lambda rate: RATES[rate],
+        key="train_rate",
     )
-    seed = second[2].number_input(
+    seed = lower[2].number_input(
         "Seed",
         0,
         1_000_000,
@@ -135,7 +157,7 @@ def training_form() -> None:
         key="train_seed",
         help="Another seed, another order of the batches.",
     )
-    request = _request(start, data, kind, strength, int(steps), rate, int(seed))
+    request = _request(start, datasets, kind, strength, int(steps), rate, int(seed))
     quiet(f"{_effort(request.steps)} Loss: {request.loss}.")
     st.button(
         "Start the fine-tuning",
@@ -148,16 +170,19 @@ def training_form() -> None:
 
 
 def _request(
-    start: str, data: str, kind: str, strength: float, steps: int, rate: float, seed: int
+    start: str, datasets: str, kind: str, strength: float, steps: int, rate: float, seed: int
 ) -> TrainRequest:
     """The training, with a file of its own: the same choices name the same file, and so are not done twice."""
-    first = "sigmoid" if start == "demo:sigmoid" else "clip"
+    contrastive = "sigmoid" if start == "demo:sigmoid" else "clip"
     loss = "+".join(
-        [first, *(_term(weight * strength, part) for part, weight in REPAIRS[kind][1].items())]
+        [
+            contrastive,
+            *(_term(weight * strength, part) for part, weight in REPAIRS[kind][1].items()),
+        ]
     )
     request = TrainRequest(
         start,
-        tuple(data.split("|")),
+        tuple(datasets.split("|")),
         "",
         loss=loss,
         steps=steps,
@@ -168,10 +193,10 @@ def _request(
         device="cpu",
         threads=1,
     )
-    named = hashlib.sha256(
+    digest = hashlib.sha256(
         json.dumps(dataclasses.asdict(request), sort_keys=True).encode()
     ).hexdigest()[:6]
-    name = f"{start.partition(':')[2]}-{kind}-{steps}-seed{seed}-{named}.safetensors"
+    name = f"{start.partition(':')[2]}-{kind}-{steps}-seed{seed}-{digest}.safetensors"
     return dataclasses.replace(request, output=str(store().root / "trained" / name))
 
 
@@ -181,18 +206,20 @@ def _term(weight: float, part: str) -> str:
 
 def _effort(steps: int) -> str:
     """How long it takes, by the newest training on this machine."""
-    known = (seconds_per_step(job.request.path) for job in _trainings())
-    last = next((own for own in known if not math.isnan(own)), math.nan)
-    if math.isnan(last):
+    measured = (seconds_per_step(training.request.path) for training in _trainings())
+    newest = next((seconds for seconds in measured if not math.isnan(seconds)), math.nan)
+    if math.isnan(newest):
         return "How long it takes, its first steps tell."
-    return (
-        f"About {span(steps * last)} on one core, at {last:.2g} s a step as the last training here."
-    )
+    return f"About {span(steps * newest)} on one core, at {newest:.2g} s a step as the last training here."
 
 
 def _begin(request: TrainRequest) -> None:
-    same = [job for job in _trainings() if job.request == request and not job.ended]
-    st.query_params["training"] = same[0].id if same else jobs.start(request, store())
+    same = [
+        training.job.id
+        for training in _trainings()
+        if training.request == request and not training.job.ended
+    ]
+    st.query_params["training"] = same[0] if same else jobs.start(request, store())
 
 
 def trainings(probe: Callable[[str, str], None]) -> None:
@@ -208,40 +235,43 @@ def trainings(probe: Callable[[str, str], None]) -> None:
         )
         return
     options = {
-        job.id: f"{_what(job)} · {time.strftime('%d %b, %H:%M:%S', time.localtime(job.created))}"
-        for job in begun
+        training.job.id: f"{_summary(training.request)} · "
+        f"{time.strftime('%d %b, %H:%M:%S', time.localtime(training.job.created))}"
+        for training in begun
     }
-    chosen = choose("Training", "training", options, begun[0].id, always=True)
-    live = next(not job.ended for job in begun if job.id == chosen)
-    st.fragment(_live, run_every=2 if live else None)(chosen, not live, probe)
+    job_id = choose("Training", "training", options, begun[0].job.id, always=True)
+    is_live = next(not training.job.ended for training in begun if training.job.id == job_id)
+    st.fragment(_live, run_every=2 if is_live else None)(job_id, not is_live, probe)
 
 
 def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
     """The panel of one training and the table of all, of one and the same look at the jobs, so that they agree."""
     begun = _trainings()
-    job = next((job for job in begun if job.id == job_id), None)
-    if job is None:
+    current = next((training for training in begun if training.job.id == job_id), None)
+    if current is None:
         reread(job_id, ended)  # says what has become of it
     else:
-        if job.ended != ended:
+        if current.job.ended != ended:
             st.rerun()
-        _panel(job, probe)
-    st.html(repair.trainings([_row(job) for job in begun[:ROWS]]))
+        _panel(current, probe)
+    st.html(repair.trainings([_row(training) for training in begun[:ROWS]]))
     if len(begun) > ROWS:
         quiet(f"The newest {ROWS} of {len(begun)}; all can be picked above.")
 
 
-def _what(job: Job) -> str:
-    request = job.request
+def _summary(request: TrainRequest) -> str:
     return f"{request.loss} from {request.model}, {request.steps} steps, seed {request.seed}"
 
 
-def _row(job: Job) -> list[str]:
-    request, table = job.request, loss_curves(job.request.path)
-    own = table[(table["side"] == "held out") & table["part"].isin(objective.weights(request.loss))]
-    told = [
-        f"{part} {of['value'].iloc[0]:.3f} → {of['value'].iloc[-1]:.3f}"
-        for part, of in own.groupby("part", sort=False)
+def _row(training: Training) -> list[str]:
+    """What the table of trainings says of one."""
+    job, request = training.job, training.request
+    table = loss_curves(request.path)
+    parts = list(objective.weights(request.loss))
+    held_out = table.loc[(table["side"] == "held out") & table["part"].isin(parts)]
+    losses = [
+        f"{part} {values.iloc[0]:.3f} → {values.iloc[-1]:.3f}"
+        for part, values in held_out.groupby("part", sort=False)["value"]
     ]
     steps = f"{table['step'].max() if len(table) else 0:,} of {request.steps:,}"
     icon, word = STATES[job.state]
@@ -255,49 +285,53 @@ def _row(job: Job) -> list[str]:
             steps,
             f"{request.seed}, {request.rate:g}",
         ),
-        "; ".join(told) or "-",
+        "; ".join(losses) or "-",
     ]
 
 
-def _panel(job: Job, probe: Callable[[str, str], None]) -> None:
+def _panel(training: Training, probe: Callable[[str, str], None]) -> None:
+    job, request = training.job, training.request
     icon, word = STATES[job.state]
-    table = loss_curves(job.request.path)
+    table = loss_curves(request.path)
     with st.container(border=True, key="training_panel"):
         st.html(
-            f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", _what(job))}</p>'
+            f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", _summary(request))}</p>'
         )
         if job.error:
             st.error(plain(job.error))
         if not job.ended:
             st.progress(job.fraction if job.total > 1 else 0.0, text=plain(job.label))
-            quiet(_progress(job))
+            quiet(_progress(training))
         elif job.label:
             quiet(
                 f"{job.label.rstrip('.')}, {span(job.updated - job.created)} after it was started."
             )
-        _buttons(job, probe)
-        _curves(job.request, table)
+        _buttons(training, probe)
+        _curves(request, table)
         with st.expander("Log"):
             st.code(
                 jobs.log(store(), job.id) or "Nothing was printed.", language=None, wrap_lines=True
             )
 
 
-def _progress(job: Job) -> str:
-    parts = [f"{span(time.time() - job.created)} since it was started"]
-    own = seconds_per_step(job.request.path)
-    if job.state == "running" and job.total > 1 and not math.isnan(own):
-        left = f"about {span((job.total - job.done) * own)} left"
-        parts = [f"{job.done:,.0f} of {job.total:,.0f} steps", f"{own:.2g} s a step", left, *parts]
-    return " · ".join(parts)
+def _progress(training: Training) -> str:
+    """How many steps are done, how long one takes, and how long all will take."""
+    job = training.job
+    since = f"{span(time.time() - job.created)} since it was started"
+    seconds = seconds_per_step(training.request.path)
+    if job.state != "running" or job.total <= 1 or math.isnan(seconds):
+        return since
+    left = f"about {span((job.total - job.done) * seconds)} left"
+    steps = f"{job.done:,.0f} of {job.total:,.0f} steps"
+    return " · ".join([steps, f"{seconds:.2g} s a step", left, since])
 
 
-def _buttons(job: Job, probe: Callable[[str, str], None]) -> None:
+def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
+    job, tuned = training.job, training.request.tuned
     if job.state == "done":
-        tuned = job.request.tuned
         st.markdown("Ready. Its name, wherever a model can be typed:")
         st.code(tuned, language=None, wrap_lines=True)
-        if any(tuned in one.models for one in jobs.jobs(store()) if not one.ended):
+        if any(tuned in going.models for going in jobs.going(store())):
             quiet("It is being asked the probes' questions now: see the top of this page.")
         elif changes("Install vlprobe to probe it."):
             st.button(
@@ -307,19 +341,17 @@ def _buttons(job: Job, probe: Callable[[str, str], None]) -> None:
                 key="train_probe",
                 help="Asks all five probes' questions of it, and of the two others that are picked above.",
                 on_click=attempt,
-                args=(probe, tuned, job.request.loss),
+                args=(probe, tuned, training.request.loss),
             )
     elif not changes("Trainings cannot be stopped or started here."):
         return
     elif not job.ended:
-        asked = st.session_state.get("stopping") == job.id
-        word = "Stopping at the next step" if asked else "Cancel"
-        icon = ":material/stop:"
+        is_stopping = st.session_state.get("stopping") == job.id
         st.button(
-            word,
-            icon=icon,
+            "Stopping at the next step" if is_stopping else "Cancel",
+            icon=":material/stop:",
             key="train_cancel",
-            disabled=asked,
+            disabled=is_stopping,
             on_click=attempt,
             args=(stop, job.id),
         )

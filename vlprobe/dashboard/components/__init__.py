@@ -9,7 +9,7 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import streamlit as st
+from streamlit.components.v2 import component as declare
 
 if TYPE_CHECKING:
     from streamlit.components.v2.types import ComponentRenderer
@@ -23,4 +23,4 @@ def component(name: str) -> "ComponentRenderer":
     sheets = [FOLDER / "base.css", FOLDER / f"{name}.css"]
     css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets if sheet.is_file())
     script = (FOLDER / f"{name}.js").read_text(encoding="utf-8")
-    return st.components.v2.component(f"vlprobe_{name}", html="<div></div>", css=css, js=script)
+    return declare(f"vlprobe_{name}", html="<div></div>", css=css, js=script)
