@@ -2,13 +2,11 @@
 
 import streamlit as st
 
-from vlprobe import views
-from vlprobe.dashboard import figures, frame, papers, state, tables
+from vlprobe.dashboard import figures, frame
+from vlprobe.dashboard.lab import paper_page
 
 frame.enter()
-st.title("Pairs")
-asked = frame.begin("eqben")
-table = papers.paper(asked)
+asked = paper_page.begin("eqben").questions
 
 st.header("Which differences are seen")
 figures.subsets(asked)
@@ -18,7 +16,9 @@ st.markdown(
     "When picture and caption both change, the score should change by as much one way as the other. The deviation "
     "is how much it does not."
 )
-figures.deviations(asked, frame.unit(asked))
-frame.notes(asked)
-tables.about(state.view(views.runs.facts, asked.question_set))
-frame.download(state.view(views.papers.remade, asked.question_set, table.number), "pairs")
+shown = st.container()
+with paper_page.how_it_is_measured():
+    unit = frame.unit(asked)
+with shown:
+    figures.deviations(asked, unit)
+paper_page.end(asked, "pairs")

@@ -2,25 +2,23 @@
 
 import streamlit as st
 
-from vlprobe import views
-from vlprobe.dashboard import chart_panels, figures, frame, papers, state, tables
+from vlprobe.dashboard import chart_panels, figures, frame, state
+from vlprobe.dashboard.lab import paper_page
 
 frame.enter()
-st.title("Rankings")
-asked = frame.begin("prsm")
-table = papers.paper(asked)
+asked = paper_page.begin("prsm").questions
 
 st.header("Which rewordings move the ranking")
-places = st.columns(2, gap="medium")
-for place, name in zip(places, ("prsm_local_10", "prsm_local_100"), strict=True):
+names = ("prsm_local_10", "prsm_local_100")
+for place, name in zip(st.columns(2, gap="medium"), names, strict=True):
     with place:
         chart_panels.by_subtype(asked, asked.metrics[name])
-state.quiet(
-    "Share of the first pictures that two wordings of a query have in common. Arms are 95 % intervals; on the dotted "
-    "line the pictures are drawn by lot from the gallery."
-)
+state.quiet(paper_page.OPENS)
+with paper_page.how_it_is_measured():
+    state.quiet(
+        "Share of the first pictures that two wordings of a query have in common. Arms are 95 % intervals; on the "
+        "dotted line the pictures are drawn by lot from the gallery."
+    )
 st.header("How deep do the rankings agree")
 figures.depths(asked)
-frame.notes(asked)
-tables.about(state.view(views.runs.facts, asked.question_set))
-frame.download(state.view(views.papers.remade, asked.question_set, table.number), "rankings")
+paper_page.end(asked, "rankings")

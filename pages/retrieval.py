@@ -2,24 +2,23 @@
 
 import streamlit as st
 
-from vlprobe import views
-from vlprobe.dashboard import chart_panels, figures, frame, influence, papers, state, tables
+from vlprobe.dashboard import chart_panels, figures, frame, influence, state
+from vlprobe.dashboard.lab import paper_page
 
 frame.enter()
-st.title("Retrieval")
-asked = frame.begin("rococo")
-table = papers.paper(asked)
+opening = paper_page.begin("rococo")
+asked = opening.questions
 
 st.header("Which alterations do most harm")
-kind = table.columns[0].metric.partition("_")[0]
-places = st.columns(2, gap="medium")
-for place, name in zip(places, ("drop_rate", "rsms"), strict=True):
+for place, name in zip(st.columns(2, gap="medium"), ("drop_rate", "rsms"), strict=True):
     with place:
-        chart_panels.by_subtype(asked, asked.metrics[f"{kind}_{name}"])
-state.quiet(
-    "Drop rate: the share of what was found first in the clean gallery that is no longer. Altered on top (RSMS): how "
-    "often something altered comes first. Arms are 95 % intervals."
-)
+        chart_panels.by_subtype(asked, asked.metrics[f"{opening.kind}_{name}"])
+state.quiet(paper_page.OPENS)
+with paper_page.how_it_is_measured():
+    state.quiet(
+        "Drop rate: the share of what was found first in the clean gallery that is no longer. Altered on top (RSMS): "
+        "how often something altered comes first. Arms are 95 % intervals."
+    )
 st.header("How strong must an alteration be")
 figures.severity(asked)
 
@@ -28,6 +27,4 @@ influence.word_influence(asked)
 
 st.header("Which parts of a picture decide")
 influence.occlusion(asked)
-frame.notes(asked)
-tables.about(state.view(views.runs.facts, asked.question_set))
-frame.download(state.view(views.papers.remade, asked.question_set, table.number), "retrieval")
+paper_page.end(asked, "retrieval")

@@ -2,17 +2,13 @@
 
 import streamlit as st
 
-from vlprobe import views
-from vlprobe.dashboard import chart_panels, figures, frame, papers, state, tables
+from vlprobe.dashboard import chart_panels, figures, frame
+from vlprobe.dashboard.lab import paper_page
 
 frame.enter()
-st.title("Triplets")
-asked = frame.begin("visla")
-table = papers.paper(asked)
+asked = paper_page.begin("visla").questions
 
 st.header("Meaning or looks")
 chart_panels.triplets(asked)
 figures.lexical(asked)
-frame.notes(asked)
-tables.about(state.view(views.runs.facts, asked.question_set))
-frame.download(state.view(views.papers.remade, asked.question_set, table.number), "triplets")
+paper_page.end(asked, "triplets")

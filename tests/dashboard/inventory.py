@@ -121,7 +121,7 @@ VIEWS = {
         {"before": "dealt:1", "control": "dealt:2", "after": "control:random"},
         "repaired",
     ),
-    "breakdown": View("breakdown", {"set": LGIP}),
+    "breakdown": View("breakdown", {"set": LGIP, "metric": "invariance_error"}),
     "tradeoff": View("tradeoff", {"set": LGIP}),
     "retrieval": View("retrieval", {"set": ROCOCO}),
     "retrieval first": View("retrieval", cache="empty"),

@@ -1,14 +1,18 @@
 """Figures and what belongs beside them: how to read them, and links from a model to its cases."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard.lab import cases
 from vlprobe.dashboard.state import Questions, plain, quiet, view
 from vlprobe.render import charts, numbers
 from vlprobe.render.words import presentations, slice_order, value_label
 from vlprobe.types import Metric
+from vlprobe.views.filter import Filter
 
 ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
 GUESSING = "On the dotted line a model only guesses."
@@ -30,6 +34,23 @@ def chart(figure: go.Figure, key: str, alt: str, chosen: bool = False) -> list[d
         figure, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points"
     )
     return event["selection"]["points"]
+
+
+def chart_of_cases(
+    figure: go.Figure,
+    key: str,
+    alt: str,
+    asked: Questions,
+    kinds: Sequence[str],
+    by: str = "subtype",
+) -> None:
+    """A figure whose marks, of a model and a slice each, open their cases in Explore."""
+    points = chart(cases.with_names(figure, asked.models), key, alt, chosen=True)
+    cases.open_clicked(
+        points,
+        asked,
+        lambda model, name: cases.slice_filter(asked, model, kinds, by, name),
+    )
 
 
 def inked(figure: go.Figure) -> go.Figure:
@@ -93,7 +114,8 @@ def by_subtype(asked: Questions, metric: Metric) -> None:
     )
     figure.update_xaxes(title=numbers.WAYS[metric.direction], title_standoff=8)
     st.markdown(f"**{metric.label.rpartition(': ')[2]}**")
-    chart(figure, metric.name, f"{metric.label} by what was asked, a mark a model.")
+    alt = f"{metric.label} by what was asked, a mark a model."
+    chart_of_cases(figure, metric.name, alt, asked, metric.kinds)
 
 
 def triplets(asked: Questions) -> None:
@@ -121,7 +143,14 @@ def triplets(asked: Questions) -> None:
     looks = dict(asked.looks) | {WORDS_ALONE: (charts.theme.QUIET, "x")}
     figure = charts.dots.dots(table, asked.metrics[measured[0]], "cosine", rows, looks, known)
     figure.update_xaxes(title="Accuracy · higher is better", range=[-0.02, 1.02])
-    chart(figure, "triplets", "Accuracy by subset, a mark a model; the table has the numbers.")
+
+    def target(model: str, key: str) -> Filter | None:
+        name, _, part = key.partition(" ")
+        return cases.slice_filter(asked, model, asked.metrics[name].kinds, "subtype", part)
+
+    alt = "Accuracy by subset, a mark a model; the table has the numbers."
+    clicked = chart(cases.with_names(figure, asked.models), "triplets", alt, chosen=True)
+    cases.open_clicked(clicked, asked, target)
     quiet(
         ARMS
         + GUESSING

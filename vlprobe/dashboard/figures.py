@@ -1,13 +1,15 @@
 """The papers' figures, made again of one's own runs, with what they print beside them where they print numbers."""
 
 import math
+from functools import partial
 
 import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.chart_panels import ARMS, GUESSING, chart
+from vlprobe.dashboard.chart_panels import ARMS, GUESSING, chart, chart_of_cases
 from vlprobe.dashboard.jobs import begin
+from vlprobe.dashboard.lab import cases
 from vlprobe.dashboard.state import Questions, attempt, choose, plain, quiet, view
 from vlprobe.dashboard.tradeoff import mentioned
 from vlprobe.render import charts, numbers
@@ -21,6 +23,7 @@ from vlprobe.views.figures import (
     published_severity,
     severity_steps,
 )
+from vlprobe.views.filter import Filter
 from vlprobe.views.tradeoff import published_values
 
 MEASURES = {"drop_rate": "Drop rate", "rsms": "Altered on top (RSMS)"}
@@ -55,7 +58,8 @@ def severity(asked: Questions) -> None:
         else "Words exchanged in a caption"
     )
     figure = charts.tradeoff.curves(table, metric, "cosine", asked.looks, steps, across, paper)
-    chart(figure, "severity", f"{metric.label} over how much was altered, a line a model.")
+    alt = f"{metric.label} over how much was altered, a line a model."
+    chart_of_cases(figure, "severity", alt, asked, metric.kinds)
     hollow = " Hollow and grey: as the paper prints its models on COCO." if len(paper) else ""
     quiet(
         "How to read it: lower is better. A model that sees the alteration falls to the right, because more of it is "
@@ -148,7 +152,8 @@ def subsets(asked: Questions) -> None:
     paper = paper[paper["slice"].isin(rows)]
     if len(paper):
         charts.tradeoff.beside(figure, paper, list(rows), "rate")
-    chart(figure, "subsets", f"{metric.label} of each subset, a mark a model.")
+    alt = f"{metric.label} of each subset, a mark a model."
+    chart_of_cases(figure, "subsets", alt, asked, metric.kinds)
     hollow = (
         " Hollow: what table 4 prints of Kubric's location, counting and attribute."
         if len(paper)
@@ -239,14 +244,21 @@ def depths(asked: Questions) -> None:
             )
             figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
             figure.update_layout(showlegend=False, height=280, margin_t=5)
-            chart(
-                figure,
-                f"depth_{setting}",
-                f"Overlap by depth, {value_label(setting)}, a line a model.",
+            alt = f"Overlap by depth, {value_label(setting)}, a line a model."
+            points = chart(
+                cases.with_names(figure, asked.models), f"depth_{setting}", alt, chosen=True
             )
+            cases.open_clicked(points, asked, partial(_of_setting, asked, metric, setting))
     size = view(views.papers.gallery_size, asked.question_set)
     quiet(
         "How to read it: the paper has no figure; these are its table's numbers as curves. Up is steadier. The "
         "overlap of everything is 1, so a curve rises with the share of the gallery that is compared: a gallery of "
         f"{'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the paper. {ARMS}"
     )
+
+
+def _of_setting(
+    asked: Questions, metric: Metric, setting: str, model: str, depth: str
+) -> Filter | None:
+    """The cases of a kind of rewording; of every depth they are the same."""
+    return cases.slice_filter(asked, model, metric.kinds, "subtype", setting)

@@ -157,14 +157,21 @@ def first_start() -> None:
     tour()
 
 
-def begin(probe: str) -> Questions:
-    """The question sets of one probe. Without any: a button that asks its questions of the demo models, and stops."""
-    st.markdown(presentations()[probe].sentence)
+def begin(probe: str, told: bool = True) -> Questions:
+    """The question sets of one probe. Without any: a button that asks its questions of the demo models, and stops.
+
+    Args:
+        probe: Whose questions.
+        told: Whether what the probe shows is said here; where it was never asked, it always is.
+    """
+    exists = (view(views.runs.question_sets)["probe"] == probe).any()
+    if told or not exists:
+        st.markdown(presentations()[probe].sentence)
     job = watched()
     mine = job is not None and job.task == probe
     if mine and job.state != "done":
         panel(job)
-    if (view(views.runs.question_sets)["probe"] == probe).any():
+    if exists:
         return pick_question_set(probe)
     if not mine:
         st.info("Nobody was asked these questions yet.", icon=":material/info:")
@@ -207,7 +214,7 @@ def metric(asked: Questions) -> Metric:
     )
     options = {key: own.label for key, own in asked.metrics.items() if key in known}
     first = next(
-        (name for name in presentations()[asked.probe].headlines if name in options),
+        (name for name in presentations()[asked.probe].main_metrics if name in options),
         next(iter(options)),
     )
     return asked.metrics[choose("Metric", "metric", options, first)]

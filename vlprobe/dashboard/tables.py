@@ -1,11 +1,12 @@
 """Tables as HTML: sizes that suit numbers with intervals, readable by screen readers, narrow screens scroll."""
 
-from collections.abc import Mapping, Sequence
+import html
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
 
-from vlprobe.dashboard.state import quiet
+from vlprobe.dashboard.state import model_name, quiet
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import elements, tables
@@ -38,8 +39,12 @@ def slices(
     models: Sequence[str],
     looks: Looks,
     what: str,
+    address: Callable[[str, str], str] = lambda model, name: "",
 ) -> None:
-    """A row a slice and model: the value, its interval, pictures, cases and ties; "-" where nothing is known."""
+    """A row a slice and model: the value, its interval, pictures, cases and ties; "-" where nothing is known.
+
+    `address` says where the cases of a model and slice are, "" where nowhere; the model's name leads there.
+    """
     cells = {(row.slice, row.model): row for row in table.itertuples()}
     titles = (what, "Model", metric.label, "95 % interval", "Pictures", "Cases", "Ties")
     head = "".join(tag("th", title, scope="col") for title in titles)
@@ -59,9 +64,12 @@ def slices(
                 ]
                 values += [f"{count:,}" for count in (found.n_items, found.n_cases, found.ties)]
             numbers = "".join(tag("td", value) for value in values)
+            called = breakable(model_name(model))
+            if cases := address(model, name):
+                called = f'<a href="{html.escape(cases)}">{called}</a>'
             rows.append(
                 f"<tr{'' if place else ' class=first'}>{first}"
-                f'<th scope="row">{mark(looks[model])} {breakable(model)}</th>{numbers}</tr>'
+                f'<th scope="row" title="{html.escape(model)}">{mark(looks[model])} {called}</th>{numbers}</tr>'
             )
     show(f"{metric.label} by {what.lower()}", head, rows)
 

@@ -1,6 +1,6 @@
 // A wall of cards: each is one button with a picture, what changed, and a square a model. One stop of the Tab key.
 //
-// data: label, cards, and for a whole wall heading, note and legend; `strip` is a row of pictures alone.
+// data: label, cards, and for a whole wall heading, note and legend; `strip` is a row of pictures alone, `bare` a wall without its bar.
 // card: id, name (what a screen reader says), tip, frames [{source, name, style}], badge, texts and lines (each a list of runs
 // [text, style]), verdicts [state, ...], count, notes [text, ...].
 // Triggers: open (a card's id).
@@ -118,7 +118,7 @@ class Wall {
     this.send = send;
     const hadFocus = this.root.contains(this.root.getRootNode().activeElement);
     const parts = [];
-    if (!data.strip) parts.push(this.bar(data));
+    if (!data.strip && !data.bare) parts.push(this.bar(data));
     this.list = make("ul", data.strip ? "strip" : "wall");
     this.list.setAttribute("aria-label", data.label);
     for (const card of data.cards) {

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.render.charts.styles import Looks, dash
-from vlprobe.render.charts.theme import QUIET, arms, axis, finished, guessing, safe, ticks, wrapped
+from vlprobe.render.charts.theme import QUIET, arms, axis, finished, safe, ticks, wrapped
 from vlprobe.render.numbers import WAYS, interval, number, unit_of
 from vlprobe.types import Metric
 
@@ -31,10 +31,7 @@ def dots(
         chances: What guessing gets in each slice, where that is not the metric's own chance.
     """
     figure = _rows(table, "slice", slices, dict.fromkeys(slices, metric), unit, looks)
-    if chances:
-        _chances(figure, chances, list(slices))
-    elif not math.isnan(metric.chance):
-        guessing(figure, "v", metric.chance)
+    _chances(figure, chances or dict.fromkeys(slices, metric.chance), list(slices))
     figure.update_xaxes(title=axis(metric, unit), tickformat=ticks(metric))
     return figure
 
@@ -106,7 +103,10 @@ def _rows(
     unit: str,
     looks: Looks,
 ) -> go.Figure:
-    """A row for each of `names`, values of the table's column `key`; `metrics` says what each row measures."""
+    """A row for each of `names`, values of the table's column `key`; `metrics` says what each row measures.
+
+    Each mark has its model and its row's key as `customdata`.
+    """
     figure = go.Figure()
     shown = [model for model in looks if model in set(table["model"])]
     rows = {name: place for place, name in enumerate(names)}
@@ -130,6 +130,7 @@ def _rows(
             marker={"color": color, "symbol": symbol, "size": 11},
             name=safe(model),
             text=hover,
+            customdata=[[model, name] for name in own[key]],
             hovertemplate="%{text}<extra></extra>",
         )
     for place in range(1, len(rows)):

@@ -190,6 +190,7 @@ def curves(
                 f"({interval(row.low, row.high, told)})<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
                 for row in own.itertuples()
             ],
+            customdata=[[model, name] for name in own["slice"]],
             hovertemplate="%{text}<extra></extra>",
         )
     if not math.isnan(metric.chance):

@@ -1,0 +1,143 @@
+"""Lab: the pages behind the pictures begin with a finding and examples, and lead from every mark to its cases."""
+
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from tests.dashboard.test_pages import bodies, open_page
+from tests.dashboard.walls import component_values, send, wall
+from vlprobe import views
+from vlprobe.dashboard.lab import cases
+from vlprobe.render.words import movement_kinds
+from vlprobe.storage.store import Store
+from vlprobe.views.filter import Filter
+
+RANDOM, CONSTANT = "control:random", "control:constant"
+PAGES = {
+    "breakdown": "lgip",
+    "retrieval": "rococo",
+    "pairs": "eqben",
+    "triplets": "visla",
+    "rankings": "prsm",
+}
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, every_probe: Store):
+    return partial(open_page, monkeypatch, every_probe)
+
+
+@pytest.fixture
+def key(every_probe: Store) -> dict[str, str]:
+    table = views.runs.question_sets(every_probe)
+    return dict(zip(table["probe"].tolist(), table["case_key"].tolist(), strict=True))
+
+
+def links_to_cases(at: AppTest) -> list[dict[str, list[str]]]:
+    """What the links to Explore say, as the address has it."""
+    protos = [link.proto for link in at.get("page_link")]
+    return [parse_qs(proto.query_string) for proto in protos if proto.page == "explore"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_begins_with_a_finding_and_examples_and_folds_the_paper_s_table(
+    shown, key, page: str
+):
+    at = shown(page, set=key[PAGES[page]], model=RANDOM)
+    assert not at.exception and not at.error
+    assert len(at.title) == 1 and at.title[0].value
+    (_, values), *_ = component_values(at, "wall")
+    assert values["bare"] and 1 <= len(values["cards"]) <= 7
+    folded = {expander.label for expander in at.expander}
+    assert "The table" in folded or "As the paper's tables have it" in folded
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_row_opens_as_many_cases_as_it_says(shown, every_probe, key, page: str):
+    at = shown(page, set=key[PAGES[page]], model=RANDOM)
+    question_set = views.runs.question_set(every_probe, key[PAGES[page]])
+    links = [link.proto for link in at.get("page_link") if "**" in link.proto.label]
+    addresses = links_to_cases(at)
+    assert len(links) == len(addresses)
+    for link, query in zip(links, addresses, strict=True):
+        assert query["set"] == [question_set.key] and query["model"] == [RANDOM]
+        kind = query["kind"][0]
+        chosen = Filter(
+            RANDOM,
+            kind,
+            subtype=query.get("type", [""])[0],
+            outcome="all" if kind in movement_kinds() else "fooled",
+        )
+        _, total = views.cases.failures(every_probe, question_set, chosen)
+        assert f"**{total:,}" in link.label
+
+
+@pytest.mark.parametrize(
+    ("page", "key_of_chart"),
+    [
+        ("breakdown", "dots"),
+        ("retrieval", "i2t_rsms"),
+        ("retrieval", "severity"),
+        ("pairs", "subsets"),
+        ("triplets", "triplets"),
+    ],
+)
+def test_a_pressed_mark_opens_its_cases(
+    shown, every_probe, key, monkeypatch, page: str, key_of_chart: str
+):
+    """What a figure's marks carry is pressed as the browser would report it."""
+    opened: list[dict[str, str]] = []
+    monkeypatch.setattr(
+        st, "switch_page", lambda file, query_params: opened.append(query_params) or None
+    )
+    real = st.plotly_chart
+
+    def pressed(figure: Any, **given: Any) -> Any:
+        event = real(figure, **given)
+        if given.get("key") != key_of_chart:
+            return event
+        mark = next(trace for trace in figure.data if trace.customdata is not None)
+        return {"selection": {"points": [{"customdata": list(mark.customdata[0])}]}}
+
+    monkeypatch.setattr(st, "plotly_chart", pressed)
+    at = shown(page, set=key[PAGES[page]], model=RANDOM)
+    assert not at.exception
+    (query,) = opened
+    question_set = views.runs.question_set(every_probe, key[PAGES[page]])
+    assert query["set"] == question_set.key and query["model"] in question_set.models
+    stored = views.estimates.choices(every_probe, question_set)
+    of_kind = stored[(stored["kind"] == query["kind"])]
+    assert query.get("type", "") in set(of_kind["subtype"])
+
+
+def test_parts_that_no_filter_says_have_no_links_and_that_is_said(shown, key):
+    at = shown("breakdown", set=key["lgip"], metric="positive_rate", by="strength_bin")
+    assert not at.exception and not links_to_cases(at)
+    assert "These parts have no filter in Explore." in bodies(at)
+
+
+def test_a_pressed_example_opens_its_case(shown, key, monkeypatch):
+    at = shown("pairs", set=key["eqben"], model=RANDOM)
+    opened: list[dict[str, str]] = []
+    monkeypatch.setattr(
+        st, "switch_page", lambda file, query_params: opened.append(query_params) or None
+    )
+    case_id = wall(at)["cards"][0]["id"]
+    send(at, "wall", "open", case_id)
+    kind = opened[0]["kind"]
+    assert opened == [{"set": key["eqben"], "model": RANDOM, "kind": kind, "case": case_id}]
+
+
+def test_the_first_model_shown_is_no_control():
+    assert cases.first_model(["control:random", "demo:weak"]) == "demo:weak"
+    assert cases.first_model([RANDOM, CONSTANT]) == RANDOM
+
+
+def test_a_model_s_name_in_the_table_opens_the_cases_of_its_row(shown, key):
+    at = shown("breakdown", set=key["lgip"], metric="positive_rate", by="subtype", model=RANDOM)
+    tables = [element.proto.body for element in at.get("html") if "vp-table" in element.proto.body]
+    assert any(f'href="explore?set={key["lgip"]}&amp;model=' in body for body in tables)

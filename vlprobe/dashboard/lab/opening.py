@@ -1,0 +1,108 @@
+"""How a page of Lab begins: one row that says whose answers, then the finding, with pictures of it."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard import frame
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.lab import cases as lab_cases
+from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.state import (
+    Questions,
+    choose,
+    counts,
+    model_name,
+    pick_question_set,
+    plain,
+    store,
+    view,
+)
+from vlprobe.render import wall as render_wall
+from vlprobe.render.words import movement_kinds, presentations
+from vlprobe.scoring.thumbnails import addresses
+from vlprobe.views.filter import Filter
+
+N_EXAMPLES = 7  # cards: one row at 1280 pixels
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a page is about."""
+
+    questions: Questions
+    model: str
+    kind: str  # of the examples
+
+    @property
+    def believed(self) -> Filter:
+        """The lies that the model believes, or all cases where nobody is fooled."""
+        outcome = "all" if self.kind in movement_kinds() else "fooled"
+        return Filter(self.model, self.kind, outcome=outcome)
+
+
+def pick(probe: str = "") -> Questions:
+    """The picker of question sets, of one probe or of all; where a probe was never asked, how to ask it."""
+    return frame.begin(probe, told=False) if probe else pick_question_set()
+
+
+def pick_model(asked: Questions) -> str:
+    """The picker of the model whose cases are shown."""
+    names = {name: model_name(name) for name in asked.models}
+    return choose("Model", "model", names, lab_cases.first_model(asked.models), always=True)
+
+
+def stored_kinds(asked: Questions) -> list[str]:
+    """The kinds of cases that a question set has, the first is shown first."""
+    known = set(view(views.estimates.choices, asked.question_set)["kind"])
+    return [kind for kind in views.runs.kinds(asked.probe) if kind in known]
+
+
+def draw(probe: str) -> Opening:
+    """The row of pickers, the finding, pictures of it, and what is asked, of a probe's own page."""
+    with st.container(horizontal=True, key="lab_subject"):
+        asked = pick(probe)
+        model = pick_model(asked)
+        kinds = stored_kinds(asked)
+        lies = {name: presentations()[asked.probe].kind(name).lie or name for name in kinds}
+        kind = choose("Fooled by", "kind", lies, kinds[0], always=True) if kinds[1:] else kinds[0]
+    opening = Opening(asked, model, kind)
+    st.title(plain(finding(opening)), anchor=False)
+    frame.sentence(asked)
+    draw_examples(opening.questions, opening.believed)
+    return opening
+
+
+def finding(opening: Opening) -> str:
+    """Whom the lies fool and how often, as a heading."""
+    kind = presentations()[opening.questions.probe].kind(opening.kind)
+    subject = f"{model_name(opening.model)} {kind.verb} {kind.lie}"
+    if kind.is_movement:
+        return subject
+    counted = counts(opening.questions, opening.believed)
+    return f"{subject}: {counted['fooled']:,} of {counted['all']:,}"
+
+
+def draw_examples(asked: Questions, chosen: Filter, key: str = "examples") -> None:
+    """Cards of the first cases under a filter, one a picture; a press opens the case in Explore."""
+    kind = presentations()[asked.probe].kind(chosen.kind)
+    cards, n_pictures, _ = view(views.wall.wall, asked.question_set, chosen, 1, N_EXAMPLES, True)
+    if not cards:
+        return
+    names = [name for card in cards for name, _ in render_wall.frames(card, kind)]
+    sources = addresses(store().root, names)
+    make = functools.partial(render_wall.card_data, kind=kind, picture=sources.__getitem__)
+    label = f"{len(cards)} of {n_pictures:,} examples"
+    values = {"label": label, "strip": False, "bare": True, "cards": [make(card) for card in cards]}
+    component("wall")(key=key, data=values, on_open_change=_nothing)
+    opened = st.session_state[key].get("open") if key in st.session_state else None
+    if opened in [card.id for card in cards]:
+        parameters = lab_cases.query(asked, chosen, str(opened))
+        st.switch_page(page_file("explore"), query_params=parameters)
+
+
+def _nothing() -> None:
+    """A trigger is only given to a page that listens."""
