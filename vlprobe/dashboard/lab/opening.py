@@ -1,7 +1,6 @@
 """How a page of Lab begins: one row that says whose answers, then the finding, with pictures of it."""
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
