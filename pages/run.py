@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vlprobe.dashboard import frame, verify
+from vlprobe.dashboard import frame
 from vlprobe.dashboard.run import form, progress
 
 frame.enter()
@@ -10,4 +10,3 @@ frame.watched_job()
 form.draw()
 st.header("Earlier runs")
 progress.past()
-verify.stored()

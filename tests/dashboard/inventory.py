@@ -85,7 +85,7 @@ VIEWS = {
     "run done": View("run", {"job": "6b0282c1ca6caa"}),
     "run stopped": View("run", {"job": "6b0282cac25f6d"}),
     "run going": View("run", {"job": "1"}),
-    "run checked": View("run", press="check_stored"),
+    "lab checked": View("lab", press="check_stored"),
     "run first": View("run", cache="empty"),
     "run read-only": View("run", read_only=True),
     "explore": View("explore", _ALL),

@@ -60,10 +60,15 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
 
 
 def checked(monkeypatch: pytest.MonkeyPatch, store: Store) -> AppTest:
-    at = open_page(monkeypatch, store, "run")
+    at = open_page(monkeypatch, store, "lab")
     at.button(key="check_stored").click().run()
     assert not at.exception
     return at
+
+
+def links_to_lab(at: AppTest) -> list[str]:
+    """Labels of the page's links to Lab; others may lead to cases."""
+    return [link.proto.label for link in at.get("page_link") if link.proto.page == "lab"]
 
 
 def run_of(store: Store, model: str) -> Path:
@@ -131,9 +136,7 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
     assert "is damaged" in at.warning[0].value
     assert "press 'Check what is stored'" in at.warning[0].value
     assert "verify" not in at.warning[0].value
-    assert [link.proto.label for link in at.get("page_link")] == [
-        "Check what is stored, and make it anew"
-    ]
+    assert links_to_lab(at) == ["Check what is stored, and make it anew"]
     at = checked(monkeypatch, copied)
     assert "Answers of control:random to" in words(at)  # its key proves what run it was
     at.button(key="mend_stored").click().run()
@@ -157,7 +160,7 @@ def test_a_name_that_reads_like_the_command_is_no_damage(monkeypatch):
     verify.way_out(named)
     assert links == []
     verify.way_out(StoredDamage("'a' is damaged."))
-    assert links == ["pages/run.py"]
+    assert links == ["pages/lab.py"]
 
 
 def test_a_job_that_damage_has_stopped_tells_the_way_to_the_button(monkeypatch, made, copied):
@@ -293,9 +296,10 @@ def test_a_read_only_dashboard_offers_neither(monkeypatch, copied):
     monkeypatch.setenv(access.READ_ONLY, "1")
     harm(run_of(copied, "control:random") / "manifest.json", "truncated")
     assert not open_page(monkeypatch, copied, "run").button
+    assert not open_page(monkeypatch, copied, "lab").button
     at = open_page(monkeypatch, copied, "breakdown")
     assert "is damaged" in at.warning[0].value
-    assert not at.get("page_link")
+    assert not links_to_lab(at)
 
 
 def test_small_copies_of_removed_results_are_counted_and_go_when_told(monkeypatch, made, copied):

@@ -11,6 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from vlprobe import registry, views
+from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import attempt, plain, quiet, store, view
 from vlprobe.dashboard.tables import show
 from vlprobe.errors import StoredDamage, VlprobeError
@@ -26,7 +27,7 @@ from vlprobe.types import Run
 FOUND = "stored_damages"  # of this session's last look
 MENDED = "stored_mended"
 HEAD = ("What", "File", "What is wrong", "What happens to it")
-PRESS = "On the Run page, press 'Check what is stored', then 'Make it anew'."
+PRESS = "In Lab, press 'Check what is stored', then 'Make it anew'."
 ROWS = 50
 UNREAD = 3  # lines above a page about what cannot be read
 OTHERS = {  # what is no run: in plain words, and what becomes of it
@@ -105,7 +106,7 @@ def way_out(error: VlprobeError) -> None:
     """Below an error that says something stored is damaged: the way to the button."""
     if isinstance(error, StoredDamage) and not access.read_only():
         st.page_link(
-            "pages/run.py",
+            page_file("lab"),
             label="Check what is stored, and make it anew",
             icon=":material/fact_check:",
         )
