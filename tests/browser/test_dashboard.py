@@ -128,6 +128,46 @@ def test_the_first_screen_of_the_wall_is_pictures(page, url: str, results):
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
+HOSTILE = (
+    "</script><script>document.title='ran'</script> a red dog",
+    "<img src=x onerror=\"document.title='ran'\"> a red dog",
+    "\u202eقطة حمراء على المقعد a red dog\u202c",
+    "a red dog " + "and a very long story " * 227,
+)
+
+
+def test_no_caption_becomes_markup_on_the_wall_or_in_the_drawer(
+    page, url: str, folder: Path, results
+):
+    store = Store(folder / "cache")
+    make_tiny(folder / "hostile")
+    path = folder / "hostile" / "captions.csv"
+    images = [row["image"] for row in csv.DictReader(io.StringIO(path.read_text("utf-8")))]
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["image", "caption"])
+        writer.writerows(zip(images, HOSTILE, strict=False))
+    (run,) = execute(Request(("control:constant",), f"csv:{path}", "lgip"), store)
+    visit(page, f"{url}/explore?set={run['case_key']}&outcome=all&cards=every")
+    names = cards(page)
+    assert len(HOSTILE[3]) > 4900 and max(map(len, names)) < 1000
+    for caption in HOSTILE[:3]:
+        assert any(caption in name for name in names)
+    for index, caption in enumerate(HOSTILE[:3]):
+        name = next(name for name in names if caption in name)
+        page.locator("button.card").nth(names.index(name)).click()
+        dialog = page.get_by_role("dialog")
+        dialog.locator(".vp-captions").wait_for()
+        idle(page)
+        assert "a red" in dialog.locator(".vp-captions").inner_text(), index
+        page.keyboard.press("Escape")
+        dialog.wait_for(state="detached")
+        idle(page)
+    assert page.title() != "ran"
+    assert page.locator("main img[src=x]").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
 def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str, results):
     visit(page, url + "/run")
     for field, name in (("run_models", "control:random"), ("run_own", "demo")):

@@ -85,6 +85,7 @@ def test_neighbours_walk_over_the_whole_wall(filled: Store, question_set: Questi
         assert beside.previous == (cards[place - 1].id if place else "")
         assert beside.next == (cards[place + 1].id if place + 1 < len(cards) else "")
         assert len(beside.same_picture) == min(card.more, views.wall.SAME_PICTURE)
+        assert beside.n_same_picture == card.more
         assert {same.item for same in beside.same_picture} <= {card.item}
         assert card.case not in [same.case for same in beside.same_picture]
         for same in beside.same_picture[:1]:  # its picture's place, and the shown case beside it

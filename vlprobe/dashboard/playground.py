@@ -4,6 +4,7 @@ An upload lives in the session and nowhere else, until its owner asks to keep it
 and a picture that was picked, never an upload. Models that take long to load are loaded when somebody asks for it.
 """
 
+import contextlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -145,15 +146,31 @@ def _shelf() -> dict[str, Exhibit]:
         name for name in view(views.runs.runs)["dataset"].unique() if not name.startswith("demo")
     ]
     names = ["demo", *sorted(stored)]
+    linked = st.query_params.get("from", "")
+    if linked not in names and linked in view(views.runs.runs)["dataset"].unique():
+        names.append(linked)
     name = (
-        choose("Pictures of", "from", {name: name for name in names}, "demo") if stored else "demo"
+        choose("Pictures of", "from", {name: name for name in names}, "demo")
+        if len(names) > 1
+        else "demo"
     )
     try:
         found = _exhibits(name, str(store().root))
     except VlprobeError as error:
         st.error(plain(str(error)), icon=":material/error:")
         found = _exhibits("demo", str(store().root))
-    return {exhibit.id: exhibit for exhibit in found}
+    every = {exhibit.id: exhibit for exhibit in found}
+    item = st.query_params.get("item", "")
+    further = _further(name, str(store().root), item) if item and item not in every else None
+    return every | {further.id: further} if further else every
+
+
+@st.cache_resource(max_entries=50, show_spinner="Opening the picture")
+def _further(dataset: str, root: str, item: str) -> Exhibit | None:
+    """A picture that a link names and that is not among the first of its dataset."""
+    with contextlib.suppress(VlprobeError):
+        return exhibits.exhibit(dataset, store().root, item)
+    return None
 
 
 @st.cache_resource(max_entries=3, show_spinner="Opening the pictures")

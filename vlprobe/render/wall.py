@@ -17,6 +17,7 @@ from vlprobe.views.wall import ModelVerdict, WallCard
 Run = tuple[str, str]
 CardData = dict[str, object]
 MOST_SQUARES = 12  # of more models the count is shown without squares
+SHEET = 3  # texts in the place of a picture
 LONGEST = 300  # characters of a caption on a card; the drawer has all of it
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 VERDICT_WORDS = {  # in the order of the legend
@@ -197,8 +198,10 @@ def _texts(card: WallCard, kind: KindPresentation) -> list[list[Run]]:
         return []
     if kind.body == "rankings":
         return [[(shorten(card.true_text), "")]]
-    texts = [[(shorten(text, 160), "")] for text in card.texts[:2]]
-    return [*texts, [(shorten(card.texts[2], 160), "")]] if len(card.texts) > 2 else texts
+    return [
+        [("✕ " if role == "different" else "✓ ", "quiet"), (shorten(text, 160), "")]
+        for text, role in list(zip(card.texts, card.roles, strict=True))[:SHEET]
+    ]
 
 
 def _lines(card: WallCard, kind: KindPresentation) -> list[list[Run]]:
@@ -229,7 +232,7 @@ def heading(
         "held": "seen through",
     }.get(outcome, "")
     sentence = f"{n_cases:,} {lies} {'' if kind.is_movement else happened}".strip()
-    if not has_pictures:
+    if not has_pictures or kind.body == "pair":
         return sentence
     return f"{sentence}, on {n_pictures:,} {'picture' if n_pictures == 1 else 'pictures'}"
 

@@ -17,9 +17,10 @@ from typing import Literal
 from PIL import Image
 
 from vlprobe import registry
+from vlprobe.datasets import demo
 from vlprobe.datasets.world.captions import captions
 from vlprobe.datasets.world.renderer import render
-from vlprobe.datasets.world.scene import distinct
+from vlprobe.datasets.world.scene import Scene, distinct
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, mix
 from vlprobe.scoring import pictures
@@ -58,8 +59,7 @@ def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
     """
     if dataset == "demo":
         return tuple(
-            Exhibit(f"demo-{index:05}", captions(scene, 5), functools.partial(render, scene))
-            for index, scene in enumerate(distinct("test", DEMO_SHELF))
+            _exhibit_of(scene, index) for index, scene in enumerate(distinct("test", DEMO_SHELF))
         )
     exhibits = (
         Exhibit(item.id, item.captions, functools.partial(pictures.open_picture, item.image))
@@ -70,6 +70,31 @@ def shelf(dataset: str, cache: Path) -> tuple[Exhibit, ...]:
     if not offered:
         raise InvalidInput(f"Dataset '{dataset}' has no pictures. Choose another one.")
     return offered
+
+
+def _exhibit_of(scene: Scene, index: int) -> Exhibit:
+    return Exhibit(f"demo-{index:05}", captions(scene, 5), functools.partial(render, scene))
+
+
+def _demo_exhibit(index: int) -> Exhibit | None:
+    """A scene of the demo, drawn in memory; None of one that the demo does not have."""
+    if index >= demo.SIZES["test"]:
+        return None
+    return _exhibit_of(distinct("test", index + 1)[index], index)
+
+
+def exhibit(dataset: str, cache: Path, item_id: str) -> Exhibit | None:
+    """The picture of one item, on the shelf or not; None where the dataset has no such item, or it has no picture.
+    Raises NotFound or InvalidInput.
+    """
+    if dataset == "demo":
+        number = item_id.removeprefix("demo-")
+        return _demo_exhibit(int(number)) if number.isdecimal() and len(number) == 5 else None
+    for item in registry.load_dataset(dataset, cache).items:
+        if item.id == item_id and item.image:
+            open_image = functools.partial(pictures.open_picture, item.image)
+            return Exhibit(item.id, item.captions, open_image)
+    return None
 
 
 def canvas(image: Image.Image) -> Canvas:

@@ -79,9 +79,9 @@ class Neighbours:
     total_pictures: int
     previous: str  # the card before
     next: str
-    same_picture: tuple[
-        WallCard, ...
-    ]  # other cases of the picture that pass, in the filter's order
+    # Other cases of the picture that pass, in the filter's order: the first of them.
+    same_picture: tuple[WallCard, ...]
+    n_same_picture: int  # how many there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def neighbours(
     heads = passing.heads if grouped else np.arange(len(passing.numbers))
     position = int(np.searchsorted(passing.numbers, case))
     if position == len(passing.numbers) or passing.numbers[position] != case:
-        return Neighbours(0, len(passing.heads), "", "", ())
+        return Neighbours(0, len(passing.heads), "", "", (), 0)
     group = passing.groups[position]
     head = group if grouped else position
     order = views_filter.sorted_indices(case_filter, *passing.of(heads), 0, len(heads))
@@ -187,7 +187,7 @@ def neighbours(
     previous = several[0].id if rank > 0 else ""
     next_id = several[len(beside) - 1].id if rank + 1 < len(order) else ""
     same_picture = several[len(beside) :]
-    return Neighbours(rank + 1, len(passing.heads), previous, next_id, same_picture)
+    return Neighbours(rank + 1, len(passing.heads), previous, next_id, same_picture, len(same))
 
 
 def disagreements(

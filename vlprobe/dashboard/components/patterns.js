@@ -66,6 +66,7 @@ class Row {
   fit() {
     if (!this.list) return;
     this.root.classList.toggle("open", this.isOpen);
+    this.root.classList.toggle("none", !this.list.querySelector(".chip"));
     const chips = [...this.list.children];
     for (const each of chips) each.hidden = false;
     const top = this.list.getBoundingClientRect().top;

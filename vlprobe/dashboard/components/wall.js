@@ -119,7 +119,8 @@ class Wall {
     const hadFocus = this.root.contains(this.root.getRootNode().activeElement);
     const parts = [];
     if (!data.strip && !data.bare) parts.push(this.bar(data));
-    this.list = make("ul", data.strip ? "strip" : "wall");
+    const isWide = data.cards.some((card) => card.frames.length > 1);
+    this.list = make("ul", data.strip ? "strip" : isWide ? "wall wide" : "wall");
     this.list.setAttribute("aria-label", data.label);
     for (const card of data.cards) {
       const item = make("li");

@@ -61,7 +61,7 @@ def draw_case(stored: Questions, chosen: Filter, size: int) -> None:
     kind = presentations()[stored.probe].kind(card.kind)
     near = view(views.wall.neighbours, stored.question_set, chosen, number, wall.is_grouped())
     n_cards = near.total_pictures if wall.is_grouped() else filters.n_passing(stored, chosen)
-    _draw_steps(near, n_cards, size)
+    _draw_steps(near, n_cards, size, is_picture=wall.is_grouped() and bool(card.images))
     draw_pictures(card, kind)
     st.html(drawer.captions(card, kind))
     if kind.body == "rankings":
@@ -75,9 +75,9 @@ def draw_case(stored: Questions, chosen: Filter, size: int) -> None:
         _draw_details(stored, chosen, card)
 
 
-def _draw_steps(near: Neighbours, n_cards: int, size: int) -> None:
+def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> None:
     """Where the case is on the wall, and the way to its neighbours."""
-    where = drawer.place_text(near.place, n_cards, wall.is_grouped())
+    where = drawer.place_text(near.place, n_cards, is_picture)
     with st.container(horizontal=True, vertical_alignment="center", key="case_steps"):
         st.html(tag("p", where, class_="vp-quiet vp-small"), width="stretch")
         steps = (
@@ -112,7 +112,7 @@ def _draw_ways_on(
     with st.container(horizontal=True, key="case_ways"):
         if near.same_picture:
             st.button(
-                drawer.more_label(len(near.same_picture), kind.lies),
+                drawer.more_label(near.n_same_picture, kind.lies),
                 key="case_more",
                 icon=":material/photo_library:",
                 on_click=_toggle_more,

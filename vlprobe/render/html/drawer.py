@@ -17,6 +17,11 @@ from vlprobe.views.wall import ModelVerdict, WallCard
 
 ICONS = {"true": "✓", "lie": "✕", "tie": "=", "quiet": "?", "same": "✓"}
 LEAST_SIDE, MOST_SIDE = 0.12, 0.88  # where the zero line may stand, as a share of the bar
+WINNERS = {  # what a model believes, by the body of the kind
+    "pair": "the mistake",
+    "picture_search": "the mixture",
+    "triplet": "the lookalike",
+}
 TITLE_AT = 0.5  # no further to the right, so that it fits
 VERDICTS = {  # icon, word and style
     "fooled": ("lie", "fooled"),
@@ -89,8 +94,8 @@ def believed(card: WallCard) -> tuple[str, str]:
 def _pair(card: WallCard, kind: KindPresentation) -> list[htpy.Element]:
     texts = (card.texts[0], card.texts[1])
     return [
-        _row("true", "Of the left", _marked(*texts, "changed", False), "1"),
-        _row("true", "Of the right", _marked(*texts, "changed", True), "2"),
+        _row("true", "Left", _marked(*texts, "changed", False)),
+        _row("true", "Right", _marked(*texts, "changed", True)),
     ]
 
 
@@ -165,9 +170,11 @@ def bars(card: WallCard, kind: KindPresentation, styles: Looks) -> str:
     if not kind.is_movement and total:
         zero = min(max(most_true / total, LEAST_SIDE), MOST_SIDE)
     scale = _scale(most_lie, most_true, zero)
-    title = (
-        "moved by" if kind.is_movement else "the lie wins by" if most_lie else "the truth wins by"
-    )
+    title = "the truth wins by"
+    if kind.is_movement:
+        title = "moved by"
+    elif most_lie:
+        title = f"{WINNERS.get(kind.body, 'the lie')} wins by"
     lines = [_bar(verdict, kind, styles, zero, scale) for verdict in card.verdicts]
     return str(
         htpy.div(".vp-bars")[
@@ -231,10 +238,10 @@ def place_text(place: int, total: int, is_picture: bool) -> str:
 def more_label(count: int, lies: str) -> str:
     """The button that lists the other cases of a picture.
 
-    >>> more_label(3, "lies"), more_label(1, "lies")
-    ('3 more lies on it', '1 more on it')
+    >>> more_label(3, "lies"), more_label(29, "mixed pictures")
+    ('3 more lies on it', '29 more on it')
     """
-    return f"{count:,} more {lies} on it" if count > 1 else f"{count} more on it"
+    return f"{count:,} more lies on it" if count > 1 and lies == "lies" else f"{count:,} more on it"
 
 
 def pattern_text(words: tuple[str, str], counted: tuple[int, int], others: str) -> str:
