@@ -52,8 +52,9 @@ def test_it_starts_with_a_picture_a_caption_and_the_verdicts_of_the_demo_models(
     assert not at.error
     assert at.text_input(key="caption").value == "Four purple cats floating above four green boats."
     text = words(at)
-    for name in ("demo:softmax", "demo:sigmoid", "demo:weak"):
+    for name in ("Tiny CLIP", "Tiny SigLIP", "Half-trained"):
         assert f"{name} · " in text
+    assert at.title[0].value == "Half\\-trained is fooled by 11 of 19 wrong captions."
     assert "not fooled by any of 19 wrong captions" in text
     assert not stored(store)
 
@@ -204,6 +205,51 @@ def test_a_file_that_is_no_picture_is_one_line_above_all_and_no_answer_about_ano
     assert "wrong captions" in words(at) and at.get("image")
 
 
+def photographs(at: AppTest) -> list[str]:
+    return [one.value for one in at.warning if "drawn scenes only" in one.value]
+
+
+def test_small_models_that_judge_photographs_say_what_they_know(shown, store: Store, tiny: str):
+    at = shown(caption=CAPTION, models=["demo:weak", *CONTROLS])
+    assert not photographs(at)
+    at.file_uploader(key="play_file").set_value(("red.png", red_picture(), "image/png")).run()
+    at.text_input(key="caption").set_value(CAPTION).run()
+    assert photographs(at) == ["Half\\-trained knows drawn scenes only. Expect guesses."]
+    execute(Request(("control:constant",), tiny, "lgip"), store)
+    at = shown(caption=CAPTION, models=["demo:weak", "demo:plain"], **{"from": tiny})
+    assert photographs(at) == ["These models know drawn scenes only. Expect guesses."]
+    at = shown(caption=CAPTION, models=CONTROLS, **{"from": tiny})
+    assert not photographs(at)
+
+
+def test_words_that_a_model_never_learned_are_named(shown):
+    at = shown(caption="Two red leopards on a bench", models=["demo:weak", "control:random"])
+    text = words(at)
+    assert "Unknown to Half-trained: “leopards” and “bench”." in text
+    player = loaded.loaded("demo:weak")
+    assert player.unlearned(["two", "leopards", "church", "dogs"]) == {"leopards", "church"}
+    assert loaded.loaded("control:random").unlearned(["leopards"]) == frozenset()
+    assert "unknown to it: " in text  # of edits that put such a word in
+
+
+def test_a_sample_that_is_pressed_becomes_the_picture_with_its_caption(shown):
+    at = shown(caption=CAPTION)
+    told = [one.proto for one in at.get("bidi_component") if "samples" in one.proto.id]
+    assert len(told) == 1 and "data:image/webp" in str(told[0])
+    at.session_state["samples"] = {"open": "demo-00006"}
+    at.run()
+    assert at.query_params["item"] in ("demo-00006", ["demo-00006"])
+    assert at.text_input(key="caption").value != CAPTION
+
+
+def test_another_picture_to_mix_with_is_no_model_to_compare_with(shown):
+    at = shown(caption=CAPTION)
+    at.session_state["carried_with"] = "demo:weak"
+    at.run()
+    assert at.selectbox(key="with").value.startswith("demo-0")
+    assert at.session_state["carried_with"] == "demo:weak"
+
+
 def test_a_link_loads_no_model_that_is_not_at_hand(shown, monkeypatch: pytest.MonkeyPatch):
     asked = []
     load = registry.load_model
@@ -221,7 +267,8 @@ def test_a_link_loads_no_model_that_is_not_at_hand(shown, monkeypatch: pytest.Mo
 def test_a_model_that_is_not_known_is_one_line(shown):
     at = shown(caption=CAPTION, models=["control:rendom", "control:constant"])
     assert "No model named 'control:rendom'" in at.error[0].value.replace("\\", "")
-    assert "control:constant · " in words(at)
+    assert "Always the same · " in words(at)
+    assert "Always the same is fooled by" in at.title[0].value
 
 
 def test_a_read_only_dashboard_takes_no_upload_and_keeps_nothing(

@@ -13,7 +13,7 @@ from tests.dashboard.test_pages import open_page, words
 from tests.hostile.test_hostile_pictures import REFUSED, SHOWN, SVG, plain, saved
 from tests.hostile.test_hostile_words import Page
 from vlprobe import registry
-from vlprobe.dashboard import playground
+from vlprobe.dashboard.play import playground
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
@@ -121,14 +121,16 @@ def test_a_link_made_to_break_a_page_opens_it(
     names = [*PAGES[page], *ALL_PAGES]
     values = [*TEXTS.values(), *NUMBERS.values()]
     at = open_page(monkeypatch, every_probe, page, **GAME.get(page, {}))
-    title = [title.value for title in at.title]
+    titles = [title.value for title in at.title]
     for start in range(0, len(values), max(len(names), 9)):
         at.query_params.clear()
         for place, value in enumerate(values[start : start + max(len(names), 9)]):
             at.query_params[names[(place + start) % len(names)]] = value
         at.run()
         harmless(at)
-        assert [title.value for title in at.title] == title
+        assert len(at.title) == len(titles)
+        if page != "playground":  # its heading says who is fooled
+            assert [title.value for title in at.title] == titles
 
 
 @pytest.mark.parametrize(

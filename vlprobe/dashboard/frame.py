@@ -17,7 +17,6 @@ from vlprobe.dashboard.influence import occlusion, word_influence
 from vlprobe.dashboard.jobs import all_watched, demo_button, probe_button, watched
 from vlprobe.dashboard.models import checks, erased, examined, passport, verdict
 from vlprobe.dashboard.papers import paper
-from vlprobe.dashboard.playground import playground
 from vlprobe.dashboard.repair import changed, probe_tuned, repaired, seeds
 from vlprobe.dashboard.run import bar
 from vlprobe.dashboard.run.progress import panel
@@ -69,7 +68,6 @@ __all__ = [
     "paper",
     "passport",
     "pick_question_set",
-    "playground",
     "probe_tuned",
     "quiet",
     "repaired",

@@ -115,6 +115,13 @@ class OpenClipEncoder(DualEncoder):
         """
         return self._ids(texts)
 
+    def unlearned(self, words: Sequence[str]) -> np.ndarray:
+        """Whether the model knows nothing of a part of each word: bool of shape (n,)."""
+        if self._canonical is None:
+            return np.zeros(len(words), dtype=bool)
+        nothing = np.bincount(self._canonical).argmax()  # what all such tokens stand for
+        return (self.tokenize(words) == nothing).any(axis=1)
+
     def encode_texts(self, tokens: np.ndarray, cut: bool = True) -> np.ndarray:
         """Shape (n, context) to unit vectors of shape (n, dim); `cut=False` runs every column."""
         with self._arithmetic():

@@ -5,8 +5,9 @@ Embeddings and scores live in memory, a bounded number of each.
 """
 
 import copy
+import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,6 +128,17 @@ class Player:
         with self._lock:
             tokens = self.model.tokenize(list(texts))
         return tokens, [row[row != -1].tobytes() for row in tokens]
+
+    def unlearned(self, words: Sequence[str]) -> frozenset[str]:
+        """Those words of which the model knows nothing; none of a model that does not say so."""
+        judge: Callable[[Sequence[str]], np.ndarray] | None = getattr(self.model, "unlearned", None)
+        if judge is None or not words:
+            return frozenset()
+        with self._lock:
+            are_unlearned = judge(words)
+        return frozenset(
+            word for word, is_unlearned in zip(words, are_unlearned, strict=True) if is_unlearned
+        )
 
     def texts(self, texts: Sequence[str]) -> np.ndarray:
         """Embeddings, float32 of shape (n, dim), rows l2-normalised."""
@@ -265,6 +277,21 @@ def edits(
     return sorted(
         reversed(by_text.values()), key=lambda edited: group_order.index(edited.group)
     ), dropped
+
+
+def unlearned(players: Sequence[Player], texts: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Which words of the texts each model knows nothing of, in lower case, by the model's name."""
+    words = sorted({word for text in texts for word in words_of(text)})
+    return {player.name: player.unlearned(words) for player in players}
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case.
+
+    >>> words_of("A man's T-shirt, red.")
+    ['a', "man's", 't-shirt', 'red']
+    """
+    return re.findall(r"[\w'-]+", text.lower())
 
 
 def score(

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vlprobe.dashboard import playground
-from vlprobe.dashboard.play import quiz_page
+from vlprobe.dashboard.play import playground, quiz_page
 from vlprobe.dashboard.state import choose
 
 GAMES = {"quiz": "Spot the lie", "playground": "Playground"}
@@ -35,6 +34,6 @@ def draw() -> None:
     with bar:
         game = choose("Play", "game", GAMES, "quiz", segments=True, bare=True)
     if game == "playground":
-        playground.draw()
+        playground.playground()
     else:
         quiz_page.draw(bar)

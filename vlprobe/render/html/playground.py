@@ -2,7 +2,8 @@
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from vlprobe.runs import playground
 from vlprobe.runs.playground import Answer, Edited
 from vlprobe.views.changes import in_step
 
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
+NO_WORDS: Mapping[str, Set[str]] = MappingProxyType({})
 GROUPS = {
     "flip": (
         "Made wrong: a colour, a number or a thing",
@@ -60,19 +63,52 @@ def verdict(wrong: bool, margin: float) -> str:
     return "held" if margin > 0 else "fools" if margin < 0 else "tie"
 
 
-def glance(edits: Sequence[Edited], answers: Sequence[Answer], looks: Looks) -> str:
-    """A line a model: all edits around the caption's own score, in the middle; each line has its own scale."""
+def glance(
+    edits: Sequence[Edited],
+    answers: Sequence[Answer],
+    looks: Looks,
+    names: Mapping[str, str] = NO_NAMES,
+) -> str:
+    """A line a model: all edits around the caption's own score, in the middle; each line has its own scale.
+
+    `names` are what models are called; one without a name is called as it is stored.
+    """
     ends = "".join(
         tag("span", words) for words in ("← fits worse", "your caption", "fits better →")
     )
     return (
-        "".join(_line(edits, answer, looks) for answer in answers)
+        "".join(_line(edits, answer, looks, names) for answer in answers)
         + f'<p class="vp-ends">{ends}</p>'
     )
 
 
-def _line(edits: Sequence[Edited], answer: Answer, looks: Looks) -> str:
-    name = f"{mark(looks[answer.model])} <strong>{breakable(answer.model)}</strong>"
+def headline(
+    edits: Sequence[Edited], answers: Sequence[Answer], names: Mapping[str, str] = NO_NAMES
+) -> str:
+    """What the answers come to: who is fooled most; "" where nothing can be judged."""
+    n_wrong = sum(edited.wrong for edited in edits)
+    fooled = {
+        names.get(answer.model, answer.model): sum(
+            edited.wrong and margin <= 0
+            for edited, margin in zip(edits, playground.margins(answer).tolist(), strict=True)
+        )
+        for answer in answers
+        if answer.sees
+    }
+    if not n_wrong or not fooled:
+        return ""
+    worst = max(fooled, key=lambda name: fooled[name])
+    if not fooled[worst]:
+        who = f"{worst} is" if len(fooled) == 1 else "No model is"
+        return (
+            f"{who} {'not ' if len(fooled) == 1 else ''}fooled by any of {n_wrong} wrong captions."
+        )
+    return f"{worst} is fooled by {fooled[worst]} of {n_wrong} wrong captions."
+
+
+def _line(edits: Sequence[Edited], answer: Answer, looks: Looks, names: Mapping[str, str]) -> str:
+    called = names.get(answer.model, answer.model)
+    name = f"{mark(looks[answer.model])} <strong>{breakable(called)}</strong>"
     if not answer.sees:
         told = (
             "sees no pictures. The table has how near each edit is to your caption, text to text."
@@ -93,7 +129,7 @@ def _line(edits: Sequence[Edited], answer: Answer, looks: Looks) -> str:
             )
     return (
         f'<div class="vp-glance"><p>{name} · {tag("span", said, class_=f"vp-{css}")}</p>'
-        f'<div class="vp-track" role="img" aria-label="{html.escape(f"{answer.model}: {said}")}"><b></b>'
+        f'<div class="vp-track" role="img" aria-label="{html.escape(f"{called}: {said}")}"><b></b>'
         f"{''.join(marks)}</div></div>"
     )
 
@@ -134,10 +170,13 @@ def table(
     answers: Sequence[Answer],
     looks: Looks,
     only_fooling: bool = False,
+    names: Mapping[str, str] = NO_NAMES,
+    unlearned: Mapping[str, Set[str]] = NO_WORDS,
 ) -> str:
     """Every edit with its changed words marked, under its group in plain words, and a column a model.
 
-    With `only_fooling`, the wrong captions that fool one of the models; nothing where there are none.
+    With `only_fooling`, the wrong captions that fool one of the models; nothing where there are none. `unlearned` has
+    the words that a model knows nothing of, by the model.
     """
     shown = [
         place
@@ -146,7 +185,9 @@ def table(
     ]
     if not shown:
         return ""
-    head = tag("th", "Edit", scope="col") + "".join(_head(answer, looks) for answer in answers)
+    head = tag("th", "Edit", scope="col") + "".join(
+        _head(answer, looks, names) for answer in answers
+    )
     widest = [_widest(playground.margins(answer)) for answer in answers]
     bodies = []
     for group, (label, should) in GROUPS.items():
@@ -154,7 +195,10 @@ def table(
         if places:
             words = f"{tag('strong', label)}<br>{tag('small', should)}"
             band = f'<tr class="band"><th scope="rowgroup" colspan="{len(answers) + 1}">{words}</th></tr>'
-            rows = [_row(caption, edits[place], place, answers, widest) for place in places]
+            rows = [
+                _row(caption, edits[place], place, answers, widest, names, unlearned)
+                for place in places
+            ]
             bodies.append(f"<tbody>{band}{''.join(rows)}</tbody>")
     table = f'<table class="vp-play"><thead><tr>{head}</tr></thead>{"".join(bodies)}</table>'
     return f'<div class="vp-scroll">{table}</div>'
@@ -179,13 +223,20 @@ def _fools_any(edited: Edited, answers: Sequence[Answer], place: int) -> bool:
     return edited.wrong and any(playground.margins(answer)[place] <= 0 for answer in answers)
 
 
-def _head(answer: Answer, looks: Looks) -> str:
+def _head(answer: Answer, looks: Looks, names: Mapping[str, str]) -> str:
     told = f"your caption: {_number(answer.true)}" if answer.sees else "compares texts"
-    return f'<th scope="col">{mark(looks[answer.model])} {breakable(answer.model)}<br>{tag("small", told)}</th>'
+    called = breakable(names.get(answer.model, answer.model))
+    return f'<th scope="col">{mark(looks[answer.model])} {called}<br>{tag("small", told)}</th>'
 
 
 def _row(
-    caption: str, edited: Edited, place: int, answers: Sequence[Answer], widest: Sequence[float]
+    caption: str,
+    edited: Edited,
+    place: int,
+    answers: Sequence[Answer],
+    widest: Sequence[float],
+    names: Mapping[str, str],
+    unlearned: Mapping[str, Set[str]],
 ) -> str:
     subtype = edited.edit.subtype
     told = (
@@ -193,13 +244,24 @@ def _row(
     )
     words = f'<span class="vp-caption">{changed(caption, edited.text)}</span>'
     words += f"<br>{tag('small', told)}" if told else ""
+    put_in = set(playground.words_of(edited.text)) - set(playground.words_of(caption))
     cells = [
-        _cell(edited, answer, place, most) for answer, most in zip(answers, widest, strict=True)
+        _cell(
+            edited,
+            answer,
+            place,
+            most,
+            names.get(answer.model, answer.model),
+            sorted(put_in & unlearned.get(answer.model, set())),
+        )
+        for answer, most in zip(answers, widest, strict=True)
     ]
     return f'<tr><th scope="row">{words}</th>{"".join(cells)}</tr>'
 
 
-def _cell(edited: Edited, answer: Answer, place: int, widest: float) -> str:
+def _cell(
+    edited: Edited, answer: Answer, place: int, widest: float, called: str, unlearned: Sequence[str]
+) -> str:
     margin = float(playground.margins(answer)[place])
     found = verdict(edited.wrong, margin)
     if not answer.sees:
@@ -216,10 +278,17 @@ def _cell(edited: Edited, answer: Answer, place: int, widest: float) -> str:
         )
     if answer.unseen[place]:
         told += tag("small", "the same to this model")
-    return f'<td data-model="{html.escape(answer.model)}">{told}</td>'
+    if unlearned:
+        told += tag("small", f"unknown to it: {', '.join(unlearned)}")
+    return f'<td data-model="{html.escape(called)}">{told}</td>'
 
 
-def mixed(captions: tuple[str, str], scores: Mapping[str, np.ndarray | None], looks: Looks) -> str:
+def mixed(
+    captions: tuple[str, str],
+    scores: Mapping[str, np.ndarray | None],
+    looks: Looks,
+    names: Mapping[str, str] = NO_NAMES,
+) -> str:
     """What mixing did to the scores of both captions, a column a model.
 
     Args:
@@ -229,17 +298,20 @@ def mixed(captions: tuple[str, str], scores: Mapping[str, np.ndarray | None], lo
     """
     head = tag("th", "Score of the mixed picture with", scope="col")
     head += "".join(
-        f'<th scope="col">{mark(looks[name])} {breakable(name)}</th>' for name in scores
+        f'<th scope="col">{mark(looks[name])} {breakable(names.get(name, name))}</th>'
+        for name in scores
     )
     rows = []
     for place, (label, before) in enumerate(
         (("your caption", "your picture"), ("the other's", "the other picture"))
     ):
-        cells = "".join(_mixed_cell(name, own, place, before) for name, own in scores.items())
+        cells = "".join(
+            _mixed_cell(names.get(name, name), own, place, before) for name, own in scores.items()
+        )
         words = f'<span class="vp-caption">{html.escape(captions[place])}</span><br>{tag("small", label)}'
         rows.append(f'<tr><th scope="row">{words}</th>{cells}</tr>')
     table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<div class="vp-scroll"><table class="vp-play">{table}</table></div>'
+    return f'<div class="vp-scroll"><table class="vp-play vp-mixed">{table}</table></div>'
 
 
 def _mixed_cell(name: str, scores: np.ndarray | None, place: int, before: str) -> str:

@@ -153,6 +153,7 @@ STYLE = """<style>
 .vp-play tbody tr.band { border-top: 1px solid var(--vp-strong-line); }
 .vp-play tbody tr.band th { padding-top: 1.1rem; }
 .vp-play tbody tr.band strong { font-size: 1.05rem; }
+.vp-mixed :is(thead th:first-child, tbody th) { min-width: 13rem; }
 .vp-play td { width: 9.5rem; min-width: 8rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .vp-play td small { white-space: normal; display: block; }
 .vp-play small { color: var(--vp-quiet); }
@@ -163,6 +164,7 @@ STYLE = """<style>
 .vp-gap i { position: absolute; top: 0; bottom: 0; min-width: 2px; border-radius: .2rem; background: currentColor; }
 .st-key-play_picture img, .st-key-play_mix img { max-height: 20rem; object-fit: contain; background: var(--vp-mat); }
 @media (max-width: 640px) {
+  .vp-mixed tbody th { min-width: 0; }
   .vp-play thead { display: none; }
   .vp-play tbody tr { display: flex; flex-wrap: wrap; gap: 0 .8rem; }
   .vp-play tbody th { flex: 1 0 100%; padding-bottom: 0; }

@@ -4,9 +4,8 @@ An upload lives in the session and nowhere else, until its owner asks to keep it
 and a picture that was picked, never an upload. Models that take long to load are loaded when somebody asks for it.
 """
 
-import contextlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import streamlit as st
@@ -14,12 +13,20 @@ import streamlit as st
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.loaded import at_hand, loaded
-from vlprobe.dashboard.playground_tools import keeping, link, mixing, opened, photo, why
-from vlprobe.dashboard.state import choose, plain, quiet, store, view
+from vlprobe.dashboard.play.playground_tools import keeping, link, mixing, opened, photo, why
+from vlprobe.dashboard.play.shelf import (
+    DEMO,
+    dataset_of_shelf,
+    draw_samples,
+    pick_shelf,
+    take_sample,
+)
+from vlprobe.dashboard.state import choose, model_name, plain, quiet, view
 from vlprobe.errors import VlprobeError
 from vlprobe.render import charts
 from vlprobe.render.html.elements import ordered, tag
-from vlprobe.render.html.playground import glance, table
+from vlprobe.render.html.playground import glance, headline, table
+from vlprobe.render.sentences import listed, sentence_names
 from vlprobe.runs import exhibits
 from vlprobe.runs import playground as runs_playground
 from vlprobe.runs.exhibits import Canvas, Exhibit
@@ -49,21 +56,12 @@ class Shown:
     about: str  # alternative text
     caption: str  # that it comes with; nothing: an upload
     item: str = ""  # of the shelf; nothing: an upload
-
-
-def draw() -> None:
-    """The whole half of Play below the switch."""
-    st.title("Playground")
-    st.markdown(
-        "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in every way it knows, and "
-        "each model says how well the picture fits: live, while you type."
-    )
-    playground()
+    is_drawn: bool = False  # by vlprobe, as the demo models know pictures
 
 
 @st.fragment
 def playground() -> None:
-    """All below the title. Typing runs this alone again, not the frame around it."""
+    """The whole half of Play below the switch. Typing runs this alone again, not the frame around it."""
     try:
         _page()
     except VlprobeError as error:
@@ -71,12 +69,19 @@ def playground() -> None:
 
 
 def _page() -> None:
+    take_sample()
+    heading = st.empty()
+    heading.title("Playground")
+    st.markdown(
+        "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in every way it knows, and "
+        "each model says how well the picture fits: live, while you type."
+    )
     refused = _refused()
     if refused:
         st.error(plain(refused), icon=":material/error:")
     left, right = st.columns([2, 3], gap="large")
     with left:
-        shelf = _shelf()
+        shelf = pick_shelf()
         shown = _picture(shelf)
     if shown is None:
         with right:
@@ -105,13 +110,20 @@ def _page() -> None:
     edits, dropped = runs_playground.edits(
         caption, seed=seed, k=k, players=players if which == "least" else ()
     )
-    answers = runs_playground.score(
-        players, shown.canvas, caption, [edited.text for edited in edits]
+    texts = [edited.text for edited in edits]
+    answers = runs_playground.score(players, shown.canvas, caption, texts)
+    names = sentence_names(
+        [player.name for player in players],
+        {player.name: model_name(player.name) for player in players},
     )
+    unlearned = runs_playground.unlearned(players, [caption, *texts])
+    if finding := headline(edits, answers, names):
+        heading.title(plain(finding))
     with results:
-        st.html(glance(edits, answers, looks))
+        _say_limits(shown, players, caption, names, unlearned)
+        st.html(glance(edits, answers, looks, names))
         st.markdown(READ)
-    rows = table(caption, edits, answers, looks, show == "fools")
+    rows = table(caption, edits, answers, looks, show == "fools", names, unlearned)
     st.html(
         rows
         or tag(
@@ -123,7 +135,7 @@ def _page() -> None:
     for answer in answers:
         if answer.alike.any():
             told = (
-                f"{answer.model} cannot tell {answer.alike.sum()} of these edits from each other, so they score "
+                f"{names[answer.model]} cannot tell {answer.alike.sum()} of these edits from each other, so they score "
                 "alike"
             )
             quiet(f"{told}: words that it never learned are one to it.")
@@ -134,48 +146,40 @@ def _page() -> None:
                 for reason, count in dropped.items()
             ]
             st.html("".join(lines))
-    why(players, shown.canvas, caption)
-    mixing(players, shown.canvas, caption, shelf, shown.item, looks)
+    why(players, shown.canvas, caption, names)
+    mixing(players, shown.canvas, caption, shelf, shown.item, looks, names)
     keeping([player.name for player in players], shown.canvas, caption)
     link(bool(shown.item))
 
 
-def _shelf() -> dict[str, Exhibit]:
-    """The pictures to pick from: the demo's, or those of a dataset that was run; the URL can name no other."""
-    stored = [
-        name for name in view(views.runs.runs)["dataset"].unique() if not name.startswith("demo")
-    ]
-    names = ["demo", *sorted(stored)]
-    linked = st.query_params.get("from", "")
-    if linked not in names and linked in view(views.runs.runs)["dataset"].unique():
-        names.append(linked)
-    name = (
-        choose("Pictures of", "from", {name: name for name in names}, "demo")
-        if len(names) > 1
-        else "demo"
-    )
-    try:
-        found = _exhibits(name, str(store().root))
-    except VlprobeError as error:
-        st.error(plain(str(error)), icon=":material/error:")
-        found = _exhibits("demo", str(store().root))
-    every = {exhibit.id: exhibit for exhibit in found}
-    item = st.query_params.get("item", "")
-    further = _further(name, str(store().root), item) if item and item not in every else None
-    return every | {further.id: further} if further else every
-
-
-@st.cache_resource(max_entries=50, show_spinner="Opening the picture")
-def _further(dataset: str, root: str, item: str) -> Exhibit | None:
-    """A picture that a link names and that is not among the first of its dataset."""
-    with contextlib.suppress(VlprobeError):
-        return exhibits.exhibit(dataset, store().root, item)
-    return None
-
-
-@st.cache_resource(max_entries=3, show_spinner="Opening the pictures")
-def _exhibits(dataset: str, root: str) -> tuple[Exhibit, ...]:
-    return exhibits.shelf(dataset, store().root)
+def _say_limits(
+    shown: Shown,
+    players: Sequence[Player],
+    caption: str,
+    names: Mapping[str, str],
+    unlearned: Mapping[str, Set[str]],
+) -> None:
+    """What the chosen models cannot know: photographs, or words of the caption."""
+    toys = [names[player.name] for player in players if player.name.startswith("demo:")]
+    if toys and not shown.is_drawn:
+        who = "These models know" if len(toys) == len(players) > 1 else f"{listed(toys)} "
+        verb = "" if len(toys) == len(players) > 1 else "knows" if len(toys) == 1 else "know"
+        st.warning(plain(f"{who}{verb} drawn scenes only. Expect guesses."), icon=":material/draw:")
+    by_words: dict[tuple[str, ...], list[str]] = {}
+    for player in players:
+        words = [
+            word
+            for word in runs_playground.words_of(caption)
+            if word in unlearned.get(player.name, ())
+        ]
+        if words:
+            by_words.setdefault(tuple(dict.fromkeys(words)), []).append(names[player.name])
+    for words, models in by_words.items():
+        told = listed([f"“{word}”" for word in words])
+        whom = "it" if len(models) == 1 else "them"
+        quiet(
+            f"Unknown to {listed(models)}: {told}. All unknown words are one and the same to {whom}."
+        )
 
 
 def _picture(shelf: Mapping[str, Exhibit]) -> Shown | None:
@@ -204,6 +208,7 @@ def _picture(shelf: Mapping[str, Exhibit]) -> Shown | None:
             args=(others,),
             disabled=own,
         )
+    draw_samples(shelf)
     _uploader()
     if own and "play_upload" not in st.session_state:
         return None
@@ -215,6 +220,7 @@ def _picture(shelf: Mapping[str, Exhibit]) -> Shown | None:
             shelf[item].captions[0],
             shelf[item].captions[0],
             item,
+            is_drawn=dataset_of_shelf().startswith(DEMO),
         )
     with frame:
         photo(shown.canvas.draw(), shown.about)
@@ -301,6 +307,7 @@ def _players() -> list[Player]:
     st.multiselect(
         "Models",
         list(known),
+        format_func=model_name,
         key="play_models",
         max_selections=MOST_MODELS,
         accept_new_options=not access.read_only(),

@@ -24,12 +24,12 @@ SIDE = 640  # pixels of a picture on the page
 KINDS = {"mix": "Mix", "patch": "Patch"}
 
 
-def why(players: Sequence[Player], canvas: Canvas, caption: str) -> None:
+def why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping[str, str]) -> None:
     """What one model's score rests on: words of the caption, parts of the picture."""
     st.header("What it looks at")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        names = {player.name: player.name for player in players}
-        name = choose("Model", "for", names, players[0].name)
+        options = {player.name: names[player.name] for player in players}
+        name = choose("Model", "for", options, players[0].name)
         shown = choose("Parts of the picture", "map", MAPS, "shown", segments=True)
     player = next(player for player in players if player.name == name)
     left, right = st.columns([3, 2], gap="large")
@@ -86,6 +86,7 @@ def mixing(
     shelf: Mapping[str, Exhibit],
     item: str,
     looks: Looks,
+    names: Mapping[str, str],
 ) -> None:
     """The picture with another one mixed in, and what it scores with both captions; the slider runs this alone."""
     st.header("Mix in another picture")
@@ -100,7 +101,7 @@ def mixing(
     left, right = st.columns([2, 3], gap="large")
     with right:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            partner = shelf[choose("Other picture", "with", others, next(iter(others)))]
+            partner = shelf[_partner(others)]
             kind = choose("Edit", "edit", KINDS, "mix", segments=True)
         stays = st.slider(
             "How much of your picture stays", 5, 95, 80, 5, "%d %%", key="lam", bind="query-params"
@@ -112,9 +113,26 @@ def mixing(
             player.name: player.scores([canvas, made, other], captions) if player.sees else None
             for player in players
         }
-        st.html(mixed(captions, scores, looks))
+        st.html(mixed(captions, scores, looks, names))
     with left, st.container(key="play_mix"):
         photo(made.draw(), f"Your picture; {100 - stays} % is of another: {captions[1]}")
+
+
+def _partner(others: Mapping[str, str]) -> str:
+    """The other picture that the address names; Compare's parameter of this name is about models."""
+    given = st.query_params.get("with", "")
+    st.session_state["with"] = given if given in others else next(iter(others))
+    return st.selectbox(
+        "Other picture",
+        list(others),
+        format_func=lambda item: others[item],
+        key="with",
+        on_change=_write_partner,
+    )
+
+
+def _write_partner() -> None:
+    st.query_params["with"] = st.session_state["with"]
 
 
 def photo(image: Image.Image, about: str) -> None:
