@@ -16,6 +16,7 @@ ROW = {  # without groups: their headings among the items of the menu break what
     "compare": "Compare",
     "tradeoff": "Trade-off",
     "play": "Play",
+    "present": "Present",
     "run": "Run",
     "lab": "Lab",
 }

@@ -168,11 +168,9 @@ def from_counts(
     """
     if presented.is_share or not presented.is_movement:
         unit = "rate"
-    cells = _Cells(counts, runs, presented.is_movement, unit)
+    cells = Cells(counts, runs, presented.is_movement, unit)
     guess = 1 - presented.guess_held
-    contestants = tuple(
-        _contestant(cells, place, run, guess, at_chance) for place, run in enumerate(runs)
-    )
+    contestants = contestants_of(cells, guess, at_chance)
     subtypes, n_more_subtypes = cells.subtypes()
     return Comparison(
         kind,
@@ -186,7 +184,7 @@ def from_counts(
     )
 
 
-class _Cells:
+class Cells:
     """The counts as arrays over units of resampling, per subtype.
 
     Args:
@@ -250,16 +248,29 @@ class _Cells:
         return Measure(counted[units] / n_answers[units] / scale, n_answers[units], units)
 
 
+def contestants_of(
+    cells: Cells, guess: float, at_chance: Collection[tuple[str, str]]
+) -> tuple[Contestant, ...]:
+    """Every model on all cases that it answered, in the order of the runs."""
+    count = "moved" if cells.is_movement else "fooled"
+    measures = [
+        cells.measure("", f"{count}_{place}", f"answered_{place}", cells.scale(place))
+        for place in range(len(cells.runs))
+    ]
+    shares = estimate.estimates(measures, cells.n_units, cells.unit == "rate")
+    return tuple(
+        _contestant(cells, place, share, guess, at_chance) for place, share in enumerate(shares)
+    )
+
+
 def _contestant(
-    cells: _Cells,
+    cells: Cells,
     place: int,
-    run: RunRow,
+    share: Estimate,
     guess: float,
     at_chance: Collection[tuple[str, str]],
 ) -> Contestant:
-    count = f"moved_{place}" if cells.is_movement else f"fooled_{place}"
-    measure = cells.measure("", count, f"answered_{place}", cells.scale(place))
-    share = estimate.estimates([measure], cells.n_units, cells.unit == "rate")[0]
+    run = cells.runs[place]
     n_lies = cells.total(f"answered_{place}")
     return Contestant(
         model=run.model,
@@ -285,10 +296,10 @@ def standing(share: Estimate, guess: float) -> Standing:
     return "below" if share.low > guess else "guessing"
 
 
-def _rows(cells: _Cells, subtypes: Sequence[str], guess: float) -> list[BelievedRow]:
+def _rows(cells: Cells, subtypes: Sequence[str], guess: float) -> list[BelievedRow]:
     """A row a subtype and model; p is corrected over all of them."""
     keys = [(subtype, place) for subtype in subtypes for place in range(1, len(cells.runs))]
-    sides = [_sides(cells, subtype, place) for subtype, place in keys]
+    sides = [sides_of(cells, subtype, place) for subtype, place in keys]
     differences = paired_differences(sides, cells.n_units, cells.unit == "rate")
     p_holm = estimate.holm([difference.p for difference in differences])
     flat = [measure for pair in sides for measure in pair]
@@ -327,7 +338,7 @@ def _rows(cells: _Cells, subtypes: Sequence[str], guess: float) -> list[Believed
     return rows
 
 
-def _sides(cells: _Cells, subtype: str, place: int) -> tuple[Measure, Measure]:
+def sides_of(cells: Cells, subtype: str, place: int) -> tuple[Measure, Measure]:
     """A model's values and the baseline's, where both answered."""
     names = (f"model_believes_{place}", f"base_believes_{place}")
     if cells.is_movement:

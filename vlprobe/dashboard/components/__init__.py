@@ -20,7 +20,12 @@ FOLDER = Path(__file__).resolve().parent
 @functools.cache
 def component(name: str) -> "ComponentRenderer":
     """The component of NAME.js and NAME.css; called with `key`, `data` and callbacks, it draws itself on the page."""
+    script, css = source(name)
+    return declare(f"vlprobe_{name}", html="<div></div>", css=css, js=script)
+
+
+def source(name: str) -> tuple[str, str]:
+    """The script of a component, and its style sheets."""
     sheets = [FOLDER / "base.css", FOLDER / f"{name}.css"]
     css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets if sheet.is_file())
-    script = (FOLDER / f"{name}.js").read_text(encoding="utf-8")
-    return declare(f"vlprobe_{name}", html="<div></div>", css=css, js=script)
+    return (FOLDER / f"{name}.js").read_text(encoding="utf-8"), css

@@ -1,0 +1,126 @@
+"""Present, without a browser: its pickers, its slides for every probe, the next case, the file."""
+
+import functools
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.dashboard.test_pages import open_page
+from tests.dashboard.walls import component_values
+from vlprobe import registry, views
+from vlprobe.render import charts
+from vlprobe.render.sentences import sentence_names
+from vlprobe.render.slides import deck, values
+from vlprobe.render.slides.records import Slide
+from vlprobe.render.words import presentations
+from vlprobe.storage.store import Store
+from vlprobe.views.story import story
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch):
+    return functools.partial(open_page, monkeypatch)
+
+
+def talk(at: AppTest) -> dict:
+    """What the slides were given."""
+    ((_, sent),) = component_values(at, "slides")
+    return sent
+
+
+def first_of(value: str | list[str]) -> str:
+    """A parameter of the address, which is a list once a page has set it."""
+    return value if isinstance(value, str) else value[0]
+
+
+@pytest.mark.parametrize("probe", registry.names("probes"))
+def test_every_probe_has_a_talk(shown, every_probe: Store, probe: str):
+    key = dict(views.runs.question_sets(every_probe).set_index("probe")["case_key"])[probe]
+    at = shown(every_probe, "present", set=key)
+    sent = talk(at)
+    assert sent["heading"] == "Only controls were asked: they are meant to fail."
+    assert [slide["id"] for slide in sent["slides"]][:3] == ["title", "truth", "lie"]
+    keys = {one["key"] for slide in sent["slides"] for one in slide["pictures"]}
+    assert keys == set(sent["pictures"])
+    assert all(source.startswith("data:image/webp;base64,") for source in sent["pictures"].values())
+    assert sum(map(len, sent["pictures"].values())) < 1_000_000
+    assert "Download as one offline file" in [
+        element.proto.label for element in at.get("download_button")
+    ]
+
+
+def test_another_one_opens_the_next_case_and_the_address_keeps_it(shown, compared: Store):
+    at = shown(compared, "present", model="guess")
+    first = talk(at)["slides"][1]
+    at.button(key="another").click().run()
+    case_id = first_of(at.query_params["case"])
+    assert talk(at)["slides"][1] != first
+    again = shown(compared, "present", case=case_id)
+    assert talk(again)["slides"] == talk(at)["slides"]
+
+
+def test_another_kind_is_another_talk(shown, compared: Store):
+    at = shown(compared, "present", kind="flip")
+    believed = talk(at)["slides"]
+    at.selectbox(key="kind").set_value("paraphrase").run()
+    moved = talk(at)["slides"]
+    assert believed[2]["tag"] == ["This is a lie", "lie"]
+    assert moved[2]["tag"] == ["The same in other words", ""]
+    assert first_of(at.query_params["kind"]) == "paraphrase"
+
+
+def test_a_case_of_another_kind_opens_the_kind_s_own_first(shown, compared: Store):
+    question_set = views.runs.question_set(
+        compared, views.runs.question_sets(compared)["case_key"].iloc[0]
+    )
+    other = views.cases.failures(
+        compared, question_set, views.filter.Filter("guess", "paraphrase", outcome="all")
+    )[0]["id"].iloc[0]
+    first = talk(shown(compared, "present", kind="flip"))["slides"]
+    assert talk(shown(compared, "present", kind="flip", case=other))["slides"] == first
+
+
+def test_nothing_stored_is_said(shown, tmp_path):
+    at = shown(Store(tmp_path / "none"), "present")
+    assert not component_values(at, "slides")
+    assert any("Nothing was asked yet" in element.proto.body for element in at.get("html"))
+
+
+def made(store: Store, key: str, kind: str) -> tuple[tuple[Slide, ...], values.Values]:
+    question_set = views.runs.question_set(store, key)
+    slides = deck.slides(story(store, question_set, kind))
+    looks = charts.styles.styles(question_set.models)
+    names = sentence_names(list(looks), {})
+    addresses = dict.fromkeys(values.picture_names(slides), "data:image/webp;base64,AAAA")
+    return slides, values.talk_values(slides, looks, addresses, names, "Heading", "Detail")
+
+
+def test_every_kind_of_every_probe_has_slides_that_can_be_sent(every_probe: Store):
+    for row in views.runs.question_sets(every_probe).itertuples():
+        question_set = views.runs.question_set(every_probe, row.case_key)
+        for kind in set(views.estimates.choices(every_probe, question_set)["kind"]):
+            slides, sent = made(every_probe, row.case_key, kind)
+            ids = [slide.id for slide in slides]
+            assert ids[0] == "title" and ids[-1] == "next" and {"truth", "lie"} <= set(ids)
+            assert len(set(ids)) == len(ids) <= 8
+            assert all(slide.spoken for slide in slides)
+            assert all(len(run) == 2 for slide in slides for run in slide.heading)
+            json.dumps(sent, allow_nan=False)
+            better = next((slide for slide in slides if slide.id == "better"), None)
+            assert better is None or not any(bar.style == "best" for bar in better.bars)
+            if presentations()[row.probe].kind(kind).is_movement:
+                assert not any("believe" in slide.spoken for slide in slides)
+
+
+def test_a_mixture_has_its_slide_beside_other_questions(mixed_store: Store):
+    key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
+    slides, _ = made(mixed_store, key, "i2t")
+    mixed = next(slide for slide in slides if slide.id == "mixed")
+    assert [one.label for one in mixed.pictures] == [
+        "The right picture",
+        "The other picture",
+        "Ranked first instead",
+    ]
+    assert mixed.title == "A fifth of another picture is enough to lose the right one."
+    assert "mixed" not in [slide.id for slide in made(mixed_store, key, "t2i")[0]]

@@ -1,0 +1,326 @@
+"""What the slides say, from typed results that are made up, and from small stores."""
+
+import base64
+import hashlib
+import html.parser
+import itertools
+import json
+import math
+import re
+from dataclasses import replace
+
+import pytest
+
+from tests.render.verdict_scenes import HOSTILE, LONG, RTL
+from vlprobe import registry
+from vlprobe.dashboard import components
+from vlprobe.render import charts
+from vlprobe.render.report.slides import json_text, slides_file
+from vlprobe.render.sentences import sentence_names
+from vlprobe.render.slides import deck, ranking, values
+from vlprobe.render.slides.case import case_slides, segments
+from vlprobe.render.words import presentations
+from vlprobe.views.believed import Contestant
+from vlprobe.views.standings import PairedModels, Standings, SubtypeShare
+from vlprobe.views.story import Opener, Story
+from vlprobe.views.wall import ModelVerdict, WallCard, verdict_of
+
+A, B, C, D = "demo:eqsim", "demo:softmax", "demo:sigmoid", "demo:weak"
+COIN = "control:random"
+NAMES = {A: "Pair-tuned", B: "Tiny CLIP", C: "Tiny SigLIP", D: "Half-trained", COIN: "Coin flip"}
+
+
+def contestant(model: str, share: float = 0.2, **changes: object) -> Contestant:
+    n_believed = 0 if math.isnan(share) else round(1000 * share)
+    known = {
+        "model": model,
+        "n_lies": 0 if math.isnan(share) else 1000,
+        "n_believed": n_believed,
+        "n_tied": 0,
+        "n_unknown": 0,
+        "share": share,
+        "low": share - 0.01,
+        "high": share + 0.01,
+        "standing": "above",
+        "is_control": registry.is_control(model),
+    }
+    return Contestant(**known | changes)
+
+
+def held_against(contestants: list[Contestant], tied: str = "", unknown: str = "", **changes):
+    """Standings in which every pair is clear by its shares, but for those named: "AB,BC"."""
+    fit = [one for one in contestants if one.is_fit]
+    pairs = []
+    for base, one in itertools.combinations(fit, 2):
+        verdict = "fewer" if one.share < base.share else "more"
+        letters = {letter: model for letter, model in zip("ABCD", (A, B, C, D), strict=True)}
+        for named, word in ((tied, "tied"), (unknown, "unknown")):
+            groups = [{letters[letter] for letter in group} for group in named.split(",") if group]
+            if any({base.model, one.model} <= group for group in groups):
+                verdict = word
+        difference = one.share - base.share
+        pairs.append(PairedModels(base.model, one.model, difference, 0.0, 0.0, 0.01, 0.01, verdict))
+    known = {"kind": "flip", "unit": "rate", "is_movement": False, "subtypes": ()}
+    known |= {"n_cases": 1000, "n_units": 100}
+    return Standings(contestants=tuple(contestants), pairs=tuple(pairs), **known | changes)
+
+
+FOUR = [contestant(A, 0.1), contestant(B, 0.2), contestant(C, 0.21), contestant(D, 0.4)]
+RANKINGS = {
+    "clear, the two between tied": (
+        held_against(FOUR, tied="BC"),
+        "Pair-tuned is fooled least. Half-trained is fooled most. The two between are tied.",
+    ),
+    "all clear": (
+        held_against(FOUR),
+        "Pair-tuned is fooled least. Half-trained is fooled most.",
+    ),
+    "all tied": (held_against(FOUR, tied="ABCD"), "All four are tied."),
+    "a best one alone": (
+        held_against(FOUR, tied="BCD"),
+        "Pair-tuned is fooled least. The other three are tied.",
+    ),
+    "a worst one alone": (
+        held_against(FOUR, tied="ABC"),
+        "Half-trained is fooled most. The other three are tied.",
+    ),
+    "no best one": (
+        held_against(FOUR, tied="AB,CD"),
+        "No model is clearly the best.",
+    ),
+    "the last unclear": (
+        held_against(FOUR, tied="CD"),
+        "Pair-tuned is fooled least. Who is fooled most is not clear.",
+    ),
+    "unknown between": (
+        held_against(FOUR, unknown="BC"),
+        "Pair-tuned is fooled least. Half-trained is fooled most. "
+        "Of the two between, not all can be told apart.",
+    ),
+    "two, clear": (held_against(FOUR[:2]), "Pair-tuned is fooled less often than Tiny CLIP."),
+    "two, tied": (held_against(FOUR[:2], tied="AB"), "Pair-tuned and Tiny CLIP are tied."),
+    "two, unknown": (
+        held_against(FOUR[:2], unknown="AB"),
+        "Too little is known to tell Pair-tuned and Tiny CLIP apart.",
+    ),
+    "one": (held_against(FOUR[:1]), "Pair-tuned is the only model here."),
+    "one and a control": (
+        held_against([FOUR[0], contestant(COIN, 0.05)]),
+        "Pair-tuned is the only model here.",
+    ),
+    "a control is never the best": (
+        held_against([FOUR[0], FOUR[1], contestant(COIN, 0.01)]),
+        "Pair-tuned is fooled less often than Tiny CLIP.",
+    ),
+    "controls alone": (
+        held_against([contestant(COIN, 0.5)]),
+        "Only controls were asked: they are meant to fail.",
+    ),
+    "one that failed its checks is never the best": (
+        held_against([contestant(A, 0.01, is_unfit=True), FOUR[1], FOUR[3]]),
+        "Tiny CLIP is fooled less often than Half-trained.",
+    ),
+    "all failed their checks": (
+        held_against([replace(one, is_unfit=True) for one in FOUR]),
+        "No model here passed its checks, so none is called better.",
+    ),
+    "as good as guessing": (
+        held_against([replace(one, standing="guessing") for one in FOUR]),
+        "They do no better than guessing.",
+    ),
+    "one as good as guessing": (
+        held_against([replace(FOUR[0], standing="guessing")]),
+        "Pair-tuned does no better than guessing.",
+    ),
+    "a guess is never the best": (
+        held_against([replace(FOUR[0], standing="guessing"), *FOUR[1:]], tied="BC"),
+        "Half-trained is fooled most. No model is clearly the best.",
+    ),
+    "nothing known": (held_against([contestant(A, math.nan)]), "Nothing is known of any model."),
+    "movement": (
+        held_against(FOUR, tied="BC", is_movement=True, unit="cosine"),
+        "Pair-tuned is moved least. Half-trained is moved most. The two between are tied.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RANKINGS)
+def test_the_sentence_says_who_is_better_and_no_more(name: str):
+    everyone, expected = RANKINGS[name]
+    assert ranking.ranking(everyone, NAMES) == expected
+
+
+def test_of_43_tied_models_none_is_named():
+    models = [f"open:model-{number}" for number in range(43)]
+    pairs = [
+        PairedModels(base, model, 0.0, -0.1, 0.1, 0.5, 1.0, "tied")
+        for base, model in itertools.combinations(models, 2)
+    ]
+    everyone = replace(
+        held_against([]), contestants=tuple(map(contestant, models)), pairs=tuple(pairs)
+    )
+    assert ranking.ranking(everyone, sentence_names(models, {})) == "All 43 are tied."
+    (slide,) = deck._who_is_better(
+        told(everyone), presentations()["lgip"].kind("flip"), {model: model for model in models}
+    )
+    assert len(slide.bars) == 9 and "34 models between the last two not shown" in slide.note
+
+
+def card(verdicts: dict[str, float], true: str, wrong: str) -> WallCard:
+    answers = tuple(
+        ModelVerdict(name, margin, verdict_of(margin)) for name, margin in verdicts.items()
+    )
+    known = {"case": 3, "id": "a/b", "item": "a", "kind": "flip", "subtype": "color", "rule": "r"}
+    known |= {"source": "", "target": "", "images": ("/nowhere/x.png",), "wrong_image": ""}
+    known |= {"margin": -1.0, "more": 0, "texts": (true, wrong), "tags": {}, "answer": None}
+    known |= {"roles": ("original", "different")}
+    return WallCard(true_text=true, wrong_text=wrong, verdicts=answers, **known)
+
+
+def told(everyone: Standings, opener: WallCard | None = None) -> Story:
+    models = tuple(one.model for one in everyone.contestants if not one.is_control)
+    begins = Opener(opener, 1, 1, "a/b", 7) if opener else None
+    return Story("lgip", "demo", 500, models or (COIN,), begins, everyone, None)
+
+
+ANSWERS = {A: 0.1, B: -0.2, C: 0.0, COIN: 0.3}
+
+
+def test_the_case_is_told_in_three_slides_and_controls_have_no_voice():
+    kind = presentations()["lgip"].kind("flip")
+    begins = told(held_against(FOUR), card(ANSWERS, "Three yellow trains.", "Three yellow dogs."))
+    begins = replace(begins, models=(A, B, C))
+    assert begins.opener is not None
+    truth, lie, said = case_slides(begins, begins.opener, kind, NAMES)
+    assert (truth.tag, lie.tag) == ("This is true", "This is a lie")
+    assert ("trains", "true") in truth.heading and ("dogs", "lie") in lie.heading
+    assert lie.verdict == "Two of three models believe the lie."
+    assert [(mark.model, mark.verdict) for mark in lie.marks] == [
+        (A, "held"),
+        (B, "fooled"),
+        (C, "tied"),
+    ]
+    assert said.title == "Only Pair-tuned noticed."
+    assert [(bar.text, bar.start, bar.end) for bar in said.bars] == [
+        ("held", 0.25, 0.5),
+        ("fooled", 0.5, 1.0),
+        ("cannot tell", 0.5, 0.5),
+    ]
+    assert "one model scored both alike, which counts as fooled." in lie.notes
+
+
+def test_words_are_marked_only_where_they_are_few():
+    assert segments("a b c", "x y z", "lie") == (("x y z", ""),)
+    long = segments("w " * 3000, "w " * 3000 + "end", "lie")
+    assert sum(len(text) for text, _ in long) <= 600
+
+
+SHARES = {
+    "clear at the top": ((0.01, 0.2, 0.4), "A wrong object fools most often."),
+    "clear at the bottom": ((0.01, 0.39, 0.4), "A wrong colour fools least often."),
+    "all alike": ((0.39, 0.395, 0.4), "All kinds of lies fool about as often."),
+    "not clear": ((0.3, 0.315, 0.33), "No kind of lie fools clearly most often."),
+}
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_a_kind_of_lie_fools_most_only_where_that_is_clear(name: str):
+    shares, expected = SHARES[name]
+    rows = tuple(
+        SubtypeShare(subtype, 1000, round(1000 * share), share, share - 0.01, share + 0.01)
+        for subtype, share in zip(("color", "number", "object"), shares, strict=True)
+    )
+    everyone = held_against(FOUR, subtypes=rows)
+    slide = next(one for one in deck.slides(told(everyone)) if one.id == "often")
+    assert slide.title == expected
+    assert [one.label for one in slide.figures] == [
+        "a wrong colour",
+        "a wrong number",
+        "a wrong object",
+    ]
+
+
+def test_nothing_is_said_of_a_few_answers_or_one_type():
+    rows = (
+        SubtypeShare("color", 1000, 10, 0.01, 0.0, 0.02),
+        SubtypeShare("number", 29, 9, 0.3, 0, 1),
+    )
+    ids = [one.id for one in deck.slides(told(held_against(FOUR, subtypes=rows)))]
+    assert ids == ["title", "better", "next"]
+
+
+def test_only_the_best_model_is_coloured_and_a_control_is_said_and_not_drawn():
+    everyone = held_against([*FOUR, contestant(COIN, 0.01)], tied="BC")
+    slide = next(one for one in deck.slides(told(everyone)) if one.id == "better")
+    assert [(bar.model, bar.style) for bar in slide.bars] == [
+        (A, "best"),
+        (B, ""),
+        (C, ""),
+        (D, ""),
+    ]
+    assert "Coin flip, a control: 1.0 %." in slide.note
+    assert slide.title == "One lie in four is believed."
+    assert any("Coin flip: 1.0 % (10 of 1,000)" in line for line in slide.notes)
+    assert any("6 pairs of models" in line and "5 clear" in line for line in slide.notes)
+    ends = [bar.high for bar in slide.bars]
+    assert max(ends) == pytest.approx(deck.ROOM)
+
+
+class Elements(html.parser.HTMLParser):
+    """Names of elements, their attributes, and the text of each script and style."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict]] = []
+        self.texts: dict[str, str] = {}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, text):
+        name = self.tags[-1][0] + self.tags[-1][1].get("type", "")
+        self.texts[name] = self.texts.get(name, "") + text
+
+
+def hostile_file() -> tuple[str, values.Values]:
+    caption = f"{HOSTILE} <!-- ]]> & {RTL} " + "w" * 5000
+    everyone = held_against([contestant(HOSTILE), contestant(LONG), contestant(RTL)])
+    begins = told(everyone, card({HOSTILE: -1.0, LONG: 1.0, RTL: math.nan}, caption, f"{caption}!"))
+    slides = deck.slides(begins)
+    looks = charts.styles.styles([HOSTILE, LONG, RTL])
+    names = sentence_names([HOSTILE, LONG, RTL], {})
+    sent = values.talk_values(slides, looks, {}, names, HOSTILE, HOSTILE)
+    return slides_file(sent, *components.source("slides"), HOSTILE), sent
+
+
+def test_the_file_holds_hostile_text_as_values_alone():
+    text, sent = hostile_file()
+    elements = Elements(text)
+    assert [tag for tag, _ in elements.tags] == [
+        *("html", "head", "meta", "meta", "meta", "title", "style"),
+        *("body", "main", "script", "script"),
+    ]
+    assert json.loads(elements.texts["scriptapplication/json"]) == {**sent, "whole": True}
+    assert "onerror=alert" not in elements.texts["scriptmodule"]
+    assert "<" not in json_text(sent) and ">" not in json_text(sent)
+
+
+def test_the_file_runs_nothing_but_its_own_script_and_fetches_nothing():
+    text, _ = hostile_file()
+    elements = Elements(text)
+    policy = next(given["content"] for tag, given in elements.tags if given.get("http-equiv"))
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    for name, element in (("script-src", "scriptmodule"), ("style-src", "style")):
+        digest = hashlib.sha256(elements.texts[element].encode()).digest()
+        assert f"{name} 'sha256-{base64.b64encode(digest).decode()}'" in policy
+    addresses = re.findall(r"https?://[^\s\"'`]+", text)
+    assert set(addresses) <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"@import|url\(", text)
+
+
+def test_the_component_takes_values_as_text_alone():
+    script, sheet = components.source("slides")
+    forbidden = r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function|\bon\w+ ?="
+    assert not re.search(forbidden, script)
+    assert not re.search(r"#[0-9a-f]{3,6}\b", sheet.replace("#000", "").replace("#fff", ""))

@@ -1,0 +1,108 @@
+"""Every pair of models, corrected together; and the case that a talk begins with."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vlprobe import views
+from vlprobe.registry import is_control
+from vlprobe.storage.store import Store
+from vlprobe.views import believed, story
+from vlprobe.views.standings import standings
+
+KINDS = ("flip", "combined", "paraphrase")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shares_are_those_of_a_loop_and_pairs_those_of_compare(
+    filled: Store, key: str, rows: pd.DataFrame, kind: str
+):
+    question_set = views.runs.question_set(filled, key)
+    everyone = standings(filled, question_set, kind)
+    of_kind = rows[rows["kind"] == kind]
+    assert [one.model for one in everyone.contestants] == list(question_set.ordered_models)
+    for one in everyone.contestants:
+        answers = of_kind[one.model].dropna()
+        moved = -answers.mean() if kind == "paraphrase" else (answers <= 0).mean()
+        assert one.share == pytest.approx(moved, rel=1e-6)
+    fit = [one.model for one in everyone.contestants if not is_control(one.model)]
+    pairs = list(itertools.combinations(fit, 2))
+    assert [(pair.base, pair.model) for pair in everyone.pairs] == pairs
+    for pair in everyone.pairs:
+        row = believed.comparison(filled, question_set, (pair.base, pair.model), kind).rows[0]
+        assert pair.p == pytest.approx(row.p, abs=1e-12)
+        assert (pair.difference, pair.low, pair.high) == pytest.approx(
+            (row.difference, row.low, row.high)
+        )
+
+
+def test_pairs_are_corrected_together(mixed_store: Store):
+    key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
+    question_set = views.runs.question_set(mixed_store, key)
+    everyone = standings(mixed_store, question_set, "t2i")
+    p = sorted(pair.p for pair in everyone.pairs)
+    assert len(p) == 3
+    raised = list(itertools.accumulate((min(1, (3 - i) * value) for i, value in enumerate(p)), max))
+    assert sorted(pair.p_holm for pair in everyone.pairs) == pytest.approx(raised)
+    for pair in everyone.pairs:
+        forth = everyone.verdict(pair.model, pair.base)
+        back = everyone.verdict(pair.base, pair.model)
+        assert {forth, back} in ({"fewer", "more"}, {"tied"}, {"unknown"})
+    assert everyone.verdict("control:random", "hue:1") == "unknown"
+
+
+def test_types_are_counted_over_the_models_that_are_fit(
+    filled: Store, key: str, rows: pd.DataFrame
+):
+    question_set = views.runs.question_set(filled, key)
+    everyone = standings(filled, question_set, "flip")
+    fit = [one.model for one in everyone.contestants if one.is_fit]
+    total = sum(row.n_believed for row in everyone.subtypes)
+    assert total == sum((rows.loc[rows["kind"] == "flip", name] <= 0).sum() for name in fit)
+    for row in everyone.subtypes:
+        assert row.share == pytest.approx(row.n_believed / row.n_answers)
+        assert row.low <= row.share <= row.high
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_talk_begins_with_what_fools_most_models_one_case_a_picture(
+    filled: Store, key: str, rows: pd.DataFrame, kind: str
+):
+    question_set = views.runs.question_set(filled, key)
+    numbers, n_fooling_all = story.order(filled, question_set, kind)
+    models = [name for name in question_set.models if not is_control(name)]
+    fooled = (rows[models] <= 0).sum(axis=1)[rows["kind"] == kind]
+    assert n_fooling_all == (fooled == len(models)).sum()
+    best = fooled.groupby(rows["item"]).max().sort_values(ascending=False).tolist()
+    assert sorted(fooled[numbers].tolist(), reverse=True) == fooled[numbers].tolist() == best
+    codes = views.rows.picture_codes(filled, key)[numbers]
+    assert len(np.unique(codes)) == len(codes)
+
+
+def test_another_one_goes_round_and_a_chosen_case_is_kept(filled: Store, key: str):
+    question_set = views.runs.question_set(filled, key)
+    first = story.opener(filled, question_set, "flip")
+    assert first is not None and first.place == 1
+    opener, seen = first, []
+    for _ in range(first.n_openers):
+        seen.append(opener.card.id)
+        following = story.opener(filled, question_set, "flip", opener.next)
+        assert following is not None
+        opener = following
+    assert len(set(seen)) == first.n_openers and opener.card.id == first.card.id
+    assert story.opener(filled, question_set, "flip", "no such case") == first
+
+
+def test_a_mixture_is_of_the_same_pictures_where_they_have_one(mixed_store: Store):
+    told = story.mixture(mixed_store, "anything")
+    assert told is not None
+    assert told.n_models == 3 and 1 <= told.n_fooled <= 3
+    assert told.case.is_lost_to_own and told.case.mixture
+    assert told.case.ranks_of(told.model).clean == 1
+    assert 0 < told.n_lost <= told.n_found
+
+
+def test_without_mixed_pictures_there_is_none(filled: Store):
+    assert story.mixture(filled, "anything") is None

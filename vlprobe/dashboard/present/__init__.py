@@ -1,0 +1,1 @@
+"""Present: slides made from stored results, full screen, and as one file."""

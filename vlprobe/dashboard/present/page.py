@@ -1,0 +1,116 @@
+"""Present, top to bottom: what the talk is about, its slides, and the same as one file."""
+
+from functools import partial
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard import components
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.present.pictures import large_address
+from vlprobe.dashboard.state import (
+    Questions,
+    choose,
+    dataset_name,
+    model_name,
+    picked,
+    questions,
+    view,
+)
+from vlprobe.render.html.elements import tag
+from vlprobe.render.report import slides as slides_file
+from vlprobe.render.sentences import sentence_names
+from vlprobe.render.slides import deck, ranking, values
+from vlprobe.render.slides.records import Slide
+from vlprobe.render.words import presentations
+from vlprobe.views.story import Story, story
+
+
+def draw_page() -> None:
+    """The whole page."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="talk"):
+        stored = _pick_set()
+        kind = _pick_kind(stored)
+        told = _story(stored, kind)
+        if told.opener and told.opener.n_openers > 1:
+            st.button(
+                "Another one",
+                key="another",
+                icon=":material/refresh:",
+                on_click=_open_next,
+                args=(told.opener.next,),
+                help="Begins with the next case; those come first that fool most models.",
+            )
+        renamed = {model: model_name(model) for model in stored.looks}
+        slides = deck.slides(told, renamed)
+        talk = _talk(stored, told, slides, renamed)
+        _draw_download(stored, slides, talk)
+    component("slides")(key="slides", data=talk)
+
+
+def _pick_set() -> Questions:
+    """Which questions the talk is about; without any, says so and stops."""
+    table = view(views.runs.question_sets)
+    if table.empty:
+        st.html(
+            tag("h1", "Nothing was asked yet, so there is nothing to tell.", class_="vp-nothing")
+        )
+        st.page_link("pages/run.py", label="Ask a model", icon=":material/play_arrow:")
+        st.stop()
+    labels = {
+        str(row.case_key): f"{presentations()[row.probe].name} · {dataset_name(row.dataset)}"
+        for row in table.itertuples()
+    }
+    twins = [label for label in labels.values() if list(labels.values()).count(label) > 1]
+    for row in table.itertuples():
+        if labels[row.case_key] in twins:
+            labels[row.case_key] = f"{row.label} · {row.case_key[:6]}"
+    return questions(choose("About", "set", labels, next(iter(labels)), always=True, width=320))
+
+
+def _pick_kind(stored: Questions) -> str:
+    """Which kind of question; not asked where there is one."""
+    known = set(view(views.estimates.choices, stored.question_set)["kind"])
+    kinds = [kind for kind in views.runs.kinds(stored.probe) if kind in known]
+    if len(kinds) < 2:
+        return kinds[0] if kinds else next(iter(views.runs.kinds(stored.probe)))
+    presented = presentations()[stored.probe]
+    options = {kind: presented.kind(kind).lie or presented.kind(kind).label for kind in kinds}
+    return choose("Fooled by", "kind", options, kinds[0], width=220)
+
+
+def _story(stored: Questions, kind: str) -> Story:
+    return view(story, stored.question_set, kind, st.query_params.get("case", ""))
+
+
+def _open_next(case_id: str) -> None:
+    picked()
+    st.query_params["case"] = case_id
+
+
+def _talk(
+    stored: Questions, told: Story, slides: tuple[Slide, ...], renamed: dict[str, str]
+) -> values.Values:
+    """All that the component takes."""
+    kind = presentations()[stored.probe].kind(told.standings.kind)
+    addresses = {name: large_address(name) for name in values.picture_names(slides)}
+    names = sentence_names(stored.models, renamed)
+    heading = ranking.ranking(told.standings, names)
+    return values.talk_values(
+        slides, stored.looks, addresses, names, heading, deck.asked(told, kind)
+    )
+
+
+def _draw_download(stored: Questions, slides: tuple[Slide, ...], talk: values.Values) -> None:
+    """The slides as one web page that needs no network."""
+    script, sheets = components.source("slides")
+    st.download_button(
+        "Download as one offline file",
+        partial(slides_file.slides_file, talk, script, sheets, slides[0].title),
+        f"vlprobe_slides_{stored.key[:8]}.html",
+        "text/html",
+        key="offline_file",
+        icon=":material/download:",
+        on_click="ignore",
+        help="The slides with their pictures and notes. It opens in any browser, without a network.",
+    )

@@ -1,0 +1,1 @@
+"""Slides about stored results: what each of them says, as typed records."""

@@ -1,0 +1,326 @@
+"""The whole talk: a pure function from stored results to slides."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from vlprobe.render.numbers import interval, number
+from vlprobe.render.sentences import counted, sentence_names
+from vlprobe.render.slides import ranking
+from vlprobe.render.slides.case import MOST_BARS, case_slides
+from vlprobe.render.slides.records import Bar, Figure, Slide, SlidePicture
+from vlprobe.render.wall import BELIEVED, count_word, shorten
+from vlprobe.render.words import dataset_name, presentations, wrong
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.believed import Contestant
+from vlprobe.views.standings import Standings, SubtypeShare
+from vlprobe.views.story import MixedStory, Story
+
+MOST_FIGURES = 4
+LEAST_ANSWERS = 30  # of a type of edit, before a number is said of it
+ROOM = 0.8  # of the width, for the longest bar with its interval
+
+
+def slides(story: Story, renamed: Mapping[str, str] | None = None) -> tuple[Slide, ...]:
+    """The slides of a talk; those that nothing is known for are left out.
+
+    Args:
+        story: What is told.
+        renamed: Names that people gave to models.
+    """
+    kind = presentations()[story.probe].kind(story.standings.kind)
+    models = [contestant.model for contestant in story.standings.contestants]
+    names = sentence_names(models, renamed or {})
+    deck = [_title(story, kind)]
+    if story.opener:
+        deck += case_slides(story, story.opener, kind, names)
+    deck += [
+        *_how_often(story.standings, kind),
+        *_who_is_better(story, kind, names),
+        *_mixed(story.mixture),
+        _what_next(story, kind, names),
+    ]
+    return tuple(deck)
+
+
+def asked(story: Story, kind: KindPresentation) -> str:
+    """Who was asked, and how much."""
+    n_models = len(story.models)
+    subject = f"{count_word(n_models)} {'model' if n_models == 1 else 'models'}"
+    lies = kind.lies if story.standings.n_cases != 1 else kind.lies.removesuffix("s")
+    clauses = [_upper(subject), f"{story.standings.n_cases:,} {lies}"]
+    return f"{', '.join(clauses)}. {dataset_name(story.dataset)}."
+
+
+def _title(story: Story, kind: KindPresentation) -> Slide:
+    return Slide(
+        id="title",
+        tag=presentations()[story.probe].name or presentations()[story.probe].title,
+        heading=((f"Who {kind.verb} {kind.lie or kind.label}?", ""),),
+        detail=asked(story, kind),
+        notes=(
+            kind.question,
+            f"{counted(story.n_items, 'item')} of {story.dataset}.",
+            "Every figure on these slides comes from stored results.",
+        ),
+    )
+
+
+# How often.
+
+
+def _how_often(standings: Standings, kind: KindPresentation) -> list[Slide]:
+    """The types of edit, the one that fools least first."""
+    rows = [
+        row
+        for row in standings.subtypes
+        if row.n_answers >= LEAST_ANSWERS and not math.isnan(row.share)
+    ][:MOST_FIGURES]
+    if len(rows) < 2:
+        return []
+    rows = sorted(rows, key=lambda row: (row.share, row.subtype))
+    happened = BELIEVED.get(kind.body, "believed")
+    figures = [
+        Figure(
+            ranking.one_in(row.share),
+            wrong(row.subtype),
+            f"{row.n_believed:,} of {row.n_answers:,}",
+        )
+        for row in rows
+    ]
+    n_models = len(standings.fit)
+    whose = "one model" if n_models == 1 else f"{count_word(n_models)} models together"
+    lines = [f"{_upper(wrong(row.subtype))}: {_share(row)}." for row in reversed(rows)]
+    left_out = len(standings.subtypes) - len(rows)
+    remainder = f" {_upper(counted(left_out, 'more type'))} not shown." if left_out else ""
+    return [
+        Slide(
+            id="often",
+            heading=((_worst_subtype(rows), ""),),
+            figures=tuple(figures),
+            note=f"How often each is {happened}: answers of {whose}.{remainder}",
+            notes=(*lines, "Intervals are resampled by picture."),
+        )
+    ]
+
+
+def _worst_subtype(rows: Sequence[SubtypeShare]) -> str:
+    """Which type fools most often, where that is clear; rows from the lowest share to the highest."""
+    *others, worst = rows
+    mildest, *rest = rows
+    if any(math.isnan(row.low) or math.isnan(row.high) for row in rows):
+        return "How often models are fooled, by what is wrong."
+    if all(worst.low > row.high for row in others):
+        return f"{_upper(wrong(worst.subtype))} fools most often."
+    if max(row.low for row in rows) <= min(row.high for row in rows):
+        return "All kinds of lies fool about as often."
+    if all(mildest.high < row.low for row in rest):
+        return f"{_upper(wrong(mildest.subtype))} fools least often."
+    return "No kind of lie fools clearly most often."
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _share(row: SubtypeShare | Contestant) -> str:
+    """A share with its interval in words."""
+    ends = interval(row.low, row.high, "rate")
+    between = f", with 95 % confidence between {ends.replace(' to ', ' % and ')}" if ends else ""
+    return f"{number(row.share, 'rate')}{between}"
+
+
+# Who is better.
+
+
+def _who_is_better(story: Story, kind: KindPresentation, names: Mapping[str, str]) -> list[Slide]:
+    standings = story.standings
+    fit = [contestant for contestant in standings.fit if not math.isnan(contestant.share)]
+    rest = [
+        contestant
+        for contestant in standings.contestants
+        if not contestant.is_fit and not math.isnan(contestant.share)
+    ]
+    if not fit and not rest:
+        return []
+    bars = fit if len(fit) <= MOST_BARS else [*fit[: MOST_BARS - 1], fit[-1]]
+    heading = _headline(fit or rest, standings, kind)
+    left_out = len(fit) - len(bars)
+    note = _measured(standings, kind, story.dataset)
+    if left_out:
+        note += f" {counted(left_out, 'model')} between the last two not shown."
+    return [
+        Slide(
+            id="better",
+            heading=((heading, ""),),
+            detail=ranking.ranking(standings, names),
+            bars=_bars(bars or rest[:MOST_BARS], standings),
+            note=" ".join([note, *_apart(rest if bars else (), standings, names)]),
+            notes=_ranking_notes([*fit, *rest], standings, names),
+        )
+    ]
+
+
+def _apart(
+    contestants: Sequence[Contestant], standings: Standings, names: Mapping[str, str]
+) -> list[str]:
+    """Controls and models that failed their checks: said, and not drawn beside the others."""
+    return [
+        f"{names[contestant.model]}, {'a control' if contestant.is_control else 'which failed its checks'}: "
+        f"{number(contestant.share, standings.unit)}."
+        for contestant in contestants[:2]
+    ]
+
+
+def _headline(
+    contestants: Sequence[Contestant], standings: Standings, kind: KindPresentation
+) -> str:
+    """How often the models together are fooled."""
+    if standings.is_movement:
+        mean = sum(contestant.share for contestant in contestants) / len(contestants)
+        if standings.unit == "rate":
+            return f"{number(mean, 'rate')} of the first pictures change."
+        return f"A score moves by {mean:.3f} on average."
+    n_lies = sum(contestant.n_lies for contestant in contestants)
+    n_believed = sum(contestant.n_believed for contestant in contestants)
+    if not n_lies:
+        return "Nobody gave an answer."
+    happened = BELIEVED.get(kind.body, "believed")
+    return ranking.sentence_one_in(n_believed / n_lies, kind.lies, happened)
+
+
+def _bars(contestants: Sequence[Contestant], standings: Standings) -> tuple[Bar, ...]:
+    best, _ = ranking.best_and_worst(standings)
+    ends = [
+        max(filter(math.isfinite, (contestant.share, contestant.high)), default=0.0)
+        for contestant in contestants
+    ]
+    widest = max(ends, default=0.0) or 1.0
+    scale = ROOM / widest
+    return tuple(
+        Bar(
+            model=contestant.model,
+            start=0.0,
+            end=contestant.share * scale,
+            text=number(contestant.share, standings.unit),
+            low=contestant.low * scale,
+            high=contestant.high * scale,
+            style="best" if contestant.model == best else "",
+            remark="a control"
+            if contestant.is_control
+            else "failed its checks" * contestant.is_unfit,
+        )
+        for contestant in contestants
+    )
+
+
+def _measured(standings: Standings, kind: KindPresentation, dataset: str) -> str:
+    about = f"{standings.n_cases:,} {kind.lies}. {dataset_name(dataset)}."
+    if standings.is_movement:
+        return f"How far each model moves: {about} Lines: 95 % intervals."
+    happened = BELIEVED.get(kind.body, "believed")
+    return f"Share of the {kind.lies} that are {happened}: {about} Lines: 95 % intervals."
+
+
+def _ranking_notes(
+    contestants: Sequence[Contestant], standings: Standings, names: Mapping[str, str]
+) -> tuple[str, ...]:
+    lines = []
+    for contestant in contestants:
+        ends = interval(contestant.low, contestant.high, standings.unit)
+        between = f", 95 % interval {ends}" if ends else ""
+        counts = (
+            f" ({contestant.n_believed:,} of {contestant.n_lies:,})"
+            if not standings.is_movement
+            else ""
+        )
+        ties = (
+            f", {contestant.n_tied:,} of them ties"
+            if contestant.n_tied and not standings.is_movement
+            else ""
+        )
+        remark = " A control: it is meant to fail." if contestant.is_control else ""
+        remark = remark or (" It failed its checks." if contestant.is_unfit else "")
+        value = number(contestant.share, standings.unit)
+        lines.append(f"{names[contestant.model]}: {value}{counts}{ties}{between}.{remark}")
+    n_pairs = len(standings.pairs)
+    if n_pairs:
+        clear = sum(pair.verdict in ("fewer", "more") for pair in standings.pairs)
+        lines.append(
+            f"{counted(n_pairs, 'pair')} of models compared on the same cases, corrected together "
+            f"(Holm): {clear:,} clear, the rest tied or unknown."
+        )
+    return (*lines, ranking.leaders(standings, names))
+
+
+# Mixed pictures.
+
+
+def _mixed(mixture: MixedStory | None) -> list[Slide]:
+    if mixture is None:
+        return []
+    case = mixture.case
+    ranks = case.ranks_of(mixture.model)
+    losing = (
+        f"All {count_word(mixture.n_models)} models lose"
+        if mixture.n_fooled == mixture.n_models > 2
+        else f"{_upper(count_word(mixture.n_fooled))} of {count_word(mixture.n_models)} models "
+        f"{'loses' if mixture.n_fooled == 1 else 'lose'}"
+    )
+    if mixture.n_models == 1:
+        losing = "The model loses"
+    pictures = (
+        SlidePicture(case.right, case.caption, "The right picture", "true"),
+        SlidePicture(case.partner, "The picture that is mixed in", "The other picture"),
+        SlidePicture(
+            case.mixture, f"{case.caption} Mixed with another.", "Ranked first instead", "lie"
+        ),
+    )
+    return [
+        Slide(
+            id="mixed",
+            heading=((f"{_part(100 - case.share)} is enough to lose the right one.", ""),),
+            detail=f"“{shorten(case.caption, 160)}” {losing} it to its own mixture.",
+            pictures=tuple(picture for picture in pictures if picture.name),
+            note=f"{case.n_pictures:,} pictures, and {case.n_mixtures:,} mixtures hidden among them.",
+            notes=(
+                f"Without mixtures the right picture is number {ranks.clean or '?'}, with them number "
+                f"{ranks.whole or '?'}, for {mixture.model}.",
+                f"At this strength it loses {mixture.n_lost:,} of the {mixture.n_found:,} searches "
+                "that it finds without mixtures to their own mixture.",
+                f"{case.share} % of the right picture stay in the mixture.",
+            ),
+        )
+    ]
+
+
+def _part(percent: int) -> str:
+    """How much of another picture.
+
+    >>> _part(10), _part(25)
+    ('A tenth of another picture', '25 % of another picture')
+    """
+    words = {10: "A tenth", 20: "A fifth", 50: "Half"}
+    return f"{words.get(percent, f'{percent} %')} of another picture"
+
+
+# What next.
+
+
+def _what_next(story: Story, kind: KindPresentation, names: Mapping[str, str]) -> Slide:
+    points = []
+    opener = story.opener
+    if opener and opener.n_fooling_all and not kind.is_movement and len(story.models) > 1:
+        many = f"{opener.n_fooling_all:,} {kind.lies}"
+        if opener.n_fooling_all == 1:
+            many = f"the one {kind.lies.removesuffix('s')}"
+        points.append(f"Look at {many} that fooled every model: Explore.")
+    fit = [contestant.model for contestant in story.standings.fit]
+    if len(fit) > 1:
+        points.append(f"Put {names[fit[0]]} and {names[fit[-1]]} side by side: Compare.")
+    points += ["Ask your own model the same questions: Run.", "Try to do better yourself: Play."]
+    return Slide(
+        id="next",
+        heading=(("What next?", ""),),
+        points=tuple(points),
+        notes=(f"vlprobe run --probe {story.probe} --dataset {story.dataset} --model NAME",),
+    )

@@ -1,0 +1,158 @@
+"""Who is better, in a sentence or two: from all pairs of models, corrected together.
+
+A model is called the best, or the worst, only where it is clearly so beside every other one; a
+control, a model that failed its checks or one that is as good as guessing is never the best; what
+is not clear is called tied, or not clear.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+
+from vlprobe.render.sentences import listed
+from vlprobe.render.wall import count_word
+from vlprobe.views.believed import Contestant
+from vlprobe.views.standings import Standings
+
+CLOSE = 0.12  # how far "one in eight" may be from the share, relative to it
+FEWEST = 0.4  # of higher shares the per cent are said
+
+
+def best_and_worst(standings: Standings) -> tuple[str, str]:
+    """The model that is clearly fooled least, and the one that is clearly fooled most; "" where
+    there is none.
+    """
+    fit = standings.fit
+    if len(fit) < 2:
+        return "", ""
+    best = [
+        contestant.model
+        for contestant in fit
+        if contestant.may_win and _beside_all(standings, contestant, "fewer")
+    ]
+    worst = [contestant.model for contestant in fit if _beside_all(standings, contestant, "more")]
+    return (best or [""])[0], (worst or [""])[0]
+
+
+def _beside_all(standings: Standings, contestant: Contestant, verdict: str) -> bool:
+    rivals = [rival.model for rival in standings.fit if rival is not contestant]
+    return all(standings.verdict(contestant.model, rival) == verdict for rival in rivals)
+
+
+def ranking(standings: Standings, names: Mapping[str, str]) -> str:
+    """Who is better.
+
+    Args:
+        standings: Of all models.
+        names: What each is called.
+    """
+    fit = [contestant for contestant in standings.fit if not math.isnan(contestant.share)]
+    if not fit:
+        return _nobody(standings)
+    if not standings.is_movement and not any(contestant.may_win for contestant in fit):
+        subject = f"{names[fit[0].model]} does" if len(fit) == 1 else "They do"
+        return f"{subject} no better than guessing."
+    if len(fit) == 1:
+        return f"{names[fit[0].model]} is the only model here."
+    if len(fit) == 2:
+        return _of_two(standings, names)
+    best, worst = best_and_worst(standings)
+    rest = [contestant.model for contestant in fit if contestant.model not in (best, worst)]
+    sentences = []
+    verb = "is moved" if standings.is_movement else "is fooled"
+    if best:
+        sentences.append(f"{names[best]} {verb} least.")
+    if worst:
+        sentences.append(f"{names[worst]} {verb} most.")
+    return " ".join([*sentences, _of_rest(standings, rest, best, worst)]).strip()
+
+
+def _nobody(standings: Standings) -> str:
+    if all(contestant.is_control for contestant in standings.contestants):
+        return "Only controls were asked: they are meant to fail."
+    if any(contestant.is_fit for contestant in standings.contestants):
+        return "Nothing is known of any model."
+    return "No model here passed its checks, so none is called better."
+
+
+def _of_two(standings: Standings, names: Mapping[str, str]) -> str:
+    model, rival = (contestant.model for contestant in standings.fit)
+    verdict = standings.verdict(model, rival)
+    if verdict == "unknown":
+        return f"Too little is known to tell {names[model]} and {names[rival]} apart."
+    best, worst = best_and_worst(standings)
+    verb = "moved less" if standings.is_movement else "fooled less often"
+    if verdict == "tied" or not (best and worst):
+        return f"{names[model]} and {names[rival]} are tied."
+    return f"{names[best]} is {verb} than {names[worst]}."
+
+
+def _of_rest(standings: Standings, rest: Collection[str], best: str, worst: str) -> str:
+    """What is known of those that are neither the best nor the worst."""
+    count = count_word(len(rest))
+    if len(rest) < 2:
+        return ""
+    verdicts = {standings.verdict(model, base) for model in rest for base in rest if model < base}
+    if verdicts == {"tied"}:
+        if best and worst:
+            return f"The {count} between are tied."
+        return f"The other {count} are tied." if best or worst else f"All {count} are tied."
+    if best and worst:
+        return (
+            f"Of the {count} between, not all can be told apart."
+            if verdicts - {"fewer", "more"}
+            else ""
+        )
+    if best:
+        return "Who is fooled most is not clear." if not standings.is_movement else ""
+    return "No model is clearly the best."
+
+
+def leaders(standings: Standings, names: Mapping[str, str]) -> str:
+    """Models that no other one is clearly better than, as a remark for a speaker; "" of fewer than
+    three models, or where one is the best.
+    """
+    fit = standings.fit
+    if len(fit) < 3 or best_and_worst(standings)[0]:
+        return ""
+    ahead = [
+        contestant.model
+        for contestant in fit
+        if contestant.may_win
+        and not any(standings.verdict(contestant.model, rival.model) == "more" for rival in fit)
+    ]
+    return f"Nobody is clearly better than {listed([names[model] for model in ahead])}." * bool(
+        ahead
+    )
+
+
+def one_in(share: float) -> str:
+    """A share as one in so many, where that is close.
+
+    >>> one_in(0.126), one_in(1 / 620), one_in(0.39), one_in(0.0), one_in(0.29)
+    ('1 in 8', '1 in 620', '39 %', 'none', '29 %')
+    """
+    if not share:
+        return "none"
+    many = round(1 / share)
+    if share < FEWEST and abs(1 / many - share) <= CLOSE * share:
+        return f"1 in {many:,}"
+    return f"{100 * share:.0f} %"
+
+
+def sentence_one_in(share: float, lies: str, happened: str) -> str:
+    """How often something happened, as a heading.
+
+    >>> sentence_one_in(0.126, "lies", "believed"), sentence_one_in(0.61, "lies", "believed")
+    ('One lie in eight is believed.', '61 % of the lies are believed.')
+    >>> sentence_one_in(0.0, "near twins", "not told apart")
+    'None of the near twins is not told apart.'
+    """
+    frequency = one_in(share)
+    if frequency == "none":
+        return f"None of the {lies} is {happened}."
+    if not frequency.startswith("1 in "):
+        return f"{frequency} of the {lies} are {happened}."
+    number = frequency.removeprefix("1 in ")
+    number = count_word(int(number)) if number.isdecimal() else number
+    singular = lies.removesuffix("s")
+    return f"One {singular} in {number} is {happened}."

@@ -1,0 +1,212 @@
+"""What a talk about stored results is made of: one case to begin with, who is better, a mixture."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from vlprobe import registry
+from vlprobe.storage.store import Store
+from vlprobe.views import cases as views_cases
+from vlprobe.views import mixed, mixed_searches
+from vlprobe.views import rows as views_rows
+from vlprobe.views import wall as views_wall
+from vlprobe.views.filter import Filter
+from vlprobe.views.mixed import MixedCase
+from vlprobe.views.runs import QuestionSet, question_sets
+from vlprobe.views.runs import question_set as open_set
+from vlprobe.views.standings import Standings, standings
+from vlprobe.views.wall import WallCard
+
+MOST_OPENERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """The case that a talk begins with, and its place among those that could."""
+
+    card: WallCard
+    place: int  # from 1; 0: it was chosen, and is not among them
+    n_openers: int
+    next: str  # id of the one after it; after the last comes the first
+    n_fooling_all: int  # cases of the kind that fool every model but controls
+
+
+@dataclass(frozen=True, slots=True)
+class MixedStory:
+    """A search that was lost to its own mixture."""
+
+    case: MixedCase
+    model: str  # of the ranks
+    n_fooled: int  # models that lose it so
+    n_models: int  # controls are not counted
+    n_lost: int  # searches of this strength that the model found, and lost to their own mixture
+    n_found: int  # and those that it found
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """All that slides are made of."""
+
+    probe: str
+    dataset: str
+    n_items: int
+    models: tuple[str, ...]  # but for controls, where there are others
+    opener: Opener | None
+    standings: Standings
+    mixture: MixedStory | None
+
+
+def story(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Story:
+    """What is told of one kind of question.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        kind: Of the cases.
+        case_id: Of the case that is shown first; "": the worst that fools most models.
+    """
+    presentation = registry.load_probe(question_set.probe).presentation
+    is_search = presentation.kind(kind).body == "picture_search"
+    newest = question_set.runs[0]
+    return Story(
+        probe=question_set.probe,
+        dataset=newest.dataset,
+        n_items=newest.n_items,
+        models=mixed_searches.real_models(question_set),
+        opener=opener(store, question_set, kind, case_id),
+        standings=standings(store, question_set, kind),
+        mixture=None if is_search else mixture(store, newest.dataset),
+    )
+
+
+def order(store: Store, question_set: QuestionSet, kind: str) -> tuple[np.ndarray, int]:
+    """Cases that a talk may begin with, those that fool most models first.
+
+    Of those that fool as many, each exchange of words comes once before one comes again, the case
+    that is believed furthest first; no picture comes twice. Margins are in each model's own spread
+    over the kind.
+
+    Returns:
+        Numbers of cases; and how many of all fool every model that answered all.
+    """
+    models = mixed_searches.real_models(question_set)
+    numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
+    if not len(numbers):
+        return numbers, 0
+    margins = np.array(
+        [views_cases.margins_of(store, question_set.run(model).key, numbers) for model in models],
+        dtype=np.float64,
+    )
+    scale = np.array([np.nanstd(row) if not np.isnan(row).all() else 1.0 for row in margins])
+    relative = np.where(np.isnan(margins), 0.0, margins) / np.where(scale > 0, scale, 1.0)[:, None]
+    source, _, target, _ = views_rows.words_changed(store, question_set.key)
+    n_fooled = np.count_nonzero(margins <= 0, axis=0)
+    table = pd.DataFrame(
+        {
+            "number": numbers,
+            "n_fooled": n_fooled,
+            "margin": relative.mean(axis=0),
+            "picture": views_rows.picture_codes(store, question_set.key)[numbers],
+            "source": source[numbers],
+            "target": target[numbers],
+        }
+    )
+    n_fooling_all = int(np.count_nonzero(n_fooled == len(models)))
+    table = table.sort_values(["n_fooled", "margin", "number"], ascending=[False, True, True])
+    table = table.drop_duplicates("picture").head(50 * MOST_OPENERS)
+    again = table.groupby(["n_fooled", "source", "target"]).cumcount()
+    table = table.assign(again=again).sort_values(
+        ["n_fooled", "again", "margin", "number"], ascending=[False, True, True, True]
+    )
+    return table["number"].to_numpy()[:MOST_OPENERS], n_fooling_all
+
+
+def opener(store: Store, question_set: QuestionSet, kind: str, case_id: str = "") -> Opener | None:
+    """The case with this id, else the first of `order`; None where the kind has no case."""
+    numbers, n_fooling_all = order(store, question_set, kind)
+    presentation = registry.load_probe(question_set.probe).presentation
+    if presentation.kind(kind).body == "picture_search":
+        numbers = _lost_to_own(store, question_set, numbers)
+    number = views_cases.case_number(store, question_set, case_id) if case_id else None
+    if number not in views_rows.case_numbers(store, question_set.key, "kind = ?", [kind]):
+        number = None
+    if number is None and not len(numbers):
+        return None
+    if number is None:
+        number = int(numbers[0])
+    indices = np.flatnonzero(numbers == number)
+    position = int(indices[0]) + 1 if len(indices) else 0
+    following = numbers[[position % len(numbers)]].tolist() if len(numbers) else [number]
+    next_id = views_cases.questions(store, question_set, following)["id"].iloc[0]
+    case_filter = Filter(_fooled_model(store, question_set, number), kind)
+    (card,) = views_wall.cards(store, question_set, case_filter, [number])
+    return Opener(card, position, len(numbers), str(next_id), n_fooling_all)
+
+
+def _lost_to_own(store: Store, question_set: QuestionSet, numbers: np.ndarray) -> np.ndarray:
+    """Searches that a model loses to their own mixture, where there are any: those are understood
+    at a glance.
+    """
+    best = _best_search(store, question_set)
+    if best is None:
+        return numbers
+    subtype, _, model = best
+    return mixed_searches.order(store, question_set, model, subtype)[0][:MOST_OPENERS]
+
+
+def _fooled_model(store: Store, question_set: QuestionSet, number: int) -> str:
+    """The first model that the case fools; without any, the first: a search shows what it found."""
+    models = mixed_searches.real_models(question_set)
+    for model in models:
+        if views_cases.margins_of(store, question_set.run(model).key, np.array([number]))[0] <= 0:
+            return model
+    return models[0]
+
+
+def mixture(store: Store, dataset: str) -> MixedStory | None:
+    """A search among mixed pictures that fools most models, of this dataset where it has one; None
+    where nothing of the kind is stored, or nobody loses one.
+    """
+    table = question_sets(store)
+    columns = (table[name].tolist() for name in ("case_key", "probe", "dataset"))
+    candidates = [row for row in zip(*columns, strict=True) if _has_mixtures(row[1])]
+    candidates.sort(key=lambda row: row[2] != dataset)
+    for case_key, *_ in candidates[:3]:
+        searched = open_set(store, case_key)
+        if (best := _best_search(store, searched)) is not None:
+            return _lost_search(store, searched, *best)
+    return None
+
+
+def _has_mixtures(probe: str) -> bool:
+    kinds = registry.load_probe(probe).presentation.kinds.values()
+    return any(kind.body == "picture_search" for kind in kinds)
+
+
+def _best_search(store: Store, searched: QuestionSet) -> tuple[str, int, str] | None:
+    """The strength that changes least at which a search is lost to its own mixture, how many
+    models lose it, and the first of those that lose one that most lose.
+    """
+    for subtype in mixed_searches.strengths(store, searched):
+        best: tuple[str, int, str] | None = None
+        for model in mixed_searches.real_models(searched):
+            numbers, n_fooled = mixed_searches.order(store, searched, model, subtype)
+            if len(numbers) and (best is None or n_fooled[0] > best[1]):
+                best = subtype, int(n_fooled[0]), model
+        if best is not None:
+            return best
+    return None
+
+
+def _lost_search(
+    store: Store, searched: QuestionSet, subtype: str, n_fooled: int, model: str
+) -> MixedStory | None:
+    """The search that most models lose; of several models that lose it, the first tells the ranks."""
+    number = int(mixed_searches.order(store, searched, model, subtype)[0][0])
+    case = mixed.mixed_case(store, searched, number, model)
+    if not case.mixture:
+        return None
+    counts = mixed_searches.counts(store, searched, model, subtype)
+    n_models = len(mixed_searches.real_models(searched))
+    return MixedStory(case, model, n_fooled, n_models, counts.n_lost_to_own, counts.n_found)
