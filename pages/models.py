@@ -3,13 +3,16 @@
 import streamlit as st
 
 from vlprobe.dashboard import frame, models, state
+from vlprobe.dashboard.lab import names
 
 frame.enter()
-st.title("Models")
+st.title("Which models can be believed?", anchor=False)
 st.markdown(
     "A number says something about a model only if the model was loaded as it was trained. Here is what each model is, "
     "and how it did in checks that every healthy model passes."
 )
+models.matrix()
+names.draw_form()
 found = models.examined()
 models.verdict(found)
 st.header("Checks")

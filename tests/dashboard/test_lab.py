@@ -13,6 +13,7 @@ from tests.dashboard.walls import component_values, send, wall
 from vlprobe import views
 from vlprobe.dashboard.lab import cases
 from vlprobe.render.words import movement_kinds
+from vlprobe.storage import access, display_names
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
 
@@ -141,3 +142,55 @@ def test_a_model_s_name_in_the_table_opens_the_cases_of_its_row(shown, key):
     at = shown("breakdown", set=key["lgip"], metric="positive_rate", by="subtype", model=RANDOM)
     tables = [element.proto.body for element in at.get("html") if "vp-table" in element.proto.body]
     assert any(f'href="explore?set={key["lgip"]}&amp;model=' in body for body in tables)
+
+
+def test_the_matrix_has_a_row_a_model_and_a_control_that_fails_is_no_alarm(shown):
+    at = shown("models")
+    assert not at.exception and not at.error
+    (matrix,) = [body for body in html_bodies(at) if "So it is" in body]
+    for name in ("Coin flip", "Always the same"):
+        row = matrix.partition(name)[2].partition("</tr>")[0]
+        assert "as it should" in row and "vp-fooled" not in row
+        assert ">!<" in row and ">✓<" in row
+    assert "is a control" in at.info[0].value and "as it should" in at.info[0].value
+
+
+def test_a_warning_is_one_line_a_model_with_the_way_to_its_checks(shown, key, every_probe):
+    at = shown("breakdown", set=key["lgip"])
+    lines = at.info[-1].value.replace("\\", "").splitlines()
+    assert sorted(line.partition(":")[0] for line in lines) == ["- Always the same", "- Coin flip"]
+    assert all("a control, fails" in line and "as it should" in line for line in lines)
+    assert "models" in {link.proto.page for link in at.get("page_link")}
+
+
+def rename(at: AppTest, stored: str, display: str) -> AppTest:
+    at.selectbox(key="rename_stored").set_value(stored)
+    at.text_input(key="rename_display").set_value(display)
+    next(button for button in at.button if button.label == "Rename").click().run()
+    assert not at.exception
+    return at
+
+
+def test_a_model_is_renamed_everywhere_and_back(shown, key, every_probe):
+    try:
+        rename(shown("models"), RANDOM, "<b>Dice</b> & co")
+        at = shown("breakdown", set=key["lgip"])
+        assert "<b>Dice</b> & co" in at.selectbox(key="model").options
+        at = rename(shown("models"), CONSTANT, " <b>Dice</b>  & co ")
+        assert "is what 'control:random' is called" in at.error[0].value.replace("\\", "")
+        at = rename(shown("models"), CONSTANT, "‮evil")
+        assert "is no name to show" in at.error[0].value
+    finally:
+        rename(shown("models"), RANDOM, "")
+    assert "Coin flip" in shown("breakdown", set=key["lgip"]).selectbox(key="model").options
+    assert display_names.read(every_probe) == {}
+
+
+def test_nothing_is_renamed_where_nothing_may_be_written(shown, monkeypatch):
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    at = shown("models")
+    assert not at.exception and not [box for box in at.selectbox if box.key == "rename_stored"]
+
+
+def html_bodies(at: AppTest) -> list[str]:
+    return [element.proto.body for element in at.get("html")]

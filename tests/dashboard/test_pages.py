@@ -16,6 +16,7 @@ from vlprobe import registry, views
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.render import numbers
 from vlprobe.render.html import cards, cases
+from vlprobe.render.words import presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -90,6 +91,10 @@ def test_a_page_answers_with_results(shown, filled: Store, page: str):
         assert "lies believed" in wall(at)["heading"]
     elif page == "run":
         assert at.title[0].value == "Ask models a question"
+    elif page == "breakdown":
+        assert at.title[0].value == "Where does the number of Always the same come from?"
+    elif page in PROBES:
+        assert at.title[0].value == presentations()[PROBES[page]].name
     else:
         assert at.title[0].value == page.capitalize()
 

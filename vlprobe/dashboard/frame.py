@@ -25,6 +25,7 @@ from vlprobe.dashboard.state import (
     arrival,
     choose,
     glance,
+    model_name,
     pick_question_set,
     plain,
     quiet,
@@ -37,6 +38,7 @@ from vlprobe.dashboard.tradeoff import headline_figure, strength, trade_off, typ
 from vlprobe.dashboard.training import training_form, trainings
 from vlprobe.dashboard.verify import left_out, said, stored, way_out
 from vlprobe.errors import VlprobeError
+from vlprobe.render import fitness
 from vlprobe.render.html.style import style
 from vlprobe.render.html.tables import BOLD
 from vlprobe.render.report import selection
@@ -252,10 +254,14 @@ def notes(asked: Questions) -> None:
     """What to know before believing a model's numbers, such as that it was never trained."""
     if versions := view(views.runs.version_notes, asked.question_set):
         st.warning("\n".join(f"- {plain(note)}" for note in versions), icon=":material/history:")
-    if lines := [
-        f"- {plain(run.model)}: {plain(run.note)}" for run in asked.question_set.runs if run.note
-    ]:
+    if warned := view(views.fitness.warned, asked.question_set):
+        lines = [f"- {plain(fitness.warning(row, model_name(row.model)))}" for row in warned]
         st.info("\n".join(lines), icon=":material/info:")
+        st.page_link(
+            navigation.page_file("models"),
+            label="What was checked, and what that means",
+            icon=":material/health_and_safety:",
+        )
 
 
 def download(table: pd.DataFrame, name: str) -> None:

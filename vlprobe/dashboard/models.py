@@ -1,18 +1,31 @@
 """The passport of a model and what the doctor found: is it fit to be believed?"""
 
 import math
+from collections.abc import Mapping
 
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.state import choose, plain, quiet, tag, view
+from vlprobe.dashboard.state import (
+    carried,
+    carry,
+    choose,
+    dataset_name,
+    model_name,
+    plain,
+    quiet,
+    tag,
+    view,
+)
 from vlprobe.dashboard.tables import breakable, show
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.doctor.examine import Examination
+from vlprobe.registry import is_control
+from vlprobe.render import charts, fitness
 
 VERDICTS = {
     True: ("✓", "Passed", "held"),
-    False: ("✗", "Failed", "fooled"),
+    False: ("!", "Failed", "fooled"),
     None: ("–", "Not judged", "tied"),
 }
 
@@ -28,17 +41,50 @@ def examined() -> Examination:
         st.code("vlprobe doctor demo:softmax", language="sh")
         st.stop()
     by_key = {f"{one.model_digest[:8]}-{one.dataset_digest[:8]}": one for one in found}
-    options = {key: f"{one.model} on {one.dataset}" for key, one in by_key.items()}
-    return by_key[choose("Model", "model", options, next(iter(options)), always=True)]
+    options = {
+        key: f"{model_name(one.model)} on {dataset_name(one.dataset)}"
+        for key, one in by_key.items()
+    }
+    key = choose("One model in detail", "model", options, _first(by_key), always=True)
+    carry("model", by_key[key].model)  # what other pages know it by
+    return by_key[key]
+
+
+def _first(by_key: Mapping[str, Examination]) -> str:
+    """The model that the page before was about, else the latest that is no control, else the latest."""
+    before = carried("model", {one.model for one in by_key.values()}, "")
+    ranked = sorted(
+        by_key, key=lambda key: (by_key[key].model != before, is_control(by_key[key].model))
+    )
+    return ranked[0]
+
+
+def matrix() -> None:
+    """All models by all checks."""
+    rows = view(views.fitness.matrix)
+    if rows:
+        looks = charts.styles.styles(view(views.runs.models))
+        st.html(fitness.matrix(rows, looks, model_name))
+        quiet(
+            "✓ passed, ! failed, - not judged: it does not apply, or nothing published says what is right. "
+            "A control is meant to fail: it shows that the checks can."
+        )
 
 
 def verdict(found: Examination) -> None:
     """The outcome in a sentence."""
     failed = [check.name for check in found.checks if check.passed is False]
     judged = sum(check.passed is not None for check in found.checks)
-    if failed:
+    if failed and is_control(found.model):
+        st.info(
+            f"{plain(model_name(found.model))} is a control: it "
+            f"{fitness.fails(len(failed), True)}. What it cannot do, no number should reward.",
+            icon=":material/info:",
+        )
+    elif failed:
+        names = ", ".join(fitness.check_name(name) for name in failed)
         st.error(
-            f"{plain(found.model)} failed {len(failed)} of {judged} checks: {plain(', '.join(failed))}. "
+            f"{plain(found.model)} failed {len(failed)} of {judged} checks: {plain(names)}. "
             "Do not believe its numbers before you know why.",
             icon=":material/warning:",
         )
@@ -55,15 +101,18 @@ def checks(found: Examination) -> None:
         tag("th", title, scope="col")
         for title in ("Check", "Outcome", "Found", "What a healthy model does")
     )
-    show(f"Checks of {found.model}", head, [_row(check) for check in found.checks])
+    own = is_control(found.model)
+    show(f"Checks of {found.model}", head, [_row(check, own) for check in found.checks])
 
 
-def _row(check: Check) -> str:
+def _row(check: Check, of_control: bool) -> str:
     sign, word, css = VERDICTS[check.passed]
+    if check.passed is False and of_control:
+        word, css = "Failed, as a control may", "quiet"
     value = "-" if math.isnan(check.value) else f"{check.value:.3g}"
     limit = "" if math.isnan(check.limit) else f"<br>{tag('small', f'limit {check.limit:.3g}')}"
     outcome = f'<strong class="vp-{css}">{sign} {word}</strong>'
-    name = tag("th", check.name.replace("_", " "), scope="row")
+    name = tag("th", fitness.check_name(check.name), scope="row", title=check.name)
     told = f"{tag('span', check.meaning)}<br>{tag('small', check.detail)}"
     return f'<tr class="first">{name}<td>{outcome}</td><td>{value}{limit}</td><td class="vp-metric">{told}</td></tr>'
 

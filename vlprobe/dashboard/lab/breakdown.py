@@ -89,7 +89,9 @@ def _called(by: str, name: str) -> str:
 
 
 def _most_often(asked: Questions, filters: Mapping[str, Filter | None]) -> str:
-    """The slice whose lies the model believes most often; "" where nobody is fooled or no filter says a slice."""
+    """The slice whose lies the model believes most often; "" where nobody is fooled, two slices are alike, or no filter
+    says a slice.
+    """
     shares = {}
     for name, chosen in list(filters.items())[: cases.MOST_LINKS]:
         if chosen is None or chosen.kind in words.movement_kinds():
@@ -97,7 +99,8 @@ def _most_often(asked: Questions, filters: Mapping[str, Filter | None]) -> str:
         counted = counts(asked, chosen)
         if counted["fooled"]:
             shares[name] = counted["fooled"] / (counted["fooled"] + counted["held"])
-    return max(shares, key=lambda name: shares[name], default="")
+    most = [name for name, share in shares.items() if share == max(shares.values())]
+    return most[0] if len(most) == 1 else ""
 
 
 def _heading(asked: Questions, model: str, by: str, worst: str) -> str:

@@ -45,7 +45,14 @@ class Opening:
 
 def pick(probe: str = "") -> Questions:
     """The picker of question sets, of one probe or of all; where a probe was never asked, how to ask it."""
-    return frame.begin(probe, told=False) if probe else pick_question_set()
+    stored = view(views.runs.question_sets)
+    if probe:
+        if not (stored["probe"] == probe).any():
+            st.title(presentations()[probe].name, anchor=False)
+        return frame.begin(probe, told=False)
+    if stored.empty:
+        st.title("Where does a number come from?", anchor=False)
+    return pick_question_set()
 
 
 def pick_model(asked: Questions) -> str:

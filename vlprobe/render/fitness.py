@@ -1,0 +1,97 @@
+"""Whether models are fit, in words and as a table of models by checks."""
+
+import html
+from collections.abc import Callable, Sequence
+
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.html.elements import breakable, mark, table, tag
+from vlprobe.render.wall import count_word
+from vlprobe.views.fitness import ModelFitness, Warned
+
+CHECKS = {  # stored names of checks: heading of a column
+    "preprocessing": "Pictures prepared as in training",
+    "activation": "Activation as in training",
+    "text_batch": "A caption alone or among others",
+    "image_batch": "A picture alone or among others",
+    "finite": "Finite numbers",
+    "matched_auc": "Pairs above chance",
+    "r1_forth": "Picture finds caption",
+    "r1_back": "Caption finds picture",
+}
+SIGNS = {"passed": ("✓", "passed"), "failed": ("!", "failed"), "unjudged": ("-", "not judged")}
+CSS = {"passed": "vp-held", "failed": "vp-tied", "unjudged": "vp-quiet"}
+
+
+def check_name(name: str) -> str:
+    """What a check is called.
+
+    >>> check_name("r1_forth"), check_name("something_else")
+    ('Picture finds caption', 'something else')
+    """
+    return CHECKS.get(name, name.replace("_", " "))
+
+
+def fails(count: int, is_control: bool) -> str:
+    """How many checks a model fails, and that a control should.
+
+    >>> fails(3, True), fails(1, False), fails(0, True)
+    ('fails three checks, as it should', 'fails one check', 'passes all checks')
+    """
+    if not count:
+        return "passes all checks"
+    checks = f"fails {count_word(count)} {'check' if count == 1 else 'checks'}"
+    return f"{checks}, as it should" if is_control else checks
+
+
+def warning(warned: Warned, called: str) -> str:
+    """One line on a model: what is known of it, and how many checks it fails.
+
+    >>> warning(Warned("control:random", True, "", ("a", "b", "c")), "Coin flip")
+    'Coin flip: a control, fails three checks, as it should.'
+    >>> warning(Warned("m", False, "Its weights were never trained.", ("a",)), "M")
+    'M: fails one check. Its weights were never trained.'
+    """
+    failed = fails(len(warned.failed), warned.is_control) if warned.failed else ""
+    head = ", ".join(filter(None, ["a control" if warned.is_control else "", failed]))
+    sentences = [f"{head}." if head else "", warned.note]
+    return f"{called}: {' '.join(filter(None, sentences))}"
+
+
+def matrix(rows: Sequence[ModelFitness], looks: Looks, called: Callable[[str], str]) -> str:
+    """A table, a row a model and a column a check: a tick, "!" or "-", and what follows from them in words.
+
+    Args:
+        rows: The models.
+        looks: Their marks; a model without one has none.
+        called: Gives a model's plain name by its stored one.
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row.checks))
+    head = tag("th", "Model", scope="col") + "".join(
+        tag("th", check_name(name), scope="col") for name in names
+    )
+    head += tag("th", "So it is", scope="col")
+    return table(
+        "Models by checks",
+        head,
+        [_row(row, names, looks, called(row.model)) for row in rows],
+    )
+
+
+def _row(row: ModelFitness, names: Sequence[str], looks: Looks, called: str) -> str:
+    look = f"{mark(looks[row.model])} " if row.model in looks else ""
+    first = f'<th scope="row" title="{html.escape(row.model)}">{look}{breakable(called)}</th>'
+    cells = "".join(_cell(row, name) for name in names)
+    failed = fails(len(row.failed), row.is_control)
+    if not row.is_control:
+        failed = failed if row.failed else f"fit: passes all {row.n_judged} that apply"
+    return f'<tr class="first">{first}{cells}{tag("td", failed, class_="vp-metric")}</tr>'
+
+
+def _cell(row: ModelFitness, name: str) -> str:
+    check = row.checks.get(name)
+    outcome = check.outcome if check else "unjudged"
+    sign, word = SIGNS[outcome]
+    css = "vp-quiet" if row.is_control else CSS[outcome]
+    on = f", on {', '.join(check.failed_on)}" if check and check.failed_on else ""
+    label = html.escape(f"{check_name(name)}: {word}{on}")
+    return f'<td title="{label}" class="{css}"><strong aria-label="{label}" role="img">{sign}</strong></td>'

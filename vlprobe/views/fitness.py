@@ -1,0 +1,101 @@
+"""Which models can be believed: what failed in their examinations, on which pictures."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from vlprobe import registry
+from vlprobe.models.doctor import examine
+from vlprobe.models.doctor.examine import Examination
+from vlprobe.storage.store import Store
+from vlprobe.views.runs import QuestionSet
+
+Outcome = Literal["passed", "failed", "unjudged"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """One check of one model, over all datasets that it was examined on."""
+
+    outcome: Outcome  # "failed" where it failed on any, "unjudged" where it was judged on none
+    failed_on: tuple[str, ...]  # names of datasets
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFitness:
+    """A row of the matrix of models by checks."""
+
+    model: str
+    is_control: bool
+    checks: dict[str, CheckOutcome]  # by the check's name
+    datasets: tuple[str, ...]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Names of the checks that failed on any dataset."""
+        return tuple(name for name, check in self.checks.items() if check.outcome == "failed")
+
+    @property
+    def n_judged(self) -> int:
+        """How many checks passed or failed."""
+        return sum(check.outcome != "unjudged" for check in self.checks.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """What to know of a model before its numbers on one question set are believed."""
+
+    model: str
+    is_control: bool
+    note: str  # such as that it was never trained; "" without one
+    failed: tuple[str, ...]  # names of the checks that failed on these pictures
+
+
+def matrix(store: Store) -> tuple[ModelFitness, ...]:
+    """Every model that was examined, by name, controls last; of each dataset the latest examination counts."""
+    latest: dict[str, dict[str, Examination]] = {}
+    for examination in examine.load(store):
+        latest.setdefault(examination.model, {}).setdefault(examination.dataset, examination)
+    rows = [_fitness(model, by_dataset.values()) for model, by_dataset in latest.items()]
+    return tuple(sorted(rows, key=lambda row: (row.is_control, row.model)))
+
+
+def _fitness(model: str, examinations: Iterable[Examination]) -> ModelFitness:
+    examined = tuple(examinations)
+    verdicts: dict[str, list[tuple[str, bool | None]]] = {}
+    for examination in examined:
+        for check in examination.checks:
+            verdicts.setdefault(check.name, []).append((examination.dataset, check.passed))
+    return ModelFitness(
+        model,
+        registry.is_control(model),
+        {name: _outcome(judged) for name, judged in verdicts.items()},
+        tuple(examination.dataset for examination in examined),
+    )
+
+
+def _outcome(judged: Iterable[tuple[str, bool | None]]) -> CheckOutcome:
+    by_dataset = dict(judged)
+    failed_on = tuple(dataset for dataset, passed in by_dataset.items() if passed is False)
+    if failed_on:
+        return CheckOutcome("failed", failed_on)
+    return CheckOutcome("passed" if any(by_dataset.values()) else "unjudged", ())
+
+
+def warned(store: Store, question_set: QuestionSet) -> tuple[Warned, ...]:
+    """The models of a question set that have a note, or failed a check on its pictures; controls last."""
+    failed: dict[tuple[str, str], tuple[str, ...]] = {}
+    for examination in examine.load(store):
+        names = tuple(check.name for check in examination.checks if check.passed is False)
+        failed.setdefault((examination.model_digest, examination.dataset_digest), names)
+    rows = [
+        Warned(
+            run.model,
+            registry.is_control(run.model),
+            str(store.run(run.key).manifest()["note"]),
+            failed.get((run.model_digest, run.dataset_digest), ()),
+        )
+        for run in question_set.runs
+    ]
+    known = [row for row in rows if row.note or row.failed]
+    return tuple(sorted(known, key=lambda row: (row.is_control, row.model)))
