@@ -63,6 +63,11 @@ def families(folder: str) -> dict[str, Family]:
     return {family.PREFIX: family for family in sorted(defined, key=lambda family: family.PREFIX)}
 
 
+SHIPPED_MODELS = (  # in the order in which they were made
+    *("demo:softmax", "demo:sigmoid", "demo:weak", "demo:plain", "demo:eqsim", "demo:scvc"),
+)
+
+
 def names(folder: str) -> list[str]:
     """What a user can type for a `models`, `datasets` or `probes` choice, in the order of files
     or prefixes.
@@ -145,6 +150,14 @@ def load_probe(name: str) -> Probe:
         if hasattr(module, "PROBE") and module.PROBE.name == name:
             return module.PROBE
     raise NotFound("probe", name, names("probes"))
+
+
+def model_order(model: str) -> tuple[bool, int, str]:
+    """A sort key of models wherever they are listed: those that come with vlprobe as they were made, others by name,
+    controls last.
+    """
+    place = SHIPPED_MODELS.index(model) if model in SHIPPED_MODELS else len(SHIPPED_MODELS)
+    return is_control(model), place, model
 
 
 def is_control(model: str) -> bool:

@@ -312,7 +312,7 @@ def test_unknown_is_null_in_json_and_empty_in_csv(every_probe: Store):
 
 def test_marks_of_a_figure_lie_where_their_numbers_are():
     looks = charts.styles.styles(["a", "b"])
-    looks = {name: (color, "circle") for name, (color, _) in looks.items()}
+    looks = {name: charts.styles.Look(color, "circle") for name, (color, _) in looks.items()}
     metric = views.runs.metrics("lgip")["positive_rate"]
     part = pd.DataFrame(
         [("a", 0.25, 0.2, 0.3), ("b", 0.75, math.nan, math.nan)],

@@ -42,8 +42,8 @@ class QuestionSet:
 
     @property
     def ordered_models(self) -> tuple[str, ...]:
-        """Names of the models as every page lists them: by name, controls last."""
-        return tuple(sorted(self.models, key=lambda name: (registry.is_control(name), name)))
+        """Names of the models as every page lists them: those of vlprobe, then by name, controls last."""
+        return tuple(sorted(self.models, key=registry.model_order))
 
     @property
     def metrics(self) -> dict[str, Metric]:

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-from vlprobe.registry import is_control
+from vlprobe.registry import model_order
 from vlprobe.render import charts
 from vlprobe.render.charts.styles import Look
 
@@ -53,5 +53,5 @@ def facts(known: dict[str, str]) -> str:
 
 
 def ordered(models: Iterable[str]) -> list[str]:
-    """Models by name, controls last."""
-    return sorted(models, key=lambda name: (is_control(name), name))
+    """Models as every page lists them: those of vlprobe, then by name, controls last."""
+    return sorted(models, key=model_order)
