@@ -1,6 +1,7 @@
 """The wall groups what passes a filter by picture, and shows what a plain loop over the tables shows."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -239,3 +240,12 @@ def test_answers_of_another_length_are_damage_and_no_other_cases(
     )
     with pytest.raises(StoredDamage, match="answers to 3 cases only"):
         views.wall.wall(filled, question_set, Filter(MODELS[0], outcome="all", sort="best"))
+
+
+def test_cases_whose_pictures_are_here_are_counted(filled: Store, question_set: QuestionSet):
+    path = filled.files([question_set.key], "cases")[0]
+    table = pd.read_parquet(path)
+    flips = table[table["kind"] == "flip"]
+    here = [all(Path(name).exists() for name in names) for names in flips["images"]]
+    counted = views.cases.with_pictures(filled, question_set, "flip")
+    assert counted == (sum(here), len(flips)) and len(flips) > 0

@@ -83,11 +83,12 @@ def judges(card: WallCard) -> list[ModelVerdict]:
 
 
 def count_text(card: WallCard) -> str:
-    """How many models believe what is wrong, ties included, of how many.
-
-    Controls are not counted.
+    """How many models believe what is wrong, ties included, of how many; of one model, whether it
+    does. Controls are not counted.
     """
     verdicts = judges(card)
+    if len(verdicts) == 1:
+        return VERDICT_WORDS[verdicts[0].verdict]
     believed = sum(verdict.verdict in ("fooled", "tied") for verdict in verdicts)
     return f"{believed} of {len(verdicts)}"
 
@@ -115,7 +116,8 @@ def verdict_text(card: WallCard, kind: KindPresentation) -> str:
         return f"{shared[0]} of the first {shared[1]} stayed" if shared else "no answer"
     if kind.is_movement:
         return f"moved by {_size(card.margin)}"
-    return f"believed by {count_text(card)} models"
+    several = len(judges(card)) > 1
+    return f"believed by {count_text(card)} models" if several else count_text(card)
 
 
 def _size(margin: float) -> str:
@@ -173,16 +175,29 @@ def card_data(
         "name": accessible_name(card, kind),
         "tip": "" if kind.is_movement else tooltip(verdicts, renamed or {}),
         "frames": [
-            {"source": picture(name), "name": Picture.from_name(name).path.name, "style": style}
-            for name, style in frames(card, kind)
+            {
+                "source": picture(name),
+                "name": Picture.from_name(name).path.name,
+                "style": style,
+                "text": shorten(text, 160),
+            }
+            for (name, style), text in zip(
+                frames(card, kind), _alternatives(card, kind), strict=False
+            )
         ],
         "badge": f"+{card.more:,}" if badge and card.more else "",
         "texts": _texts(card, kind),
         "lines": _lines(card, kind),
         "verdicts": [verdict.verdict for verdict in verdicts] if shows_squares else [],
         "count": count,
+        "word": "fooled" if len(verdicts) > 1 else "",
         "notes": [*notes, *([", ".join(tags)] if tags else [])],
     }
+
+
+def _alternatives(card: WallCard, kind: KindPresentation) -> Sequence[str]:
+    """What is said in place of each picture that is not here."""
+    return card.texts if kind.body == "pair" else [card.true_text]
 
 
 def frames(card: WallCard, kind: KindPresentation) -> list[tuple[str, str]]:

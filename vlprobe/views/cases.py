@@ -1,5 +1,6 @@
 """Cases of a question set and the stored models' answers to them."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pandas as pd
 from vlprobe.errors import StoredDamage
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
+from vlprobe.types import Picture
 from vlprobe.views import filter as views_filter
 from vlprobe.views import pattern_groups
 from vlprobe.views import rows as views_rows
@@ -18,6 +20,7 @@ from vlprobe.views.runs import QuestionSet
 # Columns of answers that repeat the question, or are the same for all answers of a run.
 QUESTION_COLUMNS = ("run", "item", "kind", "subtype", "rule", "strength_bin")
 # Of questions: for resampling and averaging alone.
+MOST_FILES = 50_000  # whose being there is looked up
 INTERNAL_COLUMNS = ("item_code", "cluster", "group")
 
 
@@ -88,6 +91,22 @@ def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -
     """The cases with these numbers, in this order: the columns of `CaseRow`."""
     path = store.files([question_set.key], "cases")[0]
     return views_rows.read_rows(store, path, numbers, excluded=INTERNAL_COLUMNS)
+
+
+def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
+    """How many cases of a kind have files of all their pictures on this machine, and how many cases
+    there are; (0, 0) where they have more than MOST_FILES pictures, which are not looked for.
+    """
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT images, count(*) FROM read_parquet(?) WHERE kind = ? GROUP BY images LIMIT ?",
+            [store.files([question_set.key], "cases"), kind, MOST_FILES + 1],
+        ).fetchall()
+    if len(rows) > MOST_FILES:
+        return 0, 0
+    n_cases = sum(count for _, count in rows)
+    is_here = functools.cache(lambda name: Picture.from_name(name).path.exists())
+    return sum(count for names, count in rows if all(map(is_here, names))), n_cases
 
 
 def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | None:

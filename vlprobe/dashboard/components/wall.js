@@ -1,8 +1,8 @@
 // A wall of cards: each is one button with a picture, what changed, and a square a model. One stop of the Tab key.
 //
 // data: label, cards, and for a whole wall heading, note and legend; `strip` is a row of pictures alone, `bare` a wall without its bar.
-// card: id, name (what a screen reader says), tip, frames [{source, name, style}], badge, texts and lines (each a list of runs
-// [text, style]), verdicts [state, ...], count, notes [text, ...].
+// card: id, name (what a screen reader says), tip, frames [{source, name, style, text}], badge, texts and lines (each a list of runs
+// [text, style]), verdicts [state, ...], count, word, notes [text, ...].
 // Triggers: open (a card's id).
 
 const SIZES = [120, 150, 240];
@@ -30,13 +30,19 @@ function arrow(text) {
 
 function frame(picture) {
   const { source, name, style } = picture;
-  if (!/^data:image\/(webp|jpeg|png);base64,/.test(source)) return make("span", "picture missing", name);
+  if (!/^data:image\/(webp|jpeg|png);base64,/.test(source)) return missing(picture);
   const image = make("img", `picture ${style}`);
   image.src = source;
   image.alt = "";
   image.decoding = "async";
-  image.addEventListener("error", () => image.replaceWith(make("span", "picture missing", name)), { once: true });
+  image.addEventListener("error", () => image.replaceWith(missing(picture)), { once: true });
   return image;
+}
+
+function missing({ name, text }) {
+  const sheet = make("span", "picture missing");
+  sheet.append(runs([[text, ""]], "line"), make("span", "file", name));
+  return sheet;
 }
 
 function texts(lines) {
@@ -49,7 +55,7 @@ function verdicts(card) {
   const row = make("span", "row");
   const squares = make("span", "verdicts");
   for (const state of card.verdicts) squares.append(make("span", `verdict ${state}`));
-  row.append(squares, make("span", "count", card.count), make("span", "word", "fooled"));
+  row.append(squares, make("span", "count", card.count), make("span", "word", card.word));
   return row;
 }
 

@@ -10,7 +10,7 @@ from vlprobe.dashboard.card import card as scores_card
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.explore import filters, wall
 from vlprobe.dashboard.explore.patterns import pattern_words
-from vlprobe.dashboard.explore.pictures import draw_pictures
+from vlprobe.dashboard.explore.pictures import can_be_opened, draw_pictures
 from vlprobe.dashboard.state import Questions, attempt, counts, picked, plain, store, view
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html import cards as html_cards
@@ -117,7 +117,7 @@ def _draw_ways_on(
                 icon=":material/photo_library:",
                 on_click=_toggle_more,
             )
-        if card.images:
+        if card.images and can_be_opened(card.images[0]):
             st.page_link(
                 PLAYGROUND,
                 label="Try your own words",

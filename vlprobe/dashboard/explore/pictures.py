@@ -32,6 +32,12 @@ def draw_pictures(card: WallCard, kind: KindPresentation) -> None:
                     st.html(tag("p", label, class_="vp-quiet vp-small"))
 
 
+def can_be_opened(name: str) -> bool:
+    """Whether a picture's file is there, or it is a scene that is drawn when it is asked for."""
+    path = Picture.from_name(name).path
+    return path.exists() or drawn.scene_of(path) is not None
+
+
 def _shots(card: WallCard, kind: KindPresentation) -> list[tuple[str, str, str, str]]:
     """Name, label, alternative text and style of each picture."""
     if kind.body == "picture_search":

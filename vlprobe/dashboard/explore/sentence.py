@@ -119,6 +119,7 @@ def _stop_at_strangers(sets: Sequence[StoredSet]) -> None:
             del st.query_params[name]
         return
     about = ", ".join(f"{name} “{plain(value)}”" for name, value in strangers)
+    st.html(tag("h1", "These results are not here.", class_="vp-nothing"))
     st.warning(
         f"This link is about results that are not on this computer: {about}.",
         icon=":material/link_off:",

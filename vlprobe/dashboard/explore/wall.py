@@ -86,10 +86,11 @@ def _draw_cards(stored: Questions, chosen: Filter, cards: tuple[WallCard, ...], 
     names = [name for card in cards for name, _ in render_wall.frames(card, kind)]
     sources = addresses(store().root, names)
     make = functools.partial(render_wall.card_data, kind=kind, picture=sources.__getitem__)
+    here = "" if all(sources.values()) else _pictures_here(stored, chosen)
     values = {
         "label": label,
         "heading": label,
-        "note": _note(stored, chosen),
+        "note": " · ".join(filter(None, [_note(stored, chosen), here])),
         "strip": False,
         "legend": render_wall.legend(kind, cards),
         "cards": [
@@ -98,6 +99,14 @@ def _draw_cards(stored: Questions, chosen: Filter, cards: tuple[WallCard, ...], 
         ],
     }
     component("wall")(key="wall", data=values, on_open_change=_open)
+
+
+def _pictures_here(stored: Questions, chosen: Filter) -> str:
+    """How many of the questions have a picture that can be shown, where some have not."""
+    n_pictured, n_cases = view(views.cases.with_pictures, stored.question_set, chosen.kind)
+    if n_pictured == n_cases:
+        return ""
+    return f"{n_pictured:,} of {n_cases:,} {'has' if n_pictured == 1 else 'have'} a picture here"
 
 
 def _open() -> None:
