@@ -5,7 +5,7 @@ import streamlit as st
 from vlprobe.dashboard import frame, repair, training
 
 frame.enter()
-st.title("Repair")
+st.title("What repairs a model, and at what cost?", anchor=False)
 st.markdown(
     "The papers propose losses that should teach a model what their probes find missing. Do they, and at what cost? "
     "A model is asked all probes' questions before a fine-tuning and after it, beside a control that was "

@@ -4,7 +4,8 @@ import base64
 import json
 import re
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from urllib.parse import parse_qs
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.walls import component_values
 from tests.views.conftest import (
     MODELS,
     filled,  # noqa: F401 (fixture)
@@ -26,6 +28,7 @@ from vlprobe.runs.request import Request
 from vlprobe.storage import access
 from vlprobe.storage.store import Store
 from vlprobe.training.request import TrainRequest
+from vlprobe.views.filter import Filter
 
 PICKED = dict(zip(("before", "control", "after"), MODELS, strict=True))
 LOG = [
@@ -330,3 +333,33 @@ def test_a_read_only_dashboard_starts_nothing(monkeypatch, store: Store):
     assert not at.button
     assert "read-only demo" in words(at)
     assert len(at.get("plotly_chart")) == 1
+
+
+def test_the_page_begins_with_cases_that_fooled_the_model_before_alone(monkeypatch, filled: Store):  # noqa: F811
+    at = open_page(monkeypatch, filled, "repair", **PICKED)
+    (sentence,) = [element.value for element in at.markdown if "do not fool" in element.value]
+    ((_, values),) = component_values(at, "wall")
+    link = next(link.proto for link in at.get("page_link") if link.proto.page == "explore")
+    query = {name: value for name, (value,) in parse_qs(link.query_string).items()}
+    chosen = Filter(PICKED["before"], query["kind"], other=PICKED["after"], outcome="fooled")
+    chosen = replace(chosen, other_outcome="held")
+    question_set = views.runs.question_set(filled, query["set"])
+    table, total = views.cases.failures(filled, question_set, chosen, 1, 1000)
+    assert link.label == f"All {total:,}" and sentence.startswith(f"**{total:,} ")
+    assert query["bucket"] == "only_first" and query["other"] == PICKED["after"]
+    assert {card["id"] for card in values["cards"]} <= set(table["id"])
+
+
+def test_ticks_of_rates_are_not_rounded_onto_each_other():
+    levels = pd.DataFrame(
+        [
+            ("lgip", "positive_rate", model, value, value - 0.01, value + 0.01, 9)
+            for model, value in zip(MODELS, (0.872, 0.885, 0.913), strict=True)
+        ],
+        columns=["probe", "metric", "model", "value", "low", "high", "n_items"],
+    )
+    looks = charts.styles.styles(list(MODELS))
+    rows = {("lgip", "positive_rate"): ("Positive rate", "rate")}
+    figure = charts.repair.dumbbells(levels, rows, dict.fromkeys(MODELS, "x"), looks)
+    digits = figure.layout.xaxis.tickformat
+    assert digits == ".4~%"  # 87.5 %, not 88 % twice

@@ -13,8 +13,9 @@ from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart_panels import ARMS, chart
 from vlprobe.dashboard.jobs import span, watched
+from vlprobe.dashboard.lab import repaired_cases
 from vlprobe.dashboard.run.progress import panel
-from vlprobe.dashboard.state import attempt, choose, plain, quiet, store, view
+from vlprobe.dashboard.state import attempt, choose, model_name, plain, quiet, store, view
 from vlprobe.dashboard.training import other_seeds, trained
 from vlprobe.render import charts
 from vlprobe.render.charts.styles import Looks
@@ -60,7 +61,7 @@ def repaired() -> Three:
     for column, (role, help_) in zip(st.columns(3), HELP.items(), strict=True):
         default = FIRST[role] if FIRST[role] in names else own[role]
         options = {} if default else {"": "None yet: fine-tune one below"}
-        options |= {name: short(name) for name in names}
+        options |= {name: called(name) for name in names}
         with column:
             chosen.append(
                 choose(role.capitalize(), role, options, default, always=True, help_=help_)
@@ -81,6 +82,12 @@ def short(name: str) -> str:
     """
     first, at, path = name.partition("@")
     return first + at + path.rpartition("/")[2]
+
+
+def called(name: str) -> str:
+    """The plain name of a model; of one that has none, its stored name without folders."""
+    plain_name = model_name(name)
+    return short(name) if "@" in name and plain_name == name.partition(":")[2] else plain_name
 
 
 def changed(models: Three) -> None:
@@ -105,10 +112,12 @@ def changed(models: Three) -> None:
     with st.spinner("Comparing the three, picture by picture", show_time=False):
         moves = view(views.repair.repair_moves, *models, NUMBERS)
         levels = view(views.repair.repair_levels, models, NUMBERS)
-    st.html(repair.in_words(moves, metrics))
+    repaired_cases.draw(models[0], models[2])
+    with st.expander("What was gained and what was lost, in words", key="repair_in_words"):
+        st.html(repair.in_words(moves, metrics))
     looks = charts.styles.styles(view(views.runs.models))
     roles = zip(repair.ROLES, models, strict=True)
-    _figures(levels, metrics, {model: f"{role}: {short(model)}" for role, model in roles}, looks)
+    _figures(levels, metrics, {model: f"{role}: {called(model)}" for role, model in roles}, looks)
     quiet(
         "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, before, control and "
         "after. What the loss did is the way from "

@@ -69,7 +69,7 @@ def dumbbells(
     )
     unit = next(iter(rows.values()))[1]
     figure.update_xaxes(title="" if unit == "rate" else "In spreads", zeroline=False)
-    figure.update_xaxes(tickformat=".0%" if unit == "rate" else "")
+    figure.update_xaxes(tickformat=".4~%" if unit == "rate" else "")
     return finished(figure, 110 + 54 * len(rows))
 
 

@@ -1,0 +1,93 @@
+"""What a fine-tuning repaired, in pictures: cases that fooled the model before and do not fool the model after."""
+
+import functools
+from dataclasses import dataclass
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.lab import cases
+from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.state import Questions, model_name, plain, questions, quiet, store, view
+from vlprobe.render import wall as render_wall
+from vlprobe.render.words import movement_kinds, presentations
+from vlprobe.scoring.thumbnails import addresses
+from vlprobe.views.filter import Filter
+from vlprobe.views.wall import Disagreements
+
+N_EXAMPLES = 7  # cards: one row at 1280 pixels
+KEY = "repaired_examples"
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """The questions that show most of what changed."""
+
+    questions: Questions
+    chosen: Filter  # of the model before
+    apart: Disagreements
+
+
+def draw(before: str, after: str) -> None:
+    """A sentence on how many cases each of the two alone believes, and the first of those that were repaired."""
+    shown = _most_repaired(before, after)
+    if shown is None:
+        quiet("No question that fooled the model before is answered rightly by the model after.")
+        return
+    kind = presentations()[shown.questions.probe].kind(shown.chosen.kind)
+    names = [plain(model_name(name)) for name in (before, after)]
+    st.markdown(
+        f"**{shown.apart.n_only_base:,} {kind.lies} fooled {names[0]} and do not fool {names[1]}.** The other way round "
+        f"it is {shown.apart.n_only_other:,}. What training alone would have changed is in both numbers."
+    )
+    cards = shown.apart.only_base
+    pictures = [name for card in cards for name, _ in render_wall.frames(card, kind)]
+    sources = addresses(store().root, pictures)
+    make = functools.partial(render_wall.card_data, kind=kind, picture=sources.__getitem__)
+    label = f"Repaired: {kind.lies} that fooled {model_name(before)} alone"
+    values = {"label": label, "strip": False, "bare": True, "cards": [make(card) for card in cards]}
+    component("wall")(key=KEY, data=values, on_open_change=_listen)
+    parameters = cases.query(shown.questions, shown.chosen) | {
+        "other": after,
+        "bucket": "only_first",
+    }
+    opened = st.session_state[KEY].get("open") if KEY in st.session_state else None
+    if opened in [card.id for card in cards]:
+        st.switch_page(page_file("explore"), query_params=parameters | {"case": str(opened)})
+    st.page_link(
+        page_file("explore"),
+        label=f"All {shown.apart.n_only_base:,}",
+        icon=":material/image_search:",
+        query_params=parameters,
+    )
+
+
+def _most_repaired(before: str, after: str) -> Repaired | None:
+    """Of all questions that both were asked, those with most cases repaired beyond the cases that were broken."""
+    every: list[Repaired] = []
+    for key in view(views.repair.repair_sets, (before, after)).values():
+        asked = questions(key)
+        known = set(view(views.estimates.choices, asked.question_set)["kind"])
+        for kind in views.runs.kinds(asked.probe):
+            if kind in known and kind not in movement_kinds():
+                chosen = Filter(before, kind)
+                apart = view(
+                    views.wall.disagreements,
+                    asked.question_set,
+                    before,
+                    after,
+                    chosen,
+                    N_EXAMPLES,
+                )
+                every.append(Repaired(asked, chosen, apart))
+    every = [found for found in every if found.apart.n_only_base]
+    return max(
+        every,
+        key=lambda found: found.apart.n_only_base - found.apart.n_only_other,
+        default=None,
+    )
+
+
+def _listen() -> None:
+    """A trigger is only given to a page that listens."""
