@@ -17,6 +17,7 @@ from vlprobe.views.filter import Filter
 from vlprobe.views.wall import Disagreements
 
 N_EXAMPLES = 7  # cards: one row at 1280 pixels
+N_READ = 60  # cases, of which those with the same picture are shown once
 KEY = "repaired_examples"
 
 
@@ -38,10 +39,13 @@ def draw(before: str, after: str) -> None:
     kind = presentations()[shown.questions.probe].kind(shown.chosen.kind)
     names = [plain(model_name(name)) for name in (before, after)]
     st.markdown(
-        f"**{shown.apart.n_only_base:,} {kind.lies} fooled {names[0]} and do not fool {names[1]}.** The other way round "
-        f"it is {shown.apart.n_only_other:,}. What training alone would have changed is in both numbers."
+        f"**{shown.apart.n_only_base:,} {kind.lies} fooled {names[0]} and do not fool {names[1]}.** The other way "
+        f"round it is {shown.apart.n_only_other:,}. What training alone would have changed is in both numbers."
     )
-    cards = shown.apart.only_base
+    by_picture = {card.images or (card.item,): card for card in reversed(shown.apart.only_base)}
+    cards = [
+        card for card in shown.apart.only_base if by_picture[card.images or (card.item,)] is card
+    ][:N_EXAMPLES]
     pictures = [name for card in cards for name, _ in render_wall.frames(card, kind)]
     sources = addresses(store().root, pictures)
     make = functools.partial(render_wall.card_data, kind=kind, picture=sources.__getitem__)
@@ -78,7 +82,7 @@ def _most_repaired(before: str, after: str) -> Repaired | None:
                     before,
                     after,
                     chosen,
-                    N_EXAMPLES,
+                    N_READ,
                 )
                 every.append(Repaired(asked, chosen, apart))
     every = [found for found in every if found.apart.n_only_base]
