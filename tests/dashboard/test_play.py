@@ -234,7 +234,7 @@ def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch
     host = shown(round="3", quiz="fair")
     host.button(key="open_room").click().run()
     code = parameter(host, "room")
-    assert screen.told["next"] == "Turn over" and "0 of 1" in screen.told["hint"]
+    assert screen.told["next"] == "Turn over" and "0 of 1 voted." in words(host)
     guest = shown()
     guest.text_input(key="room_code").set_value(f" {code[:3].lower()} {code[3:]}")
     next(button for button in guest.button if button.label == "Join").click().run()
@@ -242,6 +242,7 @@ def test_two_people_in_one_room(shown, screen: Screen, rooms: Rooms, monkeypatch
     asked = rooms.quiz(code).questions[0]
     vote(guest, asked.true_index, 0, room.KEY)
     assert screen.told["heading"] == "Your vote is in."
+    assert "1 of 2 voted. Whoever opened the room turns the question over." in words(guest)
     send(guest, room.KEY, next=0)  # a guest leads nobody
     assert not rooms.tally(code, guest.session_state["quiz_secret"]).is_revealed
     vote(host, 1 - asked.true_index, 0, room.KEY)

@@ -2,7 +2,7 @@
 //
 // data: place, heading, status (read out when it changes), picture, ahead (a picture to have ready), alt, captions [{runs [[text, style]],
 // state, label, own, models [{name, path, color}], more}], question (number that votes are about), open (votes are taken), next
-// (label of the button, "" without one), hint, clock (seconds, 0: none), keys, scores [{name, path, color, total, unit, pips [state]}],
+// (label of the button, "" without one), clock (seconds, 0: none), keys, scores [{name, path, color, total, unit, pips [state]}],
 // note, voter (a secret of this browser; "": none is kept).
 // Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before).
 
@@ -163,7 +163,6 @@ class Quiz {
       this.button.addEventListener("click", () => this.next());
       foot.append(this.button);
     }
-    if (data.hint) foot.append(make("span", "quiet", data.hint));
     this.clock = make("span", "clock number");
     foot.append(this.clock);
     if (data.keys) foot.append(this.keys(data));

@@ -80,7 +80,6 @@ def draw_question(
         "question": index,
         "open": not is_told and own_vote is None,
         "next": "",
-        "hint": "",
         "clock": 0,
         "keys": True,
         "scores": [],

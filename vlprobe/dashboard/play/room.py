@@ -11,7 +11,6 @@ from vlprobe.errors import VlprobeError
 from vlprobe.render import quiz as render_quiz
 from vlprobe.render.html.elements import tag
 from vlprobe.render.quiz import Participant
-from vlprobe.render.sentences import counted
 from vlprobe.views.quiz import QuizRound
 
 KEY = "room_quiz"  # of the component
@@ -148,6 +147,11 @@ def _draw_asked(code: str) -> None:
         _told(stored, quiz, tally),
         key=KEY,
     )
+    # Apart from the component, which is sent again, with its picture, whenever something in it changes.
+    if not tally.is_revealed:
+        voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
+        leads = "" if tally.is_host else " Whoever opened the room turns the question over."
+        quiet(voted + leads)
 
 
 def _told(stored: Questions, quiz: QuizRound, tally: Tally) -> dict[str, object]:
@@ -158,13 +162,9 @@ def _told(stored: Questions, quiz: QuizRound, tally: Tally) -> dict[str, object]
         people = [Participant("You", tally.own_rights)]
         scores = render_quiz.scores_data(participants(stored, quiz, len(tally.rights), people))
         scores.insert(1, _room_score(tally))
-    voted = f"{tally.n_votes:,} of {counted(tally.n_people, 'person')} voted".replace(
-        "persons", "people"
-    )
     told: dict[str, object] = {
         "question": 1000 * tally.round_number + tally.question,
         "scores": scores,
-        "hint": "" if tally.is_revealed else voted.replace("one person", "1"),
         "voter": secret(),
     }
     if tally.own_vote is not None and not tally.is_revealed:
@@ -172,8 +172,6 @@ def _told(stored: Questions, quiz: QuizRound, tally: Tally) -> dict[str, object]
     if tally.is_host:
         label = "Next question" if tally.is_revealed else "Turn over"
         told["next"] = "" if tally.is_revealed and is_last else label
-    elif not tally.is_revealed:
-        told["hint"] = f"{told['hint']}; whoever opened the room turns the question over."
     return told
 
 
