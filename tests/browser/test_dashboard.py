@@ -32,6 +32,7 @@ PAGES = {
     "tradeoff": "/tradeoff",
     "repair": "/repair",
     "play": "/play",
+    "playground": "/play?game=playground",
 }
 NASTY = "A dog <script>document.title='ran'</script> <img src=http://127.0.0.1:9/x onerror=alert(1)> is on a bench."
 PROBES = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}

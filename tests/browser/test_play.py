@@ -1,0 +1,167 @@
+"""Spot the lie in a real browser: keys, hostile text, one room of two browsers."""
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import browsing, idle, serving, visit
+from vlprobe.dashboard.components import FOLDER
+from vlprobe.storage import access
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = (
+    "</script><script>window.hacked=1</script>",
+    '<img src=x onerror="window.hacked=1">',
+    "\u202eقطة حمراء\u202c",
+    "a red dog " + "and a very long story " * 227,
+)
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
+    "AABJRU5ErkJggg=="
+)
+MOUNT = """async ([script, css, data]) => {
+  const module = await import("data:text/javascript;base64," + script);
+  if (window.leave) window.leave();
+  document.body.innerHTML = "<div id='host'></div>";
+  const root = document.querySelector("#host").attachShadow({ mode: "open" });
+  const style = document.createElement("style");
+  style.textContent = css;
+  root.append(style);
+  window.sent = [];
+  const setTriggerValue = (name, value) => window.sent.push([name, value]);
+  window.draw = (values) => { window.leave = module.default({ data: values, parentElement: root, setTriggerValue }); };
+  window.draw(data);
+}"""
+TEXT = "() => document.querySelector('#host').shadowRoot.querySelector('.root').textContent"
+COUNT = "(selector) => document.querySelector('#host').shadowRoot.querySelectorAll(selector).length"
+
+
+def told(text: str, **changes: object) -> dict:
+    """What the component is told, with this text wherever text can be."""
+    caption = {"runs": [[text, ""], [text, "lie"]], "state": "", "label": text, "own": text, "more": text,
+               "models": [{"name": text, "path": "M0 0", "color": "red"}]}  # fmt: skip
+    score = {"name": text, "path": "", "color": "", "total": "1", "unit": text, "pips": ["right"]}
+    return {
+        "place": text, "heading": text, "status": text, "picture": PIXEL, "ahead": "", "alt": text,
+        "captions": [caption, caption], "question": 0, "open": True, "next": "", "clock": 0, "keys": True,
+        "scores": [score], "note": text, "voter": "", **changes,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def blank(driver):
+    with browsing("http://127.0.0.1:1", driver) as page:
+        page.goto("about:blank")
+        yield page
+
+
+def mount(page, data: dict) -> None:
+    script = base64.b64encode((FOLDER / "quiz.js").read_bytes()).decode()
+    css = "\n".join((FOLDER / name).read_text("utf-8") for name in ("base.css", "quiz.css"))
+    page.evaluate(MOUNT, [script, css, data])
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=["script", "image", "right to left", "long"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_text_stays_text_and_fits(blank, text: str, width: int):
+    problems: list[str] = []
+    blank.on("pageerror", lambda error: problems.append(str(error)))
+    blank.set_viewport_size({"width": width, "height": 844})
+    for picture in (PIXEL, "", "https://example.org/x.png", 'data:image/svg+xml,<svg onload="1">'):
+        mount(blank, told(text, picture=picture))
+        assert blank.evaluate(COUNT, "img") == (picture == PIXEL)
+        assert blank.evaluate(COUNT, "script, iframe, a") == 0
+    assert blank.evaluate(TEXT).count(text) >= 10
+    blank.wait_for_timeout(50)
+    assert blank.evaluate("() => window.hacked") is None and problems == []
+    assert blank.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert blank.outside == []
+
+
+def test_keys_vote_once_and_lead_on_and_do_nothing_while_one_types(blank):
+    mount(blank, told("a red dog"))
+    blank.keyboard.press("3")
+    blank.keyboard.press("ArrowRight")
+    blank.keyboard.press("Control+2")
+    assert blank.evaluate("() => window.sent") == []
+    blank.keyboard.press("2")
+    blank.keyboard.press("1")
+    assert blank.evaluate("() => window.sent") == [["vote", {"question": 0, "caption": 1}]]
+    blank.evaluate(
+        "(data) => window.draw(data)", told("a red dog", open=False, next="Next question")
+    )
+    blank.keyboard.press("1")
+    blank.keyboard.press("ArrowRight")
+    assert blank.evaluate("() => window.sent").pop() == ["next", 0]
+    blank.evaluate("(data) => window.draw(data)", told("a red dog", question=1))
+    blank.evaluate(
+        "() => { const field = document.createElement('input'); document.body.append(field); field.focus(); }"
+    )
+    blank.keyboard.press("1")
+    assert len(blank.evaluate("() => window.sent")) == 2
+
+
+def test_the_focus_stays_where_it_was_and_follows_to_the_next_question(blank):
+    root = "document.querySelector('#host').shadowRoot"
+    focus = f"() => {root}.activeElement?.className || ''"
+    second = f"{root}.querySelectorAll('.option')[1]"
+    mount(blank, told("a"))
+    blank.evaluate(f"() => {second}.focus()")
+    blank.evaluate("(data) => window.draw(data)", told("a", note="somebody voted"))
+    assert blank.evaluate(f"() => {second} === {root}.activeElement")
+    blank.evaluate("(data) => window.draw(data)", told("a", open=False, next="Next question"))
+    assert blank.evaluate(focus) == "next"
+    blank.evaluate("(data) => window.draw(data)", told("a", question=1))
+    assert "option" in blank.evaluate(focus)
+
+
+def test_the_clock_runs_out_once(blank):
+    blank.clock.install()
+    mount(blank, told("a", clock=10))
+    blank.clock.run_for(9_500)
+    assert blank.evaluate("() => window.sent") == []
+    blank.clock.run_for(5_000)
+    assert blank.evaluate("() => window.sent") == [["vote", {"question": 0, "caption": -1}]]
+    blank.evaluate("(data) => window.draw(data)", told("a", clock=10, open=False, next="Next"))
+    blank.clock.run_for(20_000)
+    assert len(blank.evaluate("() => window.sent")) == 1
+    blank.clock.resume()
+
+
+@pytest.mark.full
+def test_two_browsers_are_in_one_room(driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from axe_playwright_python.sync_playwright import Axe
+
+    monkeypatch.setenv(access.QUIZ, "1")
+    monkeypatch.delenv("VLPROBE_SHIPPED", raising=False)
+    with serving(tmp_path) as url, browsing(url, driver) as host, browsing(url, driver) as guest:
+        visit(host, f"{url}/play?round=3&quiz=fair")
+        host.get_by_role("button", name="Room").click()
+        host.get_by_role("button", name="Open a room").click()
+        host.wait_for_url("**room=*")
+        code = host.url.partition("room=")[2][:6]
+        guest.set_viewport_size({"width": 390, "height": 844})
+        guest.emulate_media(color_scheme="dark")
+        visit(guest, f"{url}/play?room={code.lower()}")
+        guest.locator(".option").first.click()
+        guest.get_by_role("heading", name="Your vote is in.").wait_for()
+        host.get_by_text("1 of 2 voted.").wait_for()
+        host.get_by_role("button", name="Turn over").click()
+        guest.locator(".option.was-true").wait_for()
+        host.locator(".option.was-lie").wait_for()
+        assert "1 in the room" in host.locator(".option").first.inner_text()
+        for page in (host, guest):
+            page.wait_for_timeout(300)
+            violations = Axe().run(page).response["violations"]
+            assert [v["id"] for v in violations if v["impact"] in ("serious", "critical")] == []
+            width = page.viewport_size["width"]
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        guest.reload()  # the same browser is the same person
+        guest.locator(".option.was-true").wait_for()
+        guest.locator(".chip.own").wait_for()
+        host.get_by_role("button", name="Next question").click()
+        guest.get_by_text("Question 2 of 10").wait_for()
+        idle(host)
+        assert host.outside == guest.outside == []
