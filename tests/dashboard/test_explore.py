@@ -76,6 +76,7 @@ def test_beside_another_model_the_buckets_are_counted_and_shown(
         compared, views.runs.question_set(compared, key), chosen, 1, PAGE_SIZE
     )
     assert card_ids(at) == expected["id"].tolist()
+    assert not any(card["badge"] for card in wall(at)["cards"])  # each case has its own card
     counts = views.cases.outcomes(compared, views.runs.question_set(compared, key), chosen)
     assert counts[chosen.outcome] == total
     assert any(option.endswith(f" {total:,}") for option in at.get_by_key("bucket").options)

@@ -85,7 +85,9 @@ def _draw_cards(stored: Questions, chosen: Filter, cards: tuple[WallCard, ...], 
     }
     names = [name for card in cards for name, _ in render_wall.frames(card, kind)]
     sources = addresses(store().root, names)
-    make = functools.partial(render_wall.card_data, kind=kind, picture=sources.__getitem__)
+    make = functools.partial(
+        render_wall.card_data, kind=kind, picture=sources.__getitem__, badge=is_grouped()
+    )
     here = "" if all(sources.values()) else _pictures_here(stored, chosen)
     values = {
         "label": label,
