@@ -122,5 +122,6 @@ def test_a_mixture_has_its_slide_beside_other_questions(mixed_store: Store):
         "The other picture",
         "Ranked first instead",
     ]
+    assert mixed.note.startswith("Table (captions.csv): ")
     assert mixed.title == "A fifth of another picture is enough to lose the right one."
     assert "mixed" not in [slide.id for slide in made(mixed_store, key, "t2i")[0]]

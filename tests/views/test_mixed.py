@@ -206,6 +206,20 @@ def test_the_partner_of_an_older_run_is_drawn_again_where_all_pictures_are_known
     assert unknown.edit is None
 
 
+def test_where_only_some_searches_keep_what_stands_first_the_others_are_told_by_their_mixture(
+    mixed_store: Store, asked: QuestionSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    whole = mixed_searches.outcomes(mixed_store, asked, ONE)
+    shorter = Store(shutil.copytree(mixed_store.root, tmp_path / "cache"))
+    path = Path(shorter.files([asked.run(ONE).key], "fronts")[0])
+    monkeypatch.setattr("vlprobe.storage.entry._verify_checksum", lambda *_given: None)
+    pd.read_parquet(path).iloc[::2].to_parquet(path)
+    partly = mixed_searches.outcomes(shorter, asked, ONE)
+    np.testing.assert_array_equal(partly.numbers, whole.numbers)
+    np.testing.assert_array_equal(partly.is_own, whole.is_own)
+    assert whole.is_own.any()
+
+
 @pytest.mark.parametrize("subtype", ["mix:0.8", "patch:0.8"])
 def test_an_older_run_is_ranked_again_from_its_kept_embeddings(
     mixed_store: Store, asked: QuestionSet, monkeypatch: pytest.MonkeyPatch, subtype: str

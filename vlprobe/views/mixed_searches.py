@@ -124,10 +124,12 @@ def _read_outcomes(store: Store, case_key: str, run_key: str) -> Outcomes:
     unknown = np.asarray(is_first.isna())
     is_own = np.asarray(is_first.fillna(False), dtype=bool)
     if unknown.any():
-        tops, images = (np.asarray(columns[name], dtype=object) for name in ("top", "image"))
-        paths = {top: _mixed_path(top) for top in set(tops[unknown])}
-        of_own = [paths[top] == image for top, image in zip(tops, images, strict=True)]
-        is_own[unknown] = (np.array(of_own) & np.asarray(columns["is_fooled"], bool))[unknown]
+        tops, images = (
+            np.asarray(columns[name], dtype=object)[unknown] for name in ("top", "image")
+        )
+        paths = {top: _mixed_path(top) for top in set(tops)}
+        is_of_own = [paths[top] == image for top, image in zip(tops, images, strict=True)]
+        is_own[unknown] = np.array(is_of_own) & np.asarray(columns["is_fooled"], bool)[unknown]
     return Outcomes(
         numbers=np.asarray(columns["number"], dtype=np.int32),
         is_found=is_found,

@@ -37,6 +37,7 @@ class MixedStory:
     """A search that was lost to its own mixture."""
 
     case: MixedCase
+    dataset: str  # of the pictures
     model: str  # of the ranks
     n_fooled: int  # models that lose it so
     n_models: int  # controls are not counted
@@ -209,4 +210,12 @@ def _lost_search(
         return None
     counts = mixed_searches.counts(store, searched, model, subtype)
     n_models = len(mixed_searches.real_models(searched))
-    return MixedStory(case, model, n_fooled, n_models, counts.n_lost_to_own, counts.n_found)
+    return MixedStory(
+        case,
+        searched.runs[0].dataset,
+        model,
+        n_fooled,
+        n_models,
+        counts.n_lost_to_own,
+        counts.n_found,
+    )
