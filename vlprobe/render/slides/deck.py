@@ -281,7 +281,8 @@ def _mixed(mixture: MixedStory | None) -> list[Slide]:
             heading=((f"{_part(100 - case.share)} is enough to lose the right one.", ""),),
             detail=f"“{shorten(case.caption, 160)}” {losing} it to its own mixture.",
             pictures=tuple(picture for picture in pictures if picture.name),
-            note=f"{dataset_name(mixture.dataset)}: {case.n_pictures:,} pictures, and {case.n_mixtures:,} mixtures hidden among them.",
+            note=f"{dataset_name(mixture.dataset)}: {case.n_pictures:,} pictures, and "
+            f"{case.n_mixtures:,} mixtures hidden among them.",
             notes=(
                 f"Without mixtures the right picture is number {ranks.clean or '?'}, with them number "
                 f"{ranks.whole or '?'}, for {mixture.model}.",
