@@ -1,0 +1,34 @@
+"""People beside models: what the votes of this server's rooms say of the models that are compared."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.play.room import all_rooms
+from vlprobe.dashboard.state import Questions, model_name, plain, view
+from vlprobe.render import quiz as render_quiz
+from vlprobe.render.sentences import sentence_names
+from vlprobe.storage import access
+
+
+def human_sentences(stored: Questions, models: Sequence[str]) -> list[str]:
+    """A sentence or two for each kind of lie of which people have answered enough; none without rooms."""
+    if not access.quiz():
+        return []
+    names = sentence_names(models, {model: model_name(model) for model in models})
+    sentences = []
+    for kind in views.quiz.quiz_kinds(stored.probe):
+        ballots = tuple(all_rooms().ballots(stored.key, kind))
+        if ballots:
+            baseline = view(
+                views.quiz.human_baseline, stored.question_set, kind, ballots, tuple(models)
+            )
+            sentences.append(render_quiz.human_sentence(baseline, names))
+    return [sentence for sentence in sentences if sentence]
+
+
+def draw_human_baseline(stored: Questions, models: Sequence[str]) -> None:
+    """How people do on the same lies, where rooms have voted on enough of them."""
+    for sentence in human_sentences(stored, models):
+        st.markdown(f":material/groups: {plain(sentence)}")
