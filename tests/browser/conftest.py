@@ -184,7 +184,7 @@ def begin_demo(page, url: str) -> None:
     """Presses the one button of an empty dashboard and waits until it shows how far the run is."""
     visit(page, url)
     page.get_by_role("button", name="Run the demo").click()
-    page.locator("[data-testid=stProgress]").wait_for(timeout=120_000)  # a busy machine
+    page.locator("[data-testid=stProgress]").first.wait_for(timeout=120_000)  # a busy machine
     page.get_by_role("button", name="Cancel").wait_for(timeout=120_000)
 
 
@@ -198,6 +198,4 @@ def results(page, url: str, folder: Path) -> None:
     )
     execute(replace(DEMO, limit=SCENES), Store(folder / "cache"))
     visit(page, url)
-    assert page.get_by_role("heading", name="The numbers").is_visible(), page.locator(
-        "main"
-    ).inner_text()
+    assert page.locator(".area").is_visible(), page.locator("main").inner_text()

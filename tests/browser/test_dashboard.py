@@ -24,7 +24,7 @@ from vlprobe.storage.store import Store
 pytestmark = pytest.mark.browser
 
 PAGES = {
-    "overview": "/",
+    "home": "/",
     "run": "/run",
     "explore": "/explore",
     "breakdown": "/breakdown",
@@ -34,6 +34,7 @@ PAGES = {
     "play": "/play",
     "playground": "/play?game=playground",
 }
+NAMES = {"Tiny CLIP", "Tiny SigLIP", "Half-trained"}
 NASTY = "A dog <script>document.title='ran'</script> <img src=http://127.0.0.1:9/x onerror=alert(1)> is on a bench."
 PROBES = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}
 
@@ -49,9 +50,11 @@ def test_a_deep_link_on_a_fresh_server_gets_the_whole_frame(page):
 
 
 def test_the_first_page_shows_the_results_of_the_three_demo_models(page, results):
-    rows = page.locator(".vp-table").first.locator("thead th").all_inner_texts()
-    assert [text.split()[-1] for text in rows[1:]] == ["demo:softmax", "demo:sigmoid", "demo:weak"]
-    assert page.locator(".js-plotly-plot .scatterlayer .points path").count() >= 3
+    assert set(page.locator(".models .word").all_inner_texts()) == NAMES
+    assert page.locator(".spot.mark").count() == 3
+    visit(page, page.url.partition("?")[0] + "breakdown")
+    titles = " ".join(page.locator(".vp-table thead th").all_text_contents())
+    assert all(name in titles for name in NAMES)
 
 
 def test_a_filtered_page_reopens_from_its_link(page, url: str, results):
@@ -138,17 +141,41 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, folder: Path, 
     assert page.locator(".st-key-cards .vp-card").count() > 0
 
 
-def test_a_mark_of_the_trade_off_opens_what_fools_that_model(page, url: str, results):
+def test_a_mark_of_the_trade_off_pins_its_worst_mistake_and_the_button_opens_what_fools_it(
+    page, url: str, results
+):
     visit(page, url + "/tradeoff")
-    page.locator(".js-plotly-plot").first.locator(
-        ".scatterlayer .points path"
-    ).first.scroll_into_view_if_needed()
-    mark = page.locator(".js-plotly-plot").first.locator(".scatterlayer .points path").nth(1)
-    mark.hover(force=True)
-    mark.click(force=True)
-    page.wait_for_url("**/explore?*model=demo*")
+    page.locator(".spot.mark[data-model='demo:weak']").click()
+    page.wait_for_url("**/tradeoff?*model=demo*weak*")
     idle(page)
-    assert page.get_by_role("heading", name=re.compile("lies believed, on")).is_visible()
+    assert page.locator(".example h2").inner_text() == "Half-trained"
+    assert page.locator(".example img").get_attribute("alt")
+    said = page.locator(".press").inner_text()
+    page.locator(".press").click()
+    page.wait_for_url("**/explore?*model=demo*weak*")
+    idle(page)
+    heading = page.get_by_role("heading", name=re.compile("lies? believed, on")).inner_text()
+    assert heading.partition(" lies")[0] in said
+
+
+def test_the_list_of_the_trade_off_is_one_stop_of_the_keyboard_and_keeps_it(
+    page, url: str, results
+):
+    visit(page, url + "/tradeoff")
+    first = page.locator(".model").first.get_attribute("data-model")
+    page.locator(".model[tabindex='0']").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".model[tabindex='0']").count() == 1
+    second = page.locator(".model").nth(1)
+    assert page.locator(".example h2").inner_text() == second.locator(".word").inner_text()
+    assert second.get_attribute("data-model") != first
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/tradeoff?*model=*")
+    idle(page)
+    focused = "() => document.activeElement.shadowRoot?.activeElement?.dataset.model"
+    assert page.evaluate(focused) == second.get_attribute("data-model")
+    assert page.locator(".model[aria-pressed='true']").count() == 1
 
 
 def test_the_cases_that_are_shown_are_downloaded(page, url: str, folder: Path, results):

@@ -77,9 +77,8 @@ class View:
 _LGIP = {"set": LGIP, "model": "demo:softmax"}
 _ALL = _LGIP | {"outcome": "all"}
 VIEWS = {
-    "overview": View("overview", {"set": LGIP}),
-    "overview first": View("overview", cache="empty"),
-    "overview other": View("overview", {"set": VISLA}),
+    "overview": View("home", {"set": LGIP}),
+    "overview first": View("home", cache="empty"),
     "lab": View("lab"),
     "run": View("run"),
     "run done": View("run", {"job": "6b0282c1ca6caa"}),
@@ -122,7 +121,9 @@ VIEWS = {
         "repaired",
     ),
     "breakdown": View("breakdown", {"set": LGIP, "metric": "invariance_error"}),
-    "tradeoff": View("tradeoff", {"set": LGIP}),
+    "tradeoff": View("tradeoff", {"set": LGIP, "model": "demo:softmax", "open": "details"}),
+    "tradeoff folds": View("tradeoff", {"set": LGIP, "open": "kinds|numbers|paper"}),
+    "breakdown other": View("breakdown", {"set": VISLA}),
     "retrieval": View("retrieval", {"set": ROCOCO}),
     "retrieval first": View("retrieval", cache="empty"),
     "pairs": View("pairs"),

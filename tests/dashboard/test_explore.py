@@ -235,9 +235,9 @@ def test_exports_are_offered_with_what_they_hold(shown, compared: Store, key: st
     assert f"All {total:,} cases" in words(at)
     labels = {element.proto.label for element in at.get("download_button")}
     assert {"CSV", "JSON"} <= labels
-    overview = shown(compared, "home")
+    numbers = shown(compared, "breakdown")
     assert "Download as a report" in {
-        element.proto.label for element in overview.get("download_button")
+        element.proto.label for element in numbers.get("download_button")
     }
 
 

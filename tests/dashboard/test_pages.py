@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from tests.conftest import make_tiny
-from tests.dashboard.walls import card_ids, wall
+from tests.dashboard.walls import card_ids, component_values, wall
 from vlprobe import registry, views
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.render import numbers
@@ -23,7 +23,7 @@ from vlprobe.storage.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBES = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}
-PAGES = ["overview", "run", "failures", "compare", "breakdown", *PROBES]
+PAGES = ["home", "run", "failures", "compare", "breakdown", *PROBES]
 RANDOM, CONSTANT = "control:random", "control:constant"
 
 
@@ -36,7 +36,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def open_page(
-    monkeypatch: pytest.MonkeyPatch, store: Store, name: str = "overview", **query: str
+    monkeypatch: pytest.MonkeyPatch, store: Store, name: str = "home", **query: str
 ) -> AppTest:
     """Opens a page on a store, with these parameters in the URL."""
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", store.root)
@@ -71,7 +71,7 @@ def test_a_page_answers_with_an_empty_store(shown, store: Store, page: str):
     at = shown(store).switch_page(page_file(page)).run()
     assert not at.exception
     assert not at.error
-    if page == "overview":
+    if page == "home":
         assert [button.label for button in at.button] == ["Run the demo"]
     elif page == "run":
         assert "None yet" in words(at)
@@ -95,6 +95,8 @@ def test_a_page_answers_with_results(shown, filled: Store, page: str):
         assert at.title[0].value == "Where does the number of Always the same come from?"
     elif page in PROBES:
         assert at.title[0].value == presentations()[PROBES[page]].name
+    elif page == "home":
+        assert component_values(at, "tradeoff")
     else:
         assert at.title[0].value == page.capitalize()
 
@@ -128,15 +130,18 @@ def test_the_overview_answers_under_its_own_name_too_with_what_the_link_says(
     at.query_params["average"] = "micro"
     at.run()
     assert not at.exception
-    assert {"", "overview"} <= set(pages)
-    assert at.title[0].value == "Overview"
-    assert at.query_params["average"] == "micro"
-    assert "The numbers" in [header.value for header in at.header]
+    assert {"", "overview", "tradeoff"} <= set(pages)
+    assert component_values(at, "tradeoff")
+    assert at.query_params["average"] in ("micro", ["micro"])
+    assert "The numbers" in [expander.label for expander in at.expander]
 
 
 @pytest.mark.parametrize(("average", "unit"), [("macro", "cosine"), ("micro", "spread")])
-def test_the_overview_shows_the_numbers_of_the_views(shown, filled: Store, average: str, unit: str):
-    at = shown(filled, "overview", average=average, unit=unit)
+@pytest.mark.parametrize(("page", "fold"), [("breakdown", ""), ("tradeoff", "numbers")])
+def test_the_numbers_are_those_of_the_views(
+    shown, filled: Store, average: str, unit: str, page: str, fold: str
+):
+    at = shown(filled, page, average=average, unit=unit, open=fold)
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     text = words(at)
     for row in views.estimates.estimates(
@@ -152,8 +157,8 @@ def test_the_overview_shows_the_numbers_of_the_views(shown, filled: Store, avera
 
 
 def test_notes_of_untrained_models_are_shown(shown, filled: Store):
-    at = shown(filled, "overview")
-    assert "draws each embedding by lot" in at.info[0].value
+    for at in (shown(filled, "breakdown"), shown(filled, "tradeoff", open="details")):
+        assert "draws each embedding by lot" in at.info[0].value
 
 
 def test_a_changed_picker_goes_into_the_url_and_paging_begins_again(shown, filled: Store):
@@ -363,7 +368,7 @@ def test_a_verdict_is_a_word_and_not_a_colour_alone(kind: str, margin: float, wo
 
 
 def test_what_was_left_out_stands_beside_the_numbers(shown, filled: Store):
-    at = shown(filled, "overview")
+    at = shown(filled, "breakdown")
     key = views.runs.question_sets(filled)["case_key"].iloc[0]
     dropped = views.runs.facts(filled, views.runs.question_set(filled, key))["dropped"]
     assert dropped

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.walls import component_values
 from vlprobe import views
 from vlprobe.render.report import selection
 from vlprobe.storage import access
@@ -14,12 +15,12 @@ from vlprobe.storage.store import Store
 def test_nobody_is_asked_to_sign_in_unless_the_server_says_so(
     every_probe: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    at = open_page(monkeypatch, every_probe, "overview")
-    assert at.title[0].value == "Overview"
+    at = open_page(monkeypatch, every_probe, "home")
+    assert component_values(at, "tradeoff")
     assert not [button for button in at.button if button.key in ("sign_in", "sign_out")]
 
 
-@pytest.mark.parametrize("page", ["overview", "failures", "run"])
+@pytest.mark.parametrize("page", ["home", "failures", "run"])
 def test_who_has_not_signed_in_sees_nothing_but_a_button(
     every_probe: Store, page: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -62,7 +63,7 @@ def test_only_the_people_who_are_named_get_in(
     at.user = user
     at.run()
     assert not at.exception
-    assert (at.title[0].value == "Overview") is seen
+    assert bool(component_values(at, "tradeoff")) is seen
 
 
 def test_a_read_only_dashboard_shows_results_and_no_way_to_run(
@@ -73,8 +74,8 @@ def test_a_read_only_dashboard_shows_results_and_no_way_to_run(
     assert not at.button
     assert not at.text_input
     assert "read-only" in words(at)
-    at = open_page(monkeypatch, every_probe, "overview")
-    assert len(at.title) == 1
+    at = open_page(monkeypatch, every_probe, "home")
+    assert component_values(at, "tradeoff")
     assert not at.error
 
 
@@ -82,7 +83,7 @@ def test_a_read_only_dashboard_without_results_offers_no_demo(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(access.READ_ONLY, "1")
-    for page in ("overview", "pairs"):
+    for page in ("home", "pairs"):
         at = open_page(monkeypatch, store, page)
         assert not at.button
         assert "read-only" in words(at)

@@ -92,14 +92,14 @@ def test_the_table_has_the_numbers_of_the_view(shown, filled: Store, key: str): 
 
 
 def test_every_number_says_its_unit_direction_chance_meaning_and_source(shown, filled: Store):  # noqa: F811
-    for text in (words(shown()), words(open_overview(shown, filled))):
+    for text in (words(shown()), words(open_numbers(shown, filled))):
         for metric in views.runs.metrics("lgip").values():
             assert html.unescape(f"{metric.help} Source: {metric.source}.") in text
         assert "Positive ratein % · ↑ higher is better · guessing gets 50 %" in text
 
 
-def open_overview(shown: partial, store: Store) -> AppTest:
-    return shown.func(*shown.args[:1], store, "overview")
+def open_numbers(shown: partial, store: Store) -> AppTest:
+    return shown.func(*shown.args[:1], store, "breakdown")
 
 
 def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(
@@ -161,15 +161,15 @@ def test_a_model_keeps_its_mark_when_another_is_stored_and_in_a_copy_that_cannot
     run = views.runs.question_set(filled, key).run(MODELS[0]).key
     fewer = Store(shutil.copytree(filled.root, tmp_path / "cache"))
     shutil.rmtree(fewer.root / "runs" / run)
-    marked = r'color:light-dark\((#\w+), #\w+\)">(.)</span> (dealt:<wbr>2|control:<wbr>random)'
-    looks = set(re.findall(marked, bodies(open_page(monkeypatch, fewer, "overview"))))
+    marked = r'color:light-dark\((#\w+), #\w+\)">(.)</span> (2|Coin flip)'
+    looks = set(re.findall(marked, bodies(open_page(monkeypatch, fewer, "breakdown"))))
     assert len(looks) == 2
     shutil.copytree(filled.root / "runs" / run, fewer.root / "runs" / run)
     for path in (fewer.root, *fewer.root.rglob("*")):
         path.chmod(path.stat().st_mode & ~0o222)
     monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
-    assert set(re.findall(marked, bodies(open_page(monkeypatch, fewer, "overview")))) == looks
-    assert {color for color, _, name in looks if name.startswith("control")} == {charts.styles.GREY}
+    assert set(re.findall(marked, bodies(open_page(monkeypatch, fewer, "breakdown")))) == looks
+    assert {color for color, _, name in looks if name == "Coin flip"} == {charts.styles.GREY}
 
 
 def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(shown):

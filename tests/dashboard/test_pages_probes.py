@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from tests.dashboard.test_pages import PROBES, bodies, open_page, words
+from tests.dashboard.walls import component_values
 from vlprobe import registry, views
 from vlprobe.dashboard import cards
 from vlprobe.render import numbers
@@ -41,24 +42,21 @@ def key(every_probe: Store) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("probe", registry.names("probes"))
-@pytest.mark.parametrize("page", ["overview", "breakdown"])
-def test_a_page_answers_for_every_probe(shown, key, page: str, probe: str):
-    at = shown(page, set=key[probe])
-    assert not at.error
-    if page == "overview":
-        assert registry.load_probe(probe).presentation.sentence in [
-            element.value for element in at.markdown
-        ]
-
-
-@pytest.mark.parametrize("probe", registry.names("probes"))
-def test_the_overview_has_every_number_that_is_known_and_names_what_is_not(
+def test_a_page_has_every_number_of_every_probe_that_is_known_and_names_what_is_not(
     shown, every_probe, key, probe: str
 ):
-    at = shown("overview", set=key[probe])
+    at = shown("breakdown", set=key[probe])
+    assert not at.error
+    assert registry.load_probe(probe).presentation.sentence in [
+        element.value for element in at.markdown
+    ]
+    charts = [element.key for element in at.get("plotly_chart")]
     text = words(at)
     known = views.runs.metrics(probe)
     table = views.estimates.estimates(every_probe, views.runs.question_set(every_probe, key[probe]))
+    presentation = registry.load_probe(probe).presentation
+    measured = set(table.dropna(subset=["value"])["metric"]) & set(presentation.headlines)
+    assert ("headlines" in charts) == (bool(measured) and presentation.trade_off is None)
     for row in table.dropna(subset=["value"]).itertuples():
         unit = numbers.unit_of(known[row.metric], "cosine")
         assert (
@@ -78,7 +76,7 @@ def test_the_overview_has_every_number_that_is_known_and_names_what_is_not(
 def test_switches_are_there_only_where_they_change_something(
     shown, key, probe: str, unit: bool, average: bool
 ):
-    at = shown("overview", set=key[probe])
+    at = shown("breakdown", set=key[probe])
     there = {element.key for element in at.get("button_group")}
     assert ("unit" in there, "average" in there) == (unit, average)
 
@@ -100,16 +98,15 @@ def test_a_paper_s_table_has_the_runs_and_the_printed_rows(shown, every_probe, k
     assert text.index("Your runs") < text.index("Published")
 
 
-def test_the_overview_of_lgip_has_table_2_and_hollow_marks_when_asked(shown, key):
-    at = shown("overview", set=key["lgip"], printed="shown")
-    figure = json.loads(next(chart for chart in at.get("plotly_chart")).proto.spec)
-    hollow = [trace for trace in figure["data"] if trace.get("name") == "published"]
-    assert len(hollow) == 1
+def test_the_trade_off_of_lgip_has_table_2_and_rings_unless_they_are_hidden(shown, key):
+    at = shown("tradeoff", set=key["lgip"], open="paper")
     assert "CLIP ViT-B/16 (OpenAI)" in words(at)
-    figure = json.loads(
-        shown("overview", set=key["lgip"], printed="hidden").get("plotly_chart")[0].proto.spec
-    )
-    assert not [trace for trace in figure["data"] if trace.get("name") == "published"]
+    ((_, picture),) = component_values(at, "tradeoff")
+    printed = json.dumps([picture["rings"], picture["edges"]])
+    assert "SigLIP base" in printed and "as printed" in printed
+    at = shown("tradeoff", set=key["lgip"], printed="hidden")
+    ((_, picture),) = component_values(at, "tradeoff")
+    assert "SigLIP" not in json.dumps(picture) and "as printed" not in json.dumps(picture)
 
 
 @pytest.mark.parametrize("page", PROBES)

@@ -27,86 +27,10 @@ def marks(figure) -> dict:
     return {trace.name: trace for trace in figure.data if trace.name in LOOKS}
 
 
-def test_each_known_model_is_one_mark_with_its_interval_both_ways():
-    found = marks(charts.tradeoff.trade_off(POINTS, DOWN, UP, "cosine", LOOKS))
-    assert set(found) == {"a:one", "b:two"}
-    one = found["a:one"]
-    assert (one.x[0], one.y[0]) == (0.01, 0.9)
-    assert one.error_x.array[0] == pytest.approx(0.003)
-    assert one.error_x.arrayminus[0] == pytest.approx(0.002)
-    assert one.error_y.array[0] == pytest.approx(0.03)
-    assert one.error_y.arrayminus[0] == pytest.approx(0.05)
-
-
-def test_the_front_is_drawn_from_left_to_right_through_its_models_only():
-    lines = [
-        trace
-        for trace in charts.tradeoff.trade_off(POINTS[::-1], DOWN, UP, "cosine", LOOKS).data
-        if trace.mode == "lines"
-    ]
-    assert [list(line.x) for line in lines] == [[0.01, 0.02]]
-    alone = POINTS.assign(front=[True, False, False])
-    assert not [
-        trace
-        for trace in charts.tradeoff.trade_off(alone, DOWN, UP, "cosine", LOOKS).data
-        if trace.mode == "lines"
-    ]
-
-
-def test_the_axes_hold_every_interval_and_say_which_way_is_better():
-    figure = charts.tradeoff.trade_off(POINTS, DOWN, UP, "spread", LOOKS)
-    assert figure.layout.xaxis.range[0] == 0
-    assert figure.layout.xaxis.range[1] > 0.022
-    assert figure.layout.yaxis.range[0] < 0.5
-    assert figure.layout.yaxis.range[1] >= 1
-    assert "lower is better" in figure.layout.xaxis.title.text
-    assert "in spreads" in figure.layout.xaxis.title.text
-    assert "higher is better" in figure.layout.yaxis.title.text
-
-
-def test_no_model_at_all_gives_an_empty_chart_and_no_error():
-    assert marks(charts.tradeoff.trade_off(POINTS[:0], DOWN, UP, "cosine", LOOKS)) == {}
-    assert marks(charts.tradeoff.trade_off(POINTS[2:], DOWN, UP, "cosine", LOOKS)) == {}
-
-
-def test_many_models_are_named_in_a_legend_instead_of_beside_their_marks():
-    many = pd.concat([POINTS[:1].assign(model=f"m{number}") for number in range(9)])
-    looks = charts.styles.styles([f"m{number}" for number in range(9)])
-    figure = charts.tradeoff.trade_off(many, DOWN, UP, "cosine", looks)
-    assert all(trace.showlegend for trace in figure.data if trace.name in looks)
-
-
-def test_marks_in_a_crowd_are_named_in_a_legend_and_a_pair_beside_each_other():
-    crowd = pd.concat(
-        [POINTS[:1].assign(model=f"m{number}", y=0.9 + 0.01 * number) for number in range(3)]
-    )
-    looks = charts.styles.styles(["m0", "m1", "m2"])
-    figure = charts.tradeoff.trade_off(crowd, DOWN, UP, "cosine", looks)
-    assert all(trace.showlegend for trace in figure.data if trace.name in looks)
-    figure = charts.tradeoff.trade_off(crowd[:2], DOWN, UP, "cosine", looks)
-    places = {trace.name: trace.textposition for trace in figure.data if trace.name in looks}
-    assert places["m0"].startswith("bottom")
-    assert places["m1"].startswith("top")
-
-
-def test_long_names_are_broken_and_lose_no_letter():
-    name = "openclip:ViT-B-32/laion2b_s34b_b79k"
-    figure = charts.tradeoff.trade_off(
-        POINTS[:1].assign(model=name), DOWN, UP, "cosine", charts.styles.styles([name])
-    )
-    label = marks_named(figure, name)
-    assert "<br>" in label
-    assert label.replace("<br>", "") == name
-
-
-def marks_named(figure, name: str) -> str:
-    return next(trace.text[0] for trace in figure.data if trace.name == name)
-
-
 def test_panels_share_axes_that_hold_every_interval_of_all():
     other = POINTS.assign(y=[0.3, 0.4, NAN], y_low=[0.2, 0.3, NAN], y_high=[0.4, 0.5, NAN])
     ranges = charts.tradeoff.shared(pd.concat([POINTS, other]), UP)
-    assert ranges[0][0] == 0 and ranges[0][1] > 0.022
+    assert ranges[0][1] == 0 and ranges[0][0] > 0.022  # steadier is to the right
     assert ranges[1][0] < 0.2 and ranges[1][1] >= 1
     one, two = (
         charts.tradeoff.panel(own, DOWN, UP, "cosine", LOOKS, ranges) for own in (POINTS, other)
@@ -115,12 +39,30 @@ def test_panels_share_axes_that_hold_every_interval_of_all():
     assert marks(two)["b:two"].y[0] == 0.4 and set(marks(two)) == {"a:one", "b:two"}
 
 
-def test_a_clicked_mark_names_its_model_and_a_printed_one_does_not():
-    printed = pd.DataFrame({"model": ["paper's"], "x": [0.01], "y": [0.5], "note": ["a note"]})
-    figure = charts.tradeoff.trade_off(POINTS, DOWN, UP, "cosine", LOOKS, printed)
-    assert marks(figure)["a:one"].customdata[0][0] == "a:one"
+def test_a_mark_of_a_panel_has_its_interval_both_ways_and_names_its_model_when_it_is_clicked():
+    ranges = charts.tradeoff.shared(POINTS, UP)
+    printed = pd.DataFrame({"model": ["paper's"], "x": [0.01], "y": [0.85], "note": ["a note"]})
+    figure = charts.tradeoff.panel(
+        POINTS, DOWN, UP, "cosine", LOOKS, ranges, printed, {"a:one": "One"}
+    )
+    one = next(trace for trace in figure.data if trace.name == "One")
+    assert one.customdata[0][0] == "a:one"
+    assert (one.x[0], one.y[0]) == (0.01, 0.9)
+    assert one.error_x.array[0] == pytest.approx(0.003)
+    assert one.error_x.arrayminus[0] == pytest.approx(0.002)
+    assert one.error_y.array[0] == pytest.approx(0.03)
+    assert one.error_y.arrayminus[0] == pytest.approx(0.05)
     hollow = next(trace for trace in figure.data if trace.name == "published")
     assert hollow.customdata is None and "a note" in hollow.text[0]
+
+
+def test_a_panel_leaves_out_what_is_outside_of_its_axes():
+    ranges = charts.tradeoff.shared(POINTS, UP)
+    control = POINTS[:1].assign(model="c:unknown", x=0.14)
+    figure = charts.tradeoff.panel(
+        pd.concat([POINTS, control]), DOWN, UP, "cosine", LOOKS, ranges, POINTS[:0]
+    )
+    assert set(marks(figure)) == {"a:one", "b:two"}
 
 
 def test_a_curve_goes_through_its_steps_from_left_to_right_with_intervals():
@@ -189,14 +131,13 @@ def test_names_are_no_markup_in_any_figure():
     table = table.assign(slice=["<i>s", "t", "t"], n_items=9, n_cases=9)
     bins = pd.DataFrame({"model": [NASTY], "left": [0.0], "right": [1.0], "share": [1.0]})
     steps = {"<i>s": "<i>s", "t": "t"}
-    printed = pd.DataFrame({"model": [NASTY], "x": [0.1], "y": [0.2], "note": ["<i>n"]})
+    printed = pd.DataFrame({"model": [NASTY], "x": [0.01], "y": [0.8], "note": ["<i>n"]})
     curve = pd.DataFrame({"model": [NASTY], "slice": ["t"], "value": [0.5]})
     rows = charts.dots.dots(table, UP, "cosine", steps, looks)
     charts.tradeoff.beside(rows, curve, list(steps), "rate")
     figures = [
-        charts.tradeoff.trade_off(points, DOWN, UP, "cosine", looks, printed),
         charts.tradeoff.panel(
-            points, DOWN, UP, "cosine", looks, charts.tradeoff.shared(points, UP)
+            points, DOWN, UP, "cosine", looks, charts.tradeoff.shared(points, UP), printed
         ),
         charts.tradeoff.curves(table, UP, "cosine", looks, steps, "what grows", curve),
         charts.dots.headlines(table, {UP.name: UP}, "cosine", looks, {}),

@@ -10,6 +10,7 @@ from vlprobe import views
 from vlprobe.dashboard.lab import cases
 from vlprobe.dashboard.state import Questions, plain, quiet, view
 from vlprobe.render import charts, numbers
+from vlprobe.render.html.elements import breakable, mark
 from vlprobe.render.words import presentations, slice_order, value_label
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
@@ -98,6 +99,12 @@ def links(asked: Questions) -> None:
             icon=":material/image_search:",
             query_params={"set": asked.key, "model": model},
         )
+
+
+def mentioned(asked: Questions, more: str = "") -> None:
+    """Which mark is which model, once for several small figures."""
+    names = [f"{mark(asked.looks[model])} {breakable(model)}" for model in asked.models]
+    st.html(f'<p class="vp-small">{" &emsp; ".join([*names, more])}</p>')
 
 
 def by_subtype(asked: Questions, metric: Metric) -> None:

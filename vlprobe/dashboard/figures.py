@@ -7,11 +7,10 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.chart_panels import ARMS, GUESSING, chart, chart_of_cases
+from vlprobe.dashboard.chart_panels import ARMS, GUESSING, chart, chart_of_cases, mentioned
 from vlprobe.dashboard.jobs import begin
 from vlprobe.dashboard.lab import cases
 from vlprobe.dashboard.state import Questions, attempt, choose, plain, quiet, view
-from vlprobe.dashboard.tradeoff import mentioned
 from vlprobe.render import charts, numbers
 from vlprobe.render.words import slice_order, value_label
 from vlprobe.runs.request import Request

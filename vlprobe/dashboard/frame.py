@@ -34,7 +34,6 @@ from vlprobe.dashboard.state import (
 )
 from vlprobe.dashboard.tables import about, explain, headline, slices
 from vlprobe.dashboard.tour import tour
-from vlprobe.dashboard.tradeoff import headline_figure, strength, trade_off, types, wordings
 from vlprobe.dashboard.training import training_form, trainings
 from vlprobe.dashboard.verify import left_out, said, stored, way_out
 from vlprobe.errors import VlprobeError
@@ -62,7 +61,6 @@ __all__ = [
     "examined",
     "explain",
     "headline",
-    "headline_figure",
     "in_words",
     "lexical",
     "margins",
@@ -78,17 +76,13 @@ __all__ = [
     "severity",
     "slices",
     "stored",
-    "strength",
     "subsets",
-    "trade_off",
     "training_form",
     "trainings",
     "triplets",
-    "types",
     "verdict",
     "view",
     "word_influence",
-    "wordings",
 ]
 
 WELCOME = """<div class="vp-card vp-welcome">
@@ -264,10 +258,10 @@ def notes(asked: Questions) -> None:
         )
 
 
-def download(table: pd.DataFrame, name: str) -> None:
+def download(table: pd.DataFrame, name: str, label: str = "Download as CSV") -> None:
     """The table that is shown, as CSV."""
     st.download_button(
-        "Download as CSV",
+        label,
         table.map(selection.defused).to_csv(index=False),
         f"vlprobe_{name}.csv",
         "text/csv",

@@ -29,7 +29,8 @@ BELOW = {  # pages that Lab leads to
     "triplets": "Triplets",
     "rankings": "Rankings",
 }
-MOVED = {"overview": "home", "failures": "explore", "playground": "play"}  # addresses of before
+OVERVIEW_PARAMETERS = ("unit", "average", "up", "printed")  # of an address, that the first page had
+MOVED = {"overview": "tradeoff", "failures": "explore", "playground": "play"}  # addresses of before
 HOME = "home"
 PAGE_SIZE, OLD_PAGE_SIZE = (
     60,
@@ -80,7 +81,15 @@ def _lead_on(old: str) -> None:
         query |= _every_case(st.query_params.get("page", "1"))
     if old == "playground":
         query |= {"game": [old]}
+    if old == "overview":
+        query |= {"open": ["numbers"]}
     st.switch_page(page_file(old), query_params=query)
+
+
+def lead_from_overview() -> None:
+    """The overview was the first page: what a link says to it alone leads to the page that took its place."""
+    if any(name in st.query_params for name in OVERVIEW_PARAMETERS):
+        _lead_on("overview")
 
 
 def _every_case(page: str) -> dict[str, list[str]]:

@@ -145,6 +145,16 @@ class PointRow:
     y_high: float
 
 
+@dataclass(frozen=True, slots=True)
+class PrintedRow:
+    """One model in a trade-off as a paper prints it; unknown numbers are NaN."""
+
+    model: str
+    x: float
+    y: float
+    note: str
+
+
 def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:
     """The rows of a table, from the columns that the fields of `row_type` name.
 

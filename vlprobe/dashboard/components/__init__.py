@@ -18,14 +18,18 @@ FOLDER = Path(__file__).resolve().parent
 
 
 @functools.cache
-def component(name: str) -> "ComponentRenderer":
-    """The component of NAME.js and NAME.css; called with `key`, `data` and callbacks, it draws itself on the page."""
-    script, css = source(name)
+def component(name: str, *parts: str) -> "ComponentRenderer":
+    """The component of NAME.js and NAME.css; called with `key`, `data` and callbacks, it draws itself on the page.
+
+    The scripts of `parts`, which components share, come first.
+    """
+    script, css = source(name, *parts)
     return declare(f"vlprobe_{name}", html="<div></div>", css=css, js=script)
 
 
-def source(name: str) -> tuple[str, str]:
-    """The script of a component, and its style sheets."""
+def source(name: str, *parts: str) -> tuple[str, str]:
+    """The script of a component after those of its parts, and its style sheets."""
     sheets = [FOLDER / "base.css", FOLDER / f"{name}.css"]
     css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets if sheet.is_file())
-    return (FOLDER / f"{name}.js").read_text(encoding="utf-8"), css
+    scripts = [FOLDER / f"{part}.js" for part in (*parts, name)]
+    return "\n".join(file.read_text(encoding="utf-8") for file in scripts), css

@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import frame, tables
+from vlprobe.dashboard import export, frame, tables
 from vlprobe.dashboard.chart_panels import chart_of_cases
-from vlprobe.dashboard.lab import cases, opening
+from vlprobe.dashboard.lab import cases, numbers, opening
 from vlprobe.dashboard.lab.paper_page import OPENS, capital, how_it_is_measured
 from vlprobe.dashboard.state import Questions, counts, model_name, plain, quiet, view
 from vlprobe.render import charts, words
@@ -25,15 +25,17 @@ def draw_page() -> None:
         by = frame.by(asked)
     heading, examples, figure, rows = (st.container() for _ in range(4))
     with how_it_is_measured():
+        frame.sentence(asked)
         tables.explain(metric)
         with st.container(horizontal=True):
-            unit = frame.unit(asked, metric.name)
-            averaging = frame.averaging(asked, metric)
+            unit = frame.unit(asked)
+            averaging = frame.averaging(asked)
         quiet(
             "Marks are means, arms are 95 % intervals from resampling pictures: long arms mean few pictures, and where "
             f"arms overlap the order may be chance. {words.AGREED}"
         )
-    table = frame.sliced(asked, metric, by, averaging, unit)
+    of_metric = averaging if averaging in metric.averaging else metric.averaging[0]
+    table = frame.sliced(asked, metric, by, of_metric, unit)
     names = frame.slice_names(table)
     filters = {name: cases.slice_filter(asked, model, metric.kinds, by, name) for name in names}
     worst = _most_often(asked, filters)
@@ -54,6 +56,8 @@ def draw_page() -> None:
         )
     with st.expander("The table", icon=":material/table_chart:", key="breakdown_table"):
         _draw_table(asked, metric, unit, by, table, names)
+    with st.expander("All numbers", icon=":material/function:", key="all_numbers"):
+        _draw_all_numbers(asked, averaging, unit)
     frame.notes(asked)
     tables.about(view(views.runs.facts, asked.question_set))
 
@@ -75,6 +79,15 @@ def _draw_table(
         "cases of its row."
     )
     frame.download(table, "breakdown")
+
+
+def _draw_all_numbers(asked: Questions, averaging: str, unit: str) -> None:
+    """The headline numbers as a figure, every number of every model as a table, and both as files."""
+    numbers.draw_headlines(asked, averaging, unit)
+    estimates = numbers.draw_table(asked, averaging, unit)
+    with st.container(horizontal=True):
+        frame.download(estimates, "numbers", "All numbers as CSV")
+        export.report_button(asked)
 
 
 def _any(asked: Questions, model: str, metric: Metric) -> Filter | None:

@@ -1,4 +1,4 @@
-"""Figures of steady against alert: one scatter, one a type of edit, and curves over what grows. No Streamlit here."""
+"""Small figures of steady against alert, one a type of edit, and curves over what grows. No Streamlit here."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,73 +11,7 @@ from vlprobe.render.charts.theme import QUIET, arms, axis, finished, guessing, s
 from vlprobe.render.numbers import interval, number, unit_of
 from vlprobe.types import Metric
 
-_LABELLED = 6  # models that still fit with their names beside their marks
-Ranges = tuple[Sequence[float], Sequence[float]]  # of x and of y
-
-
-def trade_off(
-    points: pd.DataFrame,
-    down: Metric,
-    up: Metric,
-    unit: str,
-    looks: Looks,
-    printed: pd.DataFrame | None = None,
-) -> go.Figure:
-    """One mark a model: to the left is steadier under rewording, up is more alert to wrong captions.
-
-    Args:
-        points: What `views.trade_off` returns.
-        down: The metric on the x axis, lower is better.
-        up: The metric on the y axis, higher is better.
-        unit: "cosine" or "spread".
-        looks: What `styles` returns.
-        printed: What a paper prints of other models, as hollow marks: model, x, y, note.
-    """
-    known = points.dropna(subset=["x", "y"])
-    figure = go.Figure()
-    everything = known if printed is None else pd.concat([known, printed])
-    x_range, y_range = _x_range(everything), _y_range(everything, up)
-    if printed is not None:
-        _hollow(figure, printed, down, up, unit)
-    front = known[known["front"]].sort_values("x")
-    if len(front) > 1:
-        figure.add_scatter(
-            x=front["x"],
-            y=front["y"],
-            mode="lines",
-            line={"color": QUIET, "dash": "dash", "width": 1.5},
-            name="best trade-offs",
-            hoverinfo="skip",
-        )
-    near = _near(known, x_range, y_range)
-    direct = len(known) <= _LABELLED and max(map(len, near), default=0) < 2
-    for place, point in enumerate(known.itertuples()):
-        _mark(figure, point, down, up, unit, looks)
-        figure.data[-1].update(showlegend=not direct)
-        if direct:
-            beside = _beside(known, place, near[place], x_range)
-            name = [wrapped(point.model, 20)]
-            figure.data[-1].update(
-                mode="markers+text", text=name, textfont={"size": 13}, textposition=beside
-            )
-    if not math.isnan(up.chance):
-        guessing(figure, "h", up.chance)
-    figure.add_annotation(
-        xref="paper",
-        yref="paper",
-        x=0.01,
-        y=0.99,
-        text="↖ <b>ideal</b>: steady and alert",
-        showarrow=False,
-        font={"size": 14},
-        xanchor="left",
-        yanchor="top",
-    )
-    figure.update_xaxes(
-        title=axis(down, unit), range=x_range, tickformat=ticks(down), zeroline=False
-    )
-    figure.update_yaxes(title=axis(up, unit), range=y_range, tickformat=ticks(up), zeroline=False)
-    return finished(figure, 440)
+Ranges = tuple[Sequence[float], Sequence[float]]  # of x, the larger end first, and of y
 
 
 def panel(
@@ -88,24 +22,28 @@ def panel(
     looks: Looks,
     ranges: Ranges,
     printed: pd.DataFrame | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> go.Figure:
     """A small trade-off, of one type of edit, on axes that its neighbours share; without names beside the marks.
 
+    Marks outside of the axes, such as those of controls, are left out.
+
     Args:
         points: model, x, x_low, x_high, y, y_low, y_high.
-        down: As of `trade_off`.
-        up: As of `trade_off`.
+        down: The metric on the x axis, lower is better and to the right.
+        up: The metric on the y axis, higher is better.
         unit: "cosine" or "spread".
         looks: What `styles` returns.
         ranges: What `shared` returns for all panels.
-        printed: As of `trade_off`.
+        printed: What a paper prints of other models, hollow: model, x, y, note.
+        names: What models are called; as they are stored, if not given.
     """
     figure = go.Figure()
-    if printed is not None and len(printed):
-        _hollow(figure, printed, down, up, unit)
-    for point in points.dropna(subset=["x", "y"]).itertuples():
-        _mark(figure, point, down, up, unit, looks)
-    if not math.isnan(up.chance):
+    if printed is not None and len(inside := _inside(printed, ranges)):
+        _hollow(figure, inside, down, up, unit)
+    for point in _inside(points, ranges).itertuples():
+        _mark(figure, point, down, up, unit, looks, (names or {}).get(point.model, point.model))
+    if ranges[1][0] <= up.chance <= ranges[1][1]:
         guessing(figure, "h", up.chance)
     figure.update_xaxes(
         title=down.label,
@@ -123,6 +61,11 @@ def shared(points: pd.DataFrame, up: Metric) -> Ranges:
     """Axes that hold all of these points and their intervals."""
     known = points.dropna(subset=["x", "y"])
     return _x_range(known), _y_range(known, up)
+
+
+def _inside(points: pd.DataFrame, ranges: Ranges) -> pd.DataFrame:
+    (left, right), (bottom, top) = ranges
+    return points[points["x"].between(right, left) & points["y"].between(bottom, top)]
 
 
 def curves(
@@ -232,7 +175,13 @@ def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], told: 
 
 
 def _mark(
-    figure: go.Figure, point: object, down: Metric, up: Metric, unit: str, looks: Looks
+    figure: go.Figure,
+    point: object,
+    down: Metric,
+    up: Metric,
+    unit: str,
+    looks: Looks,
+    name: str,
 ) -> None:
     color, symbol = looks[point.model]
     figure.add_scatter(
@@ -248,9 +197,9 @@ def _mark(
             "line": {"width": 1.5, "color": "white"},
         },
         cliponaxis=False,
-        name=safe(point.model),
+        name=safe(name),
         customdata=[[point.model]],
-        hovertemplate=_hover(point.model, ((down, point, "x"), (up, point, "y")), unit),
+        hovertemplate=_hover(name, ((down, point, "x"), (up, point, "y")), unit),
     )
 
 
@@ -273,11 +222,9 @@ def _hollow(figure: go.Figure, printed: pd.DataFrame, down: Metric, up: Metric, 
 
 
 def _x_range(points: pd.DataFrame) -> list[float]:
-    return (
-        [0.0, 1.18 * max(points[["x", "x_high"]].max(axis=None, skipna=True), 1e-6)]
-        if len(points)
-        else [0, 1]
-    )
+    if not len(points):
+        return [1.0, 0.0]
+    return [1.18 * max(points[["x", "x_high"]].max(axis=None, skipna=True), 1e-6), 0.0]
 
 
 def _y_range(points: pd.DataFrame, up: Metric) -> list[float]:
@@ -289,30 +236,6 @@ def _y_range(points: pd.DataFrame, up: Metric) -> list[float]:
         high = 1.0
     room = 0.1 * max(high - low, 1e-6)
     return [low - room, high + room]
-
-
-def _near(
-    points: pd.DataFrame, x_range: Sequence[float], y_range: Sequence[float]
-) -> list[list[int]]:
-    """For each mark, the places of the others that are so close that names beside them would collide."""
-    wide, high = 0.35 * (x_range[1] - x_range[0]), 0.09 * (y_range[1] - y_range[0])
-    marks = list(zip(points["x"], points["y"], strict=True))
-    return [
-        [
-            other
-            for other, (x, y) in enumerate(marks)
-            if other != own and abs(x - u) < wide and abs(y - v) < high
-        ]
-        for own, (u, v) in enumerate(marks)
-    ]
-
-
-def _beside(points: pd.DataFrame, place: int, near: Sequence[int], x_range: Sequence[float]) -> str:
-    """Names go towards the middle of the plot; of two marks that are close, the lower one is named underneath."""
-    own = points.iloc[place]
-    lower = any(points.iloc[other]["y"] > own["y"] for other in near)
-    side = "right" if own["x"] < sum(x_range) / 2 else "left"
-    return f"{'bottom' if lower else 'top'} {side}"
 
 
 def _hover(model: str, sides: Sequence[tuple[Metric, object, str]], unit: str) -> str:

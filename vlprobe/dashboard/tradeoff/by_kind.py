@@ -1,0 +1,188 @@
+"""The fold *By kind of lie*: the trade-off taken apart by type of edit, by how strong a lie is, by how a caption is
+reworded.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.chart_panels import ARMS, chart
+from vlprobe.dashboard.state import plain, quiet, view
+from vlprobe.dashboard.tradeoff.picture import Measured, cases_query
+from vlprobe.dashboard.tradeoff.sentence import Field
+from vlprobe.registry import is_control
+from vlprobe.render import charts, numbers
+from vlprobe.render.html.elements import mark
+from vlprobe.render.sentences import listed
+from vlprobe.render.words import value_label
+from vlprobe.views.tradeoff import COMBINED, TYPES, published_by_type, published_values
+
+EXPLORE = "pages/explore.py"
+KINDS = {name: f"{value_label(name)} flips" for name in TYPES} | {
+    COMBINED: "Flips of a reworded caption"
+}
+STRENGTHS = ("weak", "medium", "strong")
+WORDINGS = ("simple", "advanced")
+HOW_PANELS = (
+    "How to read it: right is steadier and up is more alert, on the same axes in every panel, so a type whose marks "
+    "lie lower is harder. How steady a model is does not depend on the type of flip: marks only move up and down. A "
+    "press on a mark opens the lies of that type that the model believes."
+)
+HOW_STRENGTH = (
+    "How to read it: a model that understands what it reads rises to the right. Strength is half a prior of the type "
+    "(colour below number below object), half the distance of the two captions to the model itself; weak is its lowest "
+    "quarter, strong its highest. "
+)
+HOW_WORDINGS = (
+    "How to read it: left is steadier. Simple: a frame around the caption, such as 'a photo of'; advanced: another "
+    "word for the same, or another order of the sentence. "
+)
+
+
+def draw_kinds(about: Field, measured: Measured) -> None:
+    """All three figures."""
+    names = about.names
+    _draw_panels(about, measured, names)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("Weak and strong flips", anchor=False)
+        _draw_strength(about, measured, names)
+    with right:
+        st.subheader("Simple and advanced rewordings", anchor=False)
+        _draw_wordings(about, measured, names)
+
+
+def _looks(about: Field, names: Mapping[str, str]) -> dict[str, object]:
+    """The looks of the shown models by their plain names, as the figures show them."""
+    return {names[model]: about.questions.looks[model] for model in about.models}
+
+
+def _draw_panels(about: Field, measured: Measured, names: Mapping[str, str]) -> None:
+    """The trade-off once for each type of edit, on the same axes, each with links to its cases."""
+    points = view(
+        views.tradeoff.trade_off_by_type,
+        about.questions.question_set,
+        measured.up.name,
+        measured.averaging,
+        measured.unit,
+    )
+    if points.dropna(subset=["x"]).empty:
+        quiet("These models were not asked about rewordings and flips both.")
+        return
+    paper = published_by_type(measured.up.name) if measured.shows_printed else None
+    real = points[~points["model"].map(is_control).astype(bool)]
+    ranges = charts.tradeoff.shared(real if len(real) else points, measured.up)
+    legend = " &emsp; ".join(
+        f"{mark(about.questions.looks[model])} {charts.theme.safe(names[model])}"
+        for model in about.models
+    )
+    st.html(
+        f'<p class="vp-small">{legend}{" &emsp; hollow: published" if paper is not None else ""}</p>'
+    )
+    shown = [kind for kind in KINDS if kind in set(points["type"])]
+    for column, kind in zip(st.columns(len(shown)), shown, strict=True):
+        with column:
+            st.markdown(f"**{KINDS[kind]}**")
+            _draw_panel(about, measured, names, kind, points, paper, ranges)
+    quiet(HOW_PANELS)
+
+
+def _draw_panel(
+    about: Field,
+    measured: Measured,
+    names: Mapping[str, str],
+    kind: str,
+    points: pd.DataFrame,
+    paper: pd.DataFrame | None,
+    ranges: charts.tradeoff.Ranges,
+) -> None:
+    of_kind = points[points["type"] == kind]
+    figure = charts.tradeoff.panel(
+        of_kind,
+        measured.down,
+        measured.up,
+        measured.unit,
+        about.questions.looks,
+        ranges,
+        None if paper is None else paper[paper["type"] == kind],
+        names,
+    )
+    alt = f"{KINDS[kind]}: a mark a model, as in the large figure."
+    open_clicked(about, chart(figure, f"type_{kind}", alt, True), kind)
+    with st.popover("Failures", icon=":material/image_search:", width="stretch"):
+        for model in about.models:
+            st.page_link(
+                EXPLORE, label=plain(names[model]), query_params=kind_query(about, model, kind)
+            )
+
+
+def open_clicked(about: Field, points: Sequence[Mapping], kind: str) -> None:
+    """A clicked mark of a model opens what fools it; printed marks have no cases."""
+    models = [str(point["customdata"][0]) for point in points if point.get("customdata")]
+    if models:
+        st.switch_page(EXPLORE, query_params=kind_query(about, models[0], kind))
+
+
+def kind_query(about: Field, model: str, kind: str) -> dict[str, str]:
+    """What the URL of Explore says for the lies of a type that a model believes."""
+    if kind == COMBINED:
+        return {"set": about.questions.key, "model": model, "kind": COMBINED}
+    return cases_query(about, model, kind)
+
+
+def _draw_strength(about: Field, measured: Measured, names: Mapping[str, str]) -> None:
+    """How alert a model is to weak, medium and strong flips."""
+    stored = about.questions.question_set
+    if "strength_bin" not in view(views.estimates.slices, stored):
+        quiet("No flip was asked, so there is no strength to speak of.")
+        return
+    table = view(
+        views.estimates.estimates, stored, "strength_bin", measured.averaging, measured.unit
+    )
+    table = table[table["metric"] == measured.up.name].replace({"model": dict(names)})
+    paper = published_values("lgip", 5, measured.up.name) if measured.shows_printed else None
+    steps = {name: value_label(name) for name in STRENGTHS}
+    figure = charts.tradeoff.curves(
+        table,
+        measured.up,
+        measured.unit,
+        _looks(about, names),
+        steps,
+        "How strong the flip is",
+        paper,
+    )
+    alt = f"{measured.up.label} for weak, medium and strong flips, a line a model."
+    chart(figure, "strength", alt)
+    quiet(HOW_STRENGTH + ARMS.strip())
+
+
+def _draw_wordings(about: Field, measured: Measured, names: Mapping[str, str]) -> None:
+    """How far the score moves under simple and under advanced rewordings."""
+    down = measured.down
+    table = view(
+        views.estimates.estimates,
+        about.questions.question_set,
+        "subtype",
+        measured.averaging,
+        measured.unit,
+    )
+    table = table[table["metric"] == down.name].dropna(subset=["value"])
+    rows = {
+        name: f"{value_label(name)} rewordings" for name in WORDINGS if name in set(table["slice"])
+    }
+    if not rows:
+        quiet("No rewording was asked.")
+        return
+    controls = [model for model in about.models if is_control(model)]
+    left_out = controls if len(controls) < len(about.models) else []
+    table = table[~table["model"].isin(left_out)].replace({"model": dict(names)})
+    figure = charts.dots.dots(table, down, measured.unit, rows, _looks(about, names))
+    if measured.shows_printed:
+        unit = numbers.unit_of(down, measured.unit)
+        charts.tradeoff.beside(figure, published_values("lgip", 4, down.name), list(rows), unit)
+    alt = f"{down.label} of simple and advanced rewordings, a mark a model."
+    chart(figure, "wordings", alt)
+    squeezed = f" Not drawn, since it would squeeze the others: {listed([names[model] for model in left_out])}."
+    quiet(HOW_WORDINGS + ARMS.strip() + (squeezed if left_out else ""))

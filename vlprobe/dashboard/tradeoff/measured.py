@@ -1,0 +1,135 @@
+"""How it is measured: the pickers behind that name, and the folds with every number."""
+
+import contextlib
+from collections.abc import Iterator
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard import frame, papers, tables
+from vlprobe.dashboard.export import report_button
+from vlprobe.dashboard.lab import numbers
+from vlprobe.dashboard.state import address, choose, quiet, view
+from vlprobe.dashboard.tradeoff import by_kind
+from vlprobe.dashboard.tradeoff.picture import Measured
+from vlprobe.dashboard.tradeoff.sentence import Field
+from vlprobe.render.html.elements import tag
+from vlprobe.render.words import presentations
+
+BETWEEN = "|"  # names of folds in the URL
+PRINTED = {"shown": "Shown", "hidden": "Hidden"}
+PRINTED_HELP = (
+    "What the paper prints of nine models on COCO: other pictures, so a rough comparison only."
+)
+HOW_TO_READ = (
+    "How to read it: right is steadier, up is more alert, so the top right corner is ideal. The lines through a mark "
+    "are 95 % intervals: where they overlap, the order may be chance. The dashed line joins the models that no other "
+    "model beats on both counts: each is ahead of every other on one of them by more than the intervals; controls and "
+    "models that may be guessing are left out. Real models set the frame; what lies outside of it is named at its "
+    "edge. On a dotted line a model only guesses."
+)
+FOLDS = {
+    "kinds": ("By kind of lie", ":material/grid_view:"),
+    "numbers": ("The numbers", ":material/function:"),
+    "paper": ("Beside the paper", ":material/menu_book:"),
+    "details": ("Details", ":material/data_object:"),
+}
+
+
+def draw_measured(about: Field) -> Measured:
+    """The popover with all that changes the picture, and what was chosen."""
+    stored = about.questions
+    sides = presentations()[stored.probe].trade_off
+    with st.popover(
+        "How it is measured", icon=":material/function:", key="measured", type="tertiary"
+    ):
+        st.markdown(presentations()[stored.probe].sentence)
+        names = {name: stored.metrics[name].label for name in sides.ups}
+        up = choose("Alert, measured by", "up", names, sides.ups[0], segments=True)
+        unit = frame.unit(stored)
+        averaging = frame.averaging(stored)
+        shows_printed = _pick_printed(unit)
+        down, alert = stored.metrics[sides.down], stored.metrics[up]
+        for metric in (down, alert):
+            tables.explain(metric)
+        quiet(HOW_TO_READ)
+        quiet(
+            "Hollow: as the paper prints it, on other pictures. A lie is believed where it scores at least as high as "
+            "the truth."
+        )
+    return Measured(down, alert, averaging, unit, shows_printed)
+
+
+def _pick_printed(unit: str) -> bool:
+    """Whether the paper's models are shown, which give cosines alone; they never stretch the frame."""
+    if unit != "cosine":
+        return False
+    picked = choose(
+        "Published models", "printed", PRINTED, "shown", segments=True, help_=PRINTED_HELP
+    )
+    return picked == "shown"
+
+
+def draw_share(about: Field, measured: Measured) -> None:
+    """The popover with the link and the files."""
+    stored = about.questions
+    with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
+        st.html(tag("p", "Link", class_="vp-part"))
+        quiet("Opens exactly this, wherever this dashboard runs on the same results.")
+        st.code(address(), language=None, wrap_lines=True)
+        st.html(tag("p", "Files", class_="vp-part"))
+        with st.container(horizontal=True):
+            frame.download(
+                view(
+                    views.tradeoff.trade_off_by_type,
+                    stored.question_set,
+                    measured.up.name,
+                    measured.averaging,
+                    measured.unit,
+                ),
+                "tradeoff",
+            )
+            report_button(stored)
+
+
+def draw_folds(about: Field, measured: Measured) -> None:
+    """What is behind the picture."""
+    stored = about.questions
+    with _fold("kinds") as is_open:
+        if is_open:
+            by_kind.draw_kinds(about, measured)
+    with _fold("numbers") as is_open:
+        if is_open:
+            frame.download(numbers.draw_table(stored, measured.averaging, measured.unit), "numbers")
+    if stored.probe == "lgip":
+        with _fold("paper") as is_open:
+            if is_open:
+                papers.paper(stored)
+    with _fold("details") as is_open:
+        if is_open:
+            frame.notes(stored)
+            tables.about(view(views.runs.facts, stored.question_set))
+
+
+@contextlib.contextmanager
+def _fold(name: str) -> Iterator[bool]:
+    """A fold whose content is made only while it is open; the URL names those that are. Gives whether it is open."""
+    label, icon = FOLDS[name]
+    key = f"fold_{name}"
+    st.session_state[key] = name in _open_folds()
+    with st.expander(label, icon=icon, key=key, on_change=_toggle, args=(name,)):
+        yield st.session_state[key]
+
+
+def _open_folds() -> list[str]:
+    return [name for name in st.query_params.get("open", "").split(BETWEEN) if name]
+
+
+def _toggle(name: str) -> None:
+    names = [each for each in _open_folds() if each != name]
+    if st.session_state[f"fold_{name}"]:
+        names.append(name)
+    if names:
+        st.query_params["open"] = BETWEEN.join(names)
+    else:
+        st.query_params.pop("open", None)

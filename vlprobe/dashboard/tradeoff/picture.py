@@ -1,0 +1,197 @@
+"""The picture: a mark a model, the list of models, and the worst mistake of the one that is looked at."""
+
+import base64
+import functools
+import io
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.state import counts, store, view
+from vlprobe.dashboard.tradeoff.sentence import Field, pin, pinned
+from vlprobe.datasets import drawn
+from vlprobe.errors import VlprobeError
+from vlprobe.registry import is_control
+from vlprobe.render import steadiest, tradeoff
+from vlprobe.render.charts.styles import DISTINCT, emphasised
+from vlprobe.render.html.cards import jpeg
+from vlprobe.render.html.elements import tag
+from vlprobe.render.words import presentations
+from vlprobe.scoring.thumbnails import addresses
+from vlprobe.types import Metric, Picture
+from vlprobe.views.filter import Filter
+from vlprobe.views.records import PointRow, PrintedRow, records
+from vlprobe.views.wall import WallCard
+
+EXPLORE = "pages/explore.py"
+LARGE = 680  # pixels a side of the pinned picture, twice its size on the page
+LEGEND = (
+    ("ring", "published models, on other pictures"),
+    ("front", "no other model is better on both counts"),
+    ("arm", "lines: 95 % intervals"),
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How both sides are measured."""
+
+    down: Metric
+    up: Metric
+    averaging: str
+    unit: str
+    shows_printed: bool
+
+
+def points_of(about: Field, measured: Measured) -> pd.DataFrame:
+    """What `views.tradeoff.trade_off` has of the shown models."""
+    stored = about.questions.question_set
+    return view(
+        views.tradeoff.trade_off, stored, measured.up.name, measured.averaging, measured.unit
+    )
+
+
+def draw_finding(about: Field, measured: Measured) -> steadiest.Finding:
+    """The finding as the heading, and the numbers that it rests on."""
+    stored = about.questions.question_set
+    leaders = view(views.leaders.leaders, stored, measured.averaging, measured.unit)
+    sides = steadiest.Sides(
+        _ordered(about, measured),
+        leaders[measured.down.name],
+        leaders[measured.up.name],
+        view(views.leaders.credible_models, stored),
+        about.names,
+        _unit(measured.down, measured),
+        _unit(measured.up, measured),
+    )
+    finding = steadiest.finding(sides)
+    st.html(
+        f'<div class="vp-finding">{tag("h1", finding.heading)}'
+        f"{tag('p', finding.detail) if finding.detail else ''}</div>"
+    )
+    return finding
+
+
+def _unit(metric: Metric, measured: Measured) -> str:
+    return "rate" if metric.unit == "rate" else measured.unit
+
+
+def _ordered(about: Field, measured: Measured) -> list[PointRow]:
+    """The points, the most alert first, controls last."""
+    rows = records(PointRow, points_of(about, measured))
+    return sorted(rows, key=lambda row: (is_control(row.model), -row.y if row.y == row.y else 9e9))
+
+
+def draw_picture(about: Field, measured: Measured, best: str) -> None:
+    """The component with all that is in it."""
+    model = pinned(about, best)
+    points, table = _ordered(about, measured), points_of(about, measured)
+    stored = about.questions.question_set
+    plane = tradeoff.plane(
+        [point for point in points if point.x == point.x and point.y == point.y],
+        view(views.leaders.credible_models, stored),
+        _unit(measured.down, measured),
+        _unit(measured.up, measured),
+    )
+    printed: list[PrintedRow] = []
+    if measured.shows_printed:
+        printed = records(PrintedRow, views.tradeoff.published_trade_off(measured.up.name))
+    front = set(table.loc[table["front"].astype(bool), "model"])
+    chances = view(views.papers.chances, stored)
+    shown = {name: about.questions.looks[name] for name in about.models}
+    looks = emphasised(shown, {model, best})
+    data = tradeoff.picture_data(
+        points, front, printed, plane, looks, about.names, chances[measured.up.name]
+    )
+    named = set(about.models) if len(about.models) <= DISTINCT else {model, best}
+    for mark in data["marks"]:
+        mark["named"] = mark["model"] in named
+    present = {"ring": data["rings"], "front": data["front"], "arm": True}
+    data |= {
+        "pinned": model,
+        "list": "Models: a press shows the worst mistake of one",
+        "legend": [entry for entry in LEGEND if present[entry[0]]],
+        "examples": _examples(about, measured, model, best),
+    }
+    component("tradeoff", "placing")(
+        key="tradeoff",
+        data=data,
+        on_pin_change=_pin,
+        on_open_change=functools.partial(_remember, about),
+    )
+    if target := st.session_state.pop("tradeoff_open", None):
+        st.switch_page(EXPLORE, query_params=target)
+
+
+def _pin() -> None:
+    if model := st.session_state["tradeoff"].get("pin"):
+        pin(str(model))
+
+
+def _remember(about: Field) -> None:
+    """What is opened once the page has run: a callback cannot change the page."""
+    model = st.session_state["tradeoff"].get("open")
+    if model in about.models:
+        st.session_state["tradeoff_open"] = cases_query(about, str(model))
+
+
+def kind_of_lie(metric: Metric) -> str:
+    """The kind of cases that "alert" is measured on."""
+    return metric.kinds[0]
+
+
+def cases_query(about: Field, model: str, subtype: str = "") -> dict[str, str]:
+    """What the URL of Explore says for the lies that a model believes."""
+    sides = presentations()[about.questions.probe].trade_off
+    kind = kind_of_lie(about.questions.metrics[sides.ups[0]]) if sides else ""
+    query = {"set": about.questions.key, "model": model, "kind": kind, "type": subtype}
+    return {name: value for name, value in query.items() if value}
+
+
+def _examples(about: Field, measured: Measured, model: str, best: str) -> dict[str, dict]:
+    """The worst mistake of each model; of many models, of those that are looked at."""
+    models = about.models if len(about.models) <= DISTINCT else (model,)
+    kind = kind_of_lie(measured.up)
+    stored = about.questions
+    cards: dict[str, WallCard] = {}
+    for name in models:
+        found, _, _ = view(views.wall.wall, stored.question_set, Filter(name, kind), 1, 1, True)
+        if found:
+            cards[name] = found[0]
+    small = addresses(store().root, [card.images[0] for card in cards.values() if card.images])
+    examples = {}
+    for name in models:
+        n_cases = counts(stored, Filter(name, kind))["fooled"]
+        card = cards.get(name)
+        source = small.get(card.images[0], "") if card and card.images else ""
+        if card and card.images and name == model:
+            source = _large(card.images[0]) or source
+        examples[name] = tradeoff.example_data(card, n_cases, source, name == best)
+    return examples
+
+
+def _large(name: str) -> str:
+    """The picture with enough pixels for its place; "" where it cannot be read."""
+    picture = Picture.from_name(name)
+    changed = picture.path.stat().st_mtime_ns if picture.path.exists() else 0
+    try:
+        content = _encoded(name, changed)
+    except VlprobeError:
+        return ""
+    return f"data:image/jpeg;base64,{base64.b64encode(content).decode()}"
+
+
+@st.cache_data(max_entries=50, show_spinner=False)
+def _encoded(name: str, changed: int) -> bytes:
+    """A JPEG; a scene of the demo is drawn anew, as large. `changed`, the file's time, makes a new one of a changed
+    file.
+    """
+    scene = drawn.draw(Picture.from_name(name), LARGE)
+    if scene is None:
+        return jpeg(name, LARGE)
+    buffer = io.BytesIO()
+    scene.save(buffer, "JPEG", quality=88)
+    return buffer.getvalue()

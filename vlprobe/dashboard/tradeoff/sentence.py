@@ -1,0 +1,165 @@
+"""The sentence above the trade-off: which models, in which pictures.
+
+The URL names the question set (`set`), the models that are shown where not all are (`shown`), and the
+model whose worst mistake is pinned beside the picture (`model`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard import frame
+from vlprobe.dashboard.state import (
+    Questions,
+    carried,
+    carry,
+    choose,
+    dataset_name,
+    model_name,
+    not_here,
+    picked,
+    questions,
+    view,
+)
+from vlprobe.render.html.elements import tag
+from vlprobe.render.sentences import sentence_names
+from vlprobe.render.wall import count_word
+from vlprobe.render.words import presentations
+
+BETWEEN = "|"  # names in the URL
+NUMBERS = "pages/breakdown.py"
+LETTER, FRAME = 8.1, 58  # pixels of a letter, and of all in a picker that is no text
+
+
+@dataclass(frozen=True)
+class Field:
+    """What the picture is about."""
+
+    questions: Questions  # its question set has the shown models alone
+    every_model: tuple[str, ...]  # that was asked
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that are shown."""
+        return self.questions.models
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What each model is called in a sentence."""
+        return sentence_names(self.models, {model: model_name(model) for model in self.models})
+
+
+def probes_with_trade_off() -> list[str]:
+    """Names of probes that have two sides to be good at."""
+    return [name for name, shown in presentations().items() if shown.trade_off]
+
+
+def field() -> Field:
+    """What the URL names, else what was looked at last. Without any results: a button, and stops the page."""
+    probes = probes_with_trade_off()
+    table = view(views.runs.question_sets)
+    keys = table.loc[table["probe"].isin(probes), "case_key"].tolist()
+    linked = st.query_params.get("set", "")
+    if linked in set(table["case_key"]) - set(
+        keys
+    ):  # an address of the overview, which showed all probes
+        st.switch_page(NUMBERS, query_params=st.query_params.to_dict())
+    if not keys:
+        st.html(tag("h1", "Which model is steady, and which is alert?"))
+        frame.begin(probes[0])
+    stored = questions(linked if linked in keys else carried("set", keys, keys[0]))
+    listed = [name for name in st.query_params.get("shown", "").split(BETWEEN) if name]
+    shown = tuple(model for model in stored.models if model in listed) or stored.models
+    runs = tuple(run for run in stored.question_set.runs if run.model in shown)
+    subset = replace(stored.question_set, runs=runs)
+    return Field(Questions(subset, shown, stored.looks), stored.models)
+
+
+def draw_sentence(about: Field) -> None:
+    """Both pickers with the words between them."""
+    _word("How steady and how alert are")
+    _pick_models(about)
+    _word("in")
+    options = _options()
+    longest = options.get(about.questions.key, "")
+    choose(
+        "Pictures",
+        "set",
+        options,
+        about.questions.key,
+        always=True,
+        bare=True,
+        width=int(min(LETTER * len(longest) + FRAME, 320)),
+    )
+
+
+def _word(text: str) -> None:
+    st.html(tag("p", text, class_="vp-between"), width="content")
+
+
+def _options() -> dict[str, str]:
+    """Question sets that have a trade-off, by the names of their pictures and, where these are alike, what differs."""
+    table = view(views.runs.question_sets)
+    rows = table.loc[table["probe"].isin(probes_with_trade_off())]
+    names = [dataset_name(dataset) for dataset in rows["dataset"]]
+    labels = rows["label"].tolist()
+    return {
+        key: name if names.count(name) == 1 else f"{name} · {label.partition(' · ')[2]} · {key[:4]}"
+        for key, name, label in zip(rows["case_key"], names, labels, strict=True)
+    }
+
+
+def _pick_models(about: Field) -> None:
+    everyone, shown = about.every_model, about.models
+    number = "all" if len(shown) == len(everyone) else f"{count_word(len(shown))} of"
+    label = f"{number} {count_word(len(everyone))} models"
+    if len(everyone) == 1:
+        label = model_name(everyone[0])
+    with st.popover(label, key="shown_models"):
+        st.session_state["shown"] = list(shown)
+        st.multiselect(
+            "Models in the picture",
+            list(everyone),
+            format_func=model_name,
+            key="shown",
+            on_change=_change_models,
+            args=(everyone,),
+        )
+        if len(shown) < len(everyone):
+            st.button("Show all", key="show_all", on_click=_show_all)
+
+
+def _change_models(everyone: Sequence[str]) -> None:
+    """The chosen models into the URL; all, and none, are no choice."""
+    picked()
+    chosen = st.session_state["shown"]
+    if len(chosen) in (0, len(everyone)):
+        st.query_params.pop("shown", None)
+    else:
+        st.query_params["shown"] = BETWEEN.join(chosen)
+
+
+def _show_all() -> None:
+    picked()
+    st.query_params.pop("shown", None)
+
+
+def pinned(about: Field, default: str) -> str:
+    """The model whose worst mistake is shown: that of the URL, else the one that was looked at last, else `default`."""
+    linked = st.query_params.get("model", "")
+    if linked in about.models:
+        carry("model", linked)
+        return linked
+    if linked and linked not in about.every_model:
+        not_here("Model", "model", linked)
+        del st.query_params["model"]
+    return carried("model", about.models, default or about.models[0])
+
+
+def pin(model: str) -> None:
+    """Puts a model that was pressed into the URL."""
+    picked()
+    carry("model", model)
+    st.query_params["model"] = model
