@@ -45,7 +45,7 @@ LONGEST = [  # begun first, so that no process is left with one of them at the e
     "dashboard/test_pages.py",
     "dashboard/test_pages_run.py",
     "dashboard/test_pages_probes.py",
-    "dashboard/test_pages_compare.py",
+    "dashboard/test_compare.py",
     "cli/test_main.py",
     "runs/test_run.py",
     "views/test_papers.py",

@@ -111,7 +111,7 @@ def drag(page, box: tuple[float, float, float, float]) -> None:
 
 
 def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, folder: Path, results):
-    visit(page, url + "/compare")
+    visit(page, url + "/compare?model=demo:sigmoid&with=demo:softmax&open=map")
     drag(page, (0.05, 0.6, 0.6, 0.97))
     page.wait_for_url("**area=*")
     idle(page)
@@ -138,7 +138,7 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, folder: Path, 
             views.filter.Filter("demo:sigmoid", "flip"),
         )["all"]
     )
-    assert page.locator(".st-key-cards .vp-card").count() > 0
+    assert page.locator(".st-key-map_cards button.card").count() > 0
 
 
 def test_a_mark_of_the_trade_off_pins_its_worst_mistake_and_the_button_opens_what_fools_it(

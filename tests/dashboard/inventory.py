@@ -76,6 +76,12 @@ class View:
 
 _LGIP = {"set": LGIP, "model": "demo:softmax"}
 _ALL = _LGIP | {"outcome": "all"}
+_COMPARED = {
+    "set": LGIP,
+    "model": "demo:softmax",
+    "with": "control:random|control:constant",
+    "kind": "flip",
+}
 VIEWS = {
     "overview": View("home", {"set": LGIP}),
     "overview first": View("home", cache="empty"),
@@ -107,9 +113,12 @@ VIEWS = {
     ),
     "explore none": View("explore", _LGIP | {"words": "zebra"}),
     "explore gone": View("explore", {"set": "0000000000000000"}),
-    "compare": View("compare", {"set": LGIP}),
-    "compare area": View("compare", {"set": LGIP, "area": "-1,-1;1,-1;1,1;-1,1"}),
-    "compare none": View("compare", {"set": LGIP, "with": ""}),
+    "compare": View("compare", _COMPARED | {"open": "measured|map|details"}),
+    "compare area": View("compare", _COMPARED | {"area": "-1,-1;1,-1;1,1;-1,1"}),
+    "compare ties": View("compare", _COMPARED | {"with": "control:constant", "open": "measured"}),
+    "compare both": View("compare", _COMPARED | {"kind": "combined", "bucket": "all"}),
+    "compare case": View("compare", _COMPARED | {"case": "location-0.png/0/6"}),
+    "compare none": View("compare", {"set": LGIP, "model": "demo:softmax", "with": ""}),
     "playground": View("play", {"models": "demo:softmax"}),
     "playground heavy": View("play", {"models": "openclip:none"}),
     "repair": View("repair"),

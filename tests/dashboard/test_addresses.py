@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from tests.dashboard.test_inventory import looked
-from tests.dashboard.walls import card_ids
+from tests.dashboard.walls import card_ids, values_of
 from vlprobe.dashboard import cards
 from vlprobe.dashboard.navigation import PAGE_SIZE
 
@@ -80,6 +80,8 @@ def test_an_old_address_opens_the_same_cases(opened: Opened, folder: Path, row: 
     assert one(at, "set") == row["set"]
     if row["address"].startswith("/failures"):
         check_wall(at, row)
+    elif row["address"].startswith("/compare"):
+        check_compared(at, row)
     else:
         check_cards(at, folder, row)
     shown = looked(at)
@@ -97,6 +99,19 @@ def check_wall(at: AppTest, row: dict) -> None:
     assert card_ids(at) == row["cases"][PAGE_SIZE * (page - 1) : PAGE_SIZE * page]
     pages = at.get("pagination")
     assert (pages[0].proto.num_pages if pages else 1) == max(1, -(-len(row["cases"]) // PAGE_SIZE))
+
+
+def check_compared(at: AppTest, row: dict) -> None:
+    """Compare has a link's choice of cases in a fold that is open, each on a card; without one, the left column has
+    what the baseline alone believes.
+    """
+    if not values_of(at, "map_cards"):
+        assert not {"bucket", "area", "sort"} & set(at.query_params)
+        assert [card["id"] for card in values_of(at, "left_cards")["cards"]] == row["cases"]
+        return
+    page = int(one(at, "page") or 1)
+    found = [card["id"] for card in values_of(at, "map_cards")["cards"]]
+    assert found == row["cases"][PAGE_SIZE * (page - 1) : PAGE_SIZE * page]
 
 
 def check_cards(at: AppTest, folder: Path, row: dict) -> None:

@@ -97,6 +97,8 @@ def test_a_page_answers_with_results(shown, filled: Store, page: str):
         assert at.title[0].value == presentations()[PROBES[page]].name
     elif page == "home":
         assert component_values(at, "tradeoff")
+    elif page == "compare":
+        assert bodies(at).count("<h1>") == 1
     else:
         assert at.title[0].value == page.capitalize()
 

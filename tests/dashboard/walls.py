@@ -28,7 +28,10 @@ def card_ids(at: AppTest) -> list[str]:
 
 def send(at: AppTest, name: str, event: str, value: object, place: int = 0) -> AppTest:
     """Has a component, the one at this place of those with the name, tell the page something as a press does."""
-    component_id = component_values(at, name)[place][0]
+    return _send(at, component_values(at, name)[place][0], event, value)
+
+
+def _send(at: AppTest, component_id: str, event: str, value: object) -> AppTest:
     trigger = WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{component_id}__events")
     trigger.json_trigger_value = json.dumps([{"event": event, "value": value}])
     states = at._tree.get_widget_states()
@@ -37,3 +40,19 @@ def send(at: AppTest, name: str, event: str, value: object, place: int = 0) -> A
     at._run(states)
     assert not at.exception, at.exception[0].message
     return at
+
+
+def values_of(at: AppTest, key: str) -> dict:
+    """What the component with this key was given; empty where the page has none."""
+    for element in at.get("bidi_component"):
+        if element.key == key:
+            return json.loads(element.proto.json or "{}")
+    return {}
+
+
+def send_to(at: AppTest, key: str, event: str, value: object) -> AppTest:
+    """Has the component with this key tell the page something."""
+    component_id = next(
+        element.proto.id for element in at.get("bidi_component") if element.key == key
+    )
+    return _send(at, component_id, event, value)

@@ -21,7 +21,7 @@ from vlprobe.storage.store import Store
 PAGES = {  # each with the parameters that it reads, beside those of all pages
     "models": ("model",),
     "tradeoff": ("up", "printed"),
-    "compare": ("base", "with", "other", "kind", "area", "bucket", "tool"),
+    "compare": ("base", "with", "other", "kind", "area", "bucket", "tool", "type", "open", "model"),
     "play": ("game", "quiz", "round", "room", "kind"),
     "playground": (
         "from",

@@ -78,13 +78,9 @@ def test_there_are_scenes_enough():
         ),
         (
             "four, as in the design",
-            "Tiny SigLIP is tied with Tiny CLIP: it counts better, and pays for it with objects.",
+            "Tiny SigLIP and Half-trained count better, and pay for it with objects.",
         ),
-        (
-            "four, as in the design",
-            "Half-trained is fooled more often: it counts better, and pays for it with objects.",
-        ),
-        ("four, as in the design", "On objects and colours Pair-tuned and Tiny CLIP are tied."),
+        ("four, as in the design", "On objects and colours the two are tied."),
         ("43 models", "model-1 believes 4.3 % of the lies, model-2 4.3 %"),
     ],
 )

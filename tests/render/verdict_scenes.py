@@ -134,7 +134,7 @@ SCENES = {
         {("number", "xo"): 2, ("number", "ox"): 1, ("number", "oo"): 2},
         (A, B),
         {},
-        "Neither can tell: both are not known to be better than guessing.",
+        "Neither is known to be better than guessing.",
     ),
     "one lie": (
         {("number", "xo"): 1},

@@ -10,7 +10,6 @@ from vlprobe.dashboard import navigation
 from vlprobe.dashboard.access import admit
 from vlprobe.dashboard.cards import cards
 from vlprobe.dashboard.chart_panels import by_subtype, chart, triplets
-from vlprobe.dashboard.compare import compared, differences, in_words, margins
 from vlprobe.dashboard.export import report_button
 from vlprobe.dashboard.figures import depths, deviations, lexical, severity, subsets
 from vlprobe.dashboard.influence import occlusion, word_influence
@@ -53,17 +52,13 @@ __all__ = [
     "changed",
     "chart",
     "checks",
-    "compared",
     "depths",
     "deviations",
-    "differences",
     "erased",
     "examined",
     "explain",
     "headline",
-    "in_words",
     "lexical",
-    "margins",
     "occlusion",
     "paper",
     "passport",

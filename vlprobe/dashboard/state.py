@@ -207,8 +207,7 @@ def pick_question_set(probe: str = "") -> Questions:
         key: row.label if labels.count(row.label) == 1 else f"{row.label} · {key[:6]}"
         for key, row in rows.items()
     }
-    key = choose("Question set", "set", options, next(iter(options)), always=True)
-    return questions(key)
+    return questions(choose("Question set", "set", options, next(iter(options)), always=True))
 
 
 def questions(key: str) -> Questions:
@@ -231,6 +230,7 @@ def choose(
     bare: bool = False,
     width: int | Literal["stretch"] = "stretch",
     suffix: str = "",
+    on_change: Callable[[], None] | None = None,
 ) -> str:
     """A picker that the URL names.
 
@@ -246,6 +246,7 @@ def choose(
         bare: The label is for screen readers alone, as in a sentence.
         width: In pixels.
         suffix: Of the widget's key, for a second picker of the same on a page.
+        on_change: Called when the choice has changed, before the URL names it.
     """
     key = name + suffix
     linked = st.query_params.get(name, "")
@@ -264,7 +265,7 @@ def choose(
         "format_func": lambda option: options[option],
         "key": key,
         "on_change": _write,
-        "args": (name, "" if always else default, suffix),
+        "args": (name, "" if always else default, suffix, on_change),
         "help": help_,
         "disabled": disabled,
         "label_visibility": "collapsed" if bare else "visible",
@@ -320,8 +321,15 @@ def turned(total: int, size: int, name: str = "page") -> int:
     )
 
 
-def _write(name: str, default: object, suffix: str = "") -> None:
+def _write(
+    name: str,
+    default: object,
+    suffix: str = "",
+    on_change: Callable[[], None] | None = None,
+) -> None:
     """A changed picker goes into the URL; whatever it changes, paging begins again."""
+    if on_change is not None:
+        on_change()
     value = st.session_state[name + suffix]
     picked()
     if name != "page":

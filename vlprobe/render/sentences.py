@@ -89,11 +89,11 @@ def sentence_names(models: Sequence[str], renamed: Mapping[str, str]) -> dict[st
     names = {model: shortened(model_name(model, renamed)) or model for model in models}
     twins = {name for name in names.values() if list(names.values()).count(name) > 1}
     names |= {model: shortened(model) for model, name in names.items() if name in twins}
-    seen: dict[str, int] = {}
+    n_uses: dict[str, int] = {}
     for model, name in names.items():
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] > 1:
-            names[model] = f"{name} ({seen[name]})"
+        n_uses[name] = n_uses.get(name, 0) + 1
+        if n_uses[name] > 1:
+            names[model] = f"{name} ({n_uses[name]})"
     return names
 
 
@@ -106,8 +106,8 @@ def listed(names: Sequence[str]) -> str:
     if not names:
         return ""
     if len(names) > MOST_NAMES:
-        kept = MOST_NAMES - 1
-        names = [*names[:kept], f"{len(names) - kept:,} others"]
+        n_listed = MOST_NAMES - 1
+        names = [*names[:n_listed], f"{len(names) - n_listed:,} others"]
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
@@ -132,3 +132,8 @@ def counted(count: int, noun: str) -> str:
 def common(lists: Sequence[Sequence[str]]) -> list[str]:
     """What is in all lists, in the order of the first."""
     return [name for name in lists[0] if all(name in names for names in lists)]
+
+
+def joined(*sentences: str) -> str:
+    """One text of those sentences that say something."""
+    return " ".join(filter(None, sentences))

@@ -15,6 +15,7 @@ from vlprobe.render.sentences import (
     common,
     counted,
     does_better,
+    joined,
     listed,
     nouns,
     sentence_names,
@@ -67,10 +68,10 @@ class _Speaker:
     def verdict(self) -> Verdict:
         """The first of these that applies."""
         for sentences in (self.unknown, self.nobody_fit, self.guessing):
-            if told := sentences():
-                return told
+            if final := sentences():
+                return final
         heading, winners = self.heading()
-        return Verdict(heading, self.joined(self.shares(winners), *self.remarks(heading, winners)))
+        return Verdict(heading, joined(self.shares(winners), *self.remarks(heading, winners)))
 
     def name(self, contestant: Contestant) -> str:
         """The name of a model, and what it is where it is not fit to be called better."""
@@ -90,13 +91,6 @@ class _Speaker:
     def having(self, verdict: str) -> list[Contestant]:
         """Rivals whose row of all lies has this verdict."""
         return [rival for rival in self.rivals if self.row(rival).verdict == verdict]
-
-    @staticmethod
-    def joined(*sentences: str) -> str:
-        """One text of those that say something."""
-        return " ".join(filter(None, sentences))
-
-    # What ends a comparison before it began.
 
     def unknown(self) -> Verdict | None:
         """Nothing is known of any rival."""
@@ -135,35 +129,34 @@ class _Speaker:
         """No model that is fit is better than guessing."""
         if any(contestant.standing in ("above", "unknown") for contestant in self.fit):
             return None
+        nobody, everyone = ("Neither", "both are") if self.is_pair else ("None", "all are")
+        are_all = len(self.fit) == len(self.comparison.contestants)
+        if not are_all:
+            nobody = self.named(self.fit)
+            everyone = "it is" if len(self.fit) == 1 else "they are"
+        widest = max(contestant.high - contestant.low for contestant in self.fit)
+        heading = f"{nobody} {'can' if are_all else 'cannot'} tell: {self.as_guessing(everyone)}."
+        if widest > WIDE and all(contestant.standing == "guessing" for contestant in self.fit):
+            is_known = "is known" if are_all else f"{_be(self.fit)} not known"
+            heading = f"{nobody} {is_known} to be better than guessing."
         guess = f"Guessing gets {share(self.comparison.guess)}."
-        contestants = self.comparison.contestants
-        if len(self.fit) < len(contestants):
-            how = self.as_guessing(self.fit, "it is" if len(self.fit) == 1 else "they are")
-            heading = f"{self.named(self.fit)} cannot tell: {how}."
-        else:
-            nobody, everyone = ("Neither", "both are") if self.is_pair else ("None", "all are")
-            heading = f"{nobody} can tell: {self.as_guessing(self.fit, everyone)}."
-        return Verdict(heading, self.joined(self.shares([]), guess, *self.notes()))
+        return Verdict(heading, joined(self.shares([]), guess, *self.notes()))
 
-    def as_guessing(self, contestants: Sequence[Contestant], subject: str) -> str:
-        """How models that are not above guessing stand to it; `subject` with its "is" or "are"."""
-        below = [contestant for contestant in contestants if contestant.standing == "below"]
-        if len(below) == len(contestants):
+    def as_guessing(self, subject: str) -> str:
+        """How those that are fit stand to guessing; `subject` with its "is" or "are"."""
+        below = [contestant for contestant in self.fit if contestant.standing == "below"]
+        if len(below) == len(self.fit):
             return f"{subject} worse than guessing"
         if below:
             return f"{self.named(below)} {_be(below)} worse than guessing, the rest as good"
-        if any(contestant.high - contestant.low > WIDE for contestant in contestants):
-            return f"{subject} not known to be better than guessing"
         return f"{subject} as good as guessing"
-
-    # Who is better.
 
     def heading(self) -> tuple[str, list[Contestant]]:
         """The heading, and the models that it calls better, all of them rivals or the baseline."""
         fewer = [rival for rival in self.having("fewer") if rival.may_win]
         if fewer:
             less = f"{self.named(fewer)} {self.be_less(fewer)} than {self.name(self.base)}."
-            return self.joined(less, self.skills(fewer)), fewer
+            return joined(less, self.skills(fewer)), fewer
         if not self.base.is_fit:
             return self.no_better_than_baseline(), []
         if unfit := [rival for rival in self.rivals if not rival.is_fit]:
@@ -174,14 +167,14 @@ class _Speaker:
                     [],
                 )
         tied = [rival for rival in self.having("tied") if rival.is_fit]
-        more = self.having("more") if self.base.may_win else []
+        behind = self.having("more") if self.base.may_win else []
         base = self.names[self.base.model]
         if tied:
-            return self.tied(tied, more), []
-        if more:
-            losers = self.name(more[0]) if len(more) == 1 else self.named(more)
+            return self.tied(tied, behind), []
+        if behind:
+            losers = self.name(behind[0]) if len(behind) == 1 else self.named(behind)
             less = f"{base} {self.be_less([self.base])} than {losers}."
-            return self.joined(less, self.skills([self.base], more)), [self.base]
+            return joined(less, self.skills([self.base], behind)), [self.base]
         return f"Nobody here is known to be better than {base}.", []
 
     def no_better_than_baseline(self) -> str:
@@ -190,28 +183,21 @@ class _Speaker:
         do = "does" if len(rivals) == 1 else "do"
         return f"{self.named(rivals)} {do} no better than {self.name(self.base)}."
 
-    def tied(self, tied: Sequence[Contestant], more: Sequence[Contestant]) -> str:
+    def tied(self, tied: Sequence[Contestant], behind: Sequence[Contestant]) -> str:
         """Rivals that are tied with the baseline, and those that are fooled more often."""
         base = self.names[self.base.model]
-        if more:
-            less = "moves less" if self.comparison.is_movement else self.less
-            return f"{base} is tied with {self.named(tied)}, and {less} than {self.named(more)}."
+        if behind:
+            less = self.be_less([self.base]).removeprefix("is ")
+            return f"{base} is tied with {self.named(tied)}, and {less} than {self.named(behind)}."
         if len(tied) == 1:
-            return self.joined(f"{base} and {self.named(tied)} are tied.", self.opposed(tied[0]))
+            return joined(f"{base} and {self.named(tied)} are tied.", self.opposed(tied[0]))
         return f"{base} is tied with {self.named(tied)}."
 
     def be_less(self, contestants: Sequence[Contestant]) -> str:
         """That models are fooled less often, or move less."""
         if self.comparison.is_movement:
             return "moves less" if len(contestants) == 1 else "move less"
-        return f"{_be(contestants)} {self.less}"
-
-    @property
-    def less(self) -> str:
-        """What the better ones are, after "is"."""
-        return "moved less" if self.comparison.is_movement else "fooled less often"
-
-    # Types of edit.
+        return f"{_be(contestants)} fooled less often"
 
     def better_at(self, winner: Contestant, loser: Contestant) -> list[str]:
         """Subtypes at which one of the two, one of them the baseline, is clearly better."""
@@ -248,8 +234,8 @@ class _Speaker:
             self.clause(self.names[winner.model], self.better_at(winner, loser), True)
             for winner, loser in ((rival, self.base), (self.base, rival))
         ]
-        told = ", ".join(filter(None, clauses))
-        return f"{told}." if told else ""
+        sentence = ", ".join(filter(None, clauses))
+        return f"{sentence}." if sentence else ""
 
     def clause(self, subject: str, subtypes: Sequence[str], is_one: bool) -> str:
         """That a model counts better; "" without any subtype."""
@@ -263,8 +249,6 @@ class _Speaker:
             return f"{subject} {'moves' if is_one else 'move'} less on {nouns(subtypes)}"
         return f"{subject} {does_better(subtypes, is_one)}"
 
-    # What stands below the heading.
-
     def shares(self, winners: Sequence[Contestant]) -> str:
         """How often each model is fooled, or how far it moves."""
         if self.comparison.is_movement:
@@ -272,7 +256,7 @@ class _Speaker:
         believes = self.kind.lies == "lies"
         verb, rest = "believes" if believes else "is fooled by", f" of the {self.kind.lies}"
         contestants = list(self.comparison.contestants)
-        values = {one.model: one.share for one in contestants}
+        values = {contestant.model: contestant.share for contestant in contestants}
         if self.is_pair:  # on the same cases
             row = self.row(self.rivals[0])
             values = {self.base.model: row.base, self.rivals[0].model: row.value}
@@ -282,12 +266,12 @@ class _Speaker:
         """How far each model moves."""
         unit = self.comparison.unit
 
-        def told(value: float) -> str:
+        def written(value: float) -> str:
             return share(value) if unit == "rate" else "-" if math.isnan(value) else f"{value:.4f}"
 
         units = {"cosine": " (cosine)", "spread": " of its own spread", "rate": ""}
-        values = {one.model: one.share for one in self.comparison.contestants}
-        return self.listed_values(winners, values, "moves by", units[unit], told, True)
+        values = {contestant.model: contestant.share for contestant in self.comparison.contestants}
+        return self.listed_values(winners, values, "moves by", units[unit], written, True)
 
     def listed_values(
         self,
@@ -299,18 +283,24 @@ class _Speaker:
         bare: bool,
     ) -> str:
         """A figure a model, the better ones first; where one model is better, it is "it"."""
-        first = [one for one in self.comparison.contestants if one in winners]
-        contestants = [*first, *(one for one in self.comparison.contestants if one not in winners)]
+        contestants = [
+            contestant for contestant in self.comparison.contestants if contestant in winners
+        ]
+        contestants += [
+            contestant for contestant in self.comparison.contestants if contestant not in winners
+        ]
+        if len(winners) == 1 and winners[0] is not self.base:
+            contestants = [winners[0], self.base]  # the others have sentences of their own
         between = " " if bare else f" {verb.rpartition(' ')[2]} "
-        parts = []
-        for place, one in enumerate(contestants[:4]):
-            figure = written(values[one.model])
-            if place == 0:
-                subject = "It" if len(winners) == 1 else self.names[one.model]
-                parts.append(f"{subject} {verb} {figure}{rest}")
+        figures = []
+        for rank, contestant in enumerate(contestants[:4]):
+            figure = written(values[contestant.model])
+            if rank == 0:
+                subject = "It" if len(winners) == 1 else self.names[contestant.model]
+                figures.append(f"{subject} {verb} {figure}{rest}")
             else:
-                parts.append(f"{self.names[one.model]}{between}{figure}")
-        return ", ".join(parts) + "."
+                figures.append(f"{self.names[contestant.model]}{between}{figure}")
+        return ", ".join(figures) + "."
 
     def remarks(self, heading: str, winners: Sequence[Contestant]) -> list[str]:
         """Kinds of edit on which two are tied, what the other rivals do, and who is not fit."""
@@ -320,7 +310,9 @@ class _Speaker:
             if len(losers) == 1:
                 rival = winners[0] if losers[0] is self.base else losers[0]
                 lines.append(self.ties(rival))
-        lines += self.others([one for one in self.rivals if one not in winners], heading)
+        lines += self.others(
+            [contestant for contestant in self.rivals if contestant not in winners], heading
+        )
         return [*lines, *self.notes("a control" not in heading)]
 
     def ties(self, rival: Contestant) -> str:
@@ -330,8 +322,6 @@ class _Speaker:
         if not tied:
             return ""
         two = "the two are tied"
-        if not self.is_pair:
-            two = f"{self.names[rival.model]} and {self.names[self.base.model]} are tied"
         if len(tied) > MOST_SKILLS:
             return f"On {len(tied)} of {len(self.subtypes)} kinds of edit {two}."
         return f"On {nouns(tied)} {two}."
@@ -343,7 +333,10 @@ class _Speaker:
         groups: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[Contestant]] = {}
         for rival in rivals:
             better, worse = self.better_at(rival, self.base), self.better_at(self.base, rival)
-            key = self.row(rival).verdict, tuple(better), tuple(worse)
+            verdict = self.row(rival).verdict
+            if better and worse and verdict in ("tied", "more"):
+                verdict = "pays"  # better at some, worse at others: that says more than the sum
+            key = verdict, tuple(better), tuple(worse)
             is_told = self.names[rival.model] in heading and not better and not worse
             if rival.is_fit and not is_told:
                 groups.setdefault(key, []).append(rival)
@@ -360,34 +353,40 @@ class _Speaker:
         if verdict == "unknown":
             return f"Of {self.named(rivals)} too little is known."
         is_one, be = len(rivals) == 1, _be(rivals)
+        clause = self.clause("", better, is_one).strip()
+        pays = nouns(worse) if len(worse) <= MOST_SKILLS else f"{len(worse)} other kinds of edit"
+        if verdict == "pays":
+            return f"{self.named(rivals)} {clause}, and {'pays' if is_one else 'pay'} for it with {pays}."
         moves = "moves" if is_one else "move"
         stands = {
             "tied": f"{be} tied with {self.names[self.base.model]}",
             "fewer": f"{moves} less" if self.comparison.is_movement else f"{be} fooled less often",
             "more": f"{moves} more" if self.comparison.is_movement else f"{be} fooled more often",
         }[verdict]
-        clause = self.clause("", better, is_one).strip()
-        pays = nouns(worse) if len(worse) <= MOST_SKILLS else f"{len(worse)} other kinds of edit"
-        if clause and worse:
-            it, pay = ("it", "pays") if is_one else ("they", "pay")
-            return f"{self.named(rivals)} {stands}: {it} {clause}, and {pay} for it with {pays}."
         if clause and verdict != "fewer":
             return f"{self.named(rivals)} {stands}, but {clause}."
+        if worse and verdict == "tied":
+            less_good = f"{moves} more" if self.comparison.is_movement else "fooled more often"
+            return f"{self.named(rivals)} {stands}, but {less_good} on {pays}."
+        if len(worse) == len(self.subtypes) > 1:
+            return f"{self.named(rivals)} {stands}, on every kind of edit."
         return f"{self.named(rivals)} {stands}{f', on {pays} above all' if worse else ''}."
 
     def notes(self, with_controls: bool = True) -> list[str]:
         """Who is no better than guessing, though others are; who is not fit."""
         lines = []
         contestants = self.comparison.contestants
-        guessing = [one for one in self.fit if one.standing in ("guessing", "below")]
+        guessing = [
+            contestant for contestant in self.fit if contestant.standing in ("guessing", "below")
+        ]
         if guessing and len(guessing) < len(self.fit):
             lines.append(
                 f"{self.named(guessing)} {_be(guessing)} not clearly better than guessing."
             )
-        for one in contestants:
-            if one.is_unfit and not one.is_control:
-                lines.append(f"{self.names[one.model]} {UNFIT}")
-        controls = [one for one in contestants if one.is_control]
+        for contestant in contestants:
+            if contestant.is_unfit and not contestant.is_control:
+                lines.append(f"{self.names[contestant.model]} {UNFIT}")
+        controls = [contestant for contestant in contestants if contestant.is_control]
         if controls and with_controls:
             meant = "a control" if len(controls) == 1 else "controls"
             lines.append(f"{self.named(controls)} {_be(controls)} {meant}, meant to fail.")

@@ -213,17 +213,17 @@ class Cells:
 
     def subtypes(self) -> tuple[list[str], int]:
         """Subtypes that get a row, "" first; and how many do not."""
-        named = [code for code, name in enumerate(self._subtypes) if name]
+        listable = [code for code, name in enumerate(self._subtypes) if name]
         if len(self._subtypes) < 2:
             return [""], 0
         n_cases, answered, believed = (
             np.bincount(self._subtype_codes, self._columns[name])
             for name in ("n_cases", "answered_0", "moved_0" if self.is_movement else "fooled_0")
         )
-        listed = np.array(sorted(named, key=lambda code: -n_cases[code])[:MOST_SUBTYPES])
+        listed = np.array(sorted(listable, key=lambda code: -n_cases[code])[:MOST_SUBTYPES])
         shares = believed[listed] / np.where(answered[listed], answered[listed], np.nan)
         ordered = listed[np.argsort(-shares, kind="stable")]  # NaN sorts last
-        return ["", *(str(self._subtypes[code]) for code in ordered)], len(named) - len(listed)
+        return ["", *(str(self._subtypes[code]) for code in ordered)], len(listable) - len(listed)
 
     def sums(self, subtype: str, *columns: str) -> list[np.ndarray]:
         """Columns added up by unit, each of shape (n_units,)."""
@@ -233,9 +233,9 @@ class Cells:
         codes = self._unit_codes[selected]
         return [np.bincount(codes, self._columns[name][selected], self.n_units) for name in columns]
 
-    def scale(self, place: int) -> float:
+    def scale(self, side: int) -> float:
         """What movements of a model are divided by."""
-        return (self.runs[place].spread or np.nan) if self.unit == "spread" else 1.0
+        return (self.runs[side].spread or np.nan) if self.unit == "spread" else 1.0
 
     def total(self, name: str, subtype: str = "") -> int:
         """A column added up."""
@@ -254,29 +254,29 @@ def contestants_of(
     """Every model on all cases that it answered, in the order of the runs."""
     count = "moved" if cells.is_movement else "fooled"
     measures = [
-        cells.measure("", f"{count}_{place}", f"answered_{place}", cells.scale(place))
-        for place in range(len(cells.runs))
+        cells.measure("", f"{count}_{side}", f"answered_{side}", cells.scale(side))
+        for side in range(len(cells.runs))
     ]
     shares = estimate.estimates(measures, cells.n_units, cells.unit == "rate")
     return tuple(
-        _contestant(cells, place, share, guess, at_chance) for place, share in enumerate(shares)
+        _contestant(cells, side, share, guess, at_chance) for side, share in enumerate(shares)
     )
 
 
 def _contestant(
     cells: Cells,
-    place: int,
+    side: int,
     share: Estimate,
     guess: float,
     at_chance: Collection[tuple[str, str]],
 ) -> Contestant:
-    run = cells.runs[place]
-    n_lies = cells.total(f"answered_{place}")
+    run = cells.runs[side]
+    n_lies = cells.total(f"answered_{side}")
     return Contestant(
         model=run.model,
         n_lies=n_lies,
-        n_believed=0 if cells.is_movement else cells.total(f"fooled_{place}"),
-        n_tied=cells.total(f"tied_{place}"),
+        n_believed=0 if cells.is_movement else cells.total(f"fooled_{side}"),
+        n_tied=cells.total(f"tied_{side}"),
         n_unknown=cells.total("n_cases") - n_lies,
         share=share.value,
         low=share.low,
@@ -298,24 +298,24 @@ def standing(share: Estimate, guess: float) -> Standing:
 
 def _rows(cells: Cells, subtypes: Sequence[str], guess: float) -> list[BelievedRow]:
     """A row a subtype and model; p is corrected over all of them."""
-    keys = [(subtype, place) for subtype in subtypes for place in range(1, len(cells.runs))]
-    sides = [sides_of(cells, subtype, place) for subtype, place in keys]
+    keys = [(subtype, side) for subtype in subtypes for side in range(1, len(cells.runs))]
+    sides = [sides_of(cells, subtype, side) for subtype, side in keys]
     differences = paired_differences(sides, cells.n_units, cells.unit == "rate")
     p_holm = estimate.holm([difference.p for difference in differences])
     flat = [measure for pair in sides for measure in pair]
     shares = estimate.estimates(flat, cells.n_units, cells.unit == "rate")
     rows = []
-    for index, ((subtype, place), difference) in enumerate(zip(keys, differences, strict=True)):
+    for index, ((subtype, side), difference) in enumerate(zip(keys, differences, strict=True)):
         share, base_share = shares[2 * index : 2 * index + 2]
         buckets = dict.fromkeys(BUCKETS, 0)
         if not cells.is_movement:
-            buckets = {name: cells.total(f"{name}_{place}", subtype) for name in BUCKETS}
-        n_lies = cells.total(f"both_{place}", subtype)
-        answered = [cells.total(f"answered_{side}", subtype) for side in (0, place)]
+            buckets = {name: cells.total(f"{name}_{side}", subtype) for name in BUCKETS}
+        n_lies = cells.total(f"both_{side}", subtype)
+        answered = [cells.total(f"answered_{number}", subtype) for number in (0, side)]
         rows.append(
             BelievedRow(
                 subtype=subtype,
-                model=cells.runs[place].model,
+                model=cells.runs[side].model,
                 n_lies=n_lies,
                 n_left_out=sum(answered) - 2 * n_lies,
                 n_pictures=difference.n_items,
@@ -338,14 +338,14 @@ def _rows(cells: Cells, subtypes: Sequence[str], guess: float) -> list[BelievedR
     return rows
 
 
-def sides_of(cells: Cells, subtype: str, place: int) -> tuple[Measure, Measure]:
+def sides_of(cells: Cells, subtype: str, side: int) -> tuple[Measure, Measure]:
     """A model's values and the baseline's, where both answered."""
-    names = (f"model_believes_{place}", f"base_believes_{place}")
+    names = (f"model_believes_{side}", f"base_believes_{side}")
     if cells.is_movement:
-        names = (f"model_moved_{place}", f"base_moved_{place}")
-    scales = cells.scale(place), cells.scale(0)
+        names = (f"model_moved_{side}", f"base_moved_{side}")
+    scales = cells.scale(side), cells.scale(0)
     model, base = (
-        cells.measure(subtype, name, f"both_{place}", scale)
+        cells.measure(subtype, name, f"both_{side}", scale)
         for name, scale in zip(names, scales, strict=True)
     )
     return model, base

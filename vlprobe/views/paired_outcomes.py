@@ -150,8 +150,10 @@ def unit_counts(
     """
     files = [store.files([run.key], "scores") for run in runs]
     joined = "(SELECT margin AS margin_0, kind, subtype, item FROM read_parquet(?))"
-    for place in range(1, len(runs)):
-        joined += f" POSITIONAL JOIN (SELECT margin AS margin_{place} FROM read_parquet(?)) AS run_{place}"
+    for side in range(1, len(runs)):
+        joined += (
+            f" POSITIONAL JOIN (SELECT margin AS margin_{side} FROM read_parquet(?)) AS run_{side}"
+        )
     unit = "item"
     if runs[0].n_units < runs[0].n_items:  # items that share a picture are one observation
         unit = "unit"
@@ -159,23 +161,23 @@ def unit_counts(
         joined += f" POSITIONAL JOIN (SELECT {expression} AS unit FROM read_parquet(?)) AS units"
         files.append(store.files([case_key], "cases"))
     columns = [f"count(*) AS n_cases, {unit} AS unit"]
-    for place in range(len(runs)):
-        margin = f"margin_{place}"
+    for side in range(len(runs)):
+        margin = f"margin_{side}"
         columns.append(
-            f"count(*) FILTER (NOT isnan({margin})) AS answered_{place}, "
-            f"count(*) FILTER ({margin} <= 0) AS fooled_{place}, "
-            f"count(*) FILTER ({margin} = 0) AS tied_{place}, "
-            f"coalesce(-sum({margin}::DOUBLE) FILTER (NOT isnan({margin})), 0) AS moved_{place}"
+            f"count(*) FILTER (NOT isnan({margin})) AS answered_{side}, "
+            f"count(*) FILTER ({margin} <= 0) AS fooled_{side}, "
+            f"count(*) FILTER ({margin} = 0) AS tied_{side}, "
+            f"coalesce(-sum({margin}::DOUBLE) FILTER (NOT isnan({margin})), 0) AS moved_{side}"
         )
-        if place:
+        if side:
             both = f"FILTER (NOT isnan(margin_0) AND NOT isnan({margin})"
             columns.append(
-                f"{_outcome_counts('margin_0', margin, f'_{place}')}, "
-                f"count(*) {both}) AS both_{place}, "
-                f"count(*) {both} AND margin_0 <= 0) AS base_believes_{place}, "
-                f"count(*) {both} AND {margin} <= 0) AS model_believes_{place}, "
-                f"coalesce(-sum(margin_0::DOUBLE) {both}), 0) AS base_moved_{place}, "
-                f"coalesce(-sum({margin}::DOUBLE) {both}), 0) AS model_moved_{place}"
+                f"{_outcome_counts('margin_0', margin, f'_{side}')}, "
+                f"count(*) {both}) AS both_{side}, "
+                f"count(*) {both} AND margin_0 <= 0) AS base_believes_{side}, "
+                f"count(*) {both} AND {margin} <= 0) AS model_believes_{side}, "
+                f"coalesce(-sum(margin_0::DOUBLE) {both}), 0) AS base_moved_{side}, "
+                f"coalesce(-sum({margin}::DOUBLE) {both}), 0) AS model_moved_{side}"
             )
     with store.cursor() as cursor:
         return cursor.execute(

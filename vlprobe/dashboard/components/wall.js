@@ -2,7 +2,7 @@
 //
 // data: label, cards, and for a whole wall heading, note and legend; `strip` is a row of pictures alone, `bare` a wall without its bar.
 // card: id, name (what a screen reader says), tip, frames [{source, name, style, text}], badge, texts and lines (each a list of runs
-// [text, style]), verdicts [state, ...], count, word, notes [text, ...].
+// [text, style]), verdicts [state, ...], count, word, notes [text, ...]; of Compare boxes [{path, color, state, text, source, label}].
 // Triggers: open (a card's id).
 
 const SIZES = [120, 150, 240];
@@ -59,6 +59,28 @@ function verdicts(card) {
   return row;
 }
 
+const TICKS = { fooled: "✕", tied: "=", held: "✓", unknown: "?", moved: "" };
+const SVG = "http://www.w3.org/2000/svg";
+// A small box a model: its mark, a tick or a cross, and what it put first where the models search.
+function boxes(entries) {
+  const style = entries.some((entry) => entry.source) ? "seen" : entries.some((entry) => entry.text) ? "told" : "";
+  const row = make("span", `boxes ${style}`);
+  for (const entry of entries) {
+    const box = make("span", `box ${entry.state}`);
+    const image = document.createElementNS(SVG, "svg");
+    image.setAttribute("viewBox", "0 0 14 14");
+    const path = image.appendChild(document.createElementNS(SVG, "path"));
+    path.setAttribute("d", entry.path);
+    path.style.fill = entry.color;
+    box.append(image, make("span", "tick", TICKS[entry.state] ?? ""));
+    if (entry.source) box.append(frame({ source: entry.source, name: "", style: "first" }));
+    if (entry.text) box.append(runs([[entry.text, ""]], "winner"));
+    box.title = entry.label;
+    row.append(box);
+  }
+  return row;
+}
+
 function drawn(card, strip) {
   const button = make("button", "card");
   button.type = "button";
@@ -74,6 +96,7 @@ function drawn(card, strip) {
   if (strip) return button;
   for (const line of card.lines) button.append(runs(line, "change"));
   if (card.count) button.append(verdicts(card));
+  if (card.boxes) button.append(boxes(card.boxes));
   for (const note of card.notes) button.append(make("span", "note", note));
   return button;
 }
@@ -125,8 +148,8 @@ class Wall {
     const hadFocus = this.root.contains(this.root.getRootNode().activeElement);
     const parts = [];
     if (!data.strip && !data.bare) parts.push(this.bar(data));
-    const isWide = data.cards.some((card) => card.frames.length > 1);
-    this.list = make("ul", data.strip ? "strip" : isWide ? "wall wide" : "wall");
+    const isWide = data.cards.some((card) => card.frames.length > 1) && !data.cards.some((card) => card.boxes);
+    this.list = make("ul", data.strip ? "strip" : isWide ? "wall wide" : data.facing ? "wall facing" : "wall");
     this.list.setAttribute("aria-label", data.label);
     for (const card of data.cards) {
       const item = make("li");

@@ -146,7 +146,7 @@ def _outcomes(about: Subject, chosen: Filter) -> Filter:
     if about.kind in movement_kinds():
         return chosen
     if chosen.other:
-        return bucket(chosen, _bucket(about.questions, chosen))
+        return bucket(chosen, pick_bucket(about.questions, chosen))
     return replace(chosen, outcome=_outcome(about.questions, chosen))
 
 
@@ -165,7 +165,7 @@ def _outcome(stored: Questions, chosen: Filter) -> str:
     return choose("Outcome", "outcome", options, "fooled", segments=True, help_=help_)
 
 
-def _bucket(stored: Questions, chosen: Filter) -> str:
+def pick_bucket(stored: Questions, chosen: Filter) -> str:
     """Who of two models is fooled. Without a choice, where only the first is; all of a marked area."""
     counted = view(views.paired_outcomes.buckets, stored.question_set, chosen)
     model, second = (plain(model_name(name)) for name in (chosen.model, chosen.other))

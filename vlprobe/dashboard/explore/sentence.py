@@ -4,7 +4,7 @@ The URL names the question set, the model and the kind; a choice of another kind
 the newest question set that has it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -20,9 +20,10 @@ from vlprobe.dashboard.state import (
     questions,
     view,
 )
+from vlprobe.registry import is_control
 from vlprobe.render.charts.styles import Look
 from vlprobe.render.html.elements import SHAPES, tag
-from vlprobe.render.words import dataset_name, model_name, presentations
+from vlprobe.render.words import SHIPPED_MODELS, dataset_name, model_name, presentations
 
 NARROWEST, WIDEST = 96, 280  # of a picker, in pixels
 LETTER, FRAME = 8.1, 58  # pixels of a letter, and of all in a picker that is no text
@@ -79,9 +80,11 @@ def subject() -> Subject:
         st.page_link("pages/run.py", label="Ask a model", icon=":material/play_arrow:")
         st.stop()
     _stop_at_strangers(sets)
-    stored = questions(_current("set", [found.key for found in _likely(sets)]))
-    model = _current("model", stored.models)
-    kind = _current("kind", kinds(stored))
+    keys = [found.key for found in _likely(sets)]
+    stored = questions(_current("set", keys, keys[0]))
+    model = _current("model", stored.models, most_asked(stored))
+    kinds_here = kinds(stored)
+    kind = _current("kind", kinds_here, kinds_here[0])
     return Subject(stored, model, kind)
 
 
@@ -97,10 +100,27 @@ def _likely(sets: Sequence[StoredSet]) -> list[StoredSet]:
     )
 
 
-def _current(name: str, options: Sequence[str]) -> str:
-    """The URL's choice, else the one of the page before, else the first; the URL names it from now on."""
+def most_asked(stored: Questions) -> str:
+    """The model that answered most cases here, of all question sets; of several such the first that is shipped, then
+    the first by name.
+    """
+    runs = view(views.runs.runs).drop_duplicates(["case_key", "model"])
+    n_cases = runs.groupby("model")["n_cases"].sum()
+    shipped = [model for model in SHIPPED_MODELS if not is_control(model)]
+    return min(
+        stored.models,
+        key=lambda model: (
+            is_control(model),
+            -int(n_cases.get(model, 0)),
+            shipped.index(model) if model in shipped else len(shipped),
+        ),
+    )
+
+
+def _current(name: str, options: Sequence[str], default: str) -> str:
+    """The URL's choice, else the one of the page before, else the default; the URL names it from now on."""
     linked = any(st.query_params.get(parameter) for parameter in LINKED)
-    before = options[0] if name == "set" and linked else carried(name, options, options[0])
+    before = default if name == "set" and linked else carried(name, options, default)
     value = st.query_params.get(name, "")
     value = value if value in options else before
     if st.query_params.get(name) != value:
@@ -162,6 +182,15 @@ def kinds(stored: Questions) -> list[str]:
 def draw_sentence(about: Subject) -> None:
     """The three pickers with the words between them."""
     kind = presentations()[about.questions.probe].kind(about.kind)
+    pick_model(about)
+    st.html(tag("p", kind.verb, class_="vp-between"), width="content")
+    pick_kind(about)
+    st.html(tag("p", "in", class_="vp-between"), width="content")
+    pick_dataset(about)
+
+
+def pick_model(about: Subject, on_change: Callable[[], None] | None = None) -> None:
+    """The picker of the model; `on_change` is called before the URL names the new one."""
     models = {name: model_name(name) for name in about.questions.models}
     choose(
         "Model",
@@ -171,12 +200,9 @@ def draw_sentence(about: Subject) -> None:
         always=True,
         bare=True,
         width=picker_width(models[about.model]) + MARK,
+        on_change=on_change,
     )
     _draw_mark(about.questions.looks[about.model])
-    st.html(tag("p", kind.verb, class_="vp-between"), width="content")
-    _pick_kind(about)
-    st.html(tag("p", "in", class_="vp-between"), width="content")
-    pick_dataset(about)
 
 
 def _draw_mark(look: Look) -> None:
@@ -190,7 +216,7 @@ def picker_width(text: str) -> int:
     return int(min(max(len(text) * LETTER + FRAME, NARROWEST), WIDEST))
 
 
-def _pick_kind(about: Subject) -> None:
+def pick_kind(about: Subject) -> None:
     """Every kind that was asked anywhere; one of another probe leads to that probe's questions."""
     probes = {stored.probe for stored in stored_sets()}
     options = {kind: _lie(about.questions.probe, kind) for kind in kinds(about.questions)}

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -79,6 +80,7 @@ def margins(
     area: Sequence[tuple[float, float]] = (),
     tool: str = "box",
     moved: bool = False,
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> go.Figure:
     """One mark a case, the first model's margin to the right, the second's upwards; who is fooled by colour and shape.
 
@@ -91,12 +93,14 @@ def margins(
         area: Corners of the marked area.
         tool: What dragging draws: "box" or "lasso".
         moved: The margin is how far a score moved: nobody is fooled, and there is one sort of mark.
+        names: What models are called, where that is not their stored name.
     """
     figure = go.Figure()
     x, y = points["margin"].to_numpy(), points["other_margin"].to_numpy()
     told = _told(points, subtypes)
     color, symbol = looks[first]
     other_color, other_symbol = looks[second]
+    first, second = names.get(first, first), names.get(second, second)
     groups = [
         (np.ones(len(x), dtype=bool), "a case", QUIET, "circle"),
         ((x > 0) & (y > 0), "both held", QUIET, "circle"),

@@ -3,6 +3,7 @@
 import html
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -11,8 +12,9 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import breakable, mark, table, tag
 from vlprobe.render.html.tables import explained
 from vlprobe.render.numbers import number, unit_of
-from vlprobe.render.words import AGREED, presentations
+from vlprobe.render.words import AGREED, presentations, value_label
 from vlprobe.types import Metric
+from vlprobe.views.believed import Comparison
 
 CSS = {"better": "vp-held", "worse": "vp-fooled"}
 WORDS = {
@@ -53,6 +55,7 @@ def in_words(
     unit: str,
     looks: Looks,
     main: Sequence[str],
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """What the comparison says of each model, as sentences.
 
@@ -62,11 +65,14 @@ def in_words(
         unit: "cosine" or "spread".
         looks: What `charts.styles` returns.
         main: The metrics that get a sentence of their own; the others are counted.
+        names: What models are called, where that is not their stored name.
     """
     parts = []
     for model, rows in compared[compared["verdict"] != ""].groupby("model", sort=False):
         base = rows["baseline"].iloc[0]
-        title = f"{mark(looks[model])} {tag('strong', model)} against {mark(looks[base])} {tag('strong', base)}"
+        marks = mark(looks[model]), mark(looks[base])
+        model, base = names.get(model, model), names.get(base, base)
+        title = f"{marks[0]} {tag('strong', model)} against {marks[1]} {tag('strong', base)}"
         own = rows.set_index("metric")
         lines = [
             _sentence(own.loc[name], metrics[name], unit, model, base)
@@ -119,6 +125,7 @@ def differences(
     unit: str,
     looks: Looks,
     chances: Mapping[str, float],
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, list[str]]:
     """A row a metric, a column a model: its value, how far it is from the baseline, and whether that may be chance.
 
@@ -128,15 +135,18 @@ def differences(
         unit: "cosine" or "spread".
         looks: What `charts.styles` returns.
         chances: What guessing gets on each metric.
+        names: What models are called, where that is not their stored name.
 
     Returns:
         The table; and the labels of metrics of which nothing is known.
     """
     base, models = compared["baseline"].iloc[0], list(dict.fromkeys(compared["model"]))
-    names = [f"{mark(looks[base])} {breakable(base)}<br>{tag('small', 'baseline')}"]
-    names += [f"{mark(looks[model])} {breakable(model)}" for model in models]
+    titles = [
+        f"{mark(looks[model])} {breakable(names.get(model, model))}" for model in (base, *models)
+    ]
+    titles[0] += f"<br>{tag('small', 'baseline')}"
     head = tag("th", "Metric", scope="col") + "".join(
-        f'<th scope="col">{name}</th>' for name in names
+        f'<th scope="col">{title}</th>' for title in titles
     )
     rows, unknown = [], []
     for name in dict.fromkeys(compared["metric"]):
@@ -151,6 +161,39 @@ def differences(
         cells += "".join(_cell(row, told) for row in own.itertuples())
         rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{cells}</tr>')
     return table("Each model against the baseline", head, rows), unknown
+
+
+def rows_table(comparison: Comparison, names: Mapping[str, str]) -> str:
+    """The rows of the forest plot as a table: shares, differences, intervals and p.
+
+    Args:
+        comparison: Of two or more models.
+        names: What they are called.
+    """
+    unit = comparison.unit
+    base = names[comparison.baseline.model]
+    titles = ("Kind of edit", "Model", "Lies", "Believed", f"By {base}", "Difference", "p", "")
+    if comparison.is_movement:
+        titles = ("Kind of edit", "Model", "Cases", "Moved", f"{base} moved", "Difference", "p", "")
+    head = "".join(tag("th", title, scope="col") for title in titles)
+    rows = []
+    for row in comparison.rows:
+        interval = between(row.low, row.high, unit)
+        cells = [
+            f"{row.n_lies:,}",
+            number(row.value, unit),
+            number(row.base, unit),
+            signed(row.difference, unit) + (f" ({interval})" if interval else ""),
+            chance(row.p_holm),
+            WORDS.get(row.verdict, row.verdict) if row.verdict == "tied" else row.verdict,
+        ]
+        first = value_label(row.subtype) if row.subtype else "All"
+        rows.append(
+            f"<tr>{tag('th', first, scope='row')}{tag('td', names[row.model])}"
+            + "".join(tag("td", cell) for cell in cells)
+            + "</tr>"
+        )
+    return table("Differences from the baseline", head, rows)
 
 
 def _cell(row: object, unit: str) -> str:

@@ -9,10 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
+from tests.dashboard.test_compare import IN_URL
 from tests.dashboard.test_pages import words
-from tests.dashboard.test_pages_compare import IN_URL
 from vlprobe import views
-from vlprobe.dashboard import compare as dashboard_compare
+from vlprobe.dashboard.compare.case_map import corners
+from vlprobe.dashboard.compare.measured import parted_in_words
 from vlprobe.render import charts
 from vlprobe.render.html import compare
 
@@ -32,7 +33,7 @@ from vlprobe.render.html import compare
     ],
 )
 def test_corners_are_read_from_a_url_or_not_at_all(text: str, count: int):
-    assert len(dashboard_compare.corners(text)) == count
+    assert len(corners(text)) == count
 
 
 def row(
@@ -103,10 +104,10 @@ def test_a_printed_p_is_never_on_the_other_side_of_the_level_of_significance(p: 
 @pytest.mark.parametrize(
     ("only_first", "only_second", "p", "told"),
     [
-        (9, 2, 0.01, r"**m\_one is fooled more often than two, by more than chance explains**"),
-        (2, 9, 0.01, r"**two is fooled more often than m\_one, by more than chance explains**"),
-        (2, 9, 0.05, "**These are tied: a split as uneven may be chance**"),
-        (5, 5, 1.0, "**These are tied: a split as uneven may be chance**"),
+        (9, 2, 0.01, "m_one is fooled more often than two, by more than chance explains"),
+        (2, 9, 0.01, "two is fooled more often than m_one, by more than chance explains"),
+        (2, 9, 0.05, "These are tied: a split as uneven may be chance"),
+        (5, 5, 1.0, "These are tied: a split as uneven may be chance"),
     ],
 )
 def test_who_is_fooled_more_often_is_told_against_the_other_model(
@@ -118,7 +119,7 @@ def test_who_is_fooled_more_often_is_told_against_the_other_model(
         "only_second": only_second,
         "both_held": 80,
     }
-    sentence = dashboard_compare._fooled(
+    sentence = parted_in_words(
         views.paired_outcomes.PairedOutcomes(counts, 0, 0, 0, p, True), "m_one", "two"
     )
     assert told in sentence

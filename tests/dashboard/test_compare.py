@@ -1,0 +1,312 @@
+"""The Compare page, without a browser: the finding, the forest, the two columns, and the folds with all numbers."""
+
+import html
+import json
+import re
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import make_tiny
+from tests.dashboard.test_pages import bodies, open_page, words
+from tests.dashboard.walls import send_to, values_of
+from tests.views.conftest import (
+    MODELS,
+    filled,  # noqa: F401 (fixtures)
+    key,  # noqa: F401 (fixtures)
+)
+from tests.views.test_compare import partial_answers  # noqa: F401 (fixture)
+from vlprobe import views
+from vlprobe.dashboard.compare import columns
+from vlprobe.render import charts
+from vlprobe.render.html import elements
+from vlprobe.render.verdict import verdict
+from vlprobe.render.words import model_name, presentations
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+AREA = ((-0.1, -0.1), (0.3, -0.1), (0.3, 0.05), (-0.1, 0.05))
+IN_URL = ";".join(f"{x:.5f},{y:.5f}" for x, y in AREA)
+NAMES = [model_name(model) for model in MODELS]  # "1", "2", "Coin flip"
+ALL = {"model": MODELS[0], "with": "|".join(MODELS[1:])}
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, filled: Store):  # noqa: F811
+    return partial(open_page, monkeypatch, filled, "compare")
+
+
+def one(at: AppTest, name: str) -> str:
+    """A parameter of the address that is shown now."""
+    given = at.query_params.get(name, "")
+    return given if isinstance(given, str) else given[0]
+
+
+def shown_cases(at: AppTest, part: str) -> list[str]:
+    return [card["id"] for card in values_of(at, part).get("cards", [])]
+
+
+def test_with_one_model_it_says_that_it_takes_two(monkeypatch, tmp_path: Path):
+    store = Store(tmp_path / "cache")
+    execute(
+        Request(
+            ("control:constant",), make_tiny(tmp_path / "tiny"), "lgip", limit=1, examine=False
+        ),
+        store,
+    )
+    at = open_page(monkeypatch, store, "compare")
+    assert "takes two" in at.info[0].value
+    assert [link.proto.label for link in at.get("page_link")] == ["Ask another model"]
+    assert not values_of(at, "forest")
+
+
+def test_the_heading_is_the_finding(shown, filled: Store, key: str):  # noqa: F811
+    at = shown(**ALL)
+    compared = views.believed.comparison(
+        filled, views.runs.question_set(filled, key), MODELS, "flip"
+    )
+    told = verdict(compared, presentations()["lgip"].kind("flip"))
+    assert f"<h1>{html.escape(told.heading)}</h1>" in bodies(at)
+    assert told.detail in words(at)
+    assert len(re.findall("<h1", bodies(at))) == 1
+
+
+def test_the_forest_has_the_rows_of_the_view(shown, filled: Store, key: str):  # noqa: F811
+    values = values_of(shown(**ALL), "forest")
+    compared = views.believed.comparison(
+        filled, views.runs.question_set(filled, key), MODELS, "flip"
+    )
+    rows = [row for group in values["groups"] for row in group["rows"]]
+    assert [(row["subtype"], row["model"]) for row in rows] == [
+        (row.subtype, row.model) for row in compared.rows
+    ]
+    for drawn, row in zip(rows, compared.rows, strict=True):
+        assert drawn["clear"] == (row.verdict in ("fewer", "more"))
+        assert drawn["text"] == "tied" or f"{100 * abs(row.difference):.1f} points" in drawn["text"]
+        low, high = drawn["ends"]
+        assert 0 <= low <= drawn["at"] <= high <= 100
+    assert sum(row["pressed"] for row in rows) == 1
+
+
+def test_a_row_that_is_pressed_shows_its_pictures_and_see_all_leads_to_as_many(
+    shown,
+    filled: Store,  # noqa: F811
+    key: str,  # noqa: F811
+):
+    at = shown(**ALL)
+    groups = values_of(at, "forest")["groups"]
+    place = next(index for index, group in enumerate(groups) if group["rows"][1]["subtype"])
+    at = send_to(at, "forest", "row", [place, 1])
+    subtype = groups[place]["rows"][1]["subtype"]
+    assert (one(at, "type"), one(at, "other")) == (subtype, MODELS[2])
+    pressed = values_of(at, "forest")["groups"][place]["rows"]
+    assert [row["pressed"] for row in pressed] == [False, True]
+    compared = views.believed.comparison(
+        filled, views.runs.question_set(filled, key), MODELS, "flip"
+    )
+    row = compared.row(MODELS[2], subtype)
+    text = words(at)
+    assert f"{row.only_base}" in text and f"believed by {NAMES[0]}, not by {NAMES[2]}" in text
+    assert f"Both believe {row.both} other lies, and reject {row.neither}." in text
+    links = [link.proto for link in at.get("page_link") if link.proto.label == "See all"]
+    for link, count in zip(links, [n for n in (row.only_base, row.only_model) if n], strict=True):
+        query = dict(pair.split("=") for pair in link.query_string.split("&"))
+        assert query["type"] == subtype and query["bucket"] == "only_first"
+        explored = shown.func(
+            *shown.args[:2],
+            "explore",
+            **{name: value.replace("%3A", ":") for name, value in query.items()},
+        )
+        assert values_of(explored, "wall")["heading"].startswith(f"{count:,} ")
+
+
+def test_both_columns_have_what_one_model_alone_believes_a_card_a_picture(
+    shown,
+    filled: Store,  # noqa: F811
+    key: str,  # noqa: F811
+):
+    at = shown(**ALL, type="")
+    question_set = views.runs.question_set(filled, key)
+    for part, pair in (("left_cards", MODELS[:2]), ("right_cards", MODELS[1::-1])):
+        chosen = columns.side_filter("flip", *pair, "")
+        cards, _, total = views.wall.wall(filled, question_set, chosen, 1, columns.SHOWN)
+        values = values_of(at, part)
+        assert [card["id"] for card in values["cards"]] == [card.id for card in cards]
+        assert f"{total:,}" in re.findall(r"vp-big[^>]*>([\d,]+)<", bodies(at))
+        assert len({card.item for card in cards}) == len(cards)
+        for card, drawn in zip(cards, values["cards"], strict=True):
+            states = {given.model: given.verdict for given in card.verdicts}
+            assert [box["state"] for box in drawn["boxes"]] == [states[name] for name in MODELS]
+            assert [box["label"].split()[0] for box in drawn["boxes"]] == ["1", "2", "Coin"]
+            assert drawn["boxes"][MODELS.index(pair[0])]["state"] in ("fooled", "tied")
+            assert drawn["boxes"][MODELS.index(pair[1])]["state"] == "held"
+
+
+def test_a_card_that_is_pressed_opens_its_drawer_on_its_side(shown):
+    at = shown(**ALL, type="")
+    for part in ("right_cards", "left_cards"):
+        case = shown_cases(at, part)[0]
+        opened = send_to(shown(**ALL, type=""), part, "open", case)
+        assert one(opened, "case") == case
+        assert "Picture 1 of " in words(opened)
+
+
+def test_without_a_choice_the_model_with_most_results_is_the_baseline(
+    monkeypatch,
+    filled: Store,  # noqa: F811
+    key: str,  # noqa: F811
+    tmp_path: Path,
+):
+    at = open_page(monkeypatch, filled, "compare")
+    assert at.selectbox(key="model").value == MODELS[0]
+    assert MODELS[2] not in at.multiselect(key="with").value  # a control, only where nobody else is
+    fuller = Store(shutil.copytree(filled.root, tmp_path / "cache"))
+    run = views.runs.question_set(filled, key).run(MODELS[1])
+    manifest = fuller.run(run.key).manifest()
+    extra = {name: value for name, value in manifest.items() if name not in ("schema", "files")}
+    extra |= {"key": "d" * 16, "case_key": "c" * 16}
+    tables = {name: fuller.run(run.key).table(name) for name in ("scores", "estimates", "sums")}
+    fuller.run("d" * 16).finish(tables, extra)
+    facts = {
+        name: value
+        for name, value in filled.cases(key).manifest().items()
+        if name not in ("schema", "files")
+    }
+    fuller.cases("c" * 16).finish({"cases": filled.cases(key).table("cases")}, facts)
+    at = open_page(monkeypatch, fuller, "compare", set=key)
+    assert at.selectbox(key="model").value == MODELS[1]
+
+
+def test_what_was_chosen_first_is_the_baseline_and_the_others_keep_their_order(shown):
+    at = shown(model=MODELS[2], **{"with": f"{MODELS[1]}|{MODELS[0]}"})
+    assert at.selectbox(key="model").value == MODELS[2]
+    assert at.multiselect(key="with").value == [MODELS[1], MODELS[0]]
+    rows = values_of(at, "forest")["groups"][0]["rows"]
+    assert [row["model"] for row in rows] == [MODELS[1], MODELS[0]]
+    assert one(at, "with") == f"{MODELS[1]}|{MODELS[0]}"
+
+
+def test_the_url_says_who_is_compared_with_whom(shown, filled: Store, key: str):  # noqa: F811
+    at = shown(base=MODELS[2], **{"with": MODELS[0]}, area=IN_URL, open="measured|map")
+    assert at.selectbox(key="model").value == MODELS[2]
+    assert "base" not in at.query_params
+    assert at.multiselect(key="with").value == [MODELS[0]]
+    looks = charts.styles.styles(views.runs.models(filled))
+    shapes = [elements.SHAPES[looks[name].symbol] for name in (MODELS[0], MODELS[2])]
+    assert f"{shapes[0]} {NAMES[0]} against {shapes[1]} {NAMES[2]}" in words(at)
+    assert f"{NAMES[1]} against" not in words(at)
+    at.multiselect(key="with").set_value([MODELS[1], MODELS[0]]).run()
+    assert one(at, "with") == f"{MODELS[1]}|{MODELS[0]}"
+    title = json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]["title"]["text"]
+    assert NAMES[1] in title
+
+
+def test_nonsense_in_the_url_falls_back_to_what_there_is(shown):
+    at = shown(
+        **ALL | {"with": "y|z"},
+        area="nan,1;2,3;4,5",
+        bucket="?",
+        tool=":",
+        other="-",
+        sort="up",
+        type="<b>",
+        open="x|map",
+        unit="inch",
+        average="mode",
+    )
+    assert not at.error
+    assert at.multiselect(key="with").value == [MODELS[1]]
+    assert "shapes" not in json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]
+    assert "not here: compared with it “y, z”" in at.warning[0].value
+
+
+def test_a_model_keeps_its_mark_when_another_is_stored_and_in_a_copy_that_cannot_be_written(
+    monkeypatch,
+    tmp_path: Path,
+    filled: Store,  # noqa: F811
+    key: str,  # noqa: F811
+):
+    run = views.runs.question_set(filled, key).run(MODELS[0]).key
+    fewer = Store(shutil.copytree(filled.root, tmp_path / "cache"))
+    shutil.rmtree(fewer.root / "runs" / run)
+    marked = r"color:([^\"]+)\">(.)</span> (2|Coin flip)"
+    looks = set(re.findall(marked, bodies(open_page(monkeypatch, fewer, "breakdown"))))
+    assert len(looks) == 2
+    shutil.copytree(filled.root / "runs" / run, fewer.root / "runs" / run)
+    for path in (fewer.root, *fewer.root.rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o222)
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    assert set(re.findall(marked, bodies(open_page(monkeypatch, fewer, "breakdown")))) == looks
+    grey = charts.styles.Look(charts.styles.GREY, "circle").css
+    assert {color for color, _, name in looks if name == "Coin flip"} == {grey}
+
+
+def test_a_list_that_was_emptied_stays_empty_and_says_what_to_do(shown):
+    at = shown(model=MODELS[1])
+    assert at.multiselect(key="with").value == [MODELS[0]]
+    at.multiselect(key="with").set_value([]).run()
+    assert not at.exception
+    assert at.multiselect(key="with").value == []
+    assert one(at, "with") == ""
+    assert "Who shall 2 be compared with?" in words(at)
+    assert "Choose one to 3 models in the list above" in words(at)
+    assert not values_of(at, "forest")
+    offered = [button for button in at.button if str(button.key).startswith("offer_")]
+    assert [button.label for button in offered] == [NAMES[0], NAMES[2]]
+    offered[1].click().run()
+    assert at.multiselect(key="with").value == [MODELS[2]]
+    assert NAMES[0] not in [row["name"] for row in values_of(at, "forest")["groups"][0]["rows"]]
+
+
+def test_a_new_baseline_changes_places_with_the_old_one(shown):
+    at = shown(model=MODELS[1], **{"with": MODELS[0]})
+    at.selectbox(key="model").set_value(MODELS[0]).run()
+    assert at.multiselect(key="with").value == [MODELS[1]]
+    assert not at.warning
+    at.selectbox(key="model").set_value(MODELS[2]).run()
+    assert at.multiselect(key="with").value == [MODELS[1]]
+
+
+def test_a_link_to_models_that_are_not_here_says_so_before_it_compares_others(shown):
+    at = shown(base="gone", **{"with": f"{MODELS[2]}|also*gone"})
+    assert (
+        "This link is about results that are not on this computer: model “gone”"
+        in at.warning[0].value
+    )
+    at.button(key="show_what_is_here").click().run()
+    assert not at.warning
+    at = shown(model=MODELS[0], **{"with": f"{MODELS[2]}|also*gone"})
+    assert r"compared with it “also\*gone”" in at.warning[0].value
+    assert at.multiselect(key="with").value == [MODELS[2]]
+
+
+@pytest.mark.parametrize(
+    ("probe", "kind"),
+    [
+        (probe, kind)
+        for probe, presentation in presentations().items()
+        for kind in presentation.kinds
+        if (probe, kind) not in (("eqben", "foil"), ("visla", "i2t-pair"))  # none is stored
+    ],
+)
+def test_the_page_answers_for_every_probe(monkeypatch, every_probe: Store, probe: str, kind: str):
+    keys = views.runs.question_sets(every_probe).set_index("probe")["case_key"]
+    at = open_page(
+        monkeypatch, every_probe, "compare", set=keys[probe], kind=kind, open="measured|map|details"
+    )
+    assert not at.error
+    assert "nan" not in words(at)
+    assert one(at, "kind") == kind
+    there = {element.key for element in at.get("button_group")}
+    moves = presentations()[probe].kind(kind).is_movement
+    assert ("bucket" in there) != moves
+    for part in ("left_cards", "right_cards", "map_cards"):
+        for card in values_of(at, part).get("cards", []):
+            assert len(card["boxes"]) == 2
+            assert all(box["label"] for box in card["boxes"])
+            if moves:
+                assert {box["state"] for box in card["boxes"]} == {"moved"}

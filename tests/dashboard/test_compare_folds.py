@@ -1,0 +1,207 @@
+"""The folds of Compare: every number with its interval and p, the scatter, the cases of a marked area."""
+
+import html
+import json
+import math
+from functools import partial
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.dashboard.test_compare import (
+    ALL,
+    AREA,
+    IN_URL,
+    NAMES,
+    one,
+    shown,  # noqa: F401 (fixture)
+)
+from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.walls import values_of
+from tests.views.conftest import (
+    MODELS,
+    filled,  # noqa: F401 (fixtures)
+    key,  # noqa: F401 (fixtures)
+)
+from tests.views.test_compare import partial_answers  # noqa: F401 (fixture)
+from vlprobe import views
+from vlprobe.dashboard.compare import case_map, sentence
+from vlprobe.render import charts, numbers
+from vlprobe.render.html import compare
+from vlprobe.storage.store import Store
+
+
+def figure(at: AppTest) -> dict:
+    return json.loads(at.get("plotly_chart")[0].proto.spec)
+
+
+def shown_cases(at: AppTest) -> list[str]:
+    return [card["id"] for card in values_of(at, "map_cards").get("cards", [])]
+
+
+def expected_cases(store: Store, key: str, chosen: views.filter.Filter) -> list[str]:  # noqa: F811
+    table, _ = views.cases.failures(
+        store, views.runs.question_set(store, key), chosen, 1, sentence.CARDS
+    )
+    return table["id"].tolist()
+
+
+def mark(at: AppTest, box: list | None = None, lasso: list | None = None) -> AppTest:
+    """What dragging over the scatter does."""
+    element = at.get("plotly_chart")[0]
+    states = at._tree.get_widget_states()
+    widget = states.widgets.add()
+    widget.id = element.proto.id
+    drawn = {"points": [], "point_indices": [], "box": box or [], "lasso": lasso or []}
+    widget.string_value = json.dumps({"selection": drawn})
+    return at._run(states)
+
+
+def test_the_table_has_the_numbers_of_the_view(shown, filled: Store, key: str):  # noqa: F811
+    average, unit = "micro", "spread"
+    at = shown(**ALL, average=average, unit=unit, open="measured")
+    assert not at.error
+    text = words(at)
+    for row in views.compare.compare(
+        filled, views.runs.question_set(filled, key), MODELS, average, unit
+    ).itertuples():
+        own = numbers.unit_of(views.runs.metrics("lgip")[row.metric], unit)
+        size = f"{charts.compare.signed(row.difference, own)} ({charts.compare.between(row.low, row.high, own)})"
+        told = f"{numbers.number(row.value, own)} {compare.WORDS[row.verdict]}{size}"
+        assert told + charts.compare.chance(row.p_holm) in text
+    compared = views.believed.comparison(
+        filled, views.runs.question_set(filled, key), MODELS, "flip"
+    )
+    for row in compared.rows:
+        assert charts.compare.chance(row.p_holm) in text
+        assert charts.compare.signed(row.difference, "rate") in text
+
+
+def test_every_number_says_its_unit_direction_chance_meaning_and_source(shown, filled: Store):  # noqa: F811
+    overview = shown.func(*shown.args[:1], filled, "breakdown")
+    for text in (words(shown(**ALL, open="measured")), words(overview)):
+        for metric in views.runs.metrics("lgip").values():
+            assert html.unescape(f"{metric.help} Source: {metric.source}.") in text
+        assert "Positive ratein % · ↑ higher is better · guessing gets 50 %" in text
+
+
+def test_pictures_that_are_left_out_are_counted_and_the_baseline_has_its_own_n(
+    monkeypatch,
+    partial_answers: Store,  # noqa: F811
+):
+    asked = {"open": "measured"}
+    text = words(
+        open_page(
+            monkeypatch, partial_answers, "compare", model="partial", **asked, **{"with": MODELS[0]}
+        )
+    )
+    assert f"Left out against {MODELS[0]} up to 3." in text
+    assert "n = 3, 3 left out; baseline there" in text
+    assert "n = 4" in text  # of the baseline, which answered half of a picture too
+    assert "may leave out 0 where these are tied" in text
+    whole = words(
+        open_page(
+            monkeypatch, partial_answers, "compare", model=MODELS[0], **asked, **{"with": "partial"}
+        )
+    )
+    assert "n = 6" in whole
+
+
+def test_folds_are_made_when_they_are_open_and_the_url_says_which(shown):  # noqa: F811
+    at = shown(**ALL)
+    assert not at.get("plotly_chart")
+    assert "Holm's" not in words(at)
+    at = shown(**ALL, open="map|details")
+    assert len(at.get("plotly_chart")) == 1
+    assert [button.proto.label for button in at.get("download_button")][-2:] == [
+        "Download as CSV",
+        "The plot as CSV",
+    ]
+    assert shown(**ALL, area=IN_URL).get("plotly_chart")
+
+
+def test_the_scatter_has_a_mark_a_case_by_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
+    at = shown(**ALL, open="measured|map")
+    counts = views.paired_outcomes.paired_outcomes(
+        filled, views.runs.question_set(filled, key), *MODELS[:2], "flip"
+    ).counts
+    traces = {trace["name"]: trace["x"] for trace in figure(at)["data"]}
+    points, total = views.paired_outcomes.scatter(
+        filled, views.runs.question_set(filled, key), *MODELS[:2], "flip"
+    )
+    assert list(traces) == [
+        "both held",
+        "both fooled",
+        f"only {NAMES[0]} fooled",
+        f"only {NAMES[1]} fooled",
+    ]
+    text = words(at)
+    assert f"{counts['only_first']} cases fool only {NAMES[0]}" in text
+    assert f"{counts['only_second']} only {NAMES[1]}" in text
+    assert f"{counts['both_fooled']} both and {counts['both_held']} neither" in text
+    assert "exchanged as a whole" in text  # a picture has several cases
+    assert len(points) == total
+    assert f"Drawn: {len(points)}" not in text
+
+
+def test_only_a_share_of_many_cases_is_drawn_and_it_says_so(shown, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(
+        views.paired_outcomes, "scatter", partial(views.paired_outcomes.scatter, limit=20)
+    )
+    at = shown(**ALL, kind="combined", open="map")
+    assert "Drawn: 20 of" in words(at)
+
+
+def test_a_marked_box_fills_the_gallery_with_every_case_inside(shown, filled: Store, key: str):  # noqa: F811
+    at = mark(
+        shown(**ALL, open="map"),
+        box=[{"xref": "x", "yref": "y", "x": [-0.1, 0.3], "y": [-0.1, 0.05]}],
+    )
+    assert one(at, "area") == IN_URL
+    chosen = views.filter.Filter(
+        MODELS[0], "flip", outcome="all", sort="difference", other=MODELS[1], within=AREA
+    )
+    counts = views.paired_outcomes.buckets(filled, views.runs.question_set(filled, key), chosen)
+    assert (
+        0
+        < counts["all"]
+        < views.paired_outcomes.scatter(
+            filled, views.runs.question_set(filled, key), *MODELS[:2], "flip"
+        )[1]
+    )
+    assert f"{counts['all']} of" in words(at)
+    assert shown_cases(at) == expected_cases(filled, key, chosen)
+    assert figure(at)["layout"]["shapes"][0]["path"].startswith("M -0.1,-0.1 L 0.3,-0.1")
+    at.button(key="unmark").click().run()
+    assert "area" not in at.query_params
+    assert "shapes" not in figure(at)["layout"]
+
+
+def test_a_lasso_is_thinned_until_a_link_can_bear_it(shown):  # noqa: F811
+    turns = [2 * math.pi * step / 300 for step in range(300)]
+    lasso = {
+        "x": [0.3 * math.cos(turn) for turn in turns],
+        "y": [0.3 * math.sin(turn) for turn in turns],
+    }
+    at = mark(shown(**ALL, tool="lasso", page="2", bucket="both_fooled"), lasso=[lasso])
+    corners = views.filter.parse_corners(one(at, "area"))
+    assert 30 <= len(corners) <= case_map.CORNERS
+    assert all(math.hypot(*corner) == pytest.approx(0.3, abs=1e-4) for corner in corners)
+    assert not {"page", "bucket"} & set(at.query_params)
+    assert figure(at)["layout"]["dragmode"] == "lasso"
+
+
+def test_a_link_to_a_bucket_shows_the_cases_of_who_is_fooled(shown, filled: Store, key: str):  # noqa: F811
+    at = shown(**ALL, bucket="only_second", area=IN_URL)
+    turned = tuple((y, x) for x, y in AREA)
+    chosen = views.filter.Filter(
+        MODELS[1],
+        "flip",
+        sort="difference",
+        other=MODELS[0],
+        other_outcome="held",
+        within=turned,
+        outcome="fooled",
+    )
+    assert expected_cases(filled, key, chosen)
+    assert shown_cases(at) == expected_cases(filled, key, chosen)

@@ -1,0 +1,200 @@
+"""Two columns of pictures, facing each other: what only one of two models believes, every model on every card."""
+
+import functools
+from dataclasses import dataclass, replace
+
+import htpy
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.compare.forest import Parting
+from vlprobe.dashboard.compare.sentence import Contest
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.state import counts, quiet, store, view
+from vlprobe.render import facing
+from vlprobe.render.forest import part_title
+from vlprobe.render.html.elements import mark, tag
+from vlprobe.render.report.embed import embed
+from vlprobe.render.words import movement_kinds, presentations
+from vlprobe.scoring import thumbnails
+from vlprobe.views.believed import BelievedRow, Comparison
+from vlprobe.views.filter import Filter
+from vlprobe.views.records import answer_records
+from vlprobe.views.wall import WallCard
+
+SHOWN = 6  # cards in a column
+EXPLORE = "pages/explore.py"
+# Of kinds in which nobody is fooled: margins of which the first model's is clearly the lower one.
+MOVED_MORE = ((-9.0, -8.99999), (9.0, 9.00001), (-9.0, 9.00001))
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two columns."""
+
+    name: str  # of its parts on the page
+    chosen: Filter  # its model is the one that believes
+    n_cases: int
+
+
+def draw_columns(contest: Contest, comparison: Comparison, parting: Parting) -> Filter:
+    """Heading, both columns, and what both do; returns the filter of the left one."""
+    kind = presentations()[contest.questions.probe].kind(contest.kind)
+    row = comparison.row(parting.rival, parting.subtype)
+    sides = _sides(contest, comparison, parting)
+    title = part_title(parting.subtype, kind)
+    with st.container(horizontal=True, vertical_alignment="center", key="parting"):
+        st.html(tag("h2", f"Where they part: {title}"), width="content")
+        st.space("stretch")
+        _draw_legend(contest)
+    with st.container(key="facing"):
+        for slot, side in zip(st.columns(2, gap="large"), sides, strict=True):
+            with slot:
+                _draw_side(contest, side)
+    quiet(_rest(row, comparison, kind.lies))
+    return sides[0].chosen
+
+
+def _sides(contest: Contest, comparison: Comparison, parting: Parting) -> tuple[Side, Side]:
+    """The left column, of what the baseline alone believes, and the right one."""
+    row = comparison.row(parting.rival, parting.subtype)
+    base, rival = contest.baseline, parting.rival
+    chosen = [
+        side_filter(contest.kind, *pair, parting.subtype) for pair in ((base, rival), (rival, base))
+    ]
+    sizes = row.only_base, row.only_model
+    if comparison.is_movement:
+        sizes = tuple(n_passing(contest, side) for side in chosen)
+    return Side("left", chosen[0], sizes[0]), Side("right", chosen[1], sizes[1])
+
+
+def side_filter(kind: str, model: str, other: str, subtype: str) -> Filter:
+    """The cases that only `model` believes; of movements, those that move it more."""
+    beside = Filter(model, kind, subtype, other=other, sort="difference")
+    if kind in movement_kinds():
+        return replace(beside, outcome="all", within=MOVED_MORE)
+    return replace(beside, outcome="fooled", other_outcome="held")
+
+
+def n_passing(contest: Contest, chosen: Filter) -> int:
+    """How many cases pass a filter with its outcome."""
+    return counts(contest.questions, chosen)[chosen.outcome]
+
+
+def filter_of_case(contest: Contest, parting: Parting) -> Filter:
+    """The column that the case of the URL stands in; of one that is in none, all cases of its kind."""
+    stored = contest.questions
+    number = view(views.cases.case_number, stored.question_set, st.query_params["case"])
+    pairs = ((contest.baseline, parting.rival), (parting.rival, contest.baseline))
+    for pair in pairs:
+        chosen = side_filter(contest.kind, *pair, parting.subtype)
+        if (
+            number is not None
+            and view(views.wall.neighbours, stored.question_set, chosen, number).place
+        ):
+            return chosen
+    return Filter(contest.baseline, contest.kind, outcome="all", other=parting.rival)
+
+
+def _draw_legend(contest: Contest) -> None:
+    entries = [
+        htpy.span[embed(mark(contest.questions.looks[model])), htpy.bdi[name]]
+        for model, name in contest.names.items()
+    ]
+    st.html(str(htpy.p(".vp-legend")[entries]), width="content")
+
+
+def _draw_side(contest: Contest, side: Side) -> None:
+    """The count in words with the way to all of them, and the first cards."""
+    names, stored = contest.names, contest.questions
+    is_movement = side.chosen.kind in movement_kinds()
+    model, other = names[side.chosen.model], names[side.chosen.other]
+    sentence: list[htpy.Node] = [" believed by ", htpy.b[model], f", not by {other}"]
+    if is_movement:
+        sentence = [" move ", htpy.b[model], f" more than {other}"]
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{side.name}_head"):
+        st.html(
+            str(htpy.p(".vp-side")[htpy.b(".vp-big")[f"{side.n_cases:,}"], htpy.span[sentence]])
+        )
+        if side.n_cases:
+            st.page_link(
+                EXPLORE,
+                label="See all",
+                help=f"All {side.n_cases:,} in Explore",
+                query_params=explore_query(contest, side.chosen),
+            )
+    if not side.n_cases:
+        st.html(tag("p", "None.", class_="vp-quiet"))
+        return
+    cards, _, _ = view(views.wall.wall, stored.question_set, side.chosen, 1, SHOWN, True)
+    key = f"{side.name}_cards"
+    values = card_values(contest, side.chosen, cards, f"Only {model}, not {other}")
+    component("wall")(key=key, data=values, on_open_change=functools.partial(open_case, key))
+
+
+def explore_query(contest: Contest, chosen: Filter) -> dict[str, str]:
+    """What the URL of Explore says for exactly the cases of this column."""
+    query = {
+        "set": contest.questions.key,
+        "model": chosen.model,
+        "kind": chosen.kind,
+        "other": chosen.other,
+        "type": chosen.subtype,
+        "bucket": "only_first" if chosen.other_outcome else "",
+        "area": ";".join(f"{x:.5f},{y:.5f}" for x, y in chosen.within),
+    }
+    return {name: value for name, value in query.items() if value}
+
+
+def card_values(
+    contest: Contest,
+    chosen: Filter,
+    cards: tuple[WallCard, ...],
+    label: str,
+    *,
+    badge: bool = True,
+) -> dict[str, object]:
+    """What the component `wall` draws: cards with a small box a model."""
+    stored = contest.questions
+    kind = presentations()[stored.probe].kind(chosen.kind)
+    answers = {}
+    if kind.body in views.wall.ANSWER_BODIES:
+        table = view(
+            views.cases.answers,
+            stored.question_set,
+            tuple(card.case for card in cards),
+            contest.models,
+        )
+        answers = answer_records(table)
+    names = [name for card in cards for name in facing.pictures(card, kind, answers)]
+    sources = thumbnails.addresses(store().root, names)
+    drawn = [
+        facing.facing_card(
+            card,
+            kind,
+            contest.models,
+            contest.names,
+            stored.looks,
+            answers.get(card.case, {}),
+            lambda name: sources.get(name, ""),
+            badge=badge,
+        )
+        for card in cards
+    ]
+    return {"label": label, "bare": True, "facing": True, "strip": False, "cards": drawn}
+
+
+def open_case(key: str) -> None:
+    """The card that was pressed goes into the URL."""
+    if case_id := st.session_state[key].get("open"):
+        st.query_params["case"] = str(case_id)
+
+
+def _rest(row: BelievedRow, comparison: Comparison, lies: str) -> str:
+    """What both models do alike, and what is in no column."""
+    if comparison.is_movement:
+        return ""
+    lines = [f"Both believe {row.both:,} other {lies}, and reject {row.neither:,}."]
+    if row.n_left_out:
+        lines.append(f"{row.n_left_out:,} were answered by one of the two alone.")
+    return " ".join(lines)

@@ -1,0 +1,74 @@
+"""The forest plot: a row a kind of edit and model; a row that is pressed shows its pictures below."""
+
+import functools
+import math
+from dataclasses import dataclass
+
+import streamlit as st
+
+from vlprobe.dashboard.compare.sentence import Contest
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.state import model_name, picked, quiet
+from vlprobe.render import forest
+from vlprobe.render.words import presentations
+from vlprobe.views.believed import Comparison
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Whose pictures are shown: the baseline's against those of one other, of one type of edit."""
+
+    subtype: str  # "": all
+    rival: str
+
+
+def parting(contest: Contest, comparison: Comparison) -> Parting:
+    """What the URL names, else the first rival and the type of edit at which it is clearly furthest
+    from the baseline.
+    """
+    rival = st.query_params.get("other", "")
+    rival = rival if rival in contest.rivals else contest.rivals[0]
+    linked = st.query_params.get("type")
+    if linked is not None and linked in comparison.subtypes:
+        return Parting(linked, rival)
+    clear = [
+        row
+        for row in comparison.rows
+        if row.model == rival and row.subtype and row.verdict in ("fewer", "more")
+    ]
+    furthest = max(clear, key=lambda row: abs(row.difference), default=None)
+    return Parting(furthest.subtype if furthest else "", rival)
+
+
+def draw_forest(contest: Contest, comparison: Comparison) -> Parting:
+    """The plot; returns the row whose pictures are shown."""
+    shown = parting(contest, comparison)
+    kind = presentations()[contest.questions.probe].kind(contest.kind)
+    if not all(math.isnan(row.difference) for row in comparison.rows):
+        values = forest.values(
+            comparison,
+            kind,
+            contest.questions.looks,
+            {model: model_name(model) for model in contest.models},
+            (shown.subtype, shown.rival),
+        )
+        component("forest")(
+            key="forest", data=values, on_row_change=functools.partial(_choose, comparison)
+        )
+        quiet(forest.how_to_read(comparison))
+    return shown
+
+
+def _choose(comparison: Comparison) -> None:
+    """The row that was pressed goes into the URL."""
+    place = st.session_state["forest"].get("row")
+    if not place:
+        return
+    group, index = (int(number) for number in place)
+    subtype = comparison.subtypes[group]
+    row = [row for row in comparison.rows if row.subtype == subtype][index]
+    picked()
+    st.query_params["type"] = row.subtype
+    st.query_params["other"] = row.model
+    for name in ("page", "case"):
+        st.query_params.pop(name, None)

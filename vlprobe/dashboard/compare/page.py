@@ -1,0 +1,63 @@
+"""Compare, top to bottom: the sentence, the finding, the forest, where two of the models part, and the folds."""
+
+from pathlib import Path
+
+import htpy
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.compare import case_map, columns, forest, measured, sentence
+from vlprobe.dashboard.compare.sentence import Contest
+from vlprobe.dashboard.explore import drawer, share
+from vlprobe.dashboard.explore import page as explore_page
+from vlprobe.dashboard.state import model_name, view
+from vlprobe.render.verdict import verdict
+from vlprobe.render.words import presentations
+from vlprobe.views.believed import Comparison
+
+STYLE = Path(__file__).with_name("style.css")
+
+
+def draw_page() -> None:
+    """The whole page."""
+    for sheet in (explore_page.STYLE, STYLE):  # the sentence and the drawer are those of Explore
+        st.html(sheet)
+    contest = sentence.contest()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
+        sentence.draw_sentence(contest)
+        st.space("stretch")
+        share_slot = st.container(key="share_slot", width="content")
+    if not contest.rivals:
+        sentence.draw_nobody(contest)
+        return
+    comparison = compared(contest)
+    _draw_finding(contest, comparison)
+    parting = forest.draw_forest(contest, comparison)
+    chosen = columns.draw_columns(contest, comparison, parting)
+    measured.draw_measured(contest, comparison, parting.rival)
+    in_map = case_map.draw_fold(contest, parting.rival)
+    measured.draw_details(contest, comparison)
+    shared = in_map or chosen
+    with share_slot:
+        share.draw_share(contest.questions, shared, columns.n_passing(contest, shared))
+    if "case" in st.query_params:
+        shown = in_map or columns.filter_of_case(contest, parting)
+        drawer.draw_case(contest.questions, shown, sentence.CARDS)
+
+
+def compared(contest: Contest) -> Comparison:
+    """The comparison that the whole page is about."""
+    return view(
+        views.believed.comparison,
+        contest.questions.question_set,
+        contest.models,
+        contest.kind,
+        sentence.carried_unit(),
+    )
+
+
+def _draw_finding(contest: Contest, comparison: Comparison) -> None:
+    """The finding as the heading, and what stands below it."""
+    kind = presentations()[contest.questions.probe].kind(contest.kind)
+    told = verdict(comparison, kind, {model: model_name(model) for model in contest.models})
+    st.html(str(htpy.div(".vp-finding")[htpy.h1[told.heading], htpy.p[told.detail]]))

@@ -1,0 +1,199 @@
+"""The sentence above a comparison: which model with which others, on what, in which pictures.
+
+The URL names the baseline (`model`), the others in the order of choice (`with`), the kind and the
+question set. Addresses of before named the baseline `base`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from vlprobe.dashboard.explore import sentence
+from vlprobe.dashboard.explore.sentence import Subject
+from vlprobe.dashboard.state import Questions, carry, model_name, not_here, picked
+from vlprobe.registry import is_control
+from vlprobe.render.html.elements import SHAPES, tag
+from vlprobe.render.sentences import sentence_names
+
+MOST = 3  # models beside the baseline
+BETWEEN = "|"  # names in the URL
+LETTER, TAG, ARROW = (
+    7.6,
+    58,
+    44,
+)  # pixels of a letter, of the rest of a tag, of the rest of the picker
+NARROWEST, WIDEST = 150, 560
+OLD_CARDS, CARDS = 12, 60  # on a page of cards, before and today
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What is compared."""
+
+    questions: Questions
+    baseline: str
+    rivals: tuple[str, ...]  # in the order of choice; may be empty
+    kind: str
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """All of them, the baseline first."""
+        return (self.baseline, *self.rivals)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What each model is called in a sentence."""
+        return sentence_names(self.models, {model: model_name(model) for model in self.models})
+
+
+def contest() -> Contest:
+    """What the URL names, else what was looked at last. Stops the page where nothing can be compared."""
+    _lead_on()
+    about = sentence.subject()
+    stored = about.questions
+    if len(stored.models) < 2:
+        st.html(tag("h1", "There is nothing to compare yet."))
+        st.info(
+            "One model was asked these questions; to compare takes two.", icon=":material/info:"
+        )
+        st.page_link("pages/run.py", label="Ask another model", icon=":material/play_circle:")
+        st.stop()
+    rivals = _rivals(stored, about.model)
+    st.query_params["with"] = BETWEEN.join(rivals)
+    carry("with", BETWEEN.join(rivals))
+    return Contest(stored, about.model, tuple(rivals), about.kind)
+
+
+def _lead_on() -> None:
+    """An address of before: its baseline is a model, and its pages had fewer cards."""
+    if not (base := st.query_params.get("base", "")):
+        return
+    st.query_params["model"] = base
+    if "type" not in st.query_params:
+        st.query_params["type"] = ""
+    page = st.query_params.get("page", "")
+    if page.isdecimal() and len(page) < 9:
+        st.query_params["page"] = str(1 + OLD_CARDS * max(int(page) - 1, 0) // CARDS)
+    del st.query_params["base"]
+
+
+def _rivals(stored: Questions, baseline: str) -> list[str]:
+    """The models that the URL names, in its order; an emptied list stays empty, and one that names
+    nobody else who is here counts as none.
+    """
+    candidates = [model for model in stored.models if model != baseline]
+    linked = st.query_params.get("with")
+    listed = _split(linked if linked is not None else st.session_state.get("carried_with", ""))
+    if linked is not None:
+        if gone := [model for model in listed if model not in stored.models]:
+            not_here("Compared with it", "with", ", ".join(gone))
+        if not listed:
+            return []
+    chosen = [model for model in listed if model in candidates]
+    return chosen[:MOST] or _latest(stored, baseline)
+
+
+def _split(text: str) -> list[str]:
+    return list(dict.fromkeys(filter(None, text.split(BETWEEN))))
+
+
+def _latest(stored: Questions, baseline: str) -> list[str]:
+    """Without a choice: the models that were asked last, controls only where there is nobody else."""
+    others = [model for model in stored.question_set.models if model != baseline]
+    models = [model for model in others if not is_control(model)] or others
+    return models[:MOST]
+
+
+def draw_sentence(contest_: Contest) -> None:
+    """The pickers with the words between them."""
+    stored = contest_.questions
+    about = Subject(stored, contest_.baseline, contest_.kind)
+    _word("Compare")
+    sentence.pick_model(about, on_change=_change_baseline)
+    _word("with")
+    _pick_rivals(contest_)
+    _word("on")
+    sentence.pick_kind(about)
+    _word("in")
+    sentence.pick_dataset(about)
+
+
+def _word(text: str) -> None:
+    st.html(tag("p", text, class_="vp-between"), width="content")
+
+
+def _pick_rivals(contest_: Contest) -> None:
+    stored = contest_.questions
+    candidates = [model for model in stored.models if model != contest_.baseline]
+    chosen = list(contest_.rivals)
+    st.session_state["with"] = chosen
+    st.multiselect(
+        "Compared with it",
+        # Those that were chosen first, in their order, so that a tag has its mark.
+        [*chosen, *(model for model in candidates if model not in chosen)],
+        format_func=model_name,
+        key="with",
+        max_selections=MOST,
+        on_change=_change_rivals,
+        label_visibility="collapsed",
+        placeholder="nobody yet",
+        width=_width([model_name(model) for model in chosen]),
+    )
+    _draw_marks(chosen, stored)
+
+
+def _width(names: Sequence[str]) -> int:
+    """Of a picker that shows these names, in pixels."""
+    return int(min(max(sum(LETTER * len(name) + TAG for name in names) + ARROW, NARROWEST), WIDEST))
+
+
+def _draw_marks(chosen: Sequence[str], stored: Questions) -> None:
+    """Each model's mark in its tag, which shows text alone."""
+    rules = [
+        f".st-key-with [data-tag]:nth-of-type({place})::before "
+        f'{{ content: "{SHAPES[stored.looks[model].symbol]}"; color: {stored.looks[model].css}; }}'
+        for place, model in enumerate(chosen, 1)
+    ]
+    st.html(f"<style>{' '.join(rules)}</style>")
+
+
+def _change_rivals() -> None:
+    picked()
+    st.query_params["with"] = BETWEEN.join(st.session_state["with"])
+    _leave()
+
+
+def _change_baseline() -> None:
+    """A new baseline that was among the others changes places with the old one."""
+    old, new = st.query_params.get("model", ""), st.session_state["model"]
+    listed = _split(st.query_params.get("with", ""))
+    st.query_params["with"] = BETWEEN.join(old if model == new else model for model in listed)
+    _leave()
+
+
+def _leave() -> None:
+    for name in ("other", "page", "case", "area"):
+        st.query_params.pop(name, None)
+
+
+def draw_nobody(contest_: Contest) -> None:
+    """Nothing is compared yet: what there is, as buttons."""
+    base = contest_.names[contest_.baseline]
+    st.html(tag("h1", f"Who shall {base} be compared with?"))
+    st.html(tag("p", f"Choose one to {MOST} models in the list above, or here:", class_="vp-quiet"))
+    stored = contest_.questions
+    offered = [model for model in stored.models if model != contest_.baseline]
+    with st.container(horizontal=True, key="offered"):
+        for place, model in enumerate(offered[:9]):
+            st.button(model_name(model), key=f"offer_{place}", on_click=_offer, args=(model,))
+
+
+def _offer(model: str) -> None:
+    picked()
+    st.query_params["with"] = model
+
+
+def carried_unit() -> str:
+    """The unit of movements and gaps that the URL names."""
+    return "spread" if st.query_params.get("unit") == "spread" else "cosine"
