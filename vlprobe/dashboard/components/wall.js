@@ -75,8 +75,7 @@ function boxes(entries) {
     box.append(image, make("span", "tick", TICKS[entry.state] ?? ""));
     if (entry.source) box.append(frame({ source: entry.source, name: "", style: "first" }));
     if (entry.text) box.append(runs([[entry.text, ""]], "winner"));
-    box.title = entry.label;
-    row.append(box);
+    row.append(Object.assign(box, { title: entry.label }));
   }
   return row;
 }
