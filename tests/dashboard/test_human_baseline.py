@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from tests.dashboard.test_pages import open_page
 from tests.views.conftest import filled, key  # noqa: F401 (fixtures)
 from vlprobe import views
 from vlprobe.dashboard import state
@@ -55,6 +56,7 @@ def test_people_are_told_of_beside_models_on_enough_fairly_drawn_lies(
     kind,
     count,
     says,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     stored = state.questions(key)
     quiz = views.quiz.quiz_round(filled, stored.question_set, kind, "fair", 1, count)
@@ -63,6 +65,8 @@ def test_people_are_told_of_beside_models_on_enough_fairly_drawn_lies(
     voted(rooms, dataclasses.replace(quiz, draw=draw))
     sentences = baseline.human_sentences(stored, MODELS)
     assert bool(sentences) is says
+    at = open_page(monkeypatch, filled, "compare", set=key, base=MODELS[0])
+    assert any("first votes on" in one.value for one in at.markdown) is says
     if says:
         assert "Eight people are right 100.0 % of the time" in sentences[0]
         assert f"by {8 * count} first votes on {count} lies drawn by lot" in sentences[0]

@@ -10,6 +10,7 @@ from vlprobe.dashboard.compare import case_map, columns, forest, measured, sente
 from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.explore import drawer, share
 from vlprobe.dashboard.explore import page as explore_page
+from vlprobe.dashboard.play import baseline
 from vlprobe.dashboard.state import model_name, view
 from vlprobe.render.verdict import verdict
 from vlprobe.render.words import presentations
@@ -32,6 +33,7 @@ def draw_page() -> None:
         return
     comparison = compared(contest)
     _draw_finding(contest, comparison)
+    baseline.draw_human_baseline(contest.questions, contest.models)
     parting = forest.draw_forest(contest, comparison)
     chosen = columns.draw_columns(contest, comparison, parting)
     measured.draw_measured(contest, comparison, parting.rival)
