@@ -6,12 +6,14 @@ import math
 import re
 from functools import partial
 
+import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.test_pages import PROBES, bodies, open_page, words
-from tests.dashboard.walls import component_values
+from tests.dashboard.walls import card_ids, component_values
 from vlprobe import registry, views
-from vlprobe.dashboard import cards
+from vlprobe.dashboard.navigation import PAGE_SIZE
 from vlprobe.render import numbers
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
@@ -127,25 +129,21 @@ def test_the_cards_of_a_kind_name_it_as_the_probe_does_and_open(
     shown, every_probe, key, probe: str, kind: str
 ):
     chosen = views.filter.Filter(RANDOM, kind, outcome="all")
-    expected, _ = views.cases.failures(
-        every_probe, views.runs.question_set(every_probe, key[probe]), chosen, 1, cards.SIZE
-    )
-    asked = {"set": key[probe], "kind": kind, "model": RANDOM, "outcome": "all"}
-    at = shown("failures", **asked, case=expected["id"].iloc[0])
+    question_set = views.runs.question_set(every_probe, key[probe])
+    expected, _ = views.cases.failures(every_probe, question_set, chosen, 1, PAGE_SIZE)
+    asked = {"set": key[probe], "kind": kind, "model": RANDOM, "outcome": "all", "cards": "every"}
+    at = shown("explore", **asked, case=expected["id"].iloc[0])
     assert not at.error
-    there = dict.fromkeys(
-        views.estimates.choices(every_probe, views.runs.question_set(every_probe, key[probe]))[
-            "kind"
-        ]
-    )
+    presentation = registry.load_probe(probe).presentation
     assert at.selectbox(key="kind").label == "Kind of question"
-    assert set(at.selectbox(key="kind").options) == {
-        registry.load_probe(probe).kinds[kind] for kind in there
-    }
-    assert [b.key for b in at.button if b.label == "Details"] == [
-        f"open_{number}" for number in expected["case"]
-    ]
-    assert registry.load_probe(probe).kinds[kind] in words(at)
+    assert at.selectbox(key="kind").value == kind
+    offered = at.selectbox(key="kind").options
+    for own in dict.fromkeys(views.estimates.choices(every_probe, question_set)["kind"]):
+        lie = presentation.kind(own).lie
+        assert lie in offered or f"{lie} ({presentation.name})" in offered
+    assert card_ids(at) == expected["id"].tolist()[: len(card_ids(at))]
+    assert len(card_ids(at)) >= min(len(expected), 30)
+    assert presentation.kind(kind).label in words(at)
     assert expected["texts"].iloc[0][0] in words(at)
 
 
@@ -156,20 +154,33 @@ def test_ties_and_what_is_unknown_have_cards_too(shown, key, probe: str, kind: s
     assert "nan" not in words(at)
 
 
-def test_a_pair_shows_its_matrix_and_which_comparisons_hold(shown, every_probe, key):
-    at = shown(
-        "failures", set=key["eqben"], kind="pair", model=RANDOM, outcome="all", sort="dataset"
-    )
+def details(shown, question_set, kind: str, case_id: str, model: str = RANDOM) -> AppTest:
+    """Explore with this case open in its drawer."""
+    query = {"set": question_set, "kind": kind, "model": model, "outcome": "all"}
+    return shown("explore", **query, case=case_id)
+
+
+def some_cases(every_probe: Store, question_set: str, kind: str, count: int = 3) -> pd.DataFrame:
+    """The first cases of a kind, with what the random control said."""
     found, _ = views.cases.failures(
         every_probe,
-        views.runs.question_set(every_probe, key["eqben"]),
-        views.filter.Filter(RANDOM, "pair", outcome="all", sort="dataset"),
+        views.runs.question_set(every_probe, question_set),
+        views.filter.Filter(RANDOM, kind, outcome="all"),
+        1,
+        count,
     )
-    tables = re.findall(r'<table class="vp-scores vp-matrix">.*?</table>', bodies(at))
-    assert len(tables) == len(found)
-    for table, scores in zip(tables, found["scores"], strict=True):
-        s11, s12, s21, s22 = scores
-        assert re.findall(r">(-?\d\.\d{3})<", table) == [f"{score:.3f}" for score in scores]
+    said = views.cases.answers(
+        every_probe, views.runs.question_set(every_probe, question_set), found["case"].tolist()
+    ).query("model == @RANDOM")
+    return found[["case", "id"]].merge(said, on="case")
+
+
+def test_a_pair_shows_its_matrix_and_which_comparisons_hold(shown, every_probe, key):
+    for answer in some_cases(every_probe, key["eqben"], "pair").itertuples():
+        at = details(shown, key["eqben"], "pair", answer.id)
+        (table,) = re.findall(r'<table class="vp-scores vp-matrix">.*?</table>', bodies(at))
+        s11, s12, s21, s22 = answer.scores
+        assert re.findall(r">(-?\d\.\d{3})<", table) == [f"{score:.3f}" for score in answer.scores]
         held = [s11 > s12, s22 > s21, s11 > s21, s22 > s12]
         assert re.findall("(held|failed)</td>", table) == [
             "held" if one else "failed" for one in held
@@ -177,49 +188,35 @@ def test_a_pair_shows_its_matrix_and_which_comparisons_hold(shown, every_probe, 
 
 
 def test_a_search_shows_the_rank_and_what_came_first(shown, every_probe, key):
+    lost = 0
     for kind in ("i2t", "t2i"):
-        at = shown("failures", set=key["rococo"], kind=kind, model=RANDOM, outcome="all")
-        found, _ = views.cases.failures(
-            every_probe,
-            views.runs.question_set(every_probe, key["rococo"]),
-            views.filter.Filter(RANDOM, kind, outcome="all"),
-        )
-        said = views.cases.answers(
-            every_probe, views.runs.question_set(every_probe, key["rococo"]), found["case"].tolist()
-        ).query("model == @RANDOM")
-        text = words(at)
-        assert text.count("Ranked 1st, should not win") == said["top_altered"].sum() > 0
-        for answer in said.itertuples():
+        for answer in some_cases(every_probe, key["rococo"], kind).itertuples():
+            text = words(details(shown, key["rococo"], kind, answer.id))
+            lost += bool(answer.top_altered)
             assert f"ank {answer.rank}" in text
             if kind == "i2t":
+                assert ("Ranked 1st, should not win" in text) == bool(answer.top_altered)
                 assert answer.top in text
+    assert lost
 
 
 def test_triplets_show_three_cosines(shown, every_probe, key):
-    at = shown("failures", set=key["visla"], kind="t2t", model=RANDOM, outcome="all")
-    found, _ = views.cases.failures(
-        every_probe,
-        views.runs.question_set(every_probe, key["visla"]),
-        views.filter.Filter(RANDOM, "t2t", outcome="all"),
-    )
-    said = views.cases.answers(
-        every_probe, views.runs.question_set(every_probe, key["visla"]), found["case"].tolist()
-    ).query("model == @RANDOM")
-    text = words(at)
-    for answer in said.itertuples():
+    for answer in some_cases(every_probe, key["visla"], "t2t").itertuples():
+        text = words(details(shown, key["visla"], "t2t", answer.id))
         one, two, three = answer.text_scores
         assert f"P1, P2{one:.3f}" in text
         assert f"{two:.3f}" in text
         assert f"{three:.3f}" in text
 
 
-def test_rankings_move_and_nobody_is_fooled_by_them(shown, key):
-    at = shown("failures", set=key["prsm"], kind="ranking", model=RANDOM)
-    assert "Fooled" not in words(at)
+def test_rankings_move_and_nobody_is_fooled_by_them(shown, every_probe, key):
+    answer = next(some_cases(every_probe, key["prsm"], "ranking").itertuples())
+    at = details(shown, key["prsm"], "ranking", answer.id)
+    assert "Fooled" not in words(at) and "fooled" not in words(at)
     assert "Moved by" in words(at)
     strips = re.findall(r'<div class="vp-strip">(.*?)</div>', bodies(at))
     assert strips
-    assert all(strip.count("data:image/jpeg;base64,") == 5 for strip in strips)
+    assert all(strip.count("data:image/") == 5 for strip in strips)
     assert "outcome" not in {element.key for element in at.get("button_group")}
 
 
