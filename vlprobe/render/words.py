@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from vlprobe import registry
+from vlprobe.render.dataset_names import DATASETS
 from vlprobe.types.presentation import Presentation
 
 # What stands beside intervals from resampling.
@@ -25,19 +26,6 @@ SHIPPED_MODELS = {  # models that come with vlprobe: what they are called, and w
         "Always the same",
         "A control: it scores everything alike and is meant to fail.",
     ),
-}
-DATASETS = {  # names of data that come with vlprobe, and of prefixes: "{}" is the last part of the name
-    "demo": "Drawn scenes",
-    "demo-pairs": "Drawn twins",
-    "demo-triplets": "Drawn triplets",
-    "coco": "Photographs ({})",
-    "folder": "Pictures ({})",
-    "pairs": "Pairs ({})",
-    "frames": "Video frames ({})",
-    "triplets": "Triplets ({})",
-    "queries": "Queries ({})",
-    "rococo": "RoCOCO ({})",
-    "csv": "Table ({})",
 }
 WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
     "color": "a wrong colour",

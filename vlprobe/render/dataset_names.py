@@ -1,0 +1,15 @@
+"""What datasets are called in a sentence, by the prefixes of their names."""
+
+DATASETS = {  # names of data that come with vlprobe, and of prefixes: "{}" is the last part of the name
+    "demo": "Drawn scenes",
+    "demo-pairs": "Drawn twins",
+    "demo-triplets": "Drawn triplets",
+    "coco": "Photographs ({})",
+    "folder": "Pictures ({})",
+    "pairs": "Pairs ({})",
+    "frames": "Video frames ({})",
+    "triplets": "Triplets ({})",
+    "queries": "Queries ({})",
+    "rococo": "RoCOCO ({})",
+    "csv": "Table ({})",
+}
