@@ -1,12 +1,14 @@
 """Searches that a mixed picture wins, against a loop that embeds every picture and mixture by itself."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests import mixing
@@ -17,7 +19,10 @@ from vlprobe.scoring import pictures
 from vlprobe.storage.entry import Entry
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
-from vlprobe.views import mixed, mixed_again, mixed_searches
+from vlprobe.views.mixed import again as mixed_again
+from vlprobe.views.mixed import case as mixed
+from vlprobe.views.mixed import outcomes as mixed_outcomes
+from vlprobe.views.mixed import searches as mixed_searches
 from vlprobe.views.runs import QuestionSet
 
 ONE = "hue:1"
@@ -81,17 +86,32 @@ def of(searches: pd.DataFrame, model: str, subtype: str) -> pd.DataFrame:
     return searches[(searches["model"] == model) & (searches["subtype"] == subtype)]
 
 
-@pytest.fixture(params=["stored", "told by paths"])
+@pytest.fixture(params=["stored", "stored of every third", "told by paths"])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Runs with what stood first, and the same as an earlier version left them."""
-    if request.param != "stored":
+    """Runs with what stood first, the same with a part of it, and as an earlier version left them."""
+    files = Store.files
+
+    def thinned(self: Store, keys: Sequence[str], table: str) -> list[str]:
+        paths = files(self, keys, table)
+        if table != "fronts":
+            return paths
+        for key, path in zip(keys, paths, strict=True):
+            whole = pq.read_table(path).to_pylist()
+            rows = [row if row["case"] % 3 else {"case": row["case"]} for row in whole]
+            thin = pa.Table.from_pylist(rows, schema=pq.read_schema(path))
+            pq.write_table(thin, self.root / f"thin-{key}.parquet")
+        return [str(self.root / f"thin-{key}.parquet") for key in keys]
+
+    if request.param == "stored of every third":
+        monkeypatch.setattr(Store, "files", thinned)
+    if request.param == "told by paths":
         has_table = Entry.has_table
         monkeypatch.setattr(
             Entry, "has_table", lambda self, name: name != "fronts" and has_table(self, name)
         )
-    mixed_searches._outcomes = mixed_searches.SingleFlightCache(1 << 20)
+    mixed_outcomes._outcomes = mixed_outcomes.SingleFlightCache(1 << 20)
     yield
-    mixed_searches._outcomes = mixed_searches.SingleFlightCache(1 << 20)
+    mixed_outcomes._outcomes = mixed_outcomes.SingleFlightCache(1 << 20)
 
 
 @pytest.mark.parametrize("subtype", STRENGTHS)
@@ -233,7 +253,7 @@ def test_an_older_run_is_ranked_again_from_its_kept_embeddings(
 
     refused.capabilities, refused.tokenize = model.capabilities, model.tokenize
     refused.encode_texts, refused.encode_images = model.encode_texts, refuse
-    for number in mixed_searches.outcomes(mixed_store, asked, ONE).numbers[::7].tolist():
+    for number in mixed_outcomes.outcomes(mixed_store, asked, ONE).numbers[::7].tolist():
         case = mixed.mixed_case(mixed_store, asked, number, ONE)
         again = mixed_again.fronts_again(mixed_store, asked, case, refused)
         assert again is not None and case.fronts is not None
@@ -255,7 +275,7 @@ def test_without_kept_embeddings_or_with_other_weights_nothing_is_ranked_again(
     mixed_store: Store, asked: QuestionSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(mixed_again, "_kept_galleries", mixed_again.SingleFlightCache(4))
-    number = int(mixed_searches.outcomes(mixed_store, asked, ONE).numbers[0])
+    number = int(mixed_outcomes.outcomes(mixed_store, asked, ONE).numbers[0])
     case = mixed.mixed_case(mixed_store, asked, number, ONE)
     other = mixing.load(ONE)
     other.digest = "0" * 32
@@ -281,6 +301,6 @@ def test_what_is_stored_of_a_search_at_other_strengths_is_told(
             rows = searches[searches["model"] == model].set_index("case")
             expected = {80: rows.loc[number, "wins_pair"], 60: rows.loc[sibling, "wins_pair"]}
             assert wins[model].items() <= expected.items()
-            if case.fronts is not None:
+            if case.fronts is not None and sibling % 3 and number % 3:
                 assert wins[model] == expected
         assert wins[ONE][80] is False

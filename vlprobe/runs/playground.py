@@ -17,7 +17,8 @@ from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, lgip, substitution
 from vlprobe.perturb.influence import Scores
 from vlprobe.runs.exhibits import GRID, Canvas, without_parts
-from vlprobe.scoring import cases
+from vlprobe.scoring import cases, mixtures
+from vlprobe.scoring.mixtures import ShareScores
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import (
     DualEncoder,
@@ -167,6 +168,11 @@ class Player:
             np.stack([model.preprocess(canvas.draw()) for canvas in canvases])
         )
         return [row.reshape(-1, self.model.capabilities.dim) for row in vectors]
+
+    def share_scores(self, caption: str, pictures: Sequence[Image.Image]) -> ShareScores:
+        """What it makes of a picture at every share of a mixture: see `mixtures.share_scores`."""
+        with self._lock:
+            return mixtures.share_scores(self.model, caption, pictures)
 
     def scores(self, canvases: Sequence[Canvas], texts: Sequence[str]) -> np.ndarray:
         """Scores of each picture with each text: float32 of shape (pictures, texts), of the model's

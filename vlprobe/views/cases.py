@@ -15,6 +15,7 @@ from vlprobe.views import filter as views_filter
 from vlprobe.views import pattern_groups
 from vlprobe.views import rows as views_rows
 from vlprobe.views.filter import Filter
+from vlprobe.views.mixed.outcomes import outcomes as search_outcomes
 from vlprobe.views.runs import QuestionSet
 
 # Columns of answers that repeat the question, or are the same for all answers of a run.
@@ -49,6 +50,9 @@ def matching(
         )
         members = pattern_groups.members(store, groups, run.key, case_filter.pair)
         numbers = np.intersect1d(numbers, members, assume_unique=True)
+    if case_filter.lost_to:
+        of_model = search_outcomes(store, question_set, case_filter.model)
+        numbers = np.intersect1d(numbers, of_model.numbers[of_model.is_own], assume_unique=True)
     margins = margins_of(store, run.key, numbers)
     if not case_filter.paired or second_run is None:
         return numbers, margins, None

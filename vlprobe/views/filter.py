@@ -25,6 +25,7 @@ SORTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "difference": lambda margin, second: -np.abs(margin - second),
     "dataset": lambda margin, second: np.zeros(len(margin), dtype=np.int8),
 }
+LOST_TO = ("", "own")
 CORNERS = 500  # of a polygon
 MOST_PAIRS = 100
 
@@ -48,6 +49,8 @@ class Filter:
     tagged: str = ""  # what people said of the case
     # Keys of patterns, of which a case is a member of one: see `views.pattern_groups`.
     pair: tuple[str, ...] = ()
+    # "own": searches for a picture that are found, and lost to the picture's own mixture.
+    lost_to: str = ""
 
     @property
     def paired(self) -> bool:
@@ -60,6 +63,8 @@ def check(case_filter: Filter) -> None:
     for name, names in (("outcome", OUTCOMES), ("other_outcome", OTHER_OUTCOMES), ("sort", SORTS)):
         if getattr(case_filter, name) not in names:
             raise NotFound(name.replace("_", " "), getattr(case_filter, name), names)
+    if case_filter.lost_to not in LOST_TO:
+        raise NotFound("way to lose", case_filter.lost_to, LOST_TO)
     if case_filter.paired and not case_filter.other:
         raise InvalidInput(
             "Only one model is named. Name the other that it is to be compared with."

@@ -8,11 +8,11 @@ import pandas as pd
 from vlprobe import registry
 from vlprobe.storage.store import Store
 from vlprobe.views import cases as views_cases
-from vlprobe.views import mixed, mixed_searches
 from vlprobe.views import rows as views_rows
 from vlprobe.views import wall as views_wall
 from vlprobe.views.filter import Filter
-from vlprobe.views.mixed import MixedCase
+from vlprobe.views.mixed import searches as mixed_searches
+from vlprobe.views.mixed.case import MixedCase, mixed_case
 from vlprobe.views.runs import QuestionSet, question_sets
 from vlprobe.views.runs import question_set as open_set
 from vlprobe.views.standings import Standings, standings
@@ -205,7 +205,7 @@ def _lost_search(
 ) -> MixedStory | None:
     """The search that most models lose; of several models that lose it, the first tells the ranks."""
     number = int(mixed_searches.order(store, searched, model, subtype)[0][0])
-    case = mixed.mixed_case(store, searched, number, model)
+    case = mixed_case(store, searched, number, model)
     if not case.mixture:
         return None
     counts = mixed_searches.counts(store, searched, model, subtype)

@@ -14,6 +14,7 @@ from vlprobe.dashboard.explore.sentence import (
     shortened,
     stored_sets,
 )
+from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.state import (
     Questions,
     choose,
@@ -34,6 +35,7 @@ ORDERS = {"worst": "Most fooled first", "closest": "Closest calls first", "best"
 ORDERS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
 BETWEEN_TWO = {"difference": "Largest difference first"}
 IN_ORDER = {"dataset": "In the dataset's order"}
+SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
 LAYOUTS = {"": "One card a picture", "every": "Every case"}
 TIES = "Fooled: what is wrong scores at least as high as what is right; a tie counts as fooled."
 OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Held", "all": "All"}
@@ -76,7 +78,7 @@ def draw_filters(about: Subject) -> Filter:
 
 PARAMETERS = (  # what the button "Clear all filters" takes from the URL
     *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
-    "pair",
+    *("pair", "lost"),
 )
 
 
@@ -85,6 +87,13 @@ def clear_filters() -> None:
     picked()
     for name in (*PARAMETERS, "page", "case"):
         st.query_params.pop(name, None)
+    _keep_wall()
+
+
+def _keep_wall() -> None:
+    """Without a filter the address of searches for a picture would mean their own view."""
+    if st.query_params.get("kind") == KIND:
+        st.query_params[WALL] = "1"
 
 
 def _words_and_tags(about: Subject) -> Filter:
@@ -113,6 +122,7 @@ def _words_and_tags(about: Subject) -> Filter:
         tagged = choose("Tag of yours", "tagged", options, disabled=not people_tags)
     with right:
         second = _second_model(about)
+    lost_to = choose("Searches", "lost", SEARCHES) if about.kind == KIND else ""
     return Filter(
         about.model,
         about.kind,
@@ -124,6 +134,7 @@ def _words_and_tags(about: Subject) -> Filter:
         other=second,
         tagged=tagged,
         pair=() if about.kind in movement_kinds() else chosen_pairs(),
+        lost_to=lost_to,
     )
 
 
@@ -217,6 +228,7 @@ def active_filters(chosen: Filter) -> list[ActiveFilter]:
         ("words", chosen.contains and f"caption contains “{chosen.contains}”", {"contains": ""}),
         ("tagged", chosen.tagged and f"tagged {chosen.tagged}", {"tagged": ""}),
         ("pair", _pattern_label(chosen), {"pair": ()}),
+        ("lost", chosen.lost_to and "lost to its own mixture", {"lost_to": ""}),
         ("area", chosen.within and "in the marked area", {"within": ()}),
         ("bucket", _pair_label(chosen), {"outcome": "all", "other_outcome": ""}),
     )
@@ -247,6 +259,7 @@ def drop(parameter: str) -> None:
     picked()
     for name in (parameter, "page", "case"):
         st.query_params.pop(name, None)
+    _keep_wall()
     if parameter == "bucket":
         st.query_params["bucket"] = "all"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import frame, tables
+from vlprobe.dashboard import frame, mixed, tables
 from vlprobe.dashboard.explore import drawer, filters, patterns, sentence, share, wall
 from vlprobe.dashboard.state import view
 
@@ -16,6 +16,9 @@ def draw_page() -> None:
     """The whole page."""
     st.html(STYLE)
     about = sentence.subject()
+    if mixed.is_shown(about.questions, about.kind):
+        _draw_mixed(about)
+        return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
         sentence.draw_sentence(about)
         st.space("stretch")
@@ -30,7 +33,23 @@ def draw_page() -> None:
     if "case" in st.query_params:
         size = wall.page_size(about.questions, chosen.kind)
         drawer.draw_case(about.questions, chosen, size)
+    _draw_notes(about)
+
+
+def _draw_notes(about: sentence.Subject) -> None:
+    """What there is to know of the models and the questions."""
     if any(run.note or run.older for run in about.questions.question_set.runs):
         with st.expander("What to know of these models", key="model_notes"):
             frame.notes(about.questions)
     tables.about(view(views.runs.facts, about.questions.question_set))
+
+
+def _draw_mixed(about: sentence.Subject) -> None:
+    """Searches among mixed pictures, one at a time."""
+    current = mixed.current(about.questions, about.model)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sentence"):
+        sentence.draw_sentence(about)
+        st.space("stretch")
+        mixed.draw_steps(current)
+    mixed.draw_view(current)
+    _draw_notes(about)

@@ -9,7 +9,7 @@ from vlprobe.scoring.kept import KeptEncoder, NotKept
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.store import Store
 from vlprobe.types import Model, Picture
-from vlprobe.views.mixed import Fronts, MixedCase, fronts_from, picture_names
+from vlprobe.views.mixed.case import Fronts, MixedCase, fronts_from, item_pictures
 from vlprobe.views.runs import QuestionSet
 
 _kept_galleries = SingleFlightCache(4)  # by model and question set
@@ -29,8 +29,8 @@ def fronts_again(
     """
     if question_set.run(model.name).model_digest != model.digest or model.capabilities.scores_pairs:
         return None
-    names = picture_names(store, question_set)
-    pictures = {item: Picture.from_name(name) for item, name in names.items()}
+    known = item_pictures(store, question_set)
+    pictures = {item: Picture.from_name(picture.name) for item, picture in known.items()}
     if len(pictures) != store.cases(question_set.key).manifest()["n_items"]:
         return None  # an item without a case is not known here, and may be in the gallery
     numbers = item_numbers(pictures)
@@ -48,4 +48,4 @@ def fronts_again(
     except NotKept:
         return None
     (row,) = search.fronts.to_pylist()
-    return fronts_from(row, names)
+    return fronts_from(row, known, case.rule)

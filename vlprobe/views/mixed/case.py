@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Picture, PictureEdit
 from vlprobe.views import cases as views_cases
 from vlprobe.views import rows as views_rows
-from vlprobe.views.mixed_searches import KIND, outcomes, strength, strengths
+from vlprobe.views.mixed.outcomes import KIND, outcomes, strength
+from vlprobe.views.mixed.searches import strengths
 from vlprobe.views.runs import QuestionSet
 
 SHOWN = 5  # candidates of a gallery
@@ -28,8 +29,10 @@ class Candidate:
 
     item: str
     picture: str  # name of the picture as it is; "" where no case tells it
+    caption: str  # likewise
     partner: str  # the item that is mixed in; "" of a picture as it is
     partner_picture: str  # name of that item's picture; likewise
+    mixture: str  # name of the mixed picture; likewise
     score: float
 
     @property
@@ -73,6 +76,7 @@ class MixedCase:
     partner: str  # name of its partner; "" where that is not known
     mixture: str  # name of its mixture; likewise
     partner_item: str
+    partner_caption: str
     n_pictures: int  # in the clean gallery
     n_mixtures: int  # hidden among them
     ranks: tuple[ModelRanks, ...]  # in `QuestionSet.ordered_models`
@@ -89,11 +93,21 @@ class MixedCase:
         return next(ranks for ranks in self.ranks if ranks.model == model)
 
 
+class ItemPicture(NamedTuple):
+    """The picture of an item."""
+
+    name: str
+    caption: str  # the first that it is asked about
+
+
+NO_PICTURE = ItemPicture("", "")
+
+
 @dataclass(frozen=True, slots=True)
 class _Gallery:
     """The pictures of a question set."""
 
-    names: dict[str, str]  # the picture's name by its item
+    pictures: dict[str, ItemPicture]  # by item, in the order of the items
     n_mixtures: dict[str, int]  # by rule
     is_complete: bool  # whether every item has a case, so that these are all pictures
 
@@ -111,7 +125,7 @@ def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -
     front = _front_row(store, question_set.run(model).key, case)
     item, right = str(row["item"]), str(row["images"][0])
     partner_item = _partner_item(item, str(row["rule"]), gallery, front)
-    partner = gallery.names.get(partner_item, "")
+    partner, partner_caption = gallery.pictures.get(partner_item, NO_PICTURE)
     edit = _edit(str(row["rule"]), item, partner) if partner else None
     of_model = outcomes(store, question_set, model)
     return MixedCase(
@@ -126,7 +140,8 @@ def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -
         partner=partner,
         mixture=Picture(Picture.from_name(right).path, edit).name if edit else "",
         partner_item=partner_item,
-        n_pictures=len(gallery.names),
+        partner_caption=partner_caption,
+        n_pictures=len(gallery.pictures),
         n_mixtures=gallery.n_mixtures.get(str(row["rule"]), 0),
         ranks=tuple(
             ModelRanks(
@@ -138,7 +153,9 @@ def mixed_case(store: Store, question_set: QuestionSet, case: int, model: str) -
             for name in question_set.ordered_models
         ),
         is_lost_to_own=bool(of_model.is_own[np.searchsorted(of_model.numbers, case)]),
-        fronts=fronts_from(front, gallery.names) if front is not None else None,
+        fronts=(
+            fronts_from(front, gallery.pictures, str(row["rule"])) if front is not None else None
+        ),
     )
 
 
@@ -157,24 +174,30 @@ def _front_row(store: Store, run_key: str, case: int) -> Mapping[str, Any] | Non
     return None if row["whole_items"] is None else row
 
 
-def fronts_from(row: Mapping[str, Any], names: Mapping[str, str]) -> Fronts:
+def fronts_from(row: Mapping[str, Any], pictures: Mapping[str, ItemPicture], rule: str) -> Fronts:
     """The galleries' first candidates from a row of `rococo_fronts.SCHEMA`.
 
     Args:
         row: The columns by name.
-        names: Names of pictures by item.
+        pictures: By item.
+        rule: Of the mixtures: KIND:LAM:seedN.
     """
+
+    def candidate(item: str, partner: str, score: float) -> Candidate:
+        name, caption = pictures.get(item, NO_PICTURE)
+        partner_name = pictures.get(partner, NO_PICTURE).name
+        mixture = ""
+        if name and partner_name:
+            edit = _edit(rule, item, partner_name)
+            mixture = Picture(Picture.from_name(name).path, edit).name
+        return Candidate(item, name, caption, partner, partner_name, mixture, float(score))
+
     clean = zip(row["clean_items"], row["clean_scores"], strict=True)
     whole = zip(row["whole_items"], row["whole_partners"], row["whole_scores"], strict=True)
     own_altered = row["own_altered"]
     return Fronts(
-        clean=tuple(
-            Candidate(item, names.get(item, ""), "", "", float(score)) for item, score in clean
-        ),
-        whole=tuple(
-            Candidate(item, names.get(item, ""), partner, names.get(partner, ""), float(score))
-            for item, partner, score in whole
-        ),
+        clean=tuple(candidate(item, "", score) for item, score in clean),
+        whole=tuple(candidate(item, partner, score) for item, partner, score in whole),
         own_score=float("nan" if own_altered is None else own_altered),
         own_rank=_rank(
             float("nan" if row["own_altered_rank"] is None else row["own_altered_rank"])
@@ -188,7 +211,7 @@ def _partner_item(item: str, rule: str, gallery: _Gallery, front: Mapping[str, A
         return str(front["partner"])
     if not gallery.is_complete:
         return ""
-    return mix.partners(list(gallery.names), _seed(rule))[item]
+    return mix.partners(list(gallery.pictures), _seed(rule))[item]
 
 
 def _seed(rule: str) -> int:
@@ -200,9 +223,9 @@ def _edit(rule: str, item: str, partner: str) -> PictureEdit:
     return mix.picture_edit(item, Picture.from_name(partner).path, kind, lam, _seed(rule))
 
 
-def picture_names(store: Store, question_set: QuestionSet) -> dict[str, str]:
-    """The name of each item's picture, of all items with a case."""
-    return _gallery(store, question_set).names
+def item_pictures(store: Store, question_set: QuestionSet) -> dict[str, ItemPicture]:
+    """The picture of each item with a case, in the order of the items."""
+    return _gallery(store, question_set).pictures
 
 
 def _gallery(store: Store, question_set: QuestionSet) -> _Gallery:
@@ -216,16 +239,17 @@ def _read_gallery(store: Store, question_set: QuestionSet) -> _Gallery:
     files = store.files([question_set.key], "cases")
     with store.cursor() as cursor:
         pictures = cursor.execute(
-            "SELECT item, any_value(images[1]) FROM read_parquet(?) GROUP BY item "
-            "ORDER BY min(item_code)",
-            [files],
+            "SELECT item, any_value(images[1]), min_by(texts[1], kind <> ?) FROM read_parquet(?) "
+            "GROUP BY item ORDER BY min(item_code)",
+            [KIND, files],
         ).fetchall()
         rules = cursor.execute(
             "SELECT rule, count(DISTINCT item) FROM read_parquet(?) WHERE kind = ? GROUP BY rule",
             [files, KIND],
         ).fetchall()
     n_items = store.cases(question_set.key).manifest()["n_items"]
-    return _Gallery(dict(pictures), dict(rules), len(pictures) == n_items)
+    of_items = {item: ItemPicture(name, caption) for item, name, caption in pictures}
+    return _Gallery(of_items, dict(rules), len(pictures) == n_items)
 
 
 def stored_wins(

@@ -1,0 +1,197 @@
+"""The component of mixed pictures alone in a browser: the slider, hostile values, what it asks for."""
+
+import base64
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.browser.conftest import browsing
+
+pytestmark = pytest.mark.browser
+
+FOLDER = Path(__file__).resolve().parents[2] / "vlprobe" / "dashboard" / "components"
+HOSTILE = (
+    "</script><script>document.title='ran'</script>",
+    "<img src=x onerror=\"document.title='ran'\">",
+    "\u202eقطة حمراء على المقعد\u202c",
+    "a very long story " * 280,
+)
+ADDRESSES = ("http://127.0.0.1:9/x.png", "javascript:document.title='ran'", "data:text/html,<b>")
+
+
+def picture(color: str, width: int = 40, height: int = 40) -> str:
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, height), color).save(buffer, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def given(text: str = "A red dog.", *, boxes: bool = False, pending: bool = False) -> dict:
+    """What a page gives the component: five shares, two models."""
+
+    def frame(source: int, style: str = "", over: int = -1, stays: int = 100) -> dict:
+        return {"source": source, "over": over, "stays": stays, "style": style, "name": text}
+
+    def step(share: int, order: list[int]) -> dict:
+        is_won = share < 80
+        return {
+            "share": share,
+            "stays": f"{share} %",
+            "part": f"{100 - share} % of this one",
+            "right": [["found ", ""], [text, "strong"]],
+            "own": "Ranked 2nd" if is_won else "Ranked 1st instead",
+            "style": "true" if is_won else "lie",
+            "order": order,
+        }
+
+    row = {"name": text, "path": "M0 0 H14", "color": "red", "segments": [], "dots": [], "at": -1}
+    return {
+        "id": f"case {text[:20]}",
+        "query": text,
+        "sources": [picture("red", 60, 40), picture("blue"), picture("green")],
+        "right": {"source": 0, "alt": text},
+        "partner": {"source": 1, "alt": text},
+        "alt": text,
+        "steps": [
+            step(share, [-1, 0, 1] if share >= 80 else [0, -1, 1])
+            for share in (100, 90, 80, 70, 60)
+        ],
+        "start": 1,
+        "boxes": [[0, 0, 0, 0], *[[0.25, 0.5, 0.75, 1]] * 4] if boxes else [],
+        "strips": {
+            "clean": {"label": text, "frames": [frame(0, "true"), frame(2)]},
+            "whole": {
+                "label": text,
+                "frames": [frame(0, "true"), frame(2, "lie", 1, 80)],
+                "own": frame(0, "lie", 1, 90),
+            },
+        },
+        "chart": {
+            "title": "When each model sees the difference",
+            "note": text,
+            "rows": [
+                row | {"segments": [[100, 80]], "at": 80, "text": "80 %", "remark": ""},
+                row | {"dots": [[90, False], [60, True]], "text": "", "remark": text},
+            ],
+            "ticks": [[100, "100 %"], [50, "50 %"]],
+            "more": "",
+        },
+        "note": text,
+        "pending": pending,
+    }
+
+
+@pytest.fixture(scope="module")
+def tab(driver) -> Iterator:
+    """A page with the component's script and style, and nothing of the dashboard."""
+    script = (
+        (FOLDER / "mixed.js")
+        .read_text("utf-8")
+        .replace("export default function", "window.draw = function")
+    )
+    style = "".join((FOLDER / name).read_text("utf-8") for name in ("base.css", "mixed.css"))
+    with browsing("http://127.0.0.1:9", driver) as page:
+        page.set_content(f"<style>{style}</style><main id=parent></main>")
+        page.evaluate("window.sent = []; window.heard = 0")
+        page.evaluate("document.addEventListener('keydown', () => { window.heard += 1; })")
+        page.add_script_tag(content=f"(() => {{ {script} }})();")
+        yield page
+
+
+def draw(tab, data: dict) -> None:
+    tab.evaluate(
+        """data => window.draw({ data, parentElement: document.getElementById('parent'),
+             setTriggerValue: (name, value) => window.sent.push([name, value]) })""",
+        data,
+    )
+
+
+def opacity(tab) -> float:
+    return float(tab.locator(".sum .over").evaluate("e => getComputedStyle(e).opacity"))
+
+
+def order(tab) -> list[str]:
+    """Which frames stand in the second strip, by how they are framed."""
+    squares = tab.locator(".strips section").nth(1).locator(".square").all()
+    return [
+        (square.get_attribute("class") or "").replace("square", "").strip() for square in squares
+    ]
+
+
+def test_the_slider_moves_picture_words_line_and_strip_by_keyboard(tab):
+    draw(tab, given("one"))
+    slider = tab.get_by_role("slider", name="How much of the right picture stays")
+    assert opacity(tab) == pytest.approx(0.1) and order(tab) == ["mixture", "right", "mixture"]
+    left = tab.locator(".now").evaluate("e => e.style.left")
+    slider.focus()
+    tab.keyboard.press("ArrowRight")
+    assert opacity(tab) == pytest.approx(0.2)
+    assert tab.locator(".now").evaluate("e => e.style.left") == "40%" != left
+    tab.keyboard.press("End")
+    assert opacity(tab) == pytest.approx(0.4) and order(tab) == ["right", "mixture", "mixture"]
+    assert tab.get_by_text("40 % of this one").is_visible()
+    assert slider.get_attribute("aria-valuetext") == "60 % stays. Ranked 2nd"
+    tab.keyboard.press("Home")
+    assert opacity(tab) == 0
+    assert tab.evaluate("window.heard") == 0  # arrows of the slider turn to no other case
+
+
+def test_a_redraw_of_the_same_case_keeps_the_share_and_focus_another_begins_anew(tab):
+    draw(tab, given("two"))
+    tab.get_by_role("slider").focus()
+    tab.keyboard.press("End")
+    draw(tab, given("two"))
+    assert opacity(tab) == pytest.approx(0.4)
+    assert tab.evaluate("document.activeElement.type") == "range"
+    draw(tab, given("three"))
+    assert opacity(tab) == pytest.approx(0.1)
+
+
+def test_the_frame_has_the_pictures_own_proportions_and_the_partner_covers_it(tab):
+    draw(tab, given("four"))
+    frame, over = (
+        tab.locator(f".sum figure:last-of-type {name}").bounding_box()
+        for name in (".frame", ".over")
+    )
+    assert frame == over
+    assert frame["width"] / frame["height"] == pytest.approx(1.5, abs=0.02)
+
+
+def test_a_patch_is_cut_from_the_partner_where_it_lies(tab):
+    draw(tab, given("five", boxes=True))
+    style = "e => [getComputedStyle(e).clipPath, getComputedStyle(e).opacity]"
+    assert tab.locator(".sum .over").evaluate(style) == ["inset(50% 25% 0%)", "1"]
+    own = tab.locator(".strips section").nth(1).locator(".over").first
+    assert own.evaluate(style) == ["inset(50% 25% 0%)", "1"]
+
+
+def test_models_are_asked_for_once_a_case_and_not_where_nothing_is_pending(tab):
+    tab.evaluate("window.sent = []")
+    draw(tab, given("six"))
+    draw(tab, given("seven", pending=True))
+    draw(tab, given("seven", pending=True))
+    draw(tab, given("seven"))
+    assert tab.evaluate("window.sent") == [["ask", "case seven"]]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=["script", "img", "rtl", "long"])
+def test_hostile_text_stays_text_and_stays_inside(tab, text: str):
+    for width in (390, 1280):
+        tab.set_viewport_size({"width": width, "height": 900})
+        draw(tab, given(text))
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.locator(".query").inner_text().strip() == text.strip()
+    assert tab.locator("#parent script, #parent [onerror]").count() == 0
+    assert tab.title() != "ran"
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_what_is_no_picture_is_not_asked_for(tab, address: str):
+    data = given("nine")
+    data["sources"] = [address] * 3
+    before = len(tab.outside)
+    draw(tab, data)
+    assert tab.locator("#parent img").count() == 0 and len(tab.outside) == before
+    assert tab.locator(".missing").first.inner_text() == "nine"

@@ -1,0 +1,307 @@
+"""The view of mixed pictures, without a browser: what it says equals what the views say, whoever can be asked."""
+
+import functools
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests import mixing
+from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.walls import card_ids, component_values, send
+from vlprobe import views
+from vlprobe.dashboard.mixed import asking
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.playground import Player
+from vlprobe.storage.entry import Entry
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.storage.store import Store
+from vlprobe.views.mixed import searches
+from vlprobe.views.runs import QuestionSet
+
+ONE = "hue:1"
+
+
+@pytest.fixture(scope="module")
+def asked(mixed_store: Store) -> QuestionSet:
+    key = views.runs.question_sets(mixed_store)["case_key"].iloc[0]
+    return views.runs.question_set(mixed_store, key)
+
+
+@pytest.fixture
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has been asked yet."""
+    monkeypatch.setattr(asking, "_scores", SingleFlightCache(100))
+    monkeypatch.setattr(asking, "_refused", {})
+
+
+@pytest.fixture
+def at_hand(monkeypatch: pytest.MonkeyPatch, forgotten: None) -> list[str]:
+    """Models of the store that load at once; returns who was loaded."""
+    names: list[str] = []
+
+    def load(name: str) -> Player:
+        names.append(name)
+        return Player(mixing.load(name))
+
+    monkeypatch.setattr(asking, "at_hand", lambda name: True)
+    monkeypatch.setattr(asking, "loaded", load)
+    return names
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, mixed_store: Store):
+    return functools.partial(open_page, monkeypatch, mixed_store, "explore", kind="t2i")
+
+
+def values(at: AppTest) -> dict:
+    """What the component was given."""
+    ((_, given),) = component_values(at, "mixed")
+    return given
+
+
+def one(at: AppTest, name: str) -> str:
+    """A parameter of the address that is shown now."""
+    given = at.query_params.get(name, "")
+    return given if isinstance(given, str) else given[0]
+
+
+def rows(at: AppTest) -> dict[str, dict]:
+    return {row["name"]: row for row in values(at)["chart"]["rows"]}
+
+
+def button(at: AppTest, key: str):
+    return next(each for each in at.button if each.key == key)
+
+
+def test_the_first_case_is_one_that_is_lost_to_its_own_mixture_and_fools_all(
+    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+):
+    at = shown(model=ONE)
+    place = searches.place(mixed_store, asked, ONE, "mix:0.8", None)
+    assert values(at)["id"] == place.next
+    counts = searches.counts(mixed_store, asked, ONE, "mix:0.8")
+    text = words(at)
+    assert "A fifth of another picture is enough to lose the right one" in text
+    assert f"first in {counts.n_found} of {counts.n_searches} searches" in text
+    assert f"push {counts.n_lost} of these from first place, {counts.n_lost_to_own} behind" in text
+    assert f"case 1 of {place.n_fooling_all} that fool all three" in text
+    data = values(at)
+    assert data["steps"][data["start"]]["own"] == "Ranked 1st instead"
+    assert data["right"]["source"] == 0 and data["sources"][0].startswith("data:image/jpeg;base64,")
+    assert not card_ids(at)
+
+
+def test_models_are_asked_once_and_each_ones_turn_is_shown(
+    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+):
+    at = shown(model=ONE)
+    data = values(at)
+    assert data["pending"] and at_hand == []
+    assert {row["remark"] for row in data["chart"]["rows"]} >= {"fooled at 80 %; held at 60 %"}
+    assert len(data["steps"]) == 26 and data["steps"][0]["own"] == "Not asked at this share"
+    at = send(at, "mixed", "ask", data["id"])
+    assert sorted(set(at_hand)) == sorted(mixing.MODELS) and len(at_hand) == 4
+    data = values(at)
+    assert not data["pending"] and [step["share"] for step in data["steps"]][:2] == [100, 98]
+    assert data["steps"][0]["own"] == "The same picture: a tie"
+    for row in data["chart"]["rows"]:
+        assert row["text"] == "never" or row["text"].endswith(" %")
+        assert row["segments"] and not row["dots"]
+    last = data["steps"][-1]
+    assert last["style"] in ("true", "lie") and len(last["order"]) == 5
+    assert "asks again; 80 % stay in all others" in data["note"]
+    again = shown(model=ONE)  # somebody else
+    assert not values(again)["pending"] and len(at_hand) == 4
+
+
+def test_next_and_previous_lead_along_and_the_address_names_the_case(
+    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+):
+    at = shown(model=ONE)
+    first = values(at)["id"]
+    assert button(at, "mixed_previous").disabled
+    button(at, "mixed_next").click().run()
+    second = values(at)["id"]
+    assert second != first and one(at, "case") == second
+    number = views.cases.case_number(mixed_store, asked, second)
+    place = searches.place(mixed_store, asked, ONE, "mix:0.8", number)
+    assert (place.place, place.previous) == (2, first) and "case 2 of" in words(at)
+    button(at, "mixed_previous").click().run()
+    assert values(at)["id"] == first and not at.exception
+
+
+def test_another_mixture_and_another_model_show_cases_of_theirs(
+    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+):
+    at = shown(model=ONE)
+    at.selectbox("mixture").set_value("patch:0.8").run()
+    place = searches.place(mixed_store, asked, ONE, "patch:0.8", None)
+    assert values(at)["id"] == place.next and one(at, "mixture") == "patch:0.8"
+    assert "A patch of another picture on a fifth of it is enough" in words(at)
+    boxes = values(at)["boxes"]
+    assert len(boxes) == 26 and boxes[0] == [0, 0, 0, 0]
+    areas = [(right - left) * (bottom - top) for left, top, right, bottom in boxes]
+    assert areas == sorted(areas) and areas[-1] == pytest.approx(0.5, abs=0.03)
+    at.selectbox("model").set_value("hue:2").run()
+    assert one(at, "model") == "hue:2"
+    assert values(at)["id"] and not at.exception
+
+
+def test_all_cases_are_one_press_away_on_the_wall_and_no_others(
+    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+):
+    at = shown(model=ONE)
+    link = next(each for each in at.get("page_link") if each.proto.label == "All cases")
+    query = {name: value[0] for name, value in parse_qs(link.proto.query_string).items()}
+    assert query["wall"] == "1" and query["lost"] == "own"
+    at = shown(**{name: value for name, value in query.items() if name != "kind"}, cards="every")
+    ids = views.cases.questions(
+        mixed_store, asked, searches.order(mixed_store, asked, ONE, "mix:0.8")[0].tolist()
+    )["id"]
+    assert sorted(card_ids(at)) == sorted(ids)
+    at.selectbox("lost").set_value("").run()
+    everything = views.filter.Filter(ONE, "t2i", subtype="mix:0.8")
+    assert len(card_ids(at)) == views.cases.outcomes(mixed_store, asked, everything)["fooled"]
+    button(at, "clear_filters").click().run()
+    assert card_ids(at) and one(at, "wall") == "1"
+    assert component_values(at, "mixed") == []
+
+
+def test_a_case_that_was_not_lost_is_shown_for_what_it_is(
+    shown, mixed_store: Store, asked: QuestionSet, at_hand: list[str]
+):
+    of_model = views.mixed.outcomes.outcomes(mixed_store, asked, ONE)
+    cases = {
+        "keeps to the right picture here": of_model.is_found & ~of_model.is_lost,
+        "Another mixture takes the place": of_model.is_lost & ~of_model.is_own,
+        "does not find this picture first": ~of_model.is_found,
+    }
+    for said, chosen in cases.items():
+        number = int(of_model.numbers[chosen][0])
+        case_id = views.cases.questions(mixed_store, asked, [number])["id"].iloc[0]
+        at = shown(model=ONE, case=case_id)
+        assert values(at)["id"] == case_id and said in words(at)
+        assert "not one of the" in words(at)
+        assert "is enough to lose" not in words(at)
+
+
+def test_a_model_that_is_not_at_hand_is_known_at_the_shares_of_its_runs(shown, forgotten: None):
+    at = shown(model=ONE)
+    data = values(at)
+    assert [step["share"] for step in data["steps"]] == [80]
+    assert data["steps"][0]["own"] == "Ranked 1st instead"
+    assert "only the mixture that was asked is known" in data["note"]
+    assert all(row["dots"] for row in data["chart"]["rows"] if not row["segments"])
+    assert button(at, "mixed_load").label == "Ask 1, 2, 3 at every share"
+
+
+def test_a_press_loads_models_that_are_not_at_hand(
+    shown, forgotten: None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(asking, "loaded", lambda name: Player(mixing.load(name)))
+    at = shown(model=ONE)
+    button(at, "mixed_load").click().run()
+    assert values(at)["pending"]
+    at = send(at, "mixed", "ask", values(at)["id"])
+    assert rows(at)["1"]["segments"] and len(values(at)["steps"]) == 26
+
+
+def test_a_model_that_cannot_be_loaded_or_has_other_weights_is_not_asked_again(
+    shown, at_hand: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    def load(name: str) -> Player:
+        at_hand.append(name)
+        if name == "hue:2":
+            raise InvalidInput("gone")
+        model = mixing.load(name)
+        if name == "hue:3":
+            model.digest = "0" * 32
+        return Player(model)
+
+    monkeypatch.setattr(asking, "loaded", load)
+    at = shown(model=ONE)
+    at = send(at, "mixed", "ask", values(at)["id"])
+    assert not values(at)["pending"]
+    assert rows(at)["1"]["segments"] and rows(at)["2"]["dots"] and rows(at)["3"]["dots"]
+    n_loaded = len(at_hand)
+    button(at, "mixed_next").click().run()
+    at = send(at, "mixed", "ask", values(at)["id"])
+    assert set(at_hand[n_loaded:]) == {ONE, "control:random"}
+
+
+def test_a_read_only_dashboard_loads_no_heavy_model(
+    shown, forgotten: None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    at = shown(model=ONE)
+    assert values(at)["steps"] and not [each for each in at.button if each.key == "mixed_load"]
+
+
+def test_a_run_of_before_says_run_it_again_or_ranks_from_what_is_kept(
+    shown, at_hand: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    expected = values(shown(model=ONE))["strips"]
+    has_table = Entry.has_table
+    monkeypatch.setattr(
+        Entry, "has_table", lambda self, name: name != "fronts" and has_table(self, name)
+    )
+    monkeypatch.setattr("vlprobe.dashboard.state._answers", SingleFlightCache(500))
+    assert values(shown(model=ONE))["strips"] == expected
+    monkeypatch.setattr(asking, "at_hand", lambda name: False)
+    at = shown(model=ONE)
+    assert values(at)["strips"] == {}
+    assert "Run it again to see it." in words(at)
+
+
+def test_the_wall_is_shown_where_a_link_narrows_it(shown, at_hand: list[str]):
+    for query in ({"outcome": "all"}, {"type": "mix:0.8"}, {"words": "dog"}, {"wall": "1"}):
+        at = shown(model=ONE, **query)
+        assert component_values(at, "mixed") == [] and card_ids(at), query
+
+
+def test_pictures_that_are_gone_leave_their_captions(
+    mixed_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]
+):
+    own = Store(shutil.copytree(mixed_store.root, tmp_path / "cache"))
+    shown = functools.partial(open_page, monkeypatch, own, "explore", kind="t2i", model=ONE)
+    moved = mixed_store.root.parent / "tiny"
+    monkeypatch.setattr("vlprobe.dashboard.state._answers", SingleFlightCache(500))
+    aside = moved.rename(tmp_path / "aside")
+    try:
+        monkeypatch.setattr("vlprobe.dashboard.mixed.sources._large", SingleFlightCache(1000, len))
+        at = shown()
+        assert values(at)["sources"][:2] == ["", ""] and values(at)["query"]
+        at = send(at, "mixed", "ask", values(at)["id"])
+        assert not values(at)["pending"] and values(at)["steps"]
+    finally:
+        aside.rename(moved)
+
+
+@pytest.fixture
+def alone(mixed_store: Store, tmp_path: Path) -> Iterator[Store]:
+    """A store of one model."""
+    store = Store(shutil.copytree(mixed_store.root, tmp_path / "cache"))
+    for run in store.runs():
+        if run["run"]["model"] != ONE:
+            shutil.rmtree(store.root / "runs" / run["key"])
+    yield store
+
+
+def test_one_model_is_enough(alone: Store, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]):
+    at = open_page(monkeypatch, alone, "explore", kind="t2i")
+    assert "that fool 1" in words(at) and len(values(at)["chart"]["rows"]) == 1
+
+
+def test_no_lost_search_is_said(alone: Store, monkeypatch: pytest.MonkeyPatch, at_hand: list[str]):
+    monkeypatch.setattr(
+        searches, "order", lambda *_: (searches.np.empty(0, int), searches.np.empty(0, int))
+    )
+    at = open_page(monkeypatch, alone, "explore", kind="t2i")
+    assert "No search is lost to its own mixture here" in words(at)
+    assert component_values(at, "mixed") == []
+    link = next(each for each in at.get("page_link") if each.proto.label == "All cases")
+    assert "wall=1" in link.proto.query_string and urlsplit(link.proto.page).path

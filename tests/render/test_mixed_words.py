@@ -1,0 +1,154 @@
+"""What is said of a search among mixed pictures: never more than is known."""
+
+from pathlib import Path
+
+import pytest
+
+from vlprobe.render import mixed
+from vlprobe.render.charts.styles import Look
+from vlprobe.scoring.mixtures import SHARES, Turn
+from vlprobe.types import PictureEdit
+from vlprobe.views.mixed.case import MixedCase, ModelRanks
+from vlprobe.views.mixed.searches import Place, SearchCounts
+from vlprobe.views.mixed.shares import ModelTurn, Standing
+
+LOOKS = {f"m{number}": Look("#0072b2", "circle") for number in range(43)}
+
+
+def search(
+    clean: int = 1, whole: int = 2, subtype: str = "mix:0.9", lost: bool = True
+) -> MixedCase:
+    kind, _, lam = subtype.partition(":")
+    edit = PictureEdit("patch" if kind == "patch" else "mix", Path("b.png"), float(lam), 1)
+    return MixedCase(
+        case=0,
+        id="a/0/x",
+        item="a",
+        caption="A dog.",
+        subtype=subtype,
+        rule=f"{subtype}:seed1",
+        edit=edit,
+        right="a.png",
+        partner="b.png",
+        mixture="",
+        partner_item="b",
+        partner_caption="Two cats.",
+        n_pictures=500,
+        n_mixtures=498,
+        ranks=(ModelRanks("m0", clean, whole, 0.5),),
+        is_lost_to_own=lost,
+        fronts=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "heading"),
+    [
+        (search(), "A tenth of another picture is enough to lose the right one"),
+        (
+            search(subtype="mix:0.6"),
+            "Two fifths of another picture is enough to lose the right one",
+        ),
+        (search(subtype="mix:0.85"), "15 % of another picture is enough to lose the right one"),
+        (
+            search(subtype="patch:0.8"),
+            "A patch of another picture on a fifth of it is enough to lose the right one",
+        ),
+        (search(whole=1, lost=False), "Tiny keeps to the right picture here"),
+        (search(lost=False), "Another mixture takes the place of the right picture"),
+        (search(3, 5, lost=False), "Tiny does not find this picture first, mixed ones or not"),
+        (search(0, 0, lost=False), "Tiny does not find this picture first, mixed ones or not"),
+    ],
+)
+def test_the_heading_says_that_a_mixture_won_only_where_it_did(case: MixedCase, heading: str):
+    assert mixed.heading(case, "m0", "Tiny") == heading
+
+
+def test_counts_are_told_down_to_none():
+    told = mixed.subtitle(SearchCounts(7500, 6579, 1944, 1792), 90, False, "Tiny")
+    assert told == (
+        "Tiny finds the right picture first in 6,579 of 7,500 searches. Mixtures with one part in ten push 1,944 of "
+        "these from first place, 1,792 behind their own mixture."
+    )
+    assert "push 9 of these from first place, all behind" in mixed.subtitle(
+        SearchCounts(20, 10, 9, 9), 90, False, "Tiny"
+    )
+    assert mixed.subtitle(SearchCounts(20, 10, 0, 0), 75, True, "Tiny").endswith(
+        "Patches on 25 % of another picture push none of these from first place."
+    )
+    assert mixed.subtitle(SearchCounts(20, 0, 0, 0), 90, False, "Tiny") == (
+        "Tiny finds the right picture first in 0 of 20 searches."
+    )
+
+
+def test_a_place_is_among_those_that_fool_all_or_those_that_fool_the_model():
+    def said(place: int, n_models: int = 6) -> str:
+        return " ".join(mixed.place_text(Place(place, 1792, n_models, 171, "", ""), "Tiny"))
+
+    assert said(17) == "case 17 of 171 that fool all six"
+    assert said(172) == "case 172 of 1,792 that fool Tiny"
+    assert said(17, n_models=1) == "case 17 of 1,792 that fool Tiny"
+    assert said(0) == "not one of the 1,792 that fool Tiny"
+
+
+@pytest.mark.parametrize(
+    ("standing", "said"),
+    [
+        (Standing(90, False, 2, 1, ()), ("Ranked 1st instead", "lie")),
+        (Standing(90, False, 3, 2, ()), ("Ranked 2nd", "lie")),
+        (Standing(90, False, 9, 0, ()), ("Above the right one", "lie")),
+        (Standing(70, True, 1, 2, ()), ("Ranked 2nd", "true")),
+        (Standing(70, True, 1, 0, ()), ("Below the right picture", "true")),
+        (Standing(100, False, 2, 1, ()), ("The same picture: a tie", "tie")),
+        (Standing(70, None, 0, 0, ()), ("Not asked at this share", "quiet")),
+    ],
+)
+def test_the_mixture_is_called_what_it_came_to(standing: Standing, said: tuple[str, str]):
+    assert mixed.own_text(standing) == said
+
+
+@pytest.mark.parametrize(
+    ("ranks", "said"),
+    [
+        ((1, 2), "found 1st, until the mixture came; now 2nd"),
+        ((1, 1), "found 1st, with mixtures too"),
+        ((2, 6), "2nd without mixtures; now 6th"),
+        ((1, 0), "found 1st, until the mixture came; now beyond all that was looked up"),
+    ],
+)
+def test_ranks_before_and_after_are_told(ranks: tuple[int, int], said: str):
+    assert "".join(text for text, _ in mixed.right_text(*ranks)) == said
+
+
+def rows(turns: list[ModelTurn]) -> dict:
+    answers = mixed.Answers("m0", None, (), tuple(turns))
+    return mixed.chart(search(), answers, LOOKS, lambda name: name)
+
+
+def test_never_and_more_than_once_are_told():
+    lost = (False,) * 26
+    often = (False, True, False, *[True] * 23)
+    told = rows(
+        [
+            ModelTurn("m0", lost, Turn(0, 0)),
+            ModelTurn("m1", often, Turn(94, 3)),
+            ModelTurn("m2", (False, *[True] * 25), Turn(98, 1)),
+            ModelTurn("m3", (None, None, True, *[None] * 3, False, *[None] * 19), None),
+        ]
+    )["rows"]
+    assert [row["text"] for row in told] == ["never", "94 %", "98 %", ""]
+    assert [row["remark"] for row in told] == [
+        "",
+        "more than once",
+        "",
+        "held at 96 %; fooled at 88 %",
+    ]
+    assert told[0]["segments"] == [(100, 50)] and told[1]["segments"] == [(100, 98), (96, 94)]
+    assert told[3]["dots"] == [[96, True], [88, False]]
+
+
+def test_of_many_models_the_first_rows_are_shown_and_the_rest_counted():
+    turns = [ModelTurn(name, (None,) * len(SHARES), None) for name in LOOKS]
+    told = rows(turns)
+    assert len(told["rows"]) == mixed.MOST_ROWS and told["more"] == "and 31 more models"
+    assert told["rows"][0]["remark"] == "not asked"

@@ -1,0 +1,299 @@
+// One search among mixed pictures: right + partner = mixture, a slider, both galleries, and where each model turns.
+//
+// data: id, query, sources [address, ...], right, partner {source, alt}, alt, steps [{share, stays, part, right, own,
+// style, order}], start, boxes [[left, top, right, bottom], ...] of a patch, strips {clean, whole}, chart, note, pending.
+// A source is a place in `sources`, -1 where the picture is missing. `right` of a step is a list of runs [text, style].
+// Triggers: ask (the case's id), once for each case that is pending.
+
+const OWN = -1; // in an order: the right picture's own mixture
+const ADDRESS = /^data:image\/(webp|jpeg|png);base64,[A-Za-z0-9+/=]*$/;
+const TRIES = 3; // at most, to have the models asked
+const AGAIN = 12000; // milliseconds between them
+const SVG = "http://www.w3.org/2000/svg";
+const ICONS = {
+  tick: "M3 8.5 6.5 12 13 4.5",
+  cross: "M4 4 12 12 M12 4 4 12",
+  drop: "M8 2.5 C11 6.5 12.5 8 12.5 10 a4.5 4 0 0 1 -9 0 C3.5 8 5 6.5 8 2.5",
+  lens: "M7 2.5 a4.5 4.5 0 1 0 .01 0 M10.5 10.5 14 14",
+};
+
+function make(name, style = "", text = "") {
+  const element = document.createElement(name);
+  if (style) element.className = style;
+  if (text) element.textContent = text;
+  return element;
+}
+
+function drawing(path, style, size = 16) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
+  svg.setAttribute("class", style);
+  svg.setAttribute("aria-hidden", "true");
+  const shape = document.createElementNS(SVG, "path");
+  shape.setAttribute("d", path);
+  svg.append(shape);
+  return svg;
+}
+
+function icon(name) {
+  return drawing(ICONS[name], `icon ${name}`);
+}
+
+function runs(element, line) {
+  element.replaceChildren(...line.map(([text, style]) => make("span", style, text)));
+}
+
+class Mixed {
+  constructor(root) {
+    this.root = root;
+    this.id = "";
+    this.asked = "";
+    this.step = 0;
+  }
+
+  draw(data, send) {
+    const share = this.data && this.id === data.id ? this.data.steps[this.step].share : null;
+    const focused = this.root.contains(this.root.getRootNode().activeElement);
+    this.data = data;
+    if (this.id !== data.id) this.tries = 0;
+    this.id = data.id;
+    const kept = data.steps.findIndex((step) => step.share === share);
+    this.step = kept < 0 ? data.start : kept;
+    this.overlays = [];
+    const top = make("div", "top");
+    top.append(this.sum(), this.chart(data.chart));
+    this.root.replaceChildren(this.query(), top, this.strips());
+    this.show();
+    if (focused) this.slider.focus();
+    clearTimeout(this.timer);
+    if (data.pending) this.ask(data.id, send);
+  }
+
+  // A page that is still being drawn may not hear it: it is said again, a few times.
+  ask(id, send) {
+    if (this.asked !== id) {
+      this.asked = id;
+      send(id);
+    }
+    this.timer = setTimeout(() => {
+      if (!this.root.isConnected || ++this.tries > TRIES) return;
+      this.asked = "";
+      this.ask(id, send);
+    }, AGAIN);
+  }
+
+  query() {
+    const line = make("p", "query");
+    const text = make("span", "", this.data.query);
+    text.dir = "auto";
+    line.append(icon("lens"), text);
+    return line;
+  }
+
+  // A picture in a square, whole; `over` shines through it, or is pasted where the patch lies.
+  picture(source, alt, style, over = -1) {
+    const square = make("span", `square ${style}`);
+    const address = this.data.sources[source] || "";
+    if (!ADDRESS.test(address)) {
+      square.append(make("span", "missing", alt || "This picture is not here."));
+      return { square, layer: null };
+    }
+    const frame = make("span", "frame");
+    const below = make("img");
+    below.alt = alt;
+    below.decoding = "async";
+    below.addEventListener("load", () => {
+      frame.style.aspectRatio = `${below.naturalWidth} / ${below.naturalHeight}`;
+      frame.classList.toggle("tall", below.naturalHeight > below.naturalWidth);
+    });
+    below.src = address;
+    frame.append(below);
+    square.append(frame);
+    const partner = this.data.sources[over] || "";
+    if (!ADDRESS.test(partner)) return { square, layer: null };
+    const layer = make("img", "over");
+    layer.alt = "";
+    layer.src = partner;
+    frame.append(layer);
+    return { square, layer };
+  }
+
+  sum() {
+    const { data } = this;
+    const sum = make("div", "sum");
+    const right = this.figure(this.picture(data.right.source, data.right.alt, "right").square, "true", "tick");
+    right.label.textContent = "The right picture";
+    this.found = make("p", "small");
+    right.text.append(this.found);
+    const partner = this.figure(this.picture(data.partner.source, data.partner.alt, "").square, "quiet", "drop");
+    this.part = partner.label;
+    partner.text.append(make("p", "small quiet", "its partner, drawn by chance"));
+    const mixture = this.picture(data.right.source, data.alt, "mixture", data.partner.source);
+    this.layer = mixture.layer;
+    const own = this.figure(mixture.square, "lie", "cross");
+    this.own = own;
+    this.stays = make("span", "small number stays");
+    own.line.append(this.stays);
+    own.text.append(this.range());
+    sum.append(right.figure, make("span", "sign", "+"), partner.figure, make("span", "sign", "="), own.figure);
+    return sum;
+  }
+
+  figure(square, style, name) {
+    const figure = make("figure");
+    const text = make("figcaption");
+    const line = make("p", "line");
+    const label = make("span", "label");
+    const mark = make("span", `mark ${style}`);
+    mark.append(icon(name), label);
+    line.append(mark);
+    text.append(line);
+    figure.append(square, text);
+    return { figure, text, line, label, mark };
+  }
+
+  range() {
+    const slider = make("input", "slider");
+    slider.type = "range";
+    slider.min = "0";
+    slider.max = String(this.data.steps.length - 1);
+    slider.step = "1";
+    slider.disabled = this.data.steps.length < 2;
+    slider.setAttribute("aria-label", "How much of the right picture stays");
+    slider.addEventListener("input", () => {
+      this.step = Number(slider.value);
+      this.show();
+    });
+    slider.addEventListener("keydown", (event) => event.stopPropagation()); // the page's arrows turn to the next case
+    this.slider = slider;
+    this.live = make("p", "hidden");
+    this.live.setAttribute("aria-live", "polite");
+    const box = make("div");
+    box.append(slider, this.live);
+    return box;
+  }
+
+  strips() {
+    const { clean, whole } = this.data.strips;
+    const both = make("div", "strips");
+    if (clean) {
+      both.append(this.strip(clean, clean.frames), this.strip(whole, []));
+      this.whole = both.lastChild.querySelector("ol");
+      this.frames = whole.frames.map((frame) => this.candidate(frame));
+      this.ownFrame = this.candidate(whole.own, true);
+    }
+    both.append(make("p", "small quiet note", this.data.note));
+    return both;
+  }
+
+  strip(strip, frames) {
+    const part = make("section");
+    const list = make("ol");
+    for (const frame of frames) list.append(this.candidate(frame));
+    list.setAttribute("aria-label", strip.label);
+    part.append(make("h2", "", strip.label), list);
+    return part;
+  }
+
+  candidate(frame, isOwn = false) {
+    const item = make("li");
+    const style = { true: "right", lie: "mixture" }[frame.style] || "";
+    const { square, layer } = this.picture(frame.source, frame.name, style, frame.over);
+    if (layer && isOwn) this.overlays.push(layer);
+    else if (layer) layer.style.opacity = String(1 - frame.stays / 100);
+    square.title = frame.name;
+    item.append(square);
+    return item;
+  }
+
+  chart(chart) {
+    const part = make("section", "chart");
+    part.append(make("h2", "", chart.title), make("p", "small quiet", chart.note));
+    const plot = make("div", "plot");
+    plot.style.setProperty("--rows", String(chart.rows.length));
+    for (const [share] of chart.ticks) plot.append(this.at(make("span", "grid"), share));
+    this.line = make("span", "now");
+    const list = make("ul");
+    for (const row of chart.rows) list.append(this.row(row));
+    plot.append(this.line, list);
+    const axis = make("div", "axis");
+    axis.setAttribute("aria-hidden", "true");
+    for (const [share, text] of chart.ticks) axis.append(this.at(make("span", "share", text), share));
+    part.append(plot, axis);
+    if (chart.more) part.append(make("p", "small quiet", chart.more));
+    if (this.data.pending) part.append(make("p", "small quiet", "Asking at every share …"));
+    return part;
+  }
+
+  at(element, share) {
+    element.style.left = `${2 * (100 - share)}%`;
+    return element;
+  }
+
+  row(row) {
+    const item = make("li", "row");
+    const name = make("span", "name", row.name);
+    if (row.remark) name.append(make("span", "remark quiet", row.remark));
+    const track = make("span", "track");
+    for (const [from, to] of row.segments) {
+      const bar = this.at(make("span", "bar"), from);
+      bar.style.width = `max(4px, ${2 * (from - to)}%)`;
+      track.append(bar);
+    }
+    for (const [share, won] of row.dots) track.append(this.at(make("span", won ? "dot won" : "dot"), share));
+    if (row.at >= 0) {
+      const value = this.at(make("span", "value"), row.at);
+      const mark = drawing(row.path, "model", 14);
+      mark.style.fill = row.color;
+      value.append(mark, make("span", "number", row.text));
+      track.append(value);
+    }
+    item.append(name, track);
+    return item;
+  }
+
+  // All that follows the slider.
+  show() {
+    const { data, step } = this;
+    const now = data.steps[step];
+    this.slider.value = String(step);
+    this.slider.style.setProperty("--done", `${(100 * step) / Math.max(1, data.steps.length - 1)}%`);
+    this.slider.setAttribute("aria-valuetext", `${now.stays} stays. ${now.own}`);
+    this.part.textContent = now.part;
+    this.own.label.textContent = now.own;
+    this.own.mark.className = `mark ${now.style}`;
+    this.own.mark.firstChild.replaceWith(icon({ lie: "cross", true: "tick" }[now.style] || "drop"));
+    runs(this.stays, [[now.stays, "strong"], [" stays", ""]]);
+    runs(this.found, now.right);
+    this.live.textContent = `${now.stays} stays. ${now.own}`;
+    this.at(this.line, now.share);
+    for (const layer of [this.layer, ...this.overlays]) if (layer) this.mix(layer, now.share, data.boxes[step]);
+    if (this.whole) {
+      const frames = now.order.map((place) => (place === OWN ? this.ownFrame : this.frames[place]));
+      this.whole.replaceChildren(...frames);
+      if (!frames.length) this.whole.append(make("li", "unknown small quiet", "Not known at this share."));
+    }
+  }
+
+  mix(layer, share, box) {
+    if (!box) {
+      layer.style.opacity = String(1 - share / 100);
+      return;
+    }
+    const [left, top, right, bottom] = box.map((edge) => 100 * edge);
+    layer.style.clipPath = `inset(${top}% ${100 - right}% ${100 - bottom}% ${left}%)`;
+  }
+}
+
+const views = new WeakMap();
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  let root = parentElement.querySelector(".root");
+  if (!root) {
+    root = make("div", "root");
+    parentElement.append(root);
+    views.set(root, new Mixed(root));
+  }
+  views.get(root).draw(data, (id) => setTriggerValue("ask", id));
+}

@@ -1,0 +1,142 @@
+"""Asks models at every share of one mixture, and keeps what they said for all pages and people."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+from PIL import Image
+
+from vlprobe.dashboard.loaded import at_hand, loaded
+from vlprobe.datasets import drawn
+from vlprobe.errors import VlprobeError
+from vlprobe.runs.playground import Player
+from vlprobe.scoring import mixtures, pictures
+from vlprobe.scoring.mixtures import ShareScores
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.types import Picture
+from vlprobe.views.mixed.case import MixedCase
+from vlprobe.views.runs import QuestionSet
+
+KEPT_SCORES = 4096  # answers of a model to a case at all shares
+KEPT_PIXELS = 128 << 20  # bytes of mixtures that several models are asked about
+MOST_ASKED = 9  # models that are asked without a press; the one that is looked at is among them
+Asked = tuple[str, ...]
+
+_scores = SingleFlightCache(KEPT_SCORES)
+_mixtures = SingleFlightCache(
+    KEPT_PIXELS, lambda images: sum(image.width * image.height * 3 for image in images)
+)
+_refused: dict[str, str] = {}  # by model: why it cannot be asked, of models at hand
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What the models said at every share."""
+
+    scores: dict[str, ShareScores]  # of those that were asked
+    waiting: Asked  # those that can be asked and were not yet
+    others: Asked  # those that take a press: loading them may take long
+
+
+def known(case: MixedCase, asked: QuestionSet, model: str, more: Sequence[str]) -> Shares:
+    """What was said before, without asking anybody.
+
+    Args:
+        case: The search.
+        asked: The models and their runs.
+        model: The one that is looked at.
+        more: Models that this session has asked to be loaded.
+    """
+    if case.edit is None:
+        return Shares({}, (), ())
+    ordered = [model, *(name for name in asked.ordered_models if name != model)]
+    ready = [name for name in ordered if (at_hand(name) or name in more) and name not in _refused]
+    scores: dict[str, ShareScores] = {}
+    waiting: list[str] = []
+    for name in ready[:MOST_ASKED]:
+        key = _key(case, asked.run(name).model_digest)
+        if key is None:
+            continue
+        try:
+            scores[name] = _scores.get(key, _unknown)
+        except LookupError:
+            waiting.append(name)
+    others = tuple(
+        name for name in ordered if not at_hand(name) and name not in more and name not in _refused
+    )
+    return Shares(scores, tuple(waiting), others)
+
+
+def _unknown() -> ShareScores:
+    raise LookupError("not asked yet")
+
+
+def ask(case: MixedCase, asked: QuestionSet, models: Sequence[str]) -> None:
+    """Asks these models, one after the other; one that cannot be asked is not asked again."""
+    for name in models:
+        try:
+            _ask_one(case, asked, name)
+        except VlprobeError as error:
+            _refused[name] = str(error)
+
+
+def player(name: str, digest: str) -> Player | None:
+    """A model that loads in a moment and has the weights of the run; else None."""
+    if not at_hand(name) or name in _refused:
+        return None
+    try:
+        model = loaded(name)
+    except VlprobeError as error:
+        _refused[name] = str(error)
+        return None
+    return model if model.model.digest == digest else None
+
+
+def _ask_one(case: MixedCase, asked: QuestionSet, name: str) -> None:
+    digest = asked.run(name).model_digest
+    key = _key(case, digest)
+    if key is None or case.edit is None:
+        return
+    asked_model = loaded(name)
+    if asked_model.model.digest != digest or not mixtures.can_ask(asked_model.model):
+        _refused[name] = "other weights, or it looks at pairs"
+        return
+    images = _mixtures.get(key[1:], lambda: _made(case))
+    _scores.get(key, lambda: asked_model.share_scores(case.caption, images))
+
+
+def _made(case: MixedCase) -> list[Image.Image]:
+    """The picture at every share. Raises InvalidInput where one of the two is not here."""
+    if case.edit is None:
+        return []
+    images = [_opened(Picture.from_name(name)) for name in (case.right, case.partner)]
+    return mixtures.pictures_by_share(images[0], images[1], case.edit)
+
+
+def _opened(picture: Picture) -> Image.Image:
+    """As a model is shown it; of a drawn scene whose file is gone, drawn again to the pixel."""
+    if not picture.path.exists() and (image := drawn.draw(picture)):
+        return image
+    return pictures.open_picture(picture)
+
+
+def _key(case: MixedCase, digest: str) -> tuple | None:
+    """What an answer depends on, the model first; None where the partner is not known."""
+    if case.edit is None:
+        return None
+    files = [_stamp(Picture.from_name(name)) for name in (case.right, case.partner)]
+    return digest, case.caption, case.edit.kind, case.edit.seed, *files
+
+
+def _stamp(picture: Picture) -> tuple[str, int, int]:
+    try:
+        status = os.stat(picture.path)
+    except OSError:
+        return str(picture.path), 0, 0
+    return str(picture.path), status.st_size, status.st_mtime_ns
+
+
+def loaded_here() -> set[str]:
+    """The models that this session has asked to be loaded."""
+    return st.session_state.setdefault("mixed_loaded", set())

@@ -1,0 +1,332 @@
+"""One search among mixed pictures in words, and as what the component `mixed` draws.
+
+A line is a list of runs, as in `render.wall`: a text and its style, "strong" or "".
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from vlprobe.render.charts.styles import Looks
+from vlprobe.render.marks import mark_values
+from vlprobe.render.wall import Run, count_word, shorten
+from vlprobe.scoring.mixtures import SHARES, boxes
+from vlprobe.views.mixed.case import SHOWN, Candidate, Fronts, MixedCase
+from vlprobe.views.mixed.searches import Place, SearchCounts
+from vlprobe.views.mixed.shares import ModelTurn, Standing, others
+
+AMOUNTS = {10: "a tenth", 20: "a fifth", 30: "three tenths", 40: "two fifths", 50: "half"}
+IN_PARTS = {
+    10: "one part in ten",
+    20: "one part in five",
+    30: "three parts in ten",
+    40: "two parts in five",
+    50: "one part in two",
+}
+MOST_ROWS = 12  # models in the chart
+Source = Callable[[str], int]  # a picture's name to its place among the sources; -1: it is missing
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What is known of a case, for the model that is looked at and for all others."""
+
+    model: str
+    fronts: Fronts | None
+    standings: tuple[Standing, ...]  # of that model, by falling share
+    turns: tuple[ModelTurn, ...]  # of the models in the chart
+    waiting: tuple[str, ...] = ()  # models that are being asked
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the model that is looked at is being asked."""
+        return self.model in self.waiting
+
+
+def amount(stays: int) -> str:
+    """How much of another picture is in a mixture of which so many per cent stay.
+
+    >>> amount(90), amount(88)
+    ('a tenth', '12 %')
+    """
+    return AMOUNTS.get(100 - stays, f"{100 - stays} %")
+
+
+def ordinal(number: int) -> str:
+    """A rank in words.
+
+    >>> ordinal(1), ordinal(2), ordinal(13), ordinal(1021)
+    ('1st', '2nd', '13th', '1,021st')
+    """
+    is_teen = 10 < number % 100 < 20
+    ending = "th" if is_teen else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"
+
+
+def is_patched(case: MixedCase) -> bool:
+    """Whether a part of the partner is pasted; else the two are blended."""
+    return case.subtype.startswith("patch:")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def heading(case: MixedCase, model: str, name: str) -> str:
+    """What happened to the search, in a line; it says that a mixture won only where that did."""
+    ranks = case.ranks_of(model)
+    if case.is_lost_to_own:
+        is_patch = is_patched(case)
+        of = "a patch of another picture" if is_patch else "another picture"
+        part = f"{amount(case.share)} of {of}"
+        if is_patch:
+            part = f"{of} on {amount(case.share)} of it"
+        return f"{_sentence(part)} is enough to lose the right one"
+    if ranks.clean == 1 and ranks.whole == 1:
+        return f"{name} keeps to the right picture here"
+    if ranks.clean == 1:
+        return "Another mixture takes the place of the right picture"
+    return f"{name} does not find this picture first, mixed ones or not"
+
+
+def subtitle(counts: SearchCounts, share: int, is_patch: bool, name: str) -> str:
+    """How often that happens."""
+    parts = IN_PARTS.get(100 - share, f"{100 - share} % of another picture")
+    mixtures = f"Patches on {parts}" if is_patch else f"Mixtures with {parts}"
+    found = f"{name} finds the right picture first in {counts.n_found:,} of {counts.n_searches:,} "
+    lost = f"{mixtures} push {counts.n_lost:,} of these from first place"
+    if not counts.n_found:
+        return f"{found}searches."
+    if not counts.n_lost:
+        return f"{found}searches. {mixtures} push none of these from first place."
+    behind = "all" if counts.n_lost_to_own == counts.n_lost else f"{counts.n_lost_to_own:,}"
+    return f"{found}searches. {lost}, {behind} behind their own mixture."
+
+
+def place_text(place: Place, name: str) -> tuple[str, str]:
+    """Where the case stands among those that are lost to their own mixture, and which these are."""
+    if not place.place:
+        return "not one", f"of the {place.total:,} that fool {name}"
+    if place.n_models > 1 and place.place <= place.n_fooling_all:
+        everyone = f"all {count_word(place.n_models)}"
+        return f"case {place.place:,} of {place.n_fooling_all:,}", f"that fool {everyone}"
+    return f"case {place.place:,} of {place.total:,}", f"that fool {name}"
+
+
+def right_text(clean: int, whole: int) -> list[Run]:
+    """Where the right picture came, before and after."""
+    before = ordinal(clean) if clean else "beyond all that was looked up"
+    after = ordinal(whole) if whole else "beyond all that was looked up"
+    if clean == 1 and whole == 1:
+        return [("found ", ""), (before, "strong"), (", with mixtures too", "")]
+    if clean == 1:
+        return [
+            ("found ", ""),
+            (before, "strong"),
+            (", until the mixture came; now ", ""),
+            (after, "strong"),
+        ]
+    return [(before, "strong"), (" without mixtures; now ", ""), (after, "strong")]
+
+
+def own_text(standing: Standing) -> tuple[str, str]:
+    """What the mixture comes to, and its style: "lie" where it wins, "true" where it does not."""
+    if standing.is_won is None:
+        return "Not asked at this share", "quiet"
+    if standing.share == SHARES[0]:
+        return "The same picture: a tie", "tie"
+    place = f"Ranked {ordinal(standing.own_rank)}" if standing.own_rank else ""
+    if standing.is_won:
+        return place or "Below the right picture", "true"
+    return f"{place} instead" if standing.own_rank == 1 else place or "Above the right one", "lie"
+
+
+def steps(case: MixedCase, answers: Answers) -> list[dict]:
+    """What is said at each share of the slider: at every one that was asked, or can be."""
+    known = {standing.share: standing for standing in answers.standings}
+    shares = sorted({*SHARES, *known} if answers.is_waiting else known, reverse=True)
+    ranks = case.ranks_of(answers.model)
+    built = []
+    for share in shares:
+        standing = known.get(share, Standing(share, None, 0, 0, ()))
+        text, style = own_text(standing)
+        is_unknown = standing.is_won is None
+        right = [("…", "")] if is_unknown else right_text(ranks.clean, standing.right_rank)
+        part = f"{_sentence(amount(share))} of this one" if share < SHARES[0] else "Nothing of it"
+        built.append(
+            {
+                "share": share,
+                "stays": f"{share} %",
+                "part": part,
+                "right": right,
+                "own": text,
+                "style": style,
+                "order": list(standing.order),
+            }
+        )
+    return built
+
+
+def component_data(
+    case: MixedCase,
+    answers: Answers,
+    source: Source,
+    size: tuple[int, int],
+    looks: Looks,
+    name_of: Callable[[str], str],
+) -> dict:
+    """What the component draws, but for the pictures themselves.
+
+    Args:
+        case: The search.
+        answers: What is known of it.
+        source: Keeps a picture and returns its place among the sources.
+        size: Of the right picture in pixels: where a patch lies.
+        looks: Of all models.
+        name_of: What a model is called.
+    """
+    built = steps(case, answers)
+    shares = [step["share"] for step in built]
+    caption = shorten(case.caption)
+    partner = shorten(case.partner_caption)
+    return {
+        "id": case.id,
+        "query": caption,
+        "right": {"source": source(case.right), "alt": caption},
+        "partner": {
+            "source": source(case.partner) if case.partner else -1,
+            "alt": partner or "a picture that is not known here",
+        },
+        "alt": f"{caption}, mixed with a part of: {partner}",
+        "steps": built,
+        "start": shares.index(case.share),
+        "boxes": _boxes(case, size, shares) if is_patched(case) else [],
+        "strips": strips(case, answers, source),
+        "chart": chart(case, answers, looks, name_of),
+        "note": note(case, answers),
+        "pending": bool(answers.waiting),
+    }
+
+
+def _boxes(case: MixedCase, size: tuple[int, int], shares: Sequence[int]) -> list:
+    """Where the patch lies at each step; the run's own box at a share that is on no grid."""
+    by_share = dict(zip(SHARES, boxes(size, case.edit), strict=True)) if case.edit else {}
+    nearest = {share: min(SHARES, key=lambda at: abs(at - share)) for share in shares}
+    return [by_share[nearest[share]] for share in shares]
+
+
+def note(case: MixedCase, answers: Answers) -> str:
+    """What the slider changes."""
+    kind = "patch" if is_patched(case) else "mixture"
+    if len(answers.standings) < 2 and not answers.is_waiting:
+        return f"This model is not at hand: only the {kind} that was asked is known."
+    return (
+        f"The slider changes this picture's own {kind} and asks again; "
+        f"{case.share} % stay in all others."
+    )
+
+
+def strips(case: MixedCase, answers: Answers, source: Source) -> dict:
+    """The first five of both galleries; nothing where that is not known."""
+    if answers.fronts is None:
+        return {}
+    partner = case.partner_item, case.partner, case.mixture
+    own = Candidate(case.item, case.right, case.caption, *partner, score=0.0)
+    hidden = "patched ones" if is_patched(case) else "mixtures"
+    draw = _Frames(case, source, is_patched(case))
+    return {
+        "clean": {
+            "label": f"First five of {case.n_pictures:,} pictures",
+            "frames": [draw.frame(candidate) for candidate in answers.fronts.clean[:SHOWN]],
+        },
+        "whole": {
+            "label": f"First five, with {case.n_mixtures:,} {hidden} hidden among them",
+            "frames": [draw.frame(candidate) for candidate in others(answers.fronts, case.item)],
+            "own": draw.frame(own),
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Frames:
+    """Draws candidates as frames of a strip."""
+
+    case: MixedCase
+    source: Source
+    is_patch: bool
+
+    def frame(self, candidate: Candidate) -> dict:
+        """One picture: what lies below and, of a mixture, what shines through."""
+        is_own = candidate.item == self.case.item
+        alt = shorten(candidate.caption or candidate.item, 160)
+        if candidate.is_mixture:
+            what = "the right picture's own mixture" if is_own else "mixed"
+            is_drawn = is_own or not self.is_patch  # blended on the page, from both pictures
+            return {
+                "source": self.source(candidate.picture if is_drawn else candidate.mixture),
+                "over": self.source(candidate.partner_picture) if is_drawn else -1,
+                "stays": self.case.share,
+                "style": "lie",
+                "name": f"{alt} ({what})",
+            }
+        style = "true" if is_own else ""
+        name = f"{alt} (the right picture)" if is_own else alt
+        return {
+            "source": self.source(candidate.picture),
+            "over": -1,
+            "stays": SHARES[0],
+            "style": style,
+            "name": name,
+        }
+
+
+def chart(case: MixedCase, answers: Answers, looks: Looks, name_of: Callable[[str], str]) -> dict:
+    """A row a model: up to which share its mixture wins."""
+    turns = answers.turns[:MOST_ROWS]
+    kind = "patch" if is_patched(case) else "mixture"
+    rows = [_row(each, looks, name_of(each.model)) for each in turns]
+    left_out = len(answers.turns) - len(turns)
+    return {
+        "title": "When each model sees the difference",
+        "note": f"red: the {kind} still wins, at this share of the right one",
+        "rows": rows,
+        "ticks": [[share, f"{share} %"] for share in SHARES if share % 10 == 0],
+        "more": f"and {left_out} more models" if left_out else "",
+    }
+
+
+def _row(each: ModelTurn, looks: Looks, name: str) -> dict:
+    values = mark_values(looks[each.model])
+    base = {"name": name, **values, "segments": [], "dots": [], "at": -1, "remark": ""}
+    if each.turn is None:
+        dots = [
+            [share, has_won]
+            for share, has_won in zip(SHARES, each.wins, strict=True)
+            if has_won is not None
+        ]
+        known = "; ".join(f"{'held' if won else 'fooled'} at {share} %" for share, won in dots)
+        return base | {"dots": dots, "text": "", "remark": known or "not asked"}
+    return base | {
+        "segments": segments(each.wins),
+        "at": each.turn.share or SHARES[-1],
+        "text": "never" if each.turn.is_never else f"{each.turn.share} %",
+        "remark": "more than once" if each.turn.n_changes > 1 else "",
+    }
+
+
+def segments(wins: Sequence[bool | None]) -> list[tuple[int, int]]:
+    """From which to which share the mixture wins, without a break.
+
+    >>> segments([False] * 10 + [True] * 16)
+    [(100, 80)]
+    >>> segments([True, False, False] + [True] * 22 + [False])
+    [(98, 94), (50, 50)]
+    """
+    found: list[tuple[int, int]] = []
+    start = -1
+    for place, has_won in enumerate([*wins, True]):
+        if not has_won and start < 0:
+            start = place
+        elif has_won and start >= 0:
+            found.append((SHARES[start], SHARES[min(place, len(SHARES) - 1)]))
+            start = -1
+    return found

@@ -1,0 +1,103 @@
+"""What a model did in every search for a picture among mixed ones.
+
+A search is found where its right picture comes first among the pictures as they are, and lost to its
+own mixture where that comes first of all once mixtures are among them.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+import pandas as pd
+
+from vlprobe.probes import rococo_fronts
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.storage.store import Store
+from vlprobe.types import Picture
+from vlprobe.views.runs import QuestionSet
+
+KIND = "t2i"  # of the cases: searches for a picture
+KEPT_BYTES = 64 << 20  # of outcomes of whole runs
+_outcomes = SingleFlightCache(KEPT_BYTES, lambda outcomes: outcomes.nbytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What one model did in every search for a picture; arrays of one length, by the search."""
+
+    numbers: np.ndarray  # of the cases, rising
+    is_found: np.ndarray  # bool: the right picture comes first without mixtures
+    is_lost: np.ndarray  # bool: it was found, and is not first among mixtures
+    is_own: np.ndarray  # bool: it was found, and its own mixture comes first instead
+    pictures: np.ndarray  # int, equal where the right picture is the same
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in memory."""
+        arrays = (self.numbers, self.is_found, self.is_lost, self.is_own, self.pictures)
+        return sum(array.nbytes for array in arrays)
+
+
+def strength(subtype: str) -> tuple[Literal["mix", "patch"], float]:
+    """Kind and share that stays.
+
+    >>> strength("mix:0.9")
+    ('mix', 0.9)
+    """
+    kind, _, lam = subtype.partition(":")
+    return cast(Literal["mix", "patch"], kind), float(lam)
+
+
+def outcomes(store: Store, question_set: QuestionSet, model: str) -> Outcomes:
+    """What a model did in every search for a picture."""
+    run_key = question_set.run(model).key
+    changed = os.stat(store.files([run_key], "scores")[0]).st_mtime_ns
+    return _outcomes.get(
+        (store.address, run_key, question_set.key, changed),
+        lambda: _read_outcomes(store, question_set.key, run_key),
+    )
+
+
+def _read_outcomes(store: Store, case_key: str, run_key: str) -> Outcomes:
+    """By the first candidate that is stored; where a run has none, by the best mixture's path."""
+    has_fronts = store.run(run_key).has_table(rococo_fronts.TABLE)
+    tables = [store.files([case_key], "cases"), store.files([run_key], "scores")]
+    first, join = "NULL::BOOLEAN", ""
+    if has_fronts:
+        first = "f.whole_items[1] = c.item AND f.whole_altered[1]"
+        join = 'LEFT JOIN read_parquet(?) AS f USING ("case")'
+        tables.append(store.files([run_key], rococo_fronts.TABLE))
+    with store.cursor() as cursor:
+        columns = cursor.execute(
+            'SELECT "case" AS number, coalesce(s.rank_clean = 1, false) AS is_found, '
+            "coalesce(s.rank = 1, false) AS stays, coalesce(s.margin <= 0, false) AS is_fooled, "
+            f"{first} AS is_first, s.top AS top, c.images[1] AS image "
+            f'FROM read_parquet(?) AS c JOIN read_parquet(?) AS s USING ("case") {join} '
+            f"WHERE c.kind = '{KIND}' ORDER BY number",
+            tables,
+        ).fetchnumpy()
+    is_found = np.asarray(columns["is_found"], dtype=bool)
+    is_first = pd.array(columns["is_first"], dtype="boolean")
+    unknown = np.asarray(is_first.isna())
+    is_own = np.asarray(is_first.fillna(False), dtype=bool)
+    if unknown.any():
+        tops, images = (
+            np.asarray(columns[name], dtype=object)[unknown] for name in ("top", "image")
+        )
+        paths = {top: _mixed_path(top) for top in set(tops)}
+        is_of_own = [paths[top] == image for top, image in zip(tops, images, strict=True)]
+        is_own[unknown] = np.array(is_of_own) & np.asarray(columns["is_fooled"], bool)[unknown]
+    return Outcomes(
+        numbers=np.asarray(columns["number"], dtype=np.int32),
+        is_found=is_found,
+        is_lost=is_found & ~np.asarray(columns["stays"], dtype=bool),
+        is_own=is_found & is_own,
+        pictures=pd.factorize(np.asarray(columns["image"], dtype=object))[0].astype(np.int32),
+    )
+
+
+def _mixed_path(name: str) -> str:
+    """The path of the picture that is mixed; "" of one that is not."""
+    picture = Picture.from_name(name)
+    return str(picture.path) if picture.edit else ""

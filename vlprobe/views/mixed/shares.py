@@ -1,0 +1,161 @@
+"""One search at every share of its mixture: who wins, and what comes first.
+
+Only the right picture's own mixture changes; all other candidates stay at the strength of the run.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vlprobe.scoring.mixtures import SHARES, ShareScores, Turn, turn
+from vlprobe.views.mixed.case import SHOWN, Candidate, Fronts, MixedCase
+
+OWN = -1  # in an order of candidates: the right picture's own mixture
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Both galleries' answer where the own mixture has one share."""
+
+    share: int  # per cent that stays
+    is_won: bool | None  # whether the right picture scores higher than its mixture; None: unknown
+    right_rank: int  # among all; 0: unknown
+    own_rank: int  # of the mixture, as `order` has it; 0: beyond the first few, or unknown
+    order: tuple[int, ...]  # the first few: numbers of `others`, or OWN
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTurn:
+    """Where one model begins to prefer the right picture."""
+
+    model: str
+    wins: tuple[bool | None, ...]  # by share, in the order of SHARES; None: not asked
+    turn: Turn | None  # None: it was not asked at every share
+
+    @property
+    def asked_shares(self) -> tuple[int, ...]:
+        """The shares whose answer is known."""
+        pairs = zip(SHARES, self.wins, strict=True)
+        return tuple(share for share, has_won in pairs if has_won is not None)
+
+
+def others(fronts: Fronts, item: str) -> tuple[Candidate, ...]:
+    """The first candidates of the whole gallery without the item's own mixture, best first."""
+    return tuple(
+        candidate
+        for candidate in fronts.whole
+        if not (candidate.item == item and candidate.is_mixture)
+    )
+
+
+def standings(
+    case: MixedCase, model: str, fronts: Fronts | None, scores: ShareScores | None
+) -> tuple[Standing, ...]:
+    """What one model answers at each share.
+
+    Args:
+        case: The search.
+        model: Whose answers.
+        fronts: What it ranks first at the run's strength; None: unknown.
+        scores: Its similarities at every share; None: only the run's own share is known.
+
+    Returns:
+        One for each of SHARES, or that of the run's share alone. The stored answer stands at the
+        run's share, whatever is asked anew.
+    """
+    ranks = case.ranks_of(model)
+    own_scores = {} if scores is None else _shifted(scores, ranks.score)
+    stored_own = math.nan if fronts is None else fronts.own_score
+    if not math.isnan(stored_own) or case.share not in own_scores:
+        own_scores[case.share] = stored_own
+    at_run = own_scores[case.share]
+    return tuple(
+        _standing(case, ranks.whole, ranks.score, share, own, at_run, fronts)
+        for share, own in sorted(own_scores.items(), reverse=True)
+    )
+
+
+def _shifted(scores: ShareScores, right: float) -> dict[int, float]:
+    """Scores of the mixtures by share, moved so that the right picture has the stored score: what
+    is asked anew differs from it in the last bits.
+    """
+    return {
+        share: right + (mixture - scores.right)
+        for share, mixture in zip(SHARES, scores.mixtures, strict=True)
+    }
+
+
+def _standing(
+    case: MixedCase,
+    stored_rank: int,
+    right: float,
+    share: int,
+    own: float,
+    own_at_run: float,
+    fronts: Fronts | None,
+) -> Standing:
+    if math.isnan(own):
+        is_won = None if not case.is_lost_to_own else False
+        return Standing(share, is_won, stored_rank, int(case.is_lost_to_own), ())
+    rank = stored_rank
+    if stored_rank and not math.isnan(own_at_run):
+        rank += int(own >= right) - int(own_at_run >= right)
+    if fronts is None:
+        return Standing(share, right > own, rank, 0, ())
+    beside = others(fronts, case.item)
+    place = _place(fronts, case, own, is_stored=share == case.share)
+    is_among = place < len(beside) or len(beside) == case.n_pictures + case.n_mixtures - 1
+    order = list(range(min(len(beside), SHOWN)))
+    if is_among:
+        order.insert(place, OWN)
+    own_rank = place + 1 if is_among else fronts.own_rank if share == case.share else 0
+    return Standing(share, right > own, rank, own_rank, tuple(order[:SHOWN]))
+
+
+def _place(fronts: Fronts, case: MixedCase, own: float, is_stored: bool) -> int:
+    """How many of the first few stand before the own mixture: as stored, or by its score."""
+    if is_stored:
+        for place, candidate in enumerate(fronts.whole):
+            if candidate.item == case.item and candidate.is_mixture:
+                return place
+    beside = others(fronts, case.item)
+    return sum(_precedes(candidate, case.item, own) for candidate in beside)
+
+
+def _precedes(candidate: Candidate, item: str, own: float) -> bool:
+    """Whether a candidate stands before the item's mixture: the right picture comes after its
+    equals.
+    """
+    is_right = candidate.item == item and not candidate.is_mixture
+    return candidate.score > own or (candidate.score == own and not is_right)
+
+
+def model_turn(
+    model: str, scores: ShareScores | None, stored: Mapping[int, bool], share: int
+) -> ModelTurn:
+    """Where a model begins to prefer the right picture.
+
+    Args:
+        model: Its name.
+        scores: Its similarities at every share; None: it was not asked anew.
+        stored: Whether the right picture wins, by share, of runs; what is stored of the share that
+            is shown stands.
+        share: Of the run that is shown.
+    """
+    if scores is None:
+        known: dict[int, bool | None] = {**stored, SHARES[0]: None}
+        return ModelTurn(model, tuple(known.get(at) for at in SHARES), None)
+    wins = dict(zip(SHARES, scores.wins, strict=True))
+    if share in stored and share in wins:
+        wins[share] = stored[share]
+    won = [wins[at] for at in SHARES]
+    return ModelTurn(model, tuple(won), turn(won))
+
+
+def by_turn(turns: Sequence[ModelTurn]) -> list[ModelTurn]:
+    """Those that prefer the right picture soonest first; those that never do, then those that were
+    not asked, last.
+    """
+    return sorted(
+        turns, key=lambda each: (each.turn is None, -(each.turn.share if each.turn else 0))
+    )
