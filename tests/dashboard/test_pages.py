@@ -16,7 +16,7 @@ from vlprobe import registry, views
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.render import numbers
 from vlprobe.render.html import cards, cases
-from vlprobe.render.words import presentations
+from vlprobe.render.words import model_name, presentations
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -299,7 +299,7 @@ def test_the_breakdown_shows_the_numbers_of_the_views(
         cells = numbers.number(row.value, "rate") + (
             numbers.interval(row.low, row.high, "rate") or "-"
         )
-        assert row.model + cells + f"{row.n_items}{row.n_cases}{row.ties}" in text
+        assert model_name(row.model) + cells + f"{row.n_items}{row.n_cases}{row.ties}" in text
 
 
 def test_a_slice_that_a_model_lacks_is_a_dash_with_n_0():
