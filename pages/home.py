@@ -1,9 +1,8 @@
-"""Home: what this is on a first visit; else the picture that says most of the models."""
+"""Home: what models are fooled by, in one picture."""
 
 from vlprobe.dashboard import frame, navigation
-from vlprobe.dashboard.tradeoff import page
+from vlprobe.dashboard.home import page
 
 frame.enter()
 navigation.lead_from_overview()
-frame.first_start()
 page.draw_page()

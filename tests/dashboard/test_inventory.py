@@ -135,7 +135,12 @@ def opened(
         output = str(old.root / "trained" / f"{number}.safetensors")
         train = TrainRequest("demo:softmax", ("demo-train",), output, "clip+eqsim", 4, device="cpu")
         left(old, number, train, state)
-    stores = {"old": old, "empty": Store(folder / "none"), "repaired": filled}
+    stores = {
+        "old": old,
+        "empty": Store(folder / "none"),
+        "shipped": Store(folder / "none"),
+        "repaired": filled,
+    }
     stores["ranked"] = ranked(folder / "ranked")
     known: dict[str, Seen] = {}
 
@@ -146,6 +151,8 @@ def opened(
             patch.setattr(
                 jobs, "_gone", lambda folder: "" if len(folder.name) == 1 else "It is gone."
             )
+            if view.cache == "shipped":
+                patch.delenv("VLPROBE_SHIPPED")
             if view.read_only:
                 patch.setattr(access, "read_only", lambda: True)
             at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)

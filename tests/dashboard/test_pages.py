@@ -96,7 +96,7 @@ def test_a_page_answers_with_results(shown, filled: Store, page: str):
     elif page in PROBES:
         assert at.title[0].value == presentations()[PROBES[page]].name
     elif page == "home":
-        assert component_values(at, "tradeoff")
+        assert component_values(at, "home")
     elif page == "compare":
         assert bodies(at).count("<h1>") == 1
     else:

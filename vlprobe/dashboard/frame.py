@@ -13,7 +13,7 @@ from vlprobe.dashboard.chart_panels import by_subtype, chart, triplets
 from vlprobe.dashboard.export import report_button
 from vlprobe.dashboard.figures import depths, deviations, lexical, severity, subsets
 from vlprobe.dashboard.influence import occlusion, word_influence
-from vlprobe.dashboard.jobs import all_watched, demo_button, probe_button, watched
+from vlprobe.dashboard.jobs import all_watched, probe_button, watched
 from vlprobe.dashboard.models import checks, erased, examined, passport, verdict
 from vlprobe.dashboard.papers import paper
 from vlprobe.dashboard.repair import changed, probe_tuned, repaired, seeds
@@ -32,7 +32,6 @@ from vlprobe.dashboard.state import (
     view,
 )
 from vlprobe.dashboard.tables import about, explain, headline, slices
-from vlprobe.dashboard.tour import tour
 from vlprobe.dashboard.training import training_form, trainings
 from vlprobe.dashboard.verify import left_out, said, stored, way_out
 from vlprobe.errors import VlprobeError
@@ -80,13 +79,6 @@ __all__ = [
     "word_influence",
 ]
 
-WELCOME = """<div class="vp-card vp-welcome">
-<p>vlprobe shows where models that match pictures with captions are fooled. It asks questions such as: does a picture
-of a red dog fit the true caption better than the wrong one?</p>
-<p class="vp-caption"><small>True caption</small><br>A <del>red</del> dog is sitting on a bench.</p>
-<p class="vp-caption"><small>Made wrong: colour</small><br>A <ins>blue</ins> dog is sitting on a bench.</p>
-<p>The demo asks three tiny models about 500 drawn pictures. It needs no network and takes a minute or two.</p>
-</div>"""
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
 AVERAGING = {"macro": "By caption (macro)", "micro": "By edit (micro)"}
 _framed = contextvars.ContextVar("framed", default=False)
@@ -127,23 +119,6 @@ def enter() -> None:
     if not _framed.get():
         main()
         st.stop()
-
-
-def first_start() -> None:
-    """With nothing stored: what this is, and one button. Shows the job that the URL names, above everything else."""
-    job = watched()
-    if job is not None and job.state != "done":
-        panel(job)
-    if view(views.runs.runs).empty:
-        if job is None:
-            st.html(WELCOME)
-            demo_button()
-            st.page_link(
-                "pages/run.py", label="Or run your own models and pictures", icon=":material/tune:"
-            )
-            tour(open_=True)
-        st.stop()
-    tour()
 
 
 def begin(probe: str, told: bool = True) -> Questions:

@@ -133,9 +133,9 @@ def _shown(name: str, table: pa.Table, is_lost: np.ndarray) -> pa.Table:
         ]
         return pa.table(columns, schema=table.schema)
     if name == "scores.parquet" and table["kind"][0].as_py() in _CAPTION_EDITS:
-        place = table.schema.get_field_index("text_scores")
-        field = table.schema.field(place)
-        return table.set_column(place, field, pa.array([[]] * len(table), field.type))
+        index = table.schema.get_field_index("text_scores")
+        field = table.schema.field(index)
+        return table.set_column(index, field, pa.array([[]] * len(table), field.type))
     return table
 
 
@@ -157,12 +157,12 @@ def portable(table: pa.Table, root: Path) -> pa.Table:
     Raises:
         InvalidInput: a path of this machine is left.
     """
-    for place, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         values = table[field.name].to_pylist()
         if _holds_text(field.type) and str(root) in json.dumps(values):
             relative = json.loads(json.dumps(values).replace(_escaped(f"{root}/"), ""))
             _refuse_paths(json.dumps(relative), root)
-            table = table.set_column(place, field, pa.array(relative, field.type))
+            table = table.set_column(index, field, pa.array(relative, field.type))
     return table
 
 

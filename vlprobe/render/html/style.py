@@ -31,6 +31,8 @@ STYLE = """<style>
 [data-testid="stTopNavLink"][aria-current] p { color: var(--vp-press); font-weight: 600; }
 @media (max-width: 640px) {
   [data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 12px; padding-right: 8px; } }
+.st-key-home { padding-top: 16px; }
+.st-key-home_foot a p { color: var(--vp-press); font-weight: 600; }
 .vp-quiet, .vp-card small, .vp-table small, .vp-reading small, .vp-facts dt {
   color: var(--vp-quiet); font-weight: 400; }
 .vp-small { font-size: .9rem; }

@@ -1,0 +1,301 @@
+"""Home without a browser: a failure at once, numbers that open their cases, doors, own and shipped results."""
+
+import functools
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import make_tiny
+from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.walls import component_values, send, wall
+from vlprobe import registry, views
+from vlprobe.dashboard.navigation import BELOW, ROW
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import access, shipped
+from vlprobe.storage.shipped import StoreAboveShipped
+from vlprobe.storage.store import Store
+from vlprobe.views.filter import Filter
+
+CLIP = "demo:softmax"
+PAGES = [
+    name for name in {**ROW, **BELOW} if name not in ("home", "retrieval")
+]  # the latter loads a model
+
+
+@pytest.fixture
+def come_along(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StoreAboveShipped:
+    """An empty cache above the results that come with vlprobe."""
+    monkeypatch.delenv(shipped.SETTING)
+    return StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch):
+    return functools.partial(open_page, monkeypatch)
+
+
+def hero(at: AppTest) -> dict:
+    ((_, values),) = component_values(at, "home")
+    return values
+
+
+def figures(at: AppTest) -> dict:
+    ((_, values),) = component_values(at, "figures")
+    return values
+
+
+def test_a_fresh_clone_shows_a_failure_and_three_numbers(shown, come_along):
+    at = shown(come_along)
+    case = hero(at)["cases"][0]
+    assert case["heading"] == ["You see trains.", "Six of six models say dogs."]
+    assert [box["label"] for box in case["boxes"]] == ["True", "The lie"]
+    assert case["verdict"] == "All six models chose this one"
+    assert len(case["marks"]) == 6
+    assert case["pictures"][0]["source"].startswith("data:image/webp;base64,")
+    assert case["pictures"][0]["alt"] == "On the sand, three yellow trains are standing."
+    numbers = figures(at)["numbers"]
+    assert [entry["big"] for entry in numbers] == ["1 in 620", "1 in 6", "1 in 4"]
+    assert numbers[0]["exact"] == "4 of 2,479 lies believed"
+    assert [entry["title"] for entry in figures(at)["doors"]][:3] == ["Explore", "Compare", "Play"]
+    assert figures(at)["doors"][0]["sentence"] == "282 pictures that fool Tiny CLIP"
+    assert figures(at)["strip"]["of"] == "of 6,107"
+    assert "Shipped results: six small models, 500 drawn scenes." in words(at)
+    assert not at.error and not at.warning
+    assert not list(come_along.root.glob("runs/*"))
+
+
+def test_what_is_counted_on_home_is_what_explore_then_shows(shown, come_along):
+    at = shown(come_along)
+    for place, entry in enumerate(figures(at)["numbers"]):
+        at = send(shown(come_along), "figures", "go", entry["key"])
+        believed = entry["exact"].split()[0]
+        assert wall(at)["heading"].startswith(f"{believed} lies believed"), place
+        assert at.query_params["model"] == CLIP
+    door = figures(shown(come_along))["doors"][0]
+    at = send(shown(come_along), "figures", "go", door["key"])
+    assert "on 282 pictures" in wall(at)["heading"]
+
+
+def test_the_case_opens_in_explore(shown, come_along):
+    at = shown(come_along)
+    case = hero(at)["cases"][0]
+    at = send(at, "home", "go", case["id"])
+    assert at.query_params["case"] == case["id"]
+    assert at.query_params["kind"] == "flip"
+    assert "three yellow" in words(at) or at.get("dialog")
+
+
+def test_a_model_of_the_strip_opens_its_failures(shown, come_along):
+    at = shown(come_along)
+    for model in figures(at)["strip"]["models"][:2]:
+        at = send(shown(come_along), "figures", "go", model["key"])
+        assert at.query_params["model"] == model["stored"]
+        rate = wall(at)["note"].partition(" of ")[0]
+        assert rate == model["value"]
+
+
+def test_the_next_failures_are_there_before_they_are_asked_for(shown, come_along):
+    at = shown(come_along)
+    first = hero(at)["cases"]
+    assert [case["place"] for case in first] == [0, 1, 2]
+    assert len({case["id"] for case in first}) == 3
+    component_id = component_values(at, "home")[0][0]
+    states = at._tree.get_widget_states()
+    states.widgets.add(id=component_id).json_value = json.dumps({"place": 2})
+    at._run(states)
+    assert not at.exception
+    then = hero(at)["cases"]
+    assert [case["place"] for case in then] == [2, 3, 4]
+    assert then[0] == first[2]
+
+
+@pytest.mark.parametrize("probe", registry.names("probes"))
+def test_every_shipped_probe_has_its_home(shown, come_along, probe):
+    sets = views.runs.question_sets(come_along).set_index("probe")
+    at = shown(come_along, set=sets.loc[probe, "case_key"])
+    assert not at.error and not at.warning
+    case = hero(at)["cases"][0]
+    assert all(line.endswith(".") for line in case["heading"])
+    assert all(picture["source"] for picture in case["pictures"])
+    assert len(case["pictures"]) == (2 if probe == "eqben" else 1)
+    assert len(figures(at)["strip"]["models"]) == 6
+    assert len(figures(at)["numbers"]) == {"visla": 2, "prsm": 0}.get(probe, 3)
+    for entry in figures(at)["strip"]["models"]:
+        assert 0 <= entry["width"] <= 1
+    assert len(json.dumps(hero(at))) < 1_000_000
+    if probe != "lgip":
+        assert "Shipped results ·" in words(at)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_shows_the_shipped_results(shown, come_along, page):
+    at = shown(come_along, page)
+    assert not at.error
+    assert not [one for one in at.info if "Nothing has been run" in one.value]
+
+
+def test_tags_on_shipped_cases_go_to_the_own_store(shown, come_along):
+    key = views.runs.question_sets(come_along)["case_key"][0]
+    before = {path for path in shipped.FOLDER.rglob("*")}
+    at = shown(
+        come_along, "explore", set=key, model=CLIP, case=hero(shown(come_along))["cases"][0]["id"]
+    )
+    next(field for field in at.multiselect if field.label == "Your tags").set_value(["telling"])
+    next(button for button in at.button if button.label == "Keep").click().run()
+    assert not at.exception
+    assert (come_along.root / "annotations" / f"{key}.jsonl").exists()
+    assert {path for path in shipped.FOLDER.rglob("*")} == before
+
+
+def test_own_results_come_first_and_shipped_ones_stay_a_choice(shown, come_along, tmp_path):
+    execute(
+        Request(("control:random",), make_tiny(tmp_path / "tiny"), "lgip"), Store(come_along.root)
+    )
+    at = shown(come_along)
+    assert "Your results ·" in words(at)
+    options = at.selectbox(key="set").options
+    assert [option.startswith("Shipped results ·") for option in options] == [False, *[True] * 5]
+    assert hero(at)["kicker"] == "Failure of the day, from your results"
+    at.selectbox(key="set").set_value(views.runs.question_sets(come_along)["case_key"][1]).run()
+    assert "Shipped results: six small models" in words(at)
+
+
+def test_results_that_come_while_one_looks_are_shown(shown, come_along, tmp_path):
+    at = shown(come_along)
+    assert "Shipped results" in words(at)
+    execute(
+        Request(("control:random",), make_tiny(tmp_path / "tiny"), "lgip"), Store(come_along.root)
+    )
+    at.run()
+    assert "Your results ·" in words(at)
+    at.selectbox(key="set").set_value(views.runs.question_sets(come_along)["case_key"][1]).run()
+    at.run()
+    assert "Shipped results: six small models" in words(at)
+
+
+def test_without_any_results_one_button_fills_the_page(shown, store: Store):
+    at = shown(store)
+    assert [button.key for button in at.button] == ["demo"]
+    assert not component_values(at, "home")
+
+
+def test_a_read_only_home_has_no_way_to_run(shown, come_along, monkeypatch):
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    at = shown(come_along)
+    assert hero(at)["cases"]
+    assert "Ask your own model" not in [link.proto.label for link in at.get("page_link")]
+
+
+def test_one_model_is_enough(shown, filled_with_one: Store):
+    at = shown(filled_with_one)
+    case = hero(at)["cases"][0]
+    assert "models" not in " ".join(case["heading"])
+    assert len(figures(at)["strip"]["models"]) == 1
+    assert figures(at)["doors"][1]["sentence"].startswith("Ask a second model")
+
+
+@pytest.fixture
+def filled_with_one(tmp_path: Path) -> Store:
+    store = Store(tmp_path / "cache")
+    execute(Request(("control:random",), make_tiny(tmp_path / "tiny"), "lgip"), store)
+    return store
+
+
+@pytest.fixture
+def forty_three(filled_with_one: Store) -> Store:
+    """One run under 43 names, of which some are long and one is hostile."""
+    (manifest,) = filled_with_one.runs()
+    entry = filled_with_one.run(manifest["key"])
+    tables = {name: entry.table(name) for name in ("scores", "estimates", "sums")}
+    names = [f"openclip:A-Very-Long-Architecture-Name-{n}/{'tag' * 30}" for n in range(41)]
+    for number, name in enumerate([*names, "x:<img src=x onerror=alert(1)>"]):
+        key = f"{number:016x}"
+        facts = {
+            field: manifest[field]
+            for field in manifest
+            if field not in ("files", "sha256", "schema")
+        }
+        run = manifest["run"] | {"model": name, "model_digest": f"{number:032x}"}
+        renamed = {
+            table: rows.set_column(
+                rows.schema.get_field_index("run"),
+                rows.schema.field("run"),
+                pa.array([key] * len(rows), rows.schema.field("run").type),
+            )
+            for table, rows in tables.items()
+        }
+        filled_with_one.run(key).finish(renamed, facts | {"key": key, "run": run})
+    return filled_with_one
+
+
+def test_forty_three_models_fit(shown, forty_three: Store):
+    at = shown(forty_three)
+    assert not at.error
+    case = hero(at)["cases"][0]
+    assert "of 42 models" in case["heading"][1]  # the control does not count
+    assert len(case["marks"]) == 9
+    assert case["more"] > 0
+    strip = figures(at)["strip"]
+    assert len(strip["models"]) == 12
+    assert strip["more"] == "and 30 more models"
+    at = send(at, "figures", "go", "more")
+    assert not at.error
+
+
+def test_a_picture_that_is_gone_is_named(shown, filled_with_one: Store, tmp_path: Path):
+    for path in (tmp_path / "tiny").glob("*.png"):
+        path.unlink()
+    at = shown(filled_with_one)
+    (picture,) = hero(at)["cases"][0]["pictures"]
+    assert picture["source"] == ""
+    assert picture["name"].endswith(".png")
+
+
+def test_a_link_about_results_that_are_not_here_says_so(shown, come_along):
+    at = shown(come_along, set="0" * 16)
+    assert "not here" in at.warning[0].value
+    assert hero(at)["cases"]
+
+
+def test_what_is_pressed_has_to_be_on_the_page(shown, come_along):
+    for key in ("door:../../etc", "number:", "model:nobody", "<script>"):
+        at = send(shown(come_along), "figures", "go", key)
+        assert hero(at)["cases"]
+    at = send(shown(come_along), "home", "go", "no-case")
+    assert hero(at)["cases"]
+
+
+def test_the_model_that_is_looked_at_is_the_url_s(shown, come_along):
+    at = shown(come_along, model="demo:eqsim")
+    assert figures(at)["doors"][0]["sentence"].endswith("fool Pair-tuned")
+    counts = views.cases.outcomes(
+        come_along,
+        views.runs.question_set(come_along, at.query_params["set"]),
+        Filter("demo:eqsim", "flip", subtype="number", outcome="all"),
+    )
+    assert figures(at)["numbers"][-1]["exact"].startswith(
+        f"{counts['fooled']:,} of {counts['all']:,}"
+    )
+
+
+@pytest.mark.parametrize(
+    "caption", ["</script><img src=x onerror=alert(1)>", "כלב אדום קטן", "dog " * 1250]
+)
+def test_hostile_captions_reach_the_page_as_short_text(shown, tmp_path: Path, caption: str):
+    dataset = make_tiny(tmp_path / "tiny")
+    file = tmp_path / "tiny" / "captions.csv"
+    text = file.read_text(encoding="utf-8").replace(
+        "A red dog is sitting on a bench.", f"A red dog {caption}"
+    )
+    file.write_text(text, encoding="utf-8")
+    store = Store(tmp_path / "cache")
+    execute(Request(("control:random",), dataset, "lgip"), store)
+    at = shown(store)
+    for case in hero(at)["cases"]:
+        for box in case["boxes"]:
+            assert sum(len(part) for part, _ in box["line"]) < 400
+    assert len(json.dumps(hero(at))) < 1_000_000

@@ -1,0 +1,246 @@
+"""A failure on Home in words: headings by what was changed, captions with their marks, who was fooled."""
+
+import dataclasses
+import json
+
+import pytest
+
+from vlprobe.render import showcase as words
+from vlprobe.render.words import presentations
+from vlprobe.types import Picture, PictureEdit
+from vlprobe.views.records import AnswerRow
+from vlprobe.views.showcase import Showcase
+from vlprobe.views.wall import ModelVerdict, WallCard
+
+FLIP = presentations()["lgip"].kind("flip")
+MODELS = tuple(f"model:{number}" for number in range(6))
+NAMES = {model: model.upper() for model in MODELS}
+CARD = WallCard(
+    case=0,
+    id="a/0",
+    item="a",
+    kind="flip",
+    subtype="object",
+    rule="flip:object",
+    source="trains",
+    target="dogs",
+    true_text="On the sand, three yellow trains are standing.",
+    wrong_text="On the sand, three yellow dogs are standing.",
+    images=("/p/a.png",),
+    wrong_image="",
+    margin=-0.1,
+    verdicts=tuple(ModelVerdict(model, -0.1, "fooled") for model in MODELS),
+    more=0,
+    texts=(),
+    roles=(),
+    tags={},
+    answer=None,
+)
+
+
+def shown(n_fooled: int = 6, n_models: int = 6, **changes: object) -> Showcase:
+    return Showcase(dataclasses.replace(CARD, **changes), n_fooled, n_models)
+
+
+def flip(
+    subtype: str, source: str, target: str, caption: str, n_fooled: int = 6
+) -> tuple[str, str]:
+    changed = caption.replace(source, target, 1)
+    case = shown(
+        n_fooled,
+        subtype=subtype,
+        source=source,
+        target=target,
+        true_text=caption,
+        wrong_text=changed,
+    )
+    return words.heading(case, FLIP, "A")
+
+
+@pytest.mark.parametrize(
+    ("given", "heading"),
+    [
+        (
+            ("object", "trains", "dogs", "Three yellow trains."),
+            ("You see trains.", "Six of six models say dogs."),
+        ),
+        (
+            ("number", "Four", "Five", "Four trains.", 5),
+            ("You count four.", "Five of six models count five."),
+        ),
+        (
+            ("color", "green", "red", "A green bus.", 1),
+            ("You see green.", "One of six models says red."),
+        ),
+        (
+            ("number", "a", "two", "There is a dog."),
+            ("You count one.", "Six of six models count two."),
+        ),
+        (("number", "2", "12", "2 dogs."), ("You count 2.", "Six of six models count 12.")),
+        (
+            ("object", "bird", "owl", "A gray bird is shown."),
+            ("You see a bird.", "Six of six models say an owl."),
+        ),
+        (
+            ("object", "bird", "dog", "On it the gray bird sits."),
+            ("You see the bird.", "Six of six models say the dog."),
+        ),
+        (
+            ("object", "people", "dogs", "Many people on a street."),
+            ("You see people.", "Six of six models say dogs."),
+        ),
+        (
+            ("object", "Man", "Woman", "Man in a boat."),
+            ("You see man.", "Six of six models say woman."),
+        ),
+        (
+            ("number", "several", "no", "There are several dogs."),
+            ("One caption is true.", "Six of six models believe the other."),
+        ),
+        (
+            ("swap", "red, blue", "blue, red", "A red dog and a blue cat."),
+            ("One caption is true.", "Six of six models believe the other."),
+        ),
+    ],
+)
+def test_the_heading_says_what_is_seen_and_what_is_said(given, heading):
+    assert flip(*given) == heading
+
+
+def test_one_model_is_called_by_its_name():
+    case = shown(1, 1, verdicts=CARD.verdicts[:1])
+    assert words.heading(case, FLIP, "Tiny CLIP") == ("You see trains.", "Tiny CLIP says dogs.")
+    assert words.verdict(case, FLIP, NAMES, MODELS[0]) == "MODEL:0 chose this one"
+
+
+def test_forty_three_models_are_counted_in_digits():
+    assert words.heading(shown(39, 43), FLIP, "A")[1] == "39 of 43 models say dogs."
+
+
+@pytest.mark.parametrize(
+    ("states", "told"),
+    [
+        (("fooled",) * 6, "All six models chose this one"),
+        (("fooled",) * 4 + ("held",) * 2, "Four of six models chose this one"),
+        (("fooled",) * 5 + ("tied",), "All six models chose this one, one by a tie"),
+        (("tied",) * 6, "All six models cannot tell them apart"),
+    ],
+)
+def test_ties_are_told_beside_the_marks(states, told):
+    verdicts = tuple(
+        ModelVerdict(model, 0, state) for model, state in zip(MODELS, states, strict=True)
+    )
+    n_fooled = sum(state != "held" for state in states)
+    assert words.verdict(shown(n_fooled, verdicts=verdicts), FLIP, NAMES, MODELS[0]) == told
+
+
+def mixed(item: str, lam: float, kind: str = "mix", margin: float = -0.1) -> Showcase:
+    name = Picture(words.Picture.from_name(item).path, PictureEdit(kind, CARD_PARTNER, lam, 1)).name
+    return shown(subtype=f"{kind}:{lam}", wrong_image=name, margin=margin, wrong_text="")
+
+
+CARD_PARTNER = Picture.from_name("/p/b.png").path
+T2I = presentations()["rococo"].kind("t2i")
+
+
+@pytest.mark.parametrize(
+    ("case", "first"),
+    [
+        (mixed("/p/a.png", 0.9), "A tenth of another picture is enough."),
+        (mixed("/p/a.png", 0.8), "A fifth of another picture is enough."),
+        (mixed("/p/a.png", 0.9, "patch"), "A tenth covered by another picture is enough."),
+        (mixed("/p/c.png", 0.9), "Mixed pictures hide among the others."),  # not its own mixture
+        (mixed("/p/a.png", 0.9, margin=0.1), "Mixed pictures hide among the others."),
+        (mixed("/p/a.png", 0.55), "Mixed pictures hide among the others."),
+    ],
+)
+def test_how_little_is_enough_is_said_only_of_a_picture_s_own_mixture(case, first):
+    assert words.heading(case, T2I, "A") == (first, "Six of six models lose the right one.")
+
+
+def test_a_mixed_picture_stands_beside_the_right_one_and_is_described():
+    right, wrong = words.shots(mixed("/p/a.png", 0.9).card, T2I)
+    assert (right.name, right.label) == ("/p/a.png", "The right one")
+    assert wrong.label == "Ranked first instead"
+    assert wrong.alt != right.alt
+    (box,) = words.boxes(mixed("/p/a.png", 0.9).card, T2I, "A")
+    assert box.style == "plain"
+
+
+def test_nearly_twins_have_two_pictures_and_no_lie():
+    kind = presentations()["eqben"].kind("pair")
+    case = shown(4, texts=("Two red cars.", "Two red birds."), images=("/p/a.png", "/p/b.png"))
+    assert words.heading(case, kind, "A") == (
+        "Two pictures, one difference.",
+        "Four of six models mix them up.",
+    )
+    assert [shot.label for shot in words.shots(case.card, kind)] == ["Left", "Right"]
+    boxes = words.boxes(case.card, kind, "A")
+    assert [box.style for box in boxes] == ["plain", "plain"]
+    assert words.verdict(case, kind, NAMES, MODELS[0]) == "Four of six models mixed them up"
+
+
+def test_other_wordings_tell_how_many_pictures_stay():
+    kind = presentations()["prsm"].kind("ranking")
+    lists = [["a", "b", "c", "d", "e"], ["a", "b", "x", "y", "z"], ["a", "b", "c", "y", "z"]]
+    answer = AnswerRow(0, MODELS[0], -0.3, [], {"top": json.dumps(lists)})
+    case = shown(6, answer=answer)
+    assert words.heading(case, kind, "A") == (
+        "Ask again in other words.",
+        "Two of the first five pictures stay.",
+    )
+    assert [box.label for box in words.boxes(case.card, kind, "A")] == ["Asked", "Asked again"]
+
+
+@pytest.mark.parametrize("probe", presentations())
+def test_every_kind_has_a_heading_captions_and_a_verdict(probe):
+    for kind in presentations()[probe].kinds.values():
+        texts = ("A red dog.", "There is a red dog.", "A red cat.")
+        case = shown(
+            1, texts=texts, images=("/p/a.png", "/p/b.png")[: 2 if kind.body == "pair" else 1]
+        )
+        for line in words.heading(case, kind, "A"):
+            assert line.endswith(".") and line[0].isupper()
+        assert words.boxes(case.card, kind, "A")
+        assert words.shots(case.card, kind)
+        assert words.verdict(case, kind, NAMES, MODELS[0])
+
+
+def test_only_the_words_that_differ_are_marked():
+    truth, lie = words.marked("A red dog, and a cat.", "A red owl, and a cat.")
+    assert [text for text, style in truth if style == "true"] == ["dog"]
+    assert [text for text, style in lie if style == "lie"] == ["owl"]
+    assert "".join(text for text, _ in lie) == "A red owl, and a cat."
+
+
+@pytest.mark.parametrize(
+    "text", ["</script><img src=x onerror=alert(1)>", "כלב אדום", "long " * 1000, "", "\u202e.gnp"]
+)
+def test_hostile_captions_stay_text_and_short(text):
+    case = shown(source=text, target="dogs", true_text=f"A {text}", wrong_text="A dogs")
+    heading = words.heading(case, FLIP, "A")
+    assert all(len(line) < 120 for line in heading)
+    for box in words.boxes(case.card, FLIP, "A"):
+        assert sum(len(part) for part, _ in box.line) <= words.LONGEST_CAPTION + 1
+
+
+def test_the_numbers_have_a_sentence_each():
+    phrases = ["a wrong colour", "a wrong object", "a wrong number"]
+    assert words.number_sentences(phrases, [4 / 2479, 400 / 2337, 359 / 1291], "Tiny CLIP") == [
+        "A wrong colour hardly ever fools Tiny CLIP",
+        "A wrong object often does",
+        "A wrong number most of all",
+    ]
+    assert words.number_sentences(["a lie"], [0.7], "A") == ["A lie mostly fools A"]
+    assert words.number_sentences(["b", "a"], [0.2, 0.2], "A")[1] == "A often does"
+
+
+@pytest.mark.parametrize("total", [1, 7, 100, 12_345])
+def test_a_share_in_words_is_near_the_share(total):
+    for count in range(0, total + 1, max(1, total // 50)):
+        text = words.one_in(count, total)
+        if text in ("None", "All"):
+            assert count in (0, total)
+            continue
+        part, whole = (int(word.replace(",", "")) for word in text.split(" in "))
+        assert abs(part / whole - count / total) < 0.1

@@ -1,0 +1,124 @@
+"""Which failures Home shows, and what it counts: held against a loop over the stored rows."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from tests.views.conftest import MODELS
+from vlprobe import registry, views
+from vlprobe.storage.store import Store
+from vlprobe.views.filter import Filter
+
+DEALT = MODELS[:2]
+
+
+@pytest.fixture
+def question_set(filled: Store, key: str) -> views.runs.QuestionSet:
+    return views.runs.question_set(filled, key)
+
+
+def test_controls_do_not_count_where_there_are_other_models(filled, question_set, every_probe):
+    assert views.showcase.rated_models(question_set) == DEALT
+    key = views.runs.question_sets(every_probe).set_index("probe").loc["lgip", "case_key"]
+    known = views.runs.question_set(every_probe, key)
+    rated = views.showcase.rated_models(known)
+    others = [name for name in known.models if not registry.is_control(name)]
+    assert set(rated) == set(others or known.models)
+
+
+def test_each_picture_is_shown_once_and_fools_as_many_models_as_are_told(
+    filled, question_set, rows: pd.DataFrame
+):
+    flips = rows[rows["kind"] == "flip"]
+    expected: dict[str, int] = {}
+    for _, row in flips.iterrows():
+        fooled = sum(row[model] <= 0 for model in DEALT)
+        expected[row["item"]] = max(expected.get(row["item"], 0), fooled)
+    shown = views.showcase.showcases(filled, question_set, "flip", DEALT[0])
+    items = [one.card.item for one in shown]
+    assert sorted(items) == sorted(item for item, fooled in expected.items() if fooled)
+    for one in shown:
+        assert one.n_fooled == expected[one.card.item]
+        assert one.n_models == len(DEALT)
+        margins = rows.set_index("case").loc[one.card.case]
+        assert one.n_fooled == sum(margins[model] <= 0 for model in DEALT)
+    counts = [one.n_fooled for one in shown]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_neighbours_differ_in_type_where_they_can(filled, question_set):
+    shown = views.showcase.showcases(filled, question_set, "flip", DEALT[0])
+    for place in range(1, len(shown)):
+        before, one = shown[place - 1], shown[place]
+        alike = {other.card.subtype for other in shown[place:] if other.n_fooled == one.n_fooled}
+        assert one.card.subtype != before.card.subtype or alike == {before.card.subtype}
+
+
+def test_the_same_seed_gives_the_same_order_and_another_one_another(filled, question_set):
+    orders = [
+        [
+            one.card.id
+            for one in views.showcase.showcases(filled, question_set, "flip", DEALT[0], seed)
+        ]
+        for seed in (1, 1, 2, 3, 4)
+    ]
+    assert orders[0] == orders[1]
+    assert any(order != orders[0] for order in orders[2:])
+    few = views.showcase.showcases(filled, question_set, "flip", DEALT[0], 1, count=2)
+    assert len(few) == 2
+
+
+def test_lies_are_counted_by_type_and_model(filled, question_set):
+    counts = views.showcase.lie_counts(filled, question_set, "flip")
+    for run in question_set.runs:
+        table = filled.run(run.key).table("scores").to_pandas()
+        flips = table[table["kind"] == "flip"]
+        for subtype, group in flips.groupby("subtype"):
+            (one,) = [
+                count for count in counts if (count.model, count.subtype) == (run.model, subtype)
+            ]
+            believed = sum(margin <= 0 for margin in group["margin"])
+            assert (one.n_lies, one.n_believed) == (len(group), believed)
+            assert math.isnan(one.moved)
+            outcomes = views.cases.outcomes(
+                filled, question_set, Filter(run.model, "flip", subtype=str(subtype), outcome="all")
+            )
+            assert (outcomes["fooled"], outcomes["all"]) == (one.n_believed, one.n_lies)
+
+
+def test_what_only_moves_is_believed_by_nobody(filled, question_set):
+    counts = views.showcase.lie_counts(filled, question_set, "paraphrase")
+    assert counts and all(one.n_believed == 0 for one in counts)
+    (run,) = [run for run in question_set.runs if run.model == DEALT[0]]
+    table = filled.run(run.key).table("scores").to_pandas()
+    moved = -table[table["kind"] == "paraphrase"]["margin"]
+    own = [one for one in counts if one.model == DEALT[0]]
+    mean = sum(one.moved * one.n_lies for one in own) / sum(one.n_lies for one in own)
+    assert mean == pytest.approx(moved.mean(), abs=1e-6)
+
+
+def test_pictures_that_fool_are_those_of_the_wall(filled, question_set):
+    for model in DEALT:
+        _, n_pictures, _ = views.wall.wall(filled, question_set, Filter(model, "flip"))
+        found = views.showcase.n_fooling_pictures(filled, question_set, "flip", model)
+        assert found == n_pictures > 0
+
+
+def test_the_kind_that_comes_first_fools_and_has_pictures_where_there_is_one(every_probe):
+    first = {}
+    for row in views.runs.question_sets(every_probe).itertuples():
+        question_set = views.runs.question_set(every_probe, row.case_key)
+        kinds = views.showcase.kinds(every_probe, question_set)
+        first[row.probe] = kinds[0]
+        assert set(kinds) <= set(views.runs.kinds(row.probe))
+        shown = views.showcase.showcases(every_probe, question_set, kinds[0], "control:random")
+        assert shown, row.probe
+        assert len({one.card.item for one in shown}) == len(shown)
+    assert first == {
+        "lgip": "flip",
+        "rococo": "i2t",
+        "eqben": "pair",
+        "visla": "i2t",
+        "prsm": "ranking",
+    }

@@ -1,0 +1,122 @@
+// Below the failure: numbers, a strip of models with bars, doors. All of them are links.
+//
+// data: numbers [{key, href, big, sentence, strong, exact}], strip {label, of, models [{key, href, name, stored, mark {path,
+// color}, value, width}], more, more_href}, doors [{key, href, title, sentence}].
+// Triggers: go (the key of what was pressed; "more" for the models that have no place).
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function make(name, style = "", text = "") {
+  const element = document.createElement(name);
+  if (style) element.className = style;
+  if (text) element.textContent = text;
+  return element;
+}
+
+function link(style, key, href) {
+  const element = make("a", style);
+  element.href = href;
+  element.dataset.go = key;
+  return element;
+}
+
+function drawing(size, d, style) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
+  svg.setAttribute("class", style);
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("d", d);
+  svg.append(path);
+  return svg;
+}
+
+// A sentence in which one word is set off.
+function sentence(text, strong) {
+  const line = make("span", "sentence small quiet");
+  const at = strong ? text.indexOf(strong) : -1;
+  if (at < 0) line.append(text);
+  else line.append(text.slice(0, at), make("b", "", strong), text.slice(at + strong.length));
+  return line;
+}
+
+function number(entry) {
+  const cell = link("number", entry.key, entry.href);
+  cell.append(make("span", "big", entry.big), sentence(entry.sentence, entry.strong));
+  cell.append(make("span", "exact small quiet", entry.exact));
+  return cell;
+}
+
+function model(entry) {
+  const cell = link("model", entry.key, entry.href);
+  cell.title = entry.stored === entry.name ? entry.name : `${entry.name} (${entry.stored})`;
+  const mark = drawing(14, entry.mark.path, "mark");
+  mark.firstChild.style.fill = entry.mark.color;
+  const name = make("span", "name", entry.name);
+  name.dir = "auto";
+  const head = make("span", "head");
+  head.append(mark, name, make("span", "value", entry.value));
+  const bar = make("span", "bar");
+  const full = make("span", "full");
+  full.style.width = `${100 * entry.width}%`;
+  bar.append(full);
+  cell.append(head, bar);
+  return cell;
+}
+
+function strip(data) {
+  const row = make("section", "strip");
+  row.setAttribute("aria-label", "Models");
+  const label = make("p", "about small quiet");
+  label.append(make("b", "", data.label));
+  if (data.of) label.append(make("span", "of", data.of));
+  const models = make("div", "models");
+  models.append(...data.models.map(model));
+  if (data.more) {
+    const more = link("model more small", "more", data.more_href);
+    more.textContent = data.more;
+    models.append(more);
+  }
+  row.append(label, models);
+  return row;
+}
+
+function door(entry) {
+  const cell = link("door", entry.key, entry.href);
+  cell.append(make("span", "title", entry.title), drawing(16, "M3 8h10M9 4l4 4-4 4", "arrow"));
+  cell.append(make("span", "behind small quiet", entry.sentence));
+  return cell;
+}
+
+function section(style, entries, draw) {
+  const parts = make("section", style);
+  parts.append(...entries.map(draw));
+  return parts;
+}
+
+const drawn = new WeakMap();
+
+function rootIn(parent) {
+  const known = parent.querySelector(".root");
+  if (known) return known;
+  const root = make("div", "root");
+  parent.append(root);
+  return root;
+}
+
+export default function (component) {
+  const root = rootIn(component.parentElement);
+  if (!drawn.has(root)) {
+    root.addEventListener("click", (event) => {
+      const pressed = event.target instanceof Element && event.target.closest("a[data-go]");
+      if (!pressed || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+      event.preventDefault();
+      drawn.get(root).setTriggerValue("go", pressed.dataset.go);
+    });
+  }
+  drawn.set(root, component);
+  const { numbers, strip: models, doors } = component.data;
+  const parts = [strip(models), section("doors", doors, door)];
+  if (numbers.length) parts.unshift(section("numbers", numbers, number));
+  root.replaceChildren(...parts);
+}

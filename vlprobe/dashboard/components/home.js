@@ -1,0 +1,212 @@
+// One failure: a heading, the picture, captions in frames with the marks of the models that were fooled, two buttons.
+//
+// data: kicker, only (there is no other one), cases: those that the browser has, the one that is shown first.
+// case: id, place, heading [line, line], pictures [{source, name, alt, label}], boxes [{line [[text, style], ...], label,
+// style}], marks [{name, path, color}], more, verdict, href.
+// State: place, the number of the case that is shown. Triggers: go (the case's id).
+
+const SVG = "http://www.w3.org/2000/svg";
+const ICONS = {
+  true: "M3 8.5 6.5 12 13 4.5",
+  lie: "M4 4l8 8M12 4l-8 8",
+  arrow: "M3 8h10M9 4l4 4-4 4",
+  dice: "M2.5 2.5h11v11h-11z",
+};
+const PIPS = [[5.2, 5.2], [10.8, 5.2], [8, 8], [5.2, 10.8], [10.8, 10.8]];
+
+function make(name, style = "", text = "") {
+  const element = document.createElement(name);
+  if (style) element.className = style;
+  if (text) element.textContent = text;
+  return element;
+}
+
+function drawing(size, style) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
+  svg.setAttribute("class", style);
+  svg.setAttribute("aria-hidden", "true");
+  return svg;
+}
+
+function stroke(svg, d) {
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("d", d);
+  svg.append(path);
+  return path;
+}
+
+function icon(name) {
+  const svg = drawing(16, "icon");
+  stroke(svg, ICONS[name]);
+  if (name === "dice") {
+    for (const [x, y] of PIPS) {
+      const pip = document.createElementNS(SVG, "circle");
+      for (const [key, value] of Object.entries({ cx: x, cy: y, r: 0.9 })) pip.setAttribute(key, String(value));
+      svg.append(pip);
+    }
+  }
+  return svg;
+}
+
+function mark(model) {
+  const svg = drawing(14, "mark");
+  svg.removeAttribute("aria-hidden");
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", model.name);
+  const title = document.createElementNS(SVG, "title");
+  title.textContent = model.name;
+  svg.append(title);
+  stroke(svg, model.path).style.fill = model.color;
+  return svg;
+}
+
+function isPicture(source) {
+  return /^data:image\/(webp|jpeg|png);base64,/.test(source);
+}
+
+function picture(shot) {
+  const figure = make("figure", "shot");
+  if (isPicture(shot.source)) {
+    const image = make("img", "picture");
+    image.src = shot.source;
+    image.alt = shot.alt;
+    image.addEventListener("error", () => image.replaceWith(make("span", "picture missing", shot.name)), { once: true });
+    figure.append(image);
+  } else {
+    figure.append(make("span", "picture missing", shot.name));
+  }
+  if (shot.label) figure.append(make("figcaption", "small quiet", shot.label));
+  return figure;
+}
+
+function box(entry) {
+  const frame = make("div", `box is-${entry.style}`);
+  const line = make("p", "line");
+  line.dir = "auto";
+  for (const [text, style] of entry.line) line.append(make("span", style, text));
+  const label = make("span", "label");
+  if (entry.style in ICONS) label.append(icon(entry.style));
+  label.append(make("span", "", entry.label));
+  frame.append(line, label);
+  return frame;
+}
+
+function votes(shown) {
+  const row = make("div", "votes");
+  for (const model of shown.marks) row.append(mark(model));
+  if (shown.more) row.append(make("span", "small quiet", `+${shown.more}`));
+  row.append(make("span", "verdict-text", shown.verdict));
+  return row;
+}
+
+class Hero {
+  constructor(root) {
+    this.root = root;
+    this.cases = [];
+    this.shown = null;
+    this.told = make("span", "hidden"); // what a screen reader says of another one
+    this.told.setAttribute("aria-live", "polite");
+    root.addEventListener("click", (event) => this.press(event));
+  }
+
+  draw(data, component) {
+    this.component = component;
+    this.data = data;
+    this.cases = data.cases;
+    const same = this.shown && this.cases.find((one) => one.id === this.shown.id && one.place === this.shown.place);
+    if (same && JSON.stringify(same) === JSON.stringify(this.shown)) this.ready();
+    else this.show(this.cases[0]);
+  }
+
+  show(shown) {
+    this.shown = shown;
+    const heading = make("h1");
+    for (const line of shown.heading) {
+      const part = make("span", "sentence", line);
+      part.dir = "auto";
+      heading.append(part, " ");
+    }
+    const pictures = make("div", shown.pictures.length > 1 ? "pictures two" : "pictures");
+    for (const shot of shown.pictures) pictures.append(picture(shot));
+    const boxes = make("div", "boxes");
+    const frames = shown.boxes.map(box);
+    boxes.append(...frames);
+    const last = frames[frames.length - 1];
+    if (last && last.classList.contains("is-lie")) last.append(votes(shown));
+    else boxes.append(votes(shown));
+    const words = make("div", "words");
+    words.append(boxes, this.buttons(shown));
+    const top = make("div", "top");
+    if (this.data.kicker) top.append(make("p", "kicker quiet", this.data.kicker));
+    top.append(heading);
+    const hero = make("section", shown.pictures.length ? "hero" : "hero bare");
+    hero.append(top, ...(shown.pictures.length ? [pictures] : []), words);
+    this.root.replaceChildren(hero, this.told);
+    this.ready();
+  }
+
+  buttons(shown) {
+    const row = make("div", "buttons");
+    const open = make("a", "button primary");
+    open.href = shown.href;
+    open.dataset.go = shown.id;
+    open.append(make("span", "wide", "Why? "), make("span", "", "Open this case"), icon("arrow"));
+    row.append(open);
+    if (!this.data.only) {
+      const another = make("button", "button another");
+      another.type = "button";
+      another.append(icon("dice"), make("span", "", "Another"), make("span", "wide", " one"));
+      row.append(another);
+    }
+    return row;
+  }
+
+  // The pictures of the cases that come next are decoded before anybody asks for them.
+  ready() {
+    for (const other of this.cases) {
+      if (other === this.shown) continue;
+      for (const shot of other.pictures) {
+        if (!isPicture(shot.source)) continue;
+        const image = new Image();
+        image.src = shot.source;
+        image.decode().catch(() => {});
+      }
+    }
+  }
+
+  press(event) {
+    const target = event.target instanceof Element ? event.target : null;
+    const link = target && target.closest("a[data-go]");
+    if (link) {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return; // a tab of its own
+      event.preventDefault();
+      this.component.setTriggerValue("go", link.dataset.go);
+    } else if (target && target.closest(".another")) {
+      const at = this.cases.findIndex((one) => one.place === this.shown.place);
+      const next = this.cases[at + 1];
+      if (next) {
+        this.show(next);
+        this.told.textContent = next.heading.join(" ");
+        this.root.querySelector(".another").focus();
+      }
+      this.component.setStateValue("place", this.shown.place + (next ? 0 : 1));
+    }
+  }
+}
+
+const heroes = new WeakMap();
+
+function rootIn(parent) {
+  const known = parent.querySelector(".root");
+  if (known) return known;
+  const root = make("div", "root");
+  parent.append(root);
+  return root;
+}
+
+export default function (component) {
+  const root = rootIn(component.parentElement);
+  if (!heroes.has(root)) heroes.set(root, new Hero(root));
+  heroes.get(root).draw(component.data, component);
+}

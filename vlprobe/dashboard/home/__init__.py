@@ -1,0 +1,1 @@
+"""Home: a real failure at once, three numbers, the models, four doors."""

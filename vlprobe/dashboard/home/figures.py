@@ -1,0 +1,156 @@
+"""Below the failure: how often which lie is believed, every model, four doors, and what all of it is about."""
+
+import math
+from collections.abc import Mapping
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.home.subject import Link, Subject
+from vlprobe.dashboard.navigation import ROW, page_file
+from vlprobe.dashboard.state import model_name, view
+from vlprobe.render import showcase as words
+from vlprobe.render.marks import mark_values
+from vlprobe.render.sentences import counted, share, shortened
+from vlprobe.render.words import presentations, wrong
+from vlprobe.views.showcase import LieCount
+
+NUMBERS = 3  # types of lies that have a number
+MOST_MODELS = 12  # in the strip
+SCALES = (0.1, 0.25, 0.5, 1.0)  # shares at which a bar may be full
+KEY = "figures"
+
+
+def draw_figures(about: Subject) -> None:
+    """Numbers, models and doors; each leads to what is behind it."""
+    counts = view(views.showcase.lie_counts, about.questions.question_set, about.kind)
+    links: dict[str, Link] = {}
+    values = {
+        "numbers": _numbers(about, counts, links),
+        "strip": _strip(about, counts, links),
+        "doors": _doors(about, links),
+    }
+    pressed = component("figures")(key=KEY, data=values)
+    link = links.get(str(pressed.get("go")))
+    if link:
+        st.switch_page(page_file(link.page), query_params=link.query)
+
+
+def _numbers(
+    about: Subject, counts: tuple[LieCount, ...], links: dict[str, Link]
+) -> list[dict[str, object]]:
+    """The types of lies that the model believes least, in between and most."""
+    own = [one for one in counts if one.model == about.model and one.n_lies]
+    if not own or not math.isnan(own[0].moved):
+        return []
+    own.sort(key=lambda one: (one.n_believed / one.n_lies, one.subtype))
+    if len(own) > NUMBERS:
+        own = [own[0], own[len(own) // 2], own[-1]]
+    kind = presentations()[about.questions.probe].kind(about.kind)
+    phrases = [wrong(one.subtype) if one.subtype else kind.lie for one in own]
+    rates = [one.n_believed / one.n_lies for one in own]
+    sentences = words.number_sentences(phrases, rates, shortened(model_name(about.model)))
+    numbers = []
+    for one, phrase, sentence in zip(own, phrases, sentences, strict=True):
+        key = f"number:{one.subtype}"
+        links[key] = about.link("explore", type=one.subtype)
+        numbers.append(
+            {
+                "key": key,
+                "href": links[key].href,
+                "big": words.one_in(one.n_believed, one.n_lies),
+                "sentence": sentence,
+                "strong": phrase.split()[-1] if phrase.startswith("a wrong ") else "",
+                "exact": f"{one.n_believed:,} of {one.n_lies:,} {kind.lies} believed",
+            }
+        )
+    return numbers
+
+
+def _strip(
+    about: Subject, counts: tuple[LieCount, ...], links: dict[str, Link]
+) -> dict[str, object]:
+    """Every model with the share of lies that it believes, or how far it is moved."""
+    kind = presentations()[about.questions.probe].kind(about.kind)
+    rated = views.showcase.rated_models(about.questions.question_set)
+    totals = {name: [one for one in counts if one.model == name] for name in rated}
+    rates = {name: _rate(own) for name, own in totals.items()}
+    known = [rate for rate in rates.values() if not math.isnan(rate)]
+    full = next((scale for scale in SCALES if max(known, default=0) <= scale), 1.0)
+    models = []
+    for name in rated[:MOST_MODELS]:
+        key = f"model:{name}"
+        links[key] = about.link("explore", model=name)
+        is_share = not kind.is_movement or kind.is_share
+        models.append(
+            {
+                "key": key,
+                "href": links[key].href,
+                "name": model_name(name),
+                "stored": name,
+                "mark": mark_values(about.questions.looks[name]),
+                "value": share(rates[name]) if is_share else _cosine(rates[name]),
+                "width": 0 if math.isnan(rates[name]) else min(rates[name] / full, 1),
+            }
+        )
+    n_lies = {sum(one.n_lies for one in own) for own in totals.values()}
+    n_more = len(rated) - len(models)
+    if n_more:
+        links["more"] = Link("tradeoff", {"set": about.questions.key})
+    lies = kind.lies[:1].upper() + kind.lies[1:]
+    return {
+        "label": f"{lies} that move" if kind.is_movement else f"{lies} believed",
+        "of": f"of {n_lies.pop():,}" if len(n_lies) == 1 else "",
+        "models": models,
+        "more": f"and {counted(n_more, 'more model')}" if n_more else "",
+        "more_href": links["more"].href if n_more else "",
+    }
+
+
+def _rate(own: list[LieCount]) -> float:
+    """The share of a model's lies that it believes, or its mean movement."""
+    n_lies = sum(one.n_lies for one in own)
+    if not n_lies:
+        return math.nan
+    if math.isnan(own[0].moved):
+        return sum(one.n_believed for one in own) / n_lies
+    return sum(one.moved * one.n_lies for one in own) / n_lies
+
+
+def _cosine(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.3f}"
+
+
+def _doors(about: Subject, links: dict[str, Link]) -> list[dict[str, object]]:
+    """The four doors, in words about what is behind them."""
+    question_set = about.questions.question_set
+    fooled = view(views.showcase.n_fooling_pictures, question_set, about.kind, about.model)
+    name = shortened(model_name(about.model))
+    is_movement = presentations()[about.questions.probe].kind(about.kind).is_movement
+    behind = {
+        "explore": f"{counted(fooled, 'picture')} that fool{'s' if fooled == 1 else ''} {name}"
+        if not is_movement
+        else f"Every case of {name}",
+        "compare": "Who is better, and on what"
+        if len(about.questions.models) > 1
+        else "Ask a second model, then see who is better",
+        "play": "Spot the lie before the models do",
+    }
+    behind |= (
+        {"present": "The story in slides"}
+        if "present" in ROW
+        else {"tradeoff": "How steady, and how alert"}
+    )
+    queries: Mapping[str, Link] = {
+        "explore": about.link("explore"),
+        "compare": about.link("compare"),
+    }
+    doors = []
+    for page, sentence in behind.items():
+        key = f"door:{page}"
+        links[key] = queries.get(page, Link(page, {"set": about.questions.key}))
+        doors.append(
+            {"key": key, "href": links[key].href, "title": ROW[page], "sentence": sentence}
+        )
+    return doors

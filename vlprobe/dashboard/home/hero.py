@@ -1,0 +1,103 @@
+"""The failure at the top of Home: picture, captions, who was fooled; another one without a reload."""
+
+import datetime
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.components import component
+from vlprobe.dashboard.home.pictures import address
+from vlprobe.dashboard.home.subject import Link, Subject
+from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.state import model_name, view
+from vlprobe.render import showcase as words
+from vlprobe.render.marks import mark_values
+from vlprobe.render.words import movement_kinds, presentations
+from vlprobe.types import Picture
+from vlprobe.views.showcase import Showcase
+
+SHIPPED_SEED = 196  # of the order in which shipped failures are shown; own ones change with the day
+AHEAD = 3  # failures that the browser has, the one that is shown among them
+MOST_MARKS = 9  # of models, side by side
+KEY = "hero"
+
+
+@st.fragment
+def draw_hero(about: Subject) -> None:
+    """The failure; what is pressed on it leads on, and another one reruns only this part."""
+    question_set = about.questions.question_set
+    seed = SHIPPED_SEED if question_set.shipped else datetime.date.today().toordinal()
+    found = view(views.showcase.showcases, question_set, about.kind, about.model, seed)
+    if not found:
+        moves = about.kind in movement_kinds()
+        st.title("Nothing moves here." if moves else "No lie is believed here.", anchor=False)
+        return
+    place = _place() % len(found)
+    window = [(at, found[at % len(found)]) for at in range(place, place + min(AHEAD, len(found)))]
+    values = {
+        "kicker": _kicker(about),
+        "cases": [_case(about, shown) | {"place": at} for at, shown in window],
+        "only": len(found) == 1,
+    }
+    pressed = component("home")(key=KEY, data=values)
+    for _, shown in window:
+        if pressed.get("go") == shown.card.id:
+            link = _link(about, shown)
+            st.switch_page(page_file(link.page), query_params=link.query)
+
+
+def _place() -> int:
+    """Which failure is shown, counted from 0."""
+    place = (st.session_state.get(KEY) or {}).get("place", 0)
+    return place if isinstance(place, int) and 0 <= place < 10**6 else 0
+
+
+def _kicker(about: Subject) -> str:
+    kind = presentations()[about.questions.probe].kind(about.kind)
+    if not about.questions.question_set.shipped:
+        return "Failure of the day, from your results"
+    if kind.body in ("edit", "captions"):
+        return "Two captions, one picture. Which one is true?"
+    return presentations()[about.questions.probe].asks
+
+
+def _link(about: Subject, shown: Showcase) -> Link:
+    return about.link("explore", case=shown.card.id)
+
+
+def _case(about: Subject, shown: Showcase) -> dict[str, object]:
+    """One failure as the component draws it."""
+    card = shown.card
+    kind = presentations()[about.questions.probe].kind(about.kind)
+    rated = views.showcase.rated_models(about.questions.question_set)
+    names = {name: model_name(name) for name in rated}
+    fooled = [
+        verdict.model
+        for verdict in card.verdicts
+        if verdict.model in names and verdict.verdict in ("fooled", "tied")
+    ]
+    marked = [] if kind.is_movement else fooled
+    return {
+        "id": card.id,
+        "heading": list(words.heading(shown, kind, names[about.model])),
+        "pictures": [
+            {
+                "source": address(shot.name),
+                "name": Picture.from_name(shot.name).path.name,
+                "alt": shot.alt,
+                "label": shot.label,
+            }
+            for shot in words.shots(card, kind)
+        ],
+        "boxes": [
+            {"line": box.line, "label": box.label, "style": box.style}
+            for box in words.boxes(card, kind, names[about.model])
+        ],
+        "marks": [
+            {"name": names[name]} | mark_values(about.questions.looks[name])
+            for name in marked[:MOST_MARKS]
+        ],
+        "more": len(marked) - MOST_MARKS if len(marked) > MOST_MARKS else 0,
+        "verdict": words.verdict(shown, kind, names, about.model),
+        "href": _link(about, shown).href,
+    }

@@ -1,0 +1,64 @@
+"""Home, top to bottom: what is under way, the failure, the figures, and what all of it is about."""
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.home import arrivals, figures, hero
+from vlprobe.dashboard.home.subject import Subject, subject
+from vlprobe.dashboard.jobs import demo_button
+from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.state import dataset_name, pick_question_set, quiet, view
+from vlprobe.render.sentences import counted
+from vlprobe.render.wall import count_word
+from vlprobe.render.words import presentations
+from vlprobe.storage.access import read_only
+
+
+
+def draw_page() -> None:
+    """The whole page."""
+    if view(views.runs.question_sets).empty:
+        _draw_nothing()
+        return
+    arrivals.show_new_results()
+    body, foot = st.container(key="home"), st.container(key="home_foot")
+    with foot, st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        told = st.container(width="content")
+        if not read_only():
+            st.page_link(page_file("run"), label="Ask your own model", width="content")
+        with st.popover("Change", type="tertiary", help="What was asked, of which pictures"):
+            stored = pick_question_set()
+    about = subject(stored)
+    with told:
+        quiet(_about(about))
+    with body:
+        hero.draw_hero(about)
+        figures.draw_figures(about)
+
+
+def _draw_nothing() -> None:
+    """Nothing is stored, and the results that come along are left out: one button fills the page."""
+    st.title("Nothing was asked yet", anchor=False)
+    quiet(
+        "The demo asks three tiny models about 500 drawn scenes, in a minute or two and without a network."
+    )
+    demo_button()
+    if not read_only():
+        st.page_link(page_file("run"), label="Or ask your own model", icon=":material/tune:")
+
+
+def _about(about: Subject) -> str:
+    """What the page is about, in a line."""
+    question_set = about.questions.question_set
+    run = question_set.runs[0]
+    models = len(views.showcase.rated_models(question_set))
+    told = f"{count_word(models)} {'model' if models == 1 else 'models'}"
+    if question_set.shipped and question_set.probe == "lgip":
+        return (
+            f"Shipped results: {count_word(models)} small models, {run.n_items:,} drawn scenes. "
+            "Nothing was downloaded; nothing has to be set up."
+        )
+    whose = "Shipped results" if question_set.shipped else "Your results"
+    name = presentations()[question_set.probe].name
+    data = f"{dataset_name(run.dataset)}, {counted(run.n_items, 'picture')}"
+    return f"{whose} · {name} · {data} · {told}"

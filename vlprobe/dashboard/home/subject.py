@@ -1,0 +1,60 @@
+"""What Home is about: a question set, a kind of lie that can be seen, and the model that is looked at."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.navigation import address
+from vlprobe.dashboard.state import Questions, carried, view
+from vlprobe.render.words import SHIPPED_MODELS, movement_kinds
+
+
+@dataclass(frozen=True)
+class Link:
+    """A page and what its address says."""
+
+    page: str
+    query: dict[str, str]
+
+    @property
+    def href(self) -> str:
+        """The address, relative to the dashboard's own."""
+        return f"{address(self.page)}?{urlencode(self.query)}" if self.query else address(self.page)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What Home is about."""
+
+    questions: Questions
+    kind: str
+    model: str
+
+    def link(self, page: str, **query: str) -> Link:
+        """A link to a page about the same; what is empty is left out."""
+        about = {"set": self.questions.key, "model": self.model, "kind": self.kind} | query
+        return Link(page, {name: value for name, value in about.items() if value})
+
+
+def subject(stored: Questions) -> Subject:
+    """The URL's model and kind where Home can show them, else what was looked at last, else the model with most
+    results and the kind that is seen best.
+    """
+    kinds = view(views.showcase.kinds, stored.question_set)
+    # What only moves fools nobody: Home shows it where there is nothing else.
+    kind = st.query_params.get("kind", "") or carried("kind", kinds, "")
+    kind = kind if kind in kinds and kind not in movement_kinds() else kinds[0]
+    rated = views.showcase.rated_models(stored.question_set)
+    model = st.query_params.get("model", "") or carried("model", rated, "")
+    return Subject(stored, kind, model if model in rated else _first_model(rated))
+
+
+def _first_model(models: tuple[str, ...]) -> str:
+    """The model with most results; of several the one that stands first among those that come along, else by name."""
+    runs = view(views.runs.runs)["model"].value_counts()
+    places = {name: place for place, name in enumerate(SHIPPED_MODELS)}
+    return min(
+        models, key=lambda name: (-int(runs.get(name, 0)), places.get(name, len(places)), name)
+    )

@@ -1,0 +1,329 @@
+"""A failure on Home in words: a heading of two lines, the captions with the changed words marked, who was fooled.
+
+A line is a list of runs: a text and its style, "true", "lie", "changed" or "".
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vlprobe.render import wall
+from vlprobe.render.sentences import shortened
+from vlprobe.render.wall import NUMBERS, Run, count_word, shorten, stayed
+from vlprobe.types import Picture
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.changes import in_step
+from vlprobe.views.showcase import Showcase
+from vlprobe.views.wall import WallCard
+
+Line = list[Run]
+LONGEST_CAPTION = 280  # characters of a caption; the case itself has all of it
+INDEFINITE = ("a", "an", "one", "single", "another")
+DEFINITE = (
+    *("the", "this", "that", "his", "her", "its", "their", "my", "your"),
+    *("each", "every", "no"),
+)
+NEAR = 3  # words before a noun among which its article is looked for
+NUMERALS = (*NUMBERS[1:], "eleven", "twelve", "twenty")
+PART_TAKEN = {"0.9": "A tenth", "0.8": "A fifth", "0.7": "Three tenths", "0.6": "Four tenths"}
+
+
+@dataclass(frozen=True)
+class Box:
+    """A caption in a frame: what it says, and what it is."""
+
+    line: Line
+    label: str
+    style: str  # "true", "lie" or "plain"
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A picture: its name, the words that stand for it, and what stands below it."""
+
+    name: str
+    alt: str
+    label: str = ""
+
+
+def models_word(count: int, total: int, name: str) -> str:
+    """The subject of a sentence about so many of all models; of one alone its name.
+
+    >>> models_word(6, 6, "A"), models_word(1, 6, "A"), models_word(39, 43, "A"), models_word(1, 1, "A")
+    ('Six of six models', 'One of six models', '39 of 43 models', 'A')
+    """
+    if total == 1:
+        return name
+    subject = f"{count_word(count)} of {count_word(total)} models"
+    return subject[0].upper() + subject[1:]
+
+
+def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str, str]:
+    """Two sentences: what people see, and what models say.
+
+    Args:
+        showcase: The case, and how many models it fools.
+        kind: Of the case.
+        name: What the model is called that is looked at.
+    """
+    card = showcase.card
+    subject = models_word(showcase.n_fooled, showcase.n_models, name)
+    is_plural = showcase.n_fooled != 1
+
+    def does(verb: str) -> str:
+        return f"{subject} {verb}{'' if is_plural else 's'}"
+
+    if kind.body == "rankings":
+        shared = stayed(card)
+        return "Ask again in other words.", f"{count_of(*shared)} stay." if shared else "No picture stays."
+    if kind.is_movement:
+        return "The same, in other words.", f"For {name} it fits less well, or better."
+    if kind.body == "picture_search":
+        return mixed_heading(showcase, subject)
+    if kind.body == "pair":
+        return (
+            "Two pictures, one difference.",
+            f"{does('mix') if is_plural else f'{subject} mixes'} them up.",
+        )
+    if kind.body == "triplet":
+        return "Two of these say the same.", f"{does('see')} the wrong two."
+    things = changed_things(card)
+    if things is None or kind.body == "caption_search":
+        if kind.body == "caption_search":
+            return "One caption is true.", f"{does('rank')} a false one first."
+        return "One caption is true.", f"{does('believe')} the other."
+    verb, truth, lie = things
+    if verb == "count":
+        return f"You count {truth}.", f"{does('count')} {lie}."
+    return f"You see {truth}.", f"{does('say')} {lie}."
+
+
+def count_of(count: int, total: int) -> str:
+    """Pictures in a sentence.
+
+    >>> count_of(0, 5), count_of(2, 5)
+    ('None of the first five pictures', 'Two of the first five pictures')
+    """
+    word = "none" if not count else count_word(count)
+    return f"{word[0].upper()}{word[1:]} of the first {count_word(total)} pictures"
+
+
+def mixed_heading(showcase: Showcase, subject: str) -> tuple[str, str]:
+    """Of a search that a mixed picture wins; how little is enough is said only where it is the right picture's own
+    mixture.
+    """
+    card = showcase.card
+    edit = Picture.from_name(card.wrong_image).edit if card.wrong_image else None
+    amount = PART_TAKEN.get(str(edit.lam)) if edit else None
+    lose = "lose" if showcase.n_fooled != 1 else "loses"
+    if edit is None or amount is None or not is_own_mixture(card) or card.margin > 0:
+        return "Mixed pictures hide among the others.", f"{subject} {lose} the right one."
+    how = "of another picture" if edit.kind == "mix" else "covered by another picture"
+    return f"{amount} {how} is enough.", f"{subject} {lose} the right one."
+
+
+def is_own_mixture(card: WallCard) -> bool:
+    """Whether the mixed picture that wins is the right one, mixed."""
+    names = (card.wrong_image, *card.images[:1])
+    return len({Picture.from_name(name).path for name in names}) == 1 < len(names)
+
+
+def changed_things(card: WallCard) -> tuple[str, str, str] | None:
+    """ "see" or "count", what is true and what is said instead, where one thing was exchanged; else None."""
+    source, target = wall.changed_words(card)
+    if not source or not target or "," in source + target:
+        return None
+    if card.subtype == "number":
+        truth, lie = number_word(source), number_word(target)
+        return ("count", truth, lie) if truth and lie else None
+    if card.subtype == "color":
+        return "see", shortened(source), shortened(target)
+    article = article_before(source, card.true_text)
+    return "see", with_article(article, source), with_article(article, target)
+
+
+def number_word(text: str) -> str:
+    """A number as one counts it; "" where the text is none.
+
+    >>> number_word("four"), number_word("A"), number_word("12"), number_word("several")
+    ('four', 'one', '12', '')
+    """
+    word = text.lower()
+    if word in ("a", "an", "single"):
+        return "one"
+    return word if word in NUMERALS or re.fullmatch(r"\d{1,4}", word) else ""
+
+
+def article_before(word: str, caption: str) -> str:
+    """ "a" or "the", whichever stands shortly before a word; "" where neither does.
+
+    >>> article_before("bird", "A gray bird is shown."), article_before("trains", "three yellow trains")
+    ('a', '')
+    """
+    before = caption.lower().partition(word.lower())[0]
+    for word_before in reversed(re.split(r"[,.;:]", before)[-1].split()[-NEAR:]):
+        if word_before in INDEFINITE:
+            return "a"
+        if word_before in DEFINITE:
+            return "the"
+        if word_before in NUMERALS or word_before.isdigit():
+            return ""
+    return ""
+
+
+def with_article(article: str, noun: str) -> str:
+    """A noun with its article.
+
+    >>> with_article("a", "owl"), with_article("the", "dog"), with_article("", "dogs")
+    ('an owl', 'the dog', 'dogs')
+    """
+    noun = shortened(noun)
+    if article == "a":
+        return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+    return f"{article} {noun}" if article else noun
+
+
+def marked(before: str, after: str, styles: tuple[str, str] = ("true", "lie")) -> tuple[Line, Line]:
+    """Both captions as lines, each with the words marked in which it differs from the other.
+
+    >>> marked("Two red dogs.", "Two red cats.")[1]
+    [('Two red', ''), (' ', ''), ('cats', 'lie'), ('.', '')]
+    """
+    lines: tuple[Line, Line] = ([], [])
+    texts = shorten(before, LONGEST_CAPTION), shorten(after, LONGEST_CAPTION)
+    for *runs, differs in in_step(*texts):
+        for line, run, style in zip(lines, runs, styles, strict=True):
+            words = run.lstrip()
+            if len(words) < len(run):
+                line.append((" ", ""))
+            if words:
+                line.append((words, style if differs else ""))
+    return lines
+
+
+def shots(card: WallCard, kind: KindPresentation) -> list[Shot]:
+    """The pictures of a case, the question's own first."""
+    if kind.body == "pair":
+        return [
+            Shot(name, text, label)
+            for name, text, label in zip(card.images, card.texts, ("Left", "Right"), strict=False)
+        ]
+    right = [Shot(name, card.true_text) for name in card.images[:1]]
+    if kind.body == "picture_search" and card.wrong_image and right:
+        label = "Ranked first instead" if card.margin <= 0 else "Best of the mixed"
+        mixed = Shot(card.wrong_image, f"{card.true_text} Mixed with another picture.", label)
+        return [Shot(right[0].name, right[0].alt, "The right one"), mixed]
+    return right
+
+
+def boxes(card: WallCard, kind: KindPresentation, name: str) -> list[Box]:
+    """The captions of a case, each with what it is; `name` is what the model is called that is looked at."""
+    if kind.body == "picture_search":
+        return [Box(plain_line(card.true_text), "What is searched", "plain")]
+    if kind.body == "triplet":
+        labels = ("Means the same", "Means the same", "Only looks alike")
+        styles = ("true", "true", "lie")
+        return [
+            Box(plain_line(text), label, style)
+            for text, label, style in zip(card.texts, labels, styles, strict=False)
+        ]
+    if kind.body == "pair":
+        left, right = marked(*card.texts[:2], styles=("changed", "changed"))
+        return [Box(left, "Left picture", "plain"), Box(right, "Right picture", "plain")]
+    if kind.is_movement:
+        wording, rewording = marked(card.true_text, card.wrong_text, styles=("changed", "changed"))
+        return [Box(wording, "Asked", "plain"), Box(rewording, "Asked again", "plain")]
+    truth, lie = marked(card.true_text, card.wrong_text)
+    label = f"{name}'s first" if kind.body == "caption_search" else "The lie"
+    return [Box(truth, "True", "true"), Box(lie, label, "lie")]
+
+
+def plain_line(text: str) -> Line:
+    """A caption without marks."""
+    return [(shorten(text, LONGEST_CAPTION), "")]
+
+
+def verdict(showcase: Showcase, kind: KindPresentation, names: Mapping[str, str], model: str) -> str:
+    """Who was fooled, beside the marks of these models.
+
+    Args:
+        showcase: The case.
+        kind: Of it.
+        names: What models are called.
+        model: The one that is looked at.
+    """
+    if kind.is_movement:
+        return f"What {names[model]} answers"
+    subject = f"All {count_word(showcase.n_models)} models"
+    if showcase.n_models == 1:
+        subject = names[next(answer.model for answer in showcase.card.verdicts if answer.model in names)]
+    elif showcase.n_fooled < showcase.n_models:
+        subject = models_word(showcase.n_fooled, showcase.n_models, "")
+    done = {
+        "pair": "mixed them up",
+        "caption_search": "put a false caption first",
+        "picture_search": "put a mixed picture first",
+        "triplet": "put the lookalike closer",
+    }.get(kind.body)
+    if done:
+        return f"{subject} {done}"
+    ties = sum(
+        answer.verdict == "tied" and answer.model in names for answer in showcase.card.verdicts
+    )
+    if ties == showcase.n_fooled:
+        return f"{subject} cannot tell them apart"
+    return f"{subject} chose this one{f', {count_word(ties)} by a tie' if ties else ''}"
+
+
+def one_in(count: int, total: int) -> str:
+    """A share as people say it.
+
+    >>> one_in(4, 2479), one_in(400, 2337), one_in(359, 1291), one_in(0, 50), one_in(64, 100), one_in(50, 50)
+    ('1 in 620', '1 in 6', '1 in 4', 'None', '2 in 3', 'All')
+    """
+    if not count:
+        return "None"
+    if count == total:
+        return "All"
+    rate = count / total
+    if rate < 0.4:
+        return f"1 in {round(1 / rate):,}"
+    fractions = ((1, 2), (2, 3), (3, 4), (4, 5), (9, 10))
+    numerator, denominator = min(fractions, key=lambda pair: abs(pair[0] / pair[1] - rate))
+    return f"{numerator} in {denominator}"
+
+
+def how_often(rate: float) -> str:
+    """An adverb for a share of lies that are believed.
+
+    >>> how_often(.0016), how_often(.05), how_often(.17), how_often(.7)
+    ('hardly ever', 'seldom', 'often', 'mostly')
+    """
+    return next(
+        word
+        for limit, word in ((0.02, "hardly ever"), (0.1, "seldom"), (0.5, "often"), (2, "mostly"))
+        if rate < limit
+    )
+
+
+def number_sentences(phrases: Sequence[str], rates: Sequence[float], name: str) -> list[str]:
+    """A sentence a type of lie, the one believed least first, as they stand beside each other.
+
+    Args:
+        phrases: What is wrong with the lies, such as "a wrong colour".
+        rates: Shares that are believed, rising.
+        name: What the model is called.
+
+    >>> number_sentences(["a wrong colour", "a wrong number"], [.001, .3], "Tiny CLIP")
+    ['A wrong colour hardly ever fools Tiny CLIP', 'A wrong number most of all']
+    """
+    sentences = []
+    for index, (phrase, rate) in enumerate(zip(phrases, rates, strict=True)):
+        begin = phrase[:1].upper() + phrase[1:]
+        if index == 0:
+            sentences.append(f"{begin} {how_often(rate)} fools {name}")
+        elif index == len(rates) - 1 and rate > rates[index - 1]:
+            sentences.append(f"{begin} most of all")
+        else:
+            sentences.append(f"{begin} {how_often(rate)} does")
+    return sentences

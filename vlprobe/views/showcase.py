@@ -1,0 +1,177 @@
+"""Failures that Home shows, and how often each model believes which lie.
+
+A failure is worth showing where many models are fooled at once; one case a picture, drawn by lot
+among those that fool equally many.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vlprobe import registry
+from vlprobe.storage.store import Store
+from vlprobe.views import rows as views_rows
+from vlprobe.views import wall as views_wall
+from vlprobe.views.filter import Filter
+from vlprobe.views.runs import QuestionSet
+from vlprobe.views.wall import WallCard
+
+COUNT = 60  # failures, at most
+_WITH_PICTURES = "kind = ? AND len(images) > 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Showcase:
+    """A case, and how many models it fools; controls are not counted."""
+
+    card: WallCard
+    n_fooled: int  # ties included
+    n_models: int  # that answered
+
+
+@dataclass(frozen=True, slots=True)
+class LieCount:
+    """How one model did on the lies of one type; of kinds that only move, nothing is believed."""
+
+    model: str
+    subtype: str
+    n_lies: int  # answered
+    n_believed: int  # ties included
+    moved: float  # mean movement, of kinds that only move; else NaN
+
+
+def rated_models(question_set: QuestionSet) -> tuple[str, ...]:
+    """The models that count: all but controls, unless there is nothing else."""
+    models = question_set.ordered_models
+    return tuple(name for name in models if not registry.is_control(name)) or models
+
+
+def kinds(store: Store, question_set: QuestionSet) -> tuple[str, ...]:
+    """The kinds of the question set's cases as Home prefers them: those first that can fool a model
+    and have pictures, else in the probe's order.
+    """
+    presentation = registry.load_probe(question_set.probe).presentation
+    path = store.files([question_set.key], "cases")
+    with store.cursor() as cursor:
+        with_pictures = dict(
+            cursor.execute(
+                "SELECT kind, bool_or(len(images) > 0) FROM read_parquet(?) GROUP BY kind", [path]
+            ).fetchall()
+        )
+    names = [name for name in presentation.kinds if name in with_pictures]
+    return tuple(
+        sorted(
+            names, key=lambda name: (presentation.kind(name).is_movement, not with_pictures[name])
+        )
+    )
+
+
+def showcases(
+    store: Store,
+    question_set: QuestionSet,
+    kind: str,
+    model: str,
+    seed: int = 0,
+    count: int = COUNT,
+) -> tuple[Showcase, ...]:
+    """Cases of a kind that fool models, one a picture, those first that fool most; neighbours differ
+    in type where they can. Of kinds that only move, those that move most; of cases with pictures
+    where there are any.
+
+    Args:
+        store: Where results are.
+        question_set: The models and their runs.
+        kind: Of the cases.
+        model: The one that is looked at, whose answer a card has.
+        seed: Of the lot.
+        count: Of cases, at most.
+    """
+    models = rated_models(question_set)
+    numbers = views_rows.case_numbers(store, question_set.key, _WITH_PICTURES, [kind])
+    if not len(numbers):
+        numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
+    run_keys = [question_set.run(name).key for name in models]
+    views_rows.load_margins(store, run_keys)
+    margins = np.stack([views_rows.margins(store, run_key)[numbers] for run_key in run_keys])
+    if registry.load_probe(question_set.probe).presentation.kind(kind).is_movement:
+        moved = np.nan_to_num(-views_rows.margins(store, question_set.run(model).key)[numbers])
+        strength, is_shown = moved, moved > 0
+    else:
+        strength = np.count_nonzero(margins <= 0, axis=0)
+        is_shown = strength > 0
+    positions = _one_a_picture(store, question_set, numbers, strength, is_shown, seed)[:count]
+    cards = views_wall.cards(store, question_set, Filter(model, kind), numbers[positions].tolist())
+    answered = np.count_nonzero(~np.isnan(margins[:, positions]), axis=0)
+    return _varied(
+        [
+            Showcase(card, int(np.count_nonzero(margins[:, position] <= 0)), int(n_models))
+            for card, position, n_models in zip(cards, positions, answered, strict=True)
+        ]
+    )
+
+
+def _one_a_picture(
+    store: Store,
+    question_set: QuestionSet,
+    numbers: np.ndarray,
+    strength: np.ndarray,
+    is_shown: np.ndarray,
+    seed: int,
+) -> np.ndarray:
+    """Positions of the cases that are shown, the strongest of each picture, strongest first; by lot
+    among those that are equally strong.
+    """
+    candidates = np.flatnonzero(is_shown)
+    if not len(candidates):
+        return candidates
+    codes = views_rows.picture_codes(store, question_set.key)[numbers[candidates]]
+    lot = np.random.default_rng([seed, len(numbers)]).random(len(candidates))
+    keys = lot - strength[candidates]  # whole strengths stay apart
+    heads, _, _ = views_wall.first_of_each(codes, keys)
+    return candidates[heads[np.argsort(keys[heads], kind="stable")]]
+
+
+def _varied(showcases: Sequence[Showcase]) -> tuple[Showcase, ...]:
+    """The same cases; of those that fool as many models, each of another type than the one before it,
+    where there is one.
+    """
+    waiting, ordered = list(showcases), []
+    while waiting:
+        alike = [case for case in waiting if case.n_fooled == waiting[0].n_fooled]
+        subtype = ordered[-1].card.subtype if ordered else ""
+        following = next((case for case in alike if case.card.subtype != subtype), alike[0])
+        waiting.remove(following)
+        ordered.append(following)
+    return tuple(ordered)
+
+
+def lie_counts(store: Store, question_set: QuestionSet, kind: str) -> tuple[LieCount, ...]:
+    """How often every model believes the lies of each type of a kind; types in no order."""
+    is_movement = registry.load_probe(question_set.probe).presentation.kind(kind).is_movement
+    names = {run.key: run.model for run in question_set.runs}
+    with store.cursor() as cursor:
+        table = cursor.execute(
+            "SELECT run, subtype, count(*), count(*) FILTER (margin <= 0), -avg(margin) "
+            "FROM read_parquet(?) WHERE kind = ? AND NOT isnan(margin) GROUP BY ALL",
+            [store.files(list(names), "scores"), kind],
+        ).fetchall()
+    return tuple(
+        LieCount(
+            names[run],
+            subtype,
+            n_lies,
+            0 if is_movement else n_believed,
+            moved if is_movement else math.nan,
+        )
+        for run, subtype, n_lies, n_believed, moved in table
+    )
+
+
+def n_fooling_pictures(store: Store, question_set: QuestionSet, kind: str, model: str) -> int:
+    """How many pictures have a lie of this kind that the model believes."""
+    numbers = views_rows.case_numbers(store, question_set.key, "kind = ?", [kind])
+    margins = views_rows.margins(store, question_set.run(model).key)[numbers]
+    codes = views_rows.picture_codes(store, question_set.key)[numbers[margins <= 0]]
+    return len(np.unique(codes))
