@@ -16,7 +16,7 @@ def test_nobody_is_asked_to_sign_in_unless_the_server_says_so(
     every_probe: Store, monkeypatch: pytest.MonkeyPatch
 ):
     at = open_page(monkeypatch, every_probe, "home")
-    assert component_values(at, "tradeoff")
+    assert component_values(at, "home")
     assert not [button for button in at.button if button.key in ("sign_in", "sign_out")]
 
 
@@ -63,7 +63,7 @@ def test_only_the_people_who_are_named_get_in(
     at.user = user
     at.run()
     assert not at.exception
-    assert bool(component_values(at, "tradeoff")) is seen
+    assert bool(component_values(at, "home")) is seen
 
 
 def test_a_read_only_dashboard_shows_results_and_no_way_to_run(
@@ -75,7 +75,7 @@ def test_a_read_only_dashboard_shows_results_and_no_way_to_run(
     assert not at.text_input
     assert "read-only" in words(at)
     at = open_page(monkeypatch, every_probe, "home")
-    assert component_values(at, "tradeoff")
+    assert component_values(at, "home")
     assert not at.error
 
 

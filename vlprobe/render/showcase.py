@@ -75,7 +75,10 @@ def heading(showcase: Showcase, kind: KindPresentation, name: str) -> tuple[str,
 
     if kind.body == "rankings":
         shared = stayed(card)
-        return "Ask again in other words.", f"{count_of(*shared)} stay." if shared else "No picture stays."
+        return (
+            "Ask again in other words.",
+            f"{count_of(*shared)} stay." if shared else "No picture stays.",
+        )
     if kind.is_movement:
         return "The same, in other words.", f"For {name} it fits less well, or better."
     if kind.body == "picture_search":
@@ -243,7 +246,9 @@ def plain_line(text: str) -> Line:
     return [(shorten(text, LONGEST_CAPTION), "")]
 
 
-def verdict(showcase: Showcase, kind: KindPresentation, names: Mapping[str, str], model: str) -> str:
+def verdict(
+    showcase: Showcase, kind: KindPresentation, names: Mapping[str, str], model: str
+) -> str:
     """Who was fooled, beside the marks of these models.
 
     Args:
@@ -256,7 +261,9 @@ def verdict(showcase: Showcase, kind: KindPresentation, names: Mapping[str, str]
         return f"What {names[model]} answers"
     subject = f"All {count_word(showcase.n_models)} models"
     if showcase.n_models == 1:
-        subject = names[next(answer.model for answer in showcase.card.verdicts if answer.model in names)]
+        subject = names[
+            next(answer.model for answer in showcase.card.verdicts if answer.model in names)
+        ]
     elif showcase.n_fooled < showcase.n_models:
         subject = models_word(showcase.n_fooled, showcase.n_models, "")
     done = {

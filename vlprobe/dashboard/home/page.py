@@ -14,7 +14,6 @@ from vlprobe.render.words import presentations
 from vlprobe.storage.access import read_only
 
 
-
 def draw_page() -> None:
     """The whole page."""
     if view(views.runs.question_sets).empty:
