@@ -41,6 +41,7 @@ STYLE = """<style>
 [class*="st-key-card_"] { position: relative; padding: 10px 14px 12px; gap: .2rem; border-color: var(--vp-line); }
 [class*="st-key-card_"]:has(input:checked) { background: var(--vp-press-tint); border-color: var(--vp-press); }
 [class*="st-key-card_"] [data-testid="stCheckbox"] label::after { content: ""; position: absolute; inset: 0; }
+[class*="st-key-card_"] [data-testid="stElementContainer"]:has([data-testid="stCheckbox"]),
 [class*="st-key-card_"] [data-testid="stCheckbox"], [class*="st-key-card_"] label { position: static; }
 [class*="st-key-card_"] .vp-quiet { margin: 0; }
 [data-testid="stBottomBlockContainer"]:has(.st-key-run_bar) { max-width: 1280px; padding: 10px 40px 18px; }
