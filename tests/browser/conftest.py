@@ -184,7 +184,9 @@ def begin_demo(page, url: str) -> None:
     """Asks the three demo models on the Run page and waits until it shows how far the run is."""
     visit(page, url + "/run")
     for name in ("Tiny CLIP", "Tiny SigLIP", "Half-trained"):
-        page.locator("[class*=st-key-card_run_model]").filter(has_text=name).first.locator("label").click()
+        page.locator("[class*=st-key-card_run_model]").filter(has_text=name).first.locator(
+            "label"
+        ).click()
         idle(page)
     page.get_by_role("button", name="Start").click()
     page.locator("[data-testid=stProgress]").first.wait_for(timeout=120_000)  # a busy machine
