@@ -12,10 +12,12 @@ from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import component_values, send, wall
 from vlprobe import registry, views
+from vlprobe.dashboard.home import pictures, ready
 from vlprobe.dashboard.navigation import BELOW, ROW
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access, shipped
+from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
@@ -299,3 +301,57 @@ def test_hostile_captions_reach_the_page_as_short_text(shown, tmp_path: Path, ca
         for box in case["boxes"]:
             assert sum(len(part) for part, _ in box["line"]) < 400
     assert len(json.dumps(hero(at))) < 1_000_000
+
+
+def test_what_home_shows_first_is_looked_up_before_anybody_asks(shown, come_along, monkeypatch):
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", come_along.root)
+    drawings = []
+    encode = pictures._encoded
+    monkeypatch.setattr(pictures, "_addresses", SingleFlightCache(1 << 24, len))
+    monkeypatch.setattr(pictures, "_encoded", lambda one: drawings.append(one) or encode(one))
+    ready.prepare()
+    assert len(drawings) == 3
+    at = shown(come_along)
+    assert len(drawings) == 3
+    assert all(case["pictures"][0]["source"] for case in hero(at)["cases"])
+
+
+def test_nothing_is_made_ready_where_nothing_is_stored(monkeypatch, store: Store):
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", store.root)
+    ready.prepare()
+
+
+def test_somebody_who_comes_back_finds_the_failure_that_was_shown(shown, come_along):
+    at = shown(come_along)
+    component_id = component_values(at, "home")[0][0]
+    states = at._tree.get_widget_states()
+    states.widgets.add(id=component_id).json_value = json.dumps({"place": 1})
+    at._run(states)
+    second = hero(at)["cases"][0]
+    at = send(at, "home", "go", second["id"])
+    at.query_params.clear()
+    at.switch_page("pages/home.py").run()
+    assert hero(at)["cases"][0]["id"] == second["id"]
+
+
+def test_models_of_drawn_scenes_are_said_to_guess_on_other_pictures(shown, come_along, tmp_path):
+    (manifest,) = execute(
+        Request(("control:random",), make_tiny(tmp_path / "tiny"), "lgip"), Store(tmp_path / "c")
+    )
+    store = Store(tmp_path / "c")
+    entry = store.run(manifest["key"])
+    tables = {name: entry.table(name) for name in ("scores", "estimates", "sums")}
+    written_anew = ("files", "sha256", "schema")
+    facts = {name: fact for name, fact in manifest.items() if name not in written_anew}
+    run = manifest["run"] | {"model": "demo:weak", "model_digest": "1" * 32}
+    tables = {
+        name: table.set_column(
+            table.schema.get_field_index("run"),
+            table.schema.field("run"),
+            pa.array(["1" * 16] * len(table), table.schema.field("run").type),
+        )
+        for name, table in tables.items()
+    }
+    store.run("1" * 16).finish(tables, facts | {"key": "1" * 16, "run": run})
+    assert "Expect guesses" in words(shown(store))
+    assert "Expect guesses" not in words(shown(come_along))

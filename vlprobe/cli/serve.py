@@ -70,7 +70,7 @@ def dashboard(
         limited = ["--server.maxUploadSize", *upload] if upload else []
         command = [
             "-m",
-            "streamlit",
+            "vlprobe.dashboard.server",
             "run",
             str(app),
             *limited,

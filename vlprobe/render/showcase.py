@@ -308,7 +308,7 @@ def how_often(rate: float) -> str:
     """
     return next(
         word
-        for limit, word in ((0.02, "hardly ever"), (0.1, "seldom"), (0.5, "often"), (2, "mostly"))
+        for limit, word in ((0.02, "hardly ever"), (0.1, "seldom"), (0.6, "often"), (2, "mostly"))
         if rate < limit
     )
 

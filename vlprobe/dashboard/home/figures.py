@@ -13,7 +13,9 @@ from vlprobe.dashboard.state import model_name, view
 from vlprobe.render import showcase as words
 from vlprobe.render.marks import mark_values
 from vlprobe.render.sentences import counted, share, shortened
-from vlprobe.render.words import presentations, wrong
+from vlprobe.render.wall import BELIEVED
+from vlprobe.render.words import WRONG_SUBTYPES, presentations, value_label, wrong
+from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.showcase import LieCount
 
 NUMBERS = 3  # types of lies that have a number
@@ -48,7 +50,7 @@ def _numbers(
     if len(own) > NUMBERS:
         own = [own[0], own[len(own) // 2], own[-1]]
     kind = presentations()[about.questions.probe].kind(about.kind)
-    phrases = [wrong(one.subtype) if one.subtype else kind.lie for one in own]
+    phrases = [_phrase(one.subtype, kind) for one in own]
     rates = [one.n_believed / one.n_lies for one in own]
     sentences = words.number_sentences(phrases, rates, shortened(model_name(about.model)))
     numbers = []
@@ -62,7 +64,7 @@ def _numbers(
                 "big": words.one_in(one.n_believed, one.n_lies),
                 "sentence": sentence,
                 "strong": phrase.split()[-1] if phrase.startswith("a wrong ") else "",
-                "exact": f"{one.n_believed:,} of {one.n_lies:,} {kind.lies} believed",
+                "exact": f"{one.n_believed:,} of {one.n_lies:,} {kind.lies} {_believed(kind)}",
             }
         )
     return numbers
@@ -100,12 +102,25 @@ def _strip(
         links["more"] = Link("tradeoff", {"set": about.questions.key})
     lies = kind.lies[:1].upper() + kind.lies[1:]
     return {
-        "label": f"{lies} that move" if kind.is_movement else f"{lies} believed",
+        "label": "Moved on average" if kind.is_movement else f"{lies} {_believed(kind)}",
         "of": f"of {n_lies.pop():,}" if len(n_lies) == 1 else "",
         "models": models,
         "more": f"and {counted(n_more, 'more model')}" if n_more else "",
         "more_href": links["more"].href if n_more else "",
     }
+
+
+def _phrase(subtype: str, kind: KindPresentation) -> str:
+    """What is wrong with lies of a type, for a sentence."""
+    if not subtype:
+        return kind.lie
+    is_known = subtype in WRONG_SUBTYPES or ":" in subtype
+    return wrong(subtype) if is_known else f"{kind.lie} ({value_label(subtype).lower()})"
+
+
+def _believed(kind: KindPresentation) -> str:
+    """What happened to the lies that are counted, as Explore says it."""
+    return BELIEVED.get(kind.body, "believed")
 
 
 def _rate(own: list[LieCount]) -> float:

@@ -14,25 +14,28 @@ from vlprobe.render import showcase as words
 from vlprobe.render.marks import mark_values
 from vlprobe.render.words import movement_kinds, presentations
 from vlprobe.types import Picture
+from vlprobe.views.runs import QuestionSet
 from vlprobe.views.showcase import Showcase
 
 SHIPPED_SEED = 196  # of the order in which shipped failures are shown; own ones change with the day
 AHEAD = 3  # failures that the browser has, the one that is shown among them
 MOST_MARKS = 9  # of models, side by side
 KEY = "hero"
+PLACE = "home_place"  # in the session: the failure that was shown last
 
 
 @st.fragment
 def draw_hero(about: Subject) -> None:
     """The failure; what is pressed on it leads on, and another one reruns only this part."""
     question_set = about.questions.question_set
-    seed = SHIPPED_SEED if question_set.shipped else datetime.date.today().toordinal()
-    found = view(views.showcase.showcases, question_set, about.kind, about.model, seed)
+    found = view(
+        views.showcase.showcases, question_set, about.kind, about.model, seed_of(question_set)
+    )
     if not found:
         moves = about.kind in movement_kinds()
         st.title("Nothing moves here." if moves else "No lie is believed here.", anchor=False)
         return
-    place = _place() % len(found)
+    place = _place(about) % len(found)
     window = [(at, found[at % len(found)]) for at in range(place, place + min(AHEAD, len(found)))]
     values = {
         "kicker": _kicker(about),
@@ -46,10 +49,19 @@ def draw_hero(about: Subject) -> None:
             st.switch_page(page_file(link.page), query_params=link.query)
 
 
-def _place() -> int:
-    """Which failure is shown, counted from 0."""
-    place = (st.session_state.get(KEY) or {}).get("place", 0)
-    return place if isinstance(place, int) and 0 <= place < 10**6 else 0
+def seed_of(question_set: QuestionSet) -> int:
+    """The order in which failures are shown: shipped ones always alike, one's own change with the day."""
+    return SHIPPED_SEED if question_set.shipped else datetime.date.today().toordinal()
+
+
+def _place(about: Subject) -> int:
+    """Which failure is shown, counted from 0: the one that was shown before where somebody comes back."""
+    subject = about.questions.key, about.kind
+    before = st.session_state.get(PLACE, {}).get(subject, 0)
+    place = (st.session_state.get(KEY) or {}).get("place", before)
+    place = place if isinstance(place, int) and 0 <= place < 10**6 else 0
+    st.session_state[PLACE] = {subject: place}
+    return place
 
 
 def _kicker(about: Subject) -> str:

@@ -13,6 +13,8 @@ from vlprobe.render.wall import count_word
 from vlprobe.render.words import presentations
 from vlprobe.storage.access import read_only
 
+DRAWN = "demo"  # what names of drawn data and of models that know nothing else begin with
+
 
 def draw_page() -> None:
     """The whole page."""
@@ -30,6 +32,8 @@ def draw_page() -> None:
     about = subject(stored)
     with told:
         quiet(_about(about))
+        if _are_strangers(about):
+            quiet("These models know drawn scenes only. Expect guesses.")
     with body:
         hero.draw_hero(about)
         figures.draw_figures(about)
@@ -61,3 +65,11 @@ def _about(about: Subject) -> str:
     name = presentations()[question_set.probe].name
     data = f"{dataset_name(run.dataset)}, {counted(run.n_items, 'picture')}"
     return f"{whose} · {name} · {data} · {told}"
+
+
+def _are_strangers(about: Subject) -> bool:
+    """Whether all models are those of the drawn scenes, and the pictures are others."""
+    question_set = about.questions.question_set
+    rated = views.showcase.rated_models(question_set)
+    is_drawn = question_set.runs[0].dataset.startswith(DRAWN)
+    return not is_drawn and all(name.startswith(f"{DRAWN}:") for name in rated)

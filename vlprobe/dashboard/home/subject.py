@@ -48,10 +48,10 @@ def subject(stored: Questions) -> Subject:
     kind = kind if kind in kinds and kind not in movement_kinds() else kinds[0]
     rated = views.showcase.rated_models(stored.question_set)
     model = st.query_params.get("model", "") or carried("model", rated, "")
-    return Subject(stored, kind, model if model in rated else _first_model(rated))
+    return Subject(stored, kind, model if model in rated else first_model(rated))
 
 
-def _first_model(models: tuple[str, ...]) -> str:
+def first_model(models: tuple[str, ...]) -> str:
     """The model with most results; of several the one that stands first among those that come along, else by name."""
     runs = view(views.runs.runs)["model"].value_counts()
     places = {name: place for place, name in enumerate(SHIPPED_MODELS)}
