@@ -14,6 +14,7 @@ from tests.dashboard.walls import component_values, send, wall
 from vlprobe import registry, views
 from vlprobe.dashboard.home import pictures, ready
 from vlprobe.dashboard.navigation import BELOW, ROW
+from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access, shipped
@@ -355,3 +356,18 @@ def test_models_of_drawn_scenes_are_said_to_guess_on_other_pictures(shown, come_
     store.run("1" * 16).finish(tables, facts | {"key": "1" * 16, "run": run})
     assert "Expect guesses" in words(shown(store))
     assert "Expect guesses" not in words(shown(come_along))
+
+
+@pytest.mark.parametrize("with_results", [False, True])
+def test_the_run_that_the_url_names_is_told_above_everything(
+    shown, come_along, monkeypatch, store: Store, with_results: bool
+):
+    base = Store(come_along.root) if with_results else store
+    job_id = jobs.write(Request(("demo:weak",), "demo", "lgip"), base)
+    monkeypatch.setattr(jobs, "_gone", lambda folder: "")
+    if not with_results:
+        monkeypatch.setenv(shipped.SETTING, "")
+    at = shown(base, job=job_id)
+    assert "demo:weak" in words(at) or "Half-trained" in words(at)
+    assert "demo" not in [button.key for button in at.button]
+    assert bool(component_values(at, "home")) is with_results

@@ -5,8 +5,9 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard.home import arrivals, figures, hero
 from vlprobe.dashboard.home.subject import Subject, subject
-from vlprobe.dashboard.jobs import demo_button
+from vlprobe.dashboard.jobs import demo_button, watched
 from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import dataset_name, pick_question_set, quiet, view
 from vlprobe.render.sentences import counted
 from vlprobe.render.wall import count_word
@@ -17,9 +18,13 @@ DRAWN = "demo"  # what names of drawn data and of models that know nothing else 
 
 
 def draw_page() -> None:
-    """The whole page."""
+    """The whole page; above it the run that the URL names, while it has not ended well."""
+    job = watched()
+    if job is not None and job.state != "done":
+        panel(job)
     if view(views.runs.question_sets).empty:
-        _draw_nothing()
+        if job is None:
+            _draw_nothing()
         return
     arrivals.show_new_results()
     body, foot = st.container(key="home"), st.container(key="home_foot")
