@@ -380,6 +380,21 @@ def test_another_kind_of_another_probe_leads_to_its_questions(
     assert at.selectbox(key="kind").value == "flip"
 
 
+def test_two_tables_of_one_name_are_told_apart_and_a_press_stays_where_it_is(
+    shown, tmp_path: Path
+):
+    store = Store(tmp_path / "cache")
+    for probe in ("rococo", "prsm"):
+        execute(Request((ONE,), make(probe, tmp_path / probe, 4), probe), store)
+    keys = views.runs.question_sets(store)["case_key"].tolist()
+    for key in keys:
+        at = shown(store, "explore", set=key)
+        options = at.selectbox(key="dataset").options
+        assert len(set(options)) == len(options) == 2
+        at = send(at, "wall", "open", card_ids(at)[0])
+        assert at.query_params["set"] in (key, [key])
+
+
 def test_other_lies_on_a_picture_are_listed_and_opened(shown, compared: Store, key: str):
     question_set = views.runs.question_set(compared, key)
     cards, _, _ = views.wall.wall(compared, question_set, views.filter.Filter(ONE))

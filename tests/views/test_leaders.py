@@ -1,7 +1,6 @@
 """Nobody is named best where the order may be chance, where guessing does as well, or who knows nothing."""
 
 import html
-import json
 import math
 import re
 import shutil
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dashboard.test_pages import bodies, open_page, words
+from tests.dashboard.walls import component_values
 from tests.views.conftest import MODELS
 from vlprobe import views
 from vlprobe.models.doctor import examine as doctor_examine
@@ -238,23 +238,15 @@ def test_what_is_said_of_who_is_best(found: Leader, told: str):
 
 
 def test_an_untrained_model_and_controls_are_crowned_nowhere(monkeypatch, filled: Store, key: str):
-    at = open_page(monkeypatch, filled, "overview")
-    body = bodies(at)
-    assert "Steadiest" in body and "Most alert" in body
-    bold = len(re.findall('<strong class="value">', body))
-    found = views.leaders.leaders(filled, views.runs.question_set(filled, key))
-    assert bold == sum(own.state == "leads" for own in found.values())
-    if found["positive_rate"].state == "chance":
-        assert "Most alert: nobody, since nothing is above chance" in words(at)
-    traces = [
-        trace["name"]
-        for trace in json.loads(at.get("plotly_chart")[0].proto.spec)["data"]
-        if "name" in trace
-    ]
-    front = set(
-        views.tradeoff.trade_off(
-            filled, views.runs.question_set(filled, key), "positive_rate"
-        ).query("front")["model"]
-    )
-    assert ("best trade-offs" in traces) == (len(front) > 1)
-    assert MODELS[2] not in front
+    question_set = views.runs.question_set(filled, key)
+    leaders = views.leaders.leaders(filled, question_set)
+    numbers = bodies(open_page(monkeypatch, filled, "breakdown", set=key))
+    bold = len(re.findall('<strong class="value">', numbers))
+    assert bold == sum(leader.state == "leads" for leader in leaders.values())
+    at = open_page(monkeypatch, filled, "tradeoff", set=key)
+    if leaders["positive_rate"].state == "chance":
+        assert "No model is more alert than guessing" in words(at)
+    ((_, picture),) = component_values(at, "tradeoff")
+    front = views.tradeoff.trade_off(filled, question_set, "positive_rate").query("front")
+    assert bool(picture["front"]) == (len(front) > 1)
+    assert MODELS[2] not in set(front["model"])

@@ -9,7 +9,7 @@ import copy
 import functools
 import os
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -150,6 +150,12 @@ def _display_names(current: Store, version: tuple[int, int]) -> Mapping[str, str
     return display_names.read(current)
 
 
+def model_labels(names: Iterable[str]) -> Callable[[str], str]:
+    """What a picker calls these models; no two are called alike."""
+    labels = words.distinct({name: model_name(name) for name in names})
+    return lambda name: labels.get(name) or model_name(name)  # one that somebody typed
+
+
 def counts(stored: "Questions", case_filter: Filter) -> dict[str, int]:
     """How many cases pass a filter with each outcome; the same for every outcome and order that it names."""
     return view(
@@ -261,8 +267,9 @@ def choose(
         carry(name, value)
     if always and linked != value:
         st.query_params[name] = value
+    labels = words.distinct(options)
     settings: dict[str, Any] = {
-        "format_func": lambda option: options[option],
+        "format_func": labels.__getitem__,
         "key": key,
         "on_change": _write,
         "args": (name, "" if always else default, suffix, on_change),

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from vlprobe import registry
@@ -124,6 +124,41 @@ def dataset_name(name: str) -> str:
     if not pattern or not (path or "{}" not in pattern):
         return name
     return pattern.format(_last_part(_source_file(path) if "@" in path or "+" in path else path))
+
+
+def distinct(labels: Mapping[str, str]) -> dict[str, str]:
+    """Labels of which no two are the same: a picker cannot tell such apart. Twins get as much of
+    the end of their stored names as sets them apart.
+
+    Args:
+        labels: What people read, by stored name.
+
+    >>> distinct({"csv:/a/x.csv": "Table (x.csv)", "csv:/b/x.csv": "Table (x.csv)", "demo": "Drawn"})
+    {'csv:/a/x.csv': 'Table (x.csv) · a/x.csv', 'csv:/b/x.csv': 'Table (x.csv) · b/x.csv', 'demo': 'Drawn'}
+    """
+    names_by_label: dict[str, list[str]] = {}
+    for name, label in labels.items():
+        names_by_label.setdefault(label, []).append(name)
+    told_apart = {
+        name: f"{label} · {tail}" if tail else label
+        for label, names in names_by_label.items()
+        for name, tail in zip(names, _distinct_tails(names), strict=True)
+    }
+    if len(set(told_apart.values())) < len(labels):  # a label is another one's with a tail
+        return {name: name for name in labels}
+    return {name: told_apart[name] for name in labels}
+
+
+def _distinct_tails(names: Sequence[str]) -> list[str]:
+    """The last parts of each path, as few as tell all of them apart; of a single name none."""
+    if len(names) == 1:
+        return [""]
+    parts = [name.split("/") for name in names]
+    for n_parts in range(1, max(map(len, parts))):
+        tails = ["/".join(path[-n_parts:]) for path in parts]
+        if len(set(tails)) == len(tails):
+            return tails
+    return list(names)
 
 
 def _source_file(path: str) -> str:

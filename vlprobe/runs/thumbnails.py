@@ -1,5 +1,7 @@
 """Which stored thumbnails are of pictures that a stored run shows, and which may go."""
 
+from dataclasses import replace
+
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.questions import picture_names
 from vlprobe.scoring.thumbnails import digests_of
@@ -12,7 +14,9 @@ from vlprobe.types import Picture
 
 def usage(store: Store) -> Usage:
     """What the thumbnails of a store take, and how many of them no stored run shows."""
-    return thumbnails.usage(store.root, _used(store))
+    used = _used(store)
+    stored = thumbnails.usage(store.root, used or set())
+    return stored if used is not None else replace(stored, n_unused=0)
 
 
 def summary(stored: Usage) -> str:
@@ -30,20 +34,26 @@ def summary(stored: Usage) -> str:
 
 def clean(store: Store) -> int:
     """Removes the thumbnails that no stored run shows, and those of mixed pictures, which are made
-    again when they are shown; returns how many. Raises InvalidInput on a read-only server.
+    again when they are shown; returns how many. Where a result cannot be read, it may be the one
+    that shows a picture, and nothing goes. Raises InvalidInput on a read-only server.
     """
     refuse_writing()
-    return thumbnails.remove_unused(store.root, _used(store))
+    used = _used(store)
+    return 0 if used is None else thumbnails.remove_unused(store.root, used)
 
 
-def _used(store: Store) -> set[str]:
-    """Digests of the pictures of all stored runs that are where the cases say."""
+def _used(store: Store) -> set[str] | None:
+    """Digests of the pictures of all stored runs that are where the cases say; None where a stored
+    run or its cases cannot be read.
+    """
+    manifests, unread = store.read_runs()
+    if unread:
+        return None
     used: set[str] = set()
-    for case_key in {manifest["case_key"] for manifest in store.runs()}:
-        try:
-            names = picture_names(store.cases(case_key))
-            paths = [Picture.from_name(name).path for name in names]
+    try:
+        for case_key in {manifest["case_key"] for manifest in manifests}:
+            paths = [Picture.from_name(name).path for name in picture_names(store.cases(case_key))]
             used.update(digests_of(store.root, [path for path in paths if path.exists()]))
-        except InvalidInput:  # damaged, and told as such
-            continue
+    except InvalidInput:  # damaged or closed, and told as such
+        return None
     return used

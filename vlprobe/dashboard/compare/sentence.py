@@ -11,7 +11,7 @@ import streamlit as st
 
 from vlprobe.dashboard.explore import sentence
 from vlprobe.dashboard.explore.sentence import Subject
-from vlprobe.dashboard.state import Questions, carry, model_name, not_here, picked
+from vlprobe.dashboard.state import Questions, carry, model_labels, model_name, not_here, picked
 from vlprobe.registry import is_control
 from vlprobe.render.html.elements import SHAPES, tag
 from vlprobe.render.sentences import sentence_names
@@ -132,7 +132,7 @@ def _pick_rivals(contest_: Contest) -> None:
         "Compared with it",
         # Those that were chosen first, in their order, so that a tag has its mark.
         [*chosen, *(model for model in candidates if model not in chosen)],
-        format_func=model_name,
+        format_func=model_labels(stored.models),
         key="with",
         max_selections=MOST,
         on_change=_change_rivals,

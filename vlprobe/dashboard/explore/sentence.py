@@ -23,7 +23,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.registry import is_control
 from vlprobe.render.charts.styles import Look
 from vlprobe.render.html.elements import SHAPES, tag
-from vlprobe.render.words import SHIPPED_MODELS, dataset_name, model_name, presentations
+from vlprobe.render.words import SHIPPED_MODELS, dataset_name, distinct, model_name, presentations
 
 NARROWEST, WIDEST = 96, 280  # of a picker, in pixels
 LETTER, FRAME = 8.1, 58  # pixels of a letter, and of all in a picker that is no text
@@ -264,13 +264,13 @@ def _change_kind(key: str) -> None:
 def pick_dataset(about: Subject, suffix: str = "") -> None:
     """The pictures that were asked about; others lead to the newest questions about them."""
     sets = stored_sets()
-    names = {stored.dataset: dataset_name(stored.dataset) for stored in sets}
+    names = distinct({stored.dataset: dataset_name(stored.dataset) for stored in sets})
     dataset = next(stored.dataset for stored in sets if stored.key == about.questions.key)
     st.session_state[f"dataset{suffix}"] = dataset
     st.selectbox(
         "Pictures",
         list(names),
-        format_func=lambda name: names[name],
+        format_func=names.__getitem__,
         key=f"dataset{suffix}",
         on_change=_change_dataset,
         args=(about.questions.probe, suffix),

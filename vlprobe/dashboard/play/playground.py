@@ -21,12 +21,13 @@ from vlprobe.dashboard.play.shelf import (
     pick_shelf,
     take_sample,
 )
-from vlprobe.dashboard.state import choose, model_name, plain, quiet, view
+from vlprobe.dashboard.state import choose, model_labels, model_name, plain, quiet, view
 from vlprobe.errors import VlprobeError
 from vlprobe.render import charts
 from vlprobe.render.html.elements import ordered, tag
 from vlprobe.render.html.playground import glance, headline, table
 from vlprobe.render.sentences import listed, sentence_names
+from vlprobe.render.words import distinct
 from vlprobe.runs import exhibits
 from vlprobe.runs import playground as runs_playground
 from vlprobe.runs.exhibits import Canvas, Exhibit
@@ -195,7 +196,7 @@ def _picture(shelf: Mapping[str, Exhibit]) -> Shown | None:
             "Picture",
             list(shelf),
             key="item",
-            format_func=lambda one: shelf[one].captions[0],
+            format_func=distinct({name: shown.captions[0] for name, shown in shelf.items()}).__getitem__,
             on_change=_picked,
             disabled=own,
         )
@@ -307,7 +308,7 @@ def _players() -> list[Player]:
     st.multiselect(
         "Models",
         list(known),
-        format_func=model_name,
+        format_func=model_labels(known),
         key="play_models",
         max_selections=MOST_MODELS,
         accept_new_options=not access.read_only(),

@@ -15,6 +15,7 @@ from vlprobe.perturb.influence import word_spans
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.influence import coloured_words, heat, legend, worded
 from vlprobe.render.html.playground import mixed
+from vlprobe.render.words import distinct
 from vlprobe.runs import exhibits, playground
 from vlprobe.runs.exhibits import Canvas, Exhibit
 from vlprobe.runs.playground import Player
@@ -125,7 +126,7 @@ def _partner(others: Mapping[str, str]) -> str:
     return st.selectbox(
         "Other picture",
         list(others),
-        format_func=lambda item: others[item],
+        format_func=distinct(others).__getitem__,
         key="with",
         on_change=_write_partner,
     )

@@ -12,7 +12,7 @@ from vlprobe.dashboard.state import dataset_name, model_name, plain, quiet
 from vlprobe.render import marks
 from vlprobe.render.charts.styles import SHIPPED
 from vlprobe.render.html.elements import tag
-from vlprobe.render.words import SHIPPED_MODELS, presentations
+from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
 
 CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
 DRAWN = "Made on this computer, for each question its own"
@@ -108,11 +108,12 @@ def dataset(chosen_probes: Sequence[str]) -> str:
         made_for = min(drawn) if len(drawn) == 1 else "demo"
         hidden = drawn if len(chosen_probes) == 1 else drawn_for_others
         options = ["", *(name for name in fields.names("datasets") if name not in hidden)]
+        labels = distinct({name: dataset_name(name or made_for) for name in options})
         picked = st.radio(
             "Pictures and captions",
             options,
             key="run_dataset",
-            format_func=lambda name: plain(dataset_name(name or made_for)),
+            format_func=lambda name: plain(labels[name]),
             captions=[plain(name) or DRAWN for name in options],
         )
         forms = ", ".join(

@@ -17,6 +17,7 @@ from vlprobe.dashboard.state import (
     carry,
     choose,
     dataset_name,
+    model_labels,
     model_name,
     not_here,
     picked,
@@ -122,7 +123,7 @@ def _pick_models(about: Field) -> None:
         st.multiselect(
             "Models in the picture",
             list(everyone),
-            format_func=model_name,
+            format_func=model_labels(everyone),
             key="shown",
             on_change=_change_models,
             args=(everyone,),

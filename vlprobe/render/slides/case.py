@@ -43,7 +43,7 @@ def segments(before: str, after: str, style: str) -> tuple[Run, ...]:
     they are most of it.
 
     >>> segments("A red dog.", "A blue dog.", "lie")
-    (('A ', ''), ('blue', 'lie'), (' dog.', ''))
+    (('A', ''), (' ', ''), ('blue', 'lie'), (' dog.', ''))
     """
     runs: list[Run] = []
     steps = list(in_step(shorten(before, LONGEST), shorten(after, LONGEST)))
