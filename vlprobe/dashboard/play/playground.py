@@ -196,7 +196,9 @@ def _picture(shelf: Mapping[str, Exhibit]) -> Shown | None:
             "Picture",
             list(shelf),
             key="item",
-            format_func=distinct({name: shown.captions[0] for name, shown in shelf.items()}).__getitem__,
+            format_func=distinct(
+                {name: shown.captions[0] for name, shown in shelf.items()}
+            ).__getitem__,
             on_change=_picked,
             disabled=own,
         )
