@@ -17,6 +17,7 @@ import pandas as pd
 
 from vlprobe.types import Metric
 
+CLEAN = "clean_"  # begins the kinds of searches in a clean gallery alone
 Column = Callable[[pd.DataFrame], np.ndarray]  # cases to one value a row
 
 
@@ -66,7 +67,11 @@ def _metric(
     value: Column,
     tied: Column,
     weight: Column | None = None,
+    clean: bool = False,
 ) -> Metric:
+    """A metric of one direction of search; `clean`: of the clean gallery, so that it is known where
+    that is asked for alone.
+    """
     return Metric(
         name=f"{kind}_{name}",
         version=2,
@@ -76,7 +81,7 @@ def _metric(
         direction=direction,
         chance=chance,
         source="RoCOCO, section 4",
-        kinds=(kind,),
+        kinds=(kind, f"{CLEAN}{kind}") if clean else (kind,),
         value=value,
         weight=weight,
         averaging=("micro",) if weight else ("macro", "micro"),
@@ -95,6 +100,7 @@ def _recall_metric(kind: str, query: str, target: str, *, k: int, altered: bool)
         direction="up",
         value=lambda rows: recall(rows, column, k),
         tied=lambda rows: recall_tied(rows, column, k),
+        clean=not altered,
     )
 
 

@@ -5,8 +5,9 @@ Kind `i2t`, a case a picture and policy: the gallery is every item's captions an
 policy, every caption once more. Kind `t2i`, a case a caption, strength and seed: the gallery is
 every picture and each mixed with a partner. A patch or mixture that changes no pixel is neither
 asked about nor in the gallery, and is counted as dropped. The clean gallery is always scored beside
-the altered one. A dataset that brings altered captions of its own (released files) is used as it
-is.
+the altered one; without policies and pictures it is asked for alone, as kinds `clean_i2t` and
+`clean_t2i`, and what needs an altered gallery is unknown. A dataset that brings altered captions of
+its own (released files) is used as it is.
 """
 
 import copy
@@ -24,6 +25,7 @@ from vlprobe.metrics import retrieval
 from vlprobe.perturb import mix, substitution
 from vlprobe.probes import rococo_fronts
 from vlprobe.probes.caption_foils import altered_captions, load_voter
+from vlprobe.probes.clean_gallery import KINDS, clean_cases
 from vlprobe.probes.fit import check_fit
 from vlprobe.probes.recall import RecallSampling
 from vlprobe.probes.rococo_galleries import (
@@ -74,6 +76,7 @@ PRESENTATION = Presentation(
         "diff-concept": "A word of another concept",
         "danger": "A danger word",
         "released": "As released",
+        "clean": "Nothing",
     },
     value_order=("rand-voca", "same-concept", "diff-concept", "danger"),
     kinds={
@@ -93,6 +96,7 @@ PRESENTATION = Presentation(
             "should score higher than all of these.",
             body="picture_search",
         ),
+        **KINDS,
     },
 )
 
@@ -122,7 +126,7 @@ class Rococo(Probe):
             default=("rand-voca", "same-concept", "diff-concept", "danger"),
             label="Altered captions",
             help="Which words are put in. NAME exchanges one noun of a caption, NAME:K as many as K, delete:WHICH "
-            "leaves one out. None: no query for captions.",
+            "leaves one out. None: no query for captions; with no altered pictures either: the clean gallery alone.",
             choices=(
                 *substitution.POLICIES,
                 *(f"delete:{which}" for which in substitution.DELETIONS),
@@ -199,6 +203,11 @@ class Rococo(Probe):
             {policy: re.sub(r":0*1$|(?<=:)0+", "", policy) for policy in settings["policies"]},
         )
         nearest.pin_options(options)
+        is_clean = not settings["policies"] and not settings["pictures"]
+        if is_clean and settings.get("approximate"):
+            raise InvalidInput(
+                "The clean gallery alone is searched exactly. Leave out the option 'approximate', or alter something."
+            )
 
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
         """Adds the digests of the encoders that vote; leaves out what an exact search has no use
@@ -244,6 +253,8 @@ class Rococo(Probe):
         if item.image is None:
             return [], {"no picture": 1}
         settings = cast(RococoOptions, options)
+        if not (settings["policies"] or settings["pictures"] or item.foils):
+            return clean_cases(item, item.image), {}
         cases, dropped = [], Counter()
         for policy in [RELEASED] if item.foils else settings["policies"]:
             foils, dropped_by_policy = altered_captions(item, policy, settings["influence"], seed)

@@ -11,14 +11,16 @@ import pyarrow.compute as pc
 
 from vlprobe.perturb import mix
 from vlprobe.probes import rococo_fronts
+from vlprobe.probes.clean_gallery import CAPTIONS, CLEAN
 from vlprobe.probes.recall import RecallSampling
 from vlprobe.probes.rococo_fronts import CandidateNames
 from vlprobe.scoring import cases as scoring_cases
 from vlprobe.scoring import nearest
 from vlprobe.scoring.approximate_gallery import ApproximateGallery
-from vlprobe.scoring.gallery import Gallery, Match, RetrievalRanks, retrieve
+from vlprobe.scoring.gallery import Gallery, Match, RetrievalRanks, retrieve, retrieve_clean
 from vlprobe.types import Encoder, Picture, Reader
 
+TEXT_KINDS = ("i2t", CAPTIONS)  # kinds of searches for a caption
 RELEASED = "released"  # the policy of captions that were altered by the dataset's authors
 # Columns of the table of scores that are whole numbers; null where an approximate search leaves a
 # rank unknown.
@@ -71,7 +73,7 @@ class TextGalleries:
         self._item_ids = list(item_number)
         self._candidates: dict[str, _Candidates] = {}
         for block in cases(["kind", "subtype", "item", "texts", "roles"]):
-            for case in block.filter(pc.field("kind") == "i2t").to_pylist():
+            for case in block.filter(pc.field("kind").isin(TEXT_KINDS)).to_pylist():
                 candidates = self._candidates.setdefault(case["subtype"], _Candidates())
                 candidates.texts.extend(case["texts"])
                 candidates.item_numbers.extend([item_number[case["item"]]] * len(case["texts"]))
@@ -102,8 +104,9 @@ class TextGalleries:
         gallery, texts, names = self._galleries[policy]
         match = scoring_cases.pair_matcher(self.encoder, queries, texts, query_side="images")
         vectors = self.encoder.images(queries)
+        owners = np.array(candidates.item_numbers)
         ranks = _retrieved(
-            vectors, query_items, gallery, np.array(candidates.item_numbers), is_altered, match
+            vectors, query_items, gallery, owners, is_altered, match, policy == CLEAN
         )
         fronts = rococo_fronts.table(ranks, names, [""] * len(queries))
         return GallerySearch(
@@ -162,11 +165,10 @@ class PictureGalleries:
         items' numbers.
         """
         n_originals, encoder = len(self.pictures), self.encoder
+        changed = np.empty(0, dtype=np.int64) if rule == CLEAN else self.changed[rule]
         if rule not in self._galleries:
-            candidates = [
-                *self.pictures.values(),
-                *mixed_pictures(self.pictures, rule, self.changed[rule]),
-            ]
+            mixed = [] if rule == CLEAN else mixed_pictures(self.pictures, rule, changed)
+            candidates = [*self.pictures.values(), *mixed]
             exact = Gallery.encode(
                 lambda block: encoder.images(candidates[block]),
                 len(candidates),
@@ -174,13 +176,15 @@ class PictureGalleries:
                 encoder.memory,
             )
             searchable = nearest.searchable(exact, self.n_looked_up, encoder)
-            self._galleries[rule] = searchable, candidates, self._names(rule)
+            self._galleries[rule] = searchable, candidates, self._names(rule, changed)
         gallery, candidates, names = self._galleries[rule]
-        candidate_items = np.concatenate([np.arange(n_originals), self.changed[rule]])
+        candidate_items = np.concatenate([np.arange(n_originals), changed])
         is_altered = np.arange(len(candidates)) >= n_originals
         match = scoring_cases.pair_matcher(encoder, candidates, queries, query_side="texts")
         vectors = encoder.texts(queries, keep=True)
-        ranks = _retrieved(vectors, query_items, gallery, candidate_items, is_altered, match)
+        ranks = _retrieved(
+            vectors, query_items, gallery, candidate_items, is_altered, match, rule == CLEAN
+        )
         query_partners = self._partners[rule].take(pa.array(query_items)).to_pylist()
         fronts = rococo_fronts.table(ranks, names, query_partners)
         return GallerySearch(
@@ -192,12 +196,15 @@ class PictureGalleries:
             fronts,
         )
 
-    def _names(self, rule: str) -> CandidateNames:
+    def _names(self, rule: str, changed_numbers: np.ndarray) -> CandidateNames:
         """What the candidates of a rule's gallery are called."""
         item_ids, n_originals = list(self.pictures), len(self.pictures)
-        changed = pa.array(self.changed[rule])
-        partner_of = mix.partners(item_ids, int(rule.rpartition(":seed")[2]))
-        partners = pa.array([partner_of[item_id] for item_id in item_ids])
+        changed = pa.array(changed_numbers)
+        if rule == CLEAN:
+            partners = pa.array([""] * n_originals)
+        else:
+            partner_of = mix.partners(item_ids, int(rule.rpartition(":seed")[2]))
+            partners = pa.array([partner_of[item_id] for item_id in item_ids])
         self._partners[rule] = partners
         return CandidateNames(
             items=pa.concat_arrays([pa.array(item_ids), pa.array(item_ids).take(changed)]),
@@ -283,13 +290,13 @@ class RetrievalScorer:
         rows: dict[tuple[str, str], list[int]] = {}
         names = (cases[name].to_pylist() for name in ("kind", "subtype", "rule"))
         for row, (kind, policy, rule) in enumerate(zip(*names, strict=True)):
-            rows.setdefault((kind, policy if kind == "i2t" else rule), []).append(row)
+            rows.setdefault((kind, policy if kind in TEXT_KINDS else rule), []).append(row)
         return rows
 
     def _search(self, gallery: tuple[str, str], cases: pa.Table) -> GallerySearch:
         kind, name = gallery
         query_items = np.array([self.item_number[item_id] for item_id in cases["item"].to_pylist()])
-        if kind == "i2t":
+        if kind in TEXT_KINDS:
             return self.texts.search(
                 [self.pictures[number] for number in query_items], query_items, name
             )
@@ -310,9 +317,12 @@ def _retrieved(
     candidate_items: np.ndarray,
     is_altered: np.ndarray,
     match: Match | None,
+    is_clean: bool,
 ) -> RetrievalRanks:
     if isinstance(gallery, ApproximateGallery):
         return nearest.retrieve(query_vectors, query_items, gallery, candidate_items, is_altered)
+    if is_clean:
+        return retrieve_clean(query_vectors, query_items, gallery, candidate_items, match)
     return retrieve(query_vectors, query_items, gallery, candidate_items, is_altered, match)
 
 

@@ -335,3 +335,41 @@ def retrieve(
         for name, column in fronts.columns(scores, clean, is_own, query_item[block]).items():
             columns[name].append(column)
     return RetrievalRanks(**{name: np.concatenate(blocks) for name, blocks in columns.items()})
+
+
+def retrieve_clean(
+    queries: np.ndarray,
+    query_item: np.ndarray,
+    gallery: Gallery,
+    owner: np.ndarray,
+    match: Match | None = None,
+) -> RetrievalRanks:
+    """As `retrieve`, in a gallery where nothing is altered: what stands against the query's own
+    candidates is the best of all others, and both ranks are the clean one.
+
+    Raises InvalidInput where all candidates are of one item.
+    """
+    if len(np.unique(owner)) < 2:
+        raise InvalidInput(
+            "The gallery holds the captions and the picture of one item alone. Ask about two items or more."
+        )
+    columns: dict[str, list[np.ndarray]] = {name: [] for name in RetrievalRanks.__slots__}
+    fronts = GalleryFronts(owner, np.zeros(len(owner), dtype=bool))
+    for block, scores in gallery.similarities(queries, match):
+        is_own = owner == query_item[block, None]
+        best_own = np.where(is_own, scores, -np.inf).max(axis=1)
+        others = np.where(is_own, -np.inf, scores)
+        best_other = others.max(axis=1)
+        rank = 1 + ((scores >= best_own[:, None]) & ~is_own).sum(axis=1)
+        least_rank = 1 + (scores > best_own[:, None]).sum(axis=1)
+        columns["best_own"].append(best_own)
+        columns["best_altered"].append(best_other)
+        columns["top_altered"].append(best_other >= best_own)
+        columns["which_altered"].append(others.argmax(axis=1))
+        for name, ranks in (("rank", rank), ("least_rank", least_rank)):
+            columns[name].append(ranks)
+            columns[f"{name}_clean"].append(ranks)
+        columns["top_tied"].append(best_other == best_own)
+        for name, column in fronts.columns(scores, scores, is_own, query_item[block]).items():
+            columns[name].append(column)
+    return RetrievalRanks(**{name: np.concatenate(blocks) for name, blocks in columns.items()})

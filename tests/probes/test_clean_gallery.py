@@ -1,0 +1,98 @@
+"""The clean gallery of RoCOCO alone: the same recall as beside altered candidates, and nothing said of these."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from tests.dashboard.test_pages import open_page
+from vlprobe import views
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring.gallery import Gallery, retrieve_clean
+
+CLEAN = {"policies": [], "pictures": []}
+ALTERED = {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}
+
+
+def asked(dataset, store, options):
+    request = Request(
+        ("control:random", "control:constant"), dataset, "rococo", options, examine=False
+    )
+    return execute(request, store)
+
+
+def estimates(store, manifest):
+    rows = store.run(manifest["key"]).table("estimates").to_pylist()
+    return {
+        row["metric"]: row["value"]
+        for row in rows
+        if row["by"] == "all" and row["averaging"] == "micro"
+    }
+
+
+def test_recall_is_that_of_the_clean_gallery_beside_an_altered_one_and_the_rest_is_unknown(
+    tiny, store
+):
+    for clean, beside in zip(asked(tiny, store, CLEAN), asked(tiny, store, ALTERED), strict=True):
+        of_clean, of_beside = estimates(store, clean), estimates(store, beside)
+        for name, value in of_clean.items():
+            if name[4:] in ("r1", "r5", "r10"):
+                assert value == of_beside[name], name
+            else:
+                assert value is None or np.isnan(value), name
+        assert clean["n_cases"] == 6 + 12 and set(of_beside) == set(of_clean)
+
+
+def test_what_stands_against_the_right_one_is_the_best_of_all_others(tiny, store):
+    random, constant = (
+        store.run(manifest["key"]).table("scores").to_pylist()
+        for manifest in asked(tiny, store, CLEAN)
+    )
+    for row in random:
+        assert (
+            (row["margin"] > 0) == (row["rank"] == 1)
+            and row["rank"] == row["rank_clean"]
+            and row["top"]
+        )
+    assert {row["margin"] for row in constant} == {0.0} and {
+        row["top_tied"] for row in constant
+    } == {1}
+
+
+def test_ranks_are_those_of_a_plain_loop():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(30, 8)).astype(np.float32)
+    queries, owner = rng.normal(size=(9, 8)).astype(np.float32), np.arange(30) % 10
+    query_item = np.arange(9)
+    ranks = retrieve_clean(queries, query_item, Gallery(vectors), owner)
+    for row, query in enumerate(queries):
+        scores = [float(np.float32(value)) for value in query @ vectors.T]
+        own = max(score for score, item in zip(scores, owner, strict=True) if item == row)
+        others = [score for score, item in zip(scores, owner, strict=True) if item != row]
+        assert ranks.rank[row] == 1 + sum(score >= own - 1e-6 for score in others)
+        assert ranks.best_altered[row] == pytest.approx(max(others), abs=1e-5)
+        assert owner[ranks.which_altered[row]] != row
+
+
+def test_one_item_alone_and_an_approximate_search_are_refused_in_one_line(tiny, store):
+    with pytest.raises(InvalidInput, match="of one item alone"):
+        execute(Request(("control:random",), tiny, "rococo", CLEAN, limit=1), store)
+    with pytest.raises(InvalidInput, match="searched exactly"):
+        execute(Request(("control:random",), tiny, "rococo", CLEAN | {"approximate": 10}), store)
+
+
+@pytest.mark.parametrize("kind", ["clean_i2t", "clean_t2i"])
+def test_its_failures_are_shown(kind, tiny, store, monkeypatch):
+    key = asked(tiny, store, CLEAN)[0]["case_key"]
+    shown = functools.partial(open_page, monkeypatch)
+    at = shown(store, "explore", set=key, model="control:random", kind=kind)
+    assert not at.exception
+    numbers, _ = views.cases.failures(
+        store, views.runs.question_set(store, key), views.filter.Filter("control:random", kind)
+    )
+    at = shown(
+        store, "explore", set=key, model="control:random", kind=kind, case=numbers["id"].iloc[0]
+    )
+    assert not at.exception
