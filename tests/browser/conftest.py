@@ -3,6 +3,7 @@
 Without Debian's chromium the tests skip and say so; where the environment says CI, that is a failure.
 """
 
+import base64
 import contextlib
 import os
 import shutil
@@ -19,7 +20,9 @@ from pathlib import Path
 
 import pytest
 
+from vlprobe.dashboard import components
 from vlprobe.dashboard.jobs import DEMO
+from vlprobe.render.html.style import STYLE
 from vlprobe.runs import jobs
 from vlprobe.runs.run import execute
 from vlprobe.storage.store import Store
@@ -34,6 +37,32 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+HOSTILE = {
+    "script": "</script><script>window.ran=1</script>",
+    "image": '<img src=x onerror="window.ran=1">',
+    "right to left": "\u202eقطة حمراء على المقعد\u202c",
+    "long": "a red dog " + "and a very long story " * 227,
+    "unbroken": "w" * 5000,
+}  # captions, names and paths that somebody brings
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
+    "AABJRU5ErkJggg=="
+)
+MOUNT = """async ([script, css, data]) => {
+  const module = await import("data:text/javascript;base64," + script);
+  if (window.leave) window.leave();
+  document.body.innerHTML = "<div id='host'></div>";
+  const root = document.querySelector("#host").attachShadow({ mode: "open" });
+  const style = document.createElement("style");
+  style.textContent = css;
+  root.append(style);
+  window.sent = [];
+  const send = (name, value) => window.sent.push([name, value]);
+  window.draw = (values) => {
+    window.leave = module.default({ data: values, parentElement: root, setTriggerValue: send, setStateValue: send });
+  };
+  window.draw(data);
+}"""
 SCENES = 40  # of the demo, in the results that all tests but the full one look at
 NOWHERE = "--proxy-server=http://127.0.0.1:9"  # a route would keep others out, too, but turns the browser's cache off
 IDLE = """() => { const app = document.querySelector('[data-testid=stApp]');
@@ -164,6 +193,20 @@ def browsing(url: str, playwright) -> Iterator:
         context.on("requestfailed", note)
         yield page
         context.close()
+
+
+@pytest.fixture(scope="session")
+def blank(driver) -> Iterator:
+    """A page for components alone, without the dashboard."""
+    with browsing("http://127.0.0.1:1", driver) as page:
+        page.set_content(f"<html lang=en><head>{STYLE}</head><body></body></html>")
+        yield page
+
+
+def mount(page, name: str, data: dict, *parts: str) -> None:
+    """Draws a component with these values, alone on the page; `window.sent` has what it tells the server."""
+    script, css = components.source(name, *parts)
+    page.evaluate(MOUNT, [base64.b64encode(script.encode()).decode(), css, data])
 
 
 def idle(page) -> None:

@@ -3,16 +3,15 @@
 import base64
 import io
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from tests.browser.conftest import browsing
+from vlprobe.dashboard import components
 
 pytestmark = pytest.mark.browser
 
-FOLDER = Path(__file__).resolve().parents[2] / "vlprobe" / "dashboard" / "components"
 HOSTILE = (
     "</script><script>document.title='ran'</script>",
     "<img src=x onerror=\"document.title='ran'\">",
@@ -86,12 +85,8 @@ def given(text: str = "A red dog.", *, boxes: bool = False, pending: bool = Fals
 @pytest.fixture(scope="module")
 def tab(driver) -> Iterator:
     """A page with the component's script and style, and nothing of the dashboard."""
-    script = (
-        (FOLDER / "mixed.js")
-        .read_text("utf-8")
-        .replace("export default function", "window.draw = function")
-    )
-    style = "".join((FOLDER / name).read_text("utf-8") for name in ("base.css", "mixed.css"))
+    script, style = components.source("mixed")
+    script = script.replace("export default function", "window.draw = function")
     with browsing("http://127.0.0.1:9", driver) as page:
         page.set_content(f"<style>{style}</style><main id=parent></main>")
         page.evaluate("window.sent = []; window.heard = 0")

@@ -1,39 +1,14 @@
 """Spot the lie in a real browser: keys, hostile text, one room of two browsers."""
 
-import base64
 from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import browsing, idle, serving, visit
-from vlprobe.dashboard.components import FOLDER
+from tests.browser.conftest import HOSTILE, PIXEL, browsing, idle, mount, serving, visit
 from vlprobe.storage import access
 
 pytestmark = pytest.mark.browser
 
-HOSTILE = (
-    "</script><script>window.hacked=1</script>",
-    '<img src=x onerror="window.hacked=1">',
-    "\u202eقطة حمراء\u202c",
-    "a red dog " + "and a very long story " * 227,
-)
-PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
-    "AABJRU5ErkJggg=="
-)
-MOUNT = """async ([script, css, data]) => {
-  const module = await import("data:text/javascript;base64," + script);
-  if (window.leave) window.leave();
-  document.body.innerHTML = "<div id='host'></div>";
-  const root = document.querySelector("#host").attachShadow({ mode: "open" });
-  const style = document.createElement("style");
-  style.textContent = css;
-  root.append(style);
-  window.sent = [];
-  const setTriggerValue = (name, value) => window.sent.push([name, value]);
-  window.draw = (values) => { window.leave = module.default({ data: values, parentElement: root, setTriggerValue }); };
-  window.draw(data);
-}"""
 TEXT = "() => document.querySelector('#host').shadowRoot.querySelector('.root').textContent"
 COUNT = "(selector) => document.querySelector('#host').shadowRoot.querySelectorAll(selector).length"
 
@@ -50,38 +25,25 @@ def told(text: str, **changes: object) -> dict:
     }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def blank(driver):
-    with browsing("http://127.0.0.1:1", driver) as page:
-        page.goto("about:blank")
-        yield page
-
-
-def mount(page, data: dict) -> None:
-    script = base64.b64encode((FOLDER / "quiz.js").read_bytes()).decode()
-    css = "\n".join((FOLDER / name).read_text("utf-8") for name in ("base.css", "quiz.css"))
-    page.evaluate(MOUNT, [script, css, data])
-
-
-@pytest.mark.parametrize("text", HOSTILE, ids=["script", "image", "right to left", "long"])
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("width", [1280, 390])
 def test_text_stays_text_and_fits(blank, text: str, width: int):
     problems: list[str] = []
     blank.on("pageerror", lambda error: problems.append(str(error)))
     blank.set_viewport_size({"width": width, "height": 844})
     for picture in (PIXEL, "", "https://example.org/x.png", 'data:image/svg+xml,<svg onload="1">'):
-        mount(blank, told(text, picture=picture))
+        mount(blank, "quiz", told(text, picture=picture))
         assert blank.evaluate(COUNT, "img") == (picture == PIXEL)
         assert blank.evaluate(COUNT, "script, iframe, a") == 0
     assert blank.evaluate(TEXT).count(text) >= 10
     blank.wait_for_timeout(50)
-    assert blank.evaluate("() => window.hacked") is None and problems == []
+    assert blank.evaluate("() => window.ran") is None and problems == []
     assert blank.evaluate("() => document.documentElement.scrollWidth") <= width
     assert blank.outside == []
 
 
 def test_keys_vote_once_and_lead_on_and_do_nothing_while_one_types(blank):
-    mount(blank, told("a red dog"))
+    mount(blank, "quiz", told("a red dog"))
     blank.keyboard.press("3")
     blank.keyboard.press("ArrowRight")
     blank.keyboard.press("Control+2")
@@ -107,7 +69,7 @@ def test_the_focus_stays_where_it_was_and_follows_to_the_next_question(blank):
     root = "document.querySelector('#host').shadowRoot"
     focus = f"() => {root}.activeElement?.className || ''"
     second = f"{root}.querySelectorAll('.option')[1]"
-    mount(blank, told("a"))
+    mount(blank, "quiz", told("a"))
     blank.evaluate(f"() => {second}.focus()")
     blank.evaluate("(data) => window.draw(data)", told("a", note="somebody voted"))
     assert blank.evaluate(f"() => {second} === {root}.activeElement")
@@ -119,7 +81,7 @@ def test_the_focus_stays_where_it_was_and_follows_to_the_next_question(blank):
 
 def test_the_clock_runs_out_once(blank):
     blank.clock.install()
-    mount(blank, told("a", clock=10))
+    mount(blank, "quiz", told("a", clock=10))
     blank.clock.run_for(9_500)
     assert blank.evaluate("() => window.sent") == []
     blank.clock.run_for(5_000)

@@ -4,31 +4,12 @@
 // color}, value, width}], more, more_href}, doors [{key, href, title, sentence}].
 // Triggers: go (the key of what was pressed; "more" for the models that have no place).
 
-const SVG = "http://www.w3.org/2000/svg";
-
-function make(name, style = "", text = "") {
-  const element = document.createElement(name);
-  if (style) element.className = style;
-  if (text) element.textContent = text;
-  return element;
-}
 
 function link(style, key, href) {
   const element = make("a", style);
   element.href = href;
   element.dataset.go = key;
   return element;
-}
-
-function drawing(size, d, style) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
-  svg.setAttribute("class", style);
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", d);
-  svg.append(path);
-  return svg;
 }
 
 // A sentence in which one word is set off.
@@ -50,8 +31,7 @@ function number(entry) {
 function model(entry) {
   const cell = link("model", entry.key, entry.href);
   cell.title = entry.stored === entry.name ? entry.name : `${entry.name} (${entry.stored})`;
-  const mark = drawing(14, entry.mark.path, "mark");
-  mark.firstChild.style.fill = entry.mark.color;
+  const mark = drawing(entry.mark.path, "mark", "0 0 14 14", entry.mark.color);
   const name = make("span", "name", entry.name);
   name.dir = "auto";
   const head = make("span", "head");
@@ -83,7 +63,7 @@ function strip(data) {
 
 function door(entry) {
   const cell = link("door", entry.key, entry.href);
-  cell.append(make("span", "title", entry.title), drawing(16, "M3 8h10M9 4l4 4-4 4", "arrow"));
+  cell.append(make("span", "title", entry.title), drawing("M3 8h10M9 4l4 4-4 4", "arrow", "0 0 16 16"));
   cell.append(make("span", "behind small quiet", entry.sentence));
   return cell;
 }
@@ -94,29 +74,27 @@ function section(style, entries, draw) {
   return parts;
 }
 
-const drawn = new WeakMap();
+class Figures {
+  constructor(root) {
+    this.root = root;
+    root.addEventListener("click", (event) => this.press(event));
+  }
 
-function rootIn(parent) {
-  const known = parent.querySelector(".root");
-  if (known) return known;
-  const root = make("div", "root");
-  parent.append(root);
-  return root;
+  draw({ numbers, strip: models, doors }, send) {
+    this.send = send;
+    const parts = [strip(models), section("doors", doors, door)];
+    if (numbers.length) parts.unshift(section("numbers", numbers, number));
+    this.root.replaceChildren(...parts);
+  }
+
+  press(event) {
+    const pressed = event.target instanceof Element && event.target.closest("a[data-go]");
+    if (!pressed || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    this.send(pressed.dataset.go);
+  }
 }
 
-export default function (component) {
-  const root = rootIn(component.parentElement);
-  if (!drawn.has(root)) {
-    root.addEventListener("click", (event) => {
-      const pressed = event.target instanceof Element && event.target.closest("a[data-go]");
-      if (!pressed || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
-      event.preventDefault();
-      drawn.get(root).setTriggerValue("go", pressed.dataset.go);
-    });
-  }
-  drawn.set(root, component);
-  const { numbers, strip: models, doors } = component.data;
-  const parts = [strip(models), section("doors", doors, door)];
-  if (numbers.length) parts.unshift(section("numbers", numbers, number));
-  root.replaceChildren(...parts);
+export default function ({ data, parentElement, setTriggerValue }) {
+  part(parentElement, Figures).draw(data, (key) => setTriggerValue("go", key));
 }

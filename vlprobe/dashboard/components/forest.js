@@ -5,25 +5,11 @@
 // rows}]. row: subtype, model, name, path, color, at, ends, beyond, clear, text, tone, label, pressed.
 // Trigger: row, [group, row] by number.
 
-const SVG = "http://www.w3.org/2000/svg";
-
-function make(name, style = "", text = "") {
-  const element = document.createElement(name);
-  if (style) element.className = style;
-  if (text) element.textContent = text;
-  return element;
-}
 
 function mark(row, hollow) {
-  const image = document.createElementNS(SVG, "svg");
-  image.setAttribute("viewBox", "-1 -1 16 16");
-  image.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", row.path);
-  path.style.fill = hollow ? "var(--vp-bg)" : row.color;
-  path.style.stroke = hollow ? row.color : "var(--vp-bg)";
-  path.style.strokeWidth = hollow ? "1.9" : "1";
-  image.append(path);
+  const image = drawing(row.path, "", "-1 -1 16 16", hollow ? "var(--vp-bg)" : row.color);
+  image.firstChild.style.stroke = hollow ? row.color : "var(--vp-bg)";
+  image.firstChild.style.strokeWidth = hollow ? "1.9" : "1";
   return image;
 }
 
@@ -43,7 +29,7 @@ function plot(row) {
   return track;
 }
 
-function drawn(row, group, place) {
+function button(row, group, place) {
   const button = make("button", row.clear ? "row clear" : "row");
   button.type = "button";
   button.tabIndex = -1;
@@ -88,8 +74,6 @@ function axis(data) {
   return bottom;
 }
 
-const plots = new WeakMap();
-
 class Forest {
   constructor(root) {
     this.root = root;
@@ -124,7 +108,7 @@ class Forest {
     const zero = make("span", "plot zero");
     zero.setAttribute("aria-hidden", "true");
     item.append(what, zero);
-    group.rows.forEach((row, place) => item.append(drawn(row, index, place)));
+    group.rows.forEach((row, place) => item.append(button(row, index, place)));
     return item;
   }
 
@@ -164,16 +148,6 @@ class Forest {
   }
 }
 
-function rootIn(parent) {
-  const known = parent.querySelector(".root");
-  if (known) return known;
-  const root = make("div", "root");
-  parent.append(root);
-  return root;
-}
-
 export default function ({ data, parentElement, setTriggerValue }) {
-  const root = rootIn(parentElement);
-  if (!plots.has(root)) plots.set(root, new Forest(root));
-  plots.get(root).draw(data, (place) => setTriggerValue("row", place));
+  part(parentElement, Forest).draw(data, (place) => setTriggerValue("row", place));
 }

@@ -5,7 +5,6 @@
 // style}], marks [{name, path, color}], more, verdict, href.
 // State: place, the number of the case that is shown. Triggers: go (the case's id).
 
-const SVG = "http://www.w3.org/2000/svg";
 const ICONS = {
   true: "M3 8.5 6.5 12 13 4.5",
   lie: "M4 4l8 8M12 4l-8 8",
@@ -14,55 +13,21 @@ const ICONS = {
 };
 const PIPS = [[5.2, 5.2], [10.8, 5.2], [8, 8], [5.2, 10.8], [10.8, 10.8]];
 
-function make(name, style = "", text = "") {
-  const element = document.createElement(name);
-  if (style) element.className = style;
-  if (text) element.textContent = text;
-  return element;
-}
-
-function drawing(size, style) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
-  svg.setAttribute("class", style);
-  svg.setAttribute("aria-hidden", "true");
-  return svg;
-}
-
-function stroke(svg, d) {
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", d);
-  svg.append(path);
-  return path;
-}
-
 function icon(name) {
-  const svg = drawing(16, "icon");
-  stroke(svg, ICONS[name]);
-  if (name === "dice") {
-    for (const [x, y] of PIPS) {
-      const pip = document.createElementNS(SVG, "circle");
-      for (const [key, value] of Object.entries({ cx: x, cy: y, r: 0.9 })) pip.setAttribute(key, String(value));
-      svg.append(pip);
-    }
-  }
-  return svg;
+  const image = drawing(ICONS[name], "icon", "0 0 16 16");
+  if (name === "dice") image.append(...PIPS.map(([cx, cy]) => vector("circle", { cx, cy, r: 0.9 })));
+  return image;
 }
 
 function mark(model) {
-  const svg = drawing(14, "mark");
-  svg.removeAttribute("aria-hidden");
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", model.name);
-  const title = document.createElementNS(SVG, "title");
+  const image = drawing(model.path, "mark", "0 0 14 14", model.color);
+  image.removeAttribute("aria-hidden");
+  image.setAttribute("role", "img");
+  image.setAttribute("aria-label", model.name);
+  const title = vector("title", {});
   title.textContent = model.name;
-  svg.append(title);
-  stroke(svg, model.path).style.fill = model.color;
-  return svg;
-}
-
-function isPicture(source) {
-  return /^data:image\/(webp|jpeg|png);base64,/.test(source);
+  image.prepend(title);
+  return image;
 }
 
 function picture(shot) {
@@ -195,18 +160,6 @@ class Hero {
   }
 }
 
-const heroes = new WeakMap();
-
-function rootIn(parent) {
-  const known = parent.querySelector(".root");
-  if (known) return known;
-  const root = make("div", "root");
-  parent.append(root);
-  return root;
-}
-
 export default function (component) {
-  const root = rootIn(component.parentElement);
-  if (!heroes.has(root)) heroes.set(root, new Hero(root));
-  heroes.get(root).draw(component.data, component);
+  part(component.parentElement, Hero).draw(component.data, component);
 }

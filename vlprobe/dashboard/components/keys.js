@@ -3,14 +3,6 @@
 // No data: it presses what the drawer has. Letters do nothing while somebody types.
 
 const KEYS = [["T", "tag", tag], ["L", "copy link", copy], ["P", "try words", play]];
-const TYPING = "input, textarea, select, [contenteditable=true]";
-
-function make(name, style = "", text = "") {
-  const element = document.createElement(name);
-  if (style) element.className = style;
-  if (text) element.textContent = text;
-  return element;
-}
 
 function tag() {
   const fold = document.querySelector(".st-key-case_details details");
@@ -30,14 +22,6 @@ function play() {
   document.querySelector(".st-key-case_ways a")?.click();
   return "";
 }
-
-function active() {
-  let element = document.activeElement;
-  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
-  return element;
-}
-
-const lines = new WeakMap();
 
 class Line {
   constructor(root) {
@@ -63,7 +47,7 @@ class Line {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || active()?.matches(TYPING)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping()) return;
     const found = KEYS.find(([key]) => key === event.key.toUpperCase());
     if (!found) return;
     this.act(found[2]);
@@ -79,17 +63,7 @@ class Line {
   }
 }
 
-function rootIn(parent) {
-  const known = parent.querySelector(".root");
-  if (known) return known;
-  const root = make("div", "root");
-  parent.append(root);
-  return root;
-}
-
 export default function ({ parentElement }) {
-  const root = rootIn(parentElement);
-  if (!lines.has(root)) lines.set(root, new Line(root));
-  const line = lines.get(root);
+  const line = part(parentElement, Line);
   return () => line.leave();
 }

@@ -6,10 +6,8 @@
 // Triggers: ask (the case's id), once for each case that is pending.
 
 const OWN = -1; // in an order: the right picture's own mixture
-const ADDRESS = /^data:image\/(webp|jpeg|png);base64,[A-Za-z0-9+/=]*$/;
 const TRIES = 3; // at most, to have the models asked
 const AGAIN = 12000; // milliseconds between them
-const SVG = "http://www.w3.org/2000/svg";
 const ICONS = {
   tick: "M3 8.5 6.5 12 13 4.5",
   cross: "M4 4 12 12 M12 4 4 12",
@@ -17,26 +15,8 @@ const ICONS = {
   lens: "M7 2.5 a4.5 4.5 0 1 0 .01 0 M10.5 10.5 14 14",
 };
 
-function make(name, style = "", text = "") {
-  const element = document.createElement(name);
-  if (style) element.className = style;
-  if (text) element.textContent = text;
-  return element;
-}
-
-function drawing(path, style, size = 16) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
-  svg.setAttribute("class", style);
-  svg.setAttribute("aria-hidden", "true");
-  const shape = document.createElementNS(SVG, "path");
-  shape.setAttribute("d", path);
-  svg.append(shape);
-  return svg;
-}
-
 function icon(name) {
-  return drawing(ICONS[name], `icon ${name}`);
+  return drawing(ICONS[name], `icon ${name}`, "0 0 16 16");
 }
 
 function runs(element, line) {
@@ -94,7 +74,7 @@ class Mixed {
   picture(source, alt, style, over = -1) {
     const square = make("span", `square ${style}`);
     const address = this.data.sources[source] || "";
-    if (!ADDRESS.test(address)) {
+    if (!isPicture(address)) {
       square.append(make("span", "missing", alt || "This picture is not here."));
       return { square, layer: null };
     }
@@ -110,7 +90,7 @@ class Mixed {
     frame.append(below);
     square.append(frame);
     const partner = this.data.sources[over] || "";
-    if (!ADDRESS.test(partner)) return { square, layer: null };
+    if (!isPicture(partner)) return { square, layer: null };
     const layer = make("img", "over");
     layer.alt = "";
     layer.src = partner;
@@ -243,7 +223,7 @@ class Mixed {
     for (const [share, won] of row.dots) track.append(this.at(make("span", won ? "dot won" : "dot"), share));
     if (row.at >= 0) {
       const value = this.at(make("span", "value"), row.at);
-      const mark = drawing(row.path, "model", 14);
+      const mark = drawing(row.path, "model");
       mark.style.fill = row.color;
       value.append(mark, make("span", "number", row.text));
       track.append(value);
@@ -285,15 +265,6 @@ class Mixed {
   }
 }
 
-const views = new WeakMap();
-
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
-  let root = parentElement.querySelector(".root");
-  if (!root) {
-    root = make("div", "root");
-    parentElement.append(root);
-    views.set(root, new Mixed(root));
-  }
-  views.get(root).draw(data, (id) => setTriggerValue("ask", id));
+export default function ({ data, parentElement, setTriggerValue }) {
+  part(parentElement, Mixed).draw(data, (id) => setTriggerValue("ask", id));
 }

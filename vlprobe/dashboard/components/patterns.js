@@ -3,13 +3,6 @@
 // data: title, nothing (said instead of patterns), patterns: [{key, source, target, rate, counts, tip, on}].
 // Triggers: toggle (a pattern's key).
 
-function make(name, style = "", text = "") {
-  const element = document.createElement(name);
-  if (style) element.className = style;
-  if (text) element.textContent = text;
-  return element;
-}
-
 function words(pattern) {
   const element = make("b", "words");
   element.dir = "auto";
@@ -34,8 +27,6 @@ function chip(pattern, send) {
   button.addEventListener("click", () => send(pattern.key));
   return button;
 }
-
-const rows = new WeakMap();
 
 class Row {
   constructor(root) {
@@ -82,18 +73,8 @@ class Row {
   }
 }
 
-function rootIn(parent) {
-  const known = parent.querySelector(".root");
-  if (known) return known;
-  const root = make("div", "root");
-  parent.append(root);
-  return root;
-}
-
 export default function ({ data, parentElement, setTriggerValue }) {
-  const root = rootIn(parentElement);
-  if (!rows.has(root)) rows.set(root, new Row(root));
-  const row = rows.get(root);
+  const row = part(parentElement, Row);
   row.draw(data, (key) => setTriggerValue("toggle", key));
   return () => row.leave();
 }

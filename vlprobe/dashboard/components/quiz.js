@@ -7,36 +7,19 @@
 // Triggers: vote {question, caption}, next (the question's number), voter (the secret that this browser had before).
 
 const KEPT = "vlprobe-voter";
-const TYPING = "input, textarea, select, [contenteditable=true], [role=combobox], [role=slider]";
 const PERSON = "M7 7.2 a2.9 2.9 0 1 0 0 -5.8 a2.9 2.9 0 0 0 0 5.8 Z M1.8 13 c0 -3 2.3 -4.6 5.2 -4.6 s5.2 1.6 5.2 4.6 Z";
 const TICK = "M2.5 7.5 L5.7 10.7 L11.8 3.6";
 const CROSS = "M3 3 L11 11 M11 3 L3 11";
 const ARROW = "M2 7 H11.5 M7.5 3 L11.5 7 L7.5 11";
-const SVG = "http://www.w3.org/2000/svg";
-
-function make(name, style = "", text = "") {
-  const element = document.createElement(name);
-  if (style) element.className = style;
-  if (text) element.textContent = text;
-  return element;
-}
 
 function shape(path, color, line = false) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", "0 0 14 14");
-  svg.setAttribute("aria-hidden", "true");
-  svg.setAttribute("class", "shape");
-  const drawn = document.createElementNS(SVG, "path");
-  drawn.setAttribute("d", path);
-  drawn.style.fill = line ? "none" : color;
-  if (line) drawn.style.stroke = color;
-  if (line) drawn.style.strokeWidth = "1.8";
-  svg.append(drawn);
-  return svg;
+  const image = drawing(path, "shape", "0 0 14 14", line ? "none" : color);
+  if (line) Object.assign(image.firstChild.style, { stroke: color, strokeWidth: "1.8" });
+  return image;
 }
 
 function picture(data) {
-  if (!/^data:image\/(webp|jpeg|png);base64,/.test(data.picture)) return make("span", "photo missing", data.alt);
+  if (!isPicture(data.picture)) return make("span", "photo missing", data.alt);
   const image = make("img", "photo");
   image.src = data.picture;
   image.alt = data.alt;
@@ -84,12 +67,6 @@ function score(entry) {
   return cell;
 }
 
-function active() {
-  let element = document.activeElement;
-  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
-  return element;
-}
-
 function kept(voter) {
   try {
     const known = localStorage.getItem(KEPT);
@@ -100,8 +77,6 @@ function kept(voter) {
   }
   return voter;
 }
-
-const quizzes = new WeakMap();
 
 class Quiz {
   constructor(root) {
@@ -209,7 +184,7 @@ class Quiz {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || active()?.matches(TYPING)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping()) return;
     if (document.querySelector("[role=dialog]")) return;
     if (event.key === "1" || event.key === "2") this.vote(Number(event.key) - 1);
     else if (event.key === "ArrowRight") this.next();
@@ -246,18 +221,8 @@ class Quiz {
   }
 }
 
-function rootIn(parent) {
-  const known = parent.querySelector(".root");
-  if (known) return known;
-  const root = make("div", "root");
-  parent.append(root);
-  return root;
-}
-
 export default function ({ data, parentElement, setTriggerValue }) {
-  const root = rootIn(parentElement);
-  if (!quizzes.has(root)) quizzes.set(root, new Quiz(root));
-  const quiz = quizzes.get(root);
+  const quiz = part(parentElement, Quiz);
   document.removeEventListener("keydown", quiz.listen);
   document.addEventListener("keydown", quiz.listen);
   quiz.draw(data, setTriggerValue);

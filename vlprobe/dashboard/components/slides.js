@@ -6,16 +6,7 @@
 // text, style, remark}], points, note, notes, spoken. A run is [text, style].
 // No triggers: what is shown is nobody's business but this window's.
 
-const SVG = "http://www.w3.org/2000/svg";
-const ADDRESS = /^data:image\/(webp|jpeg|png);base64,/;
 const KEYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, Enter: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 };
-
-function make(name, style = "", ...children) {
-  const element = document.createElement(name);
-  if (style) element.className = style;
-  element.append(...children.filter((child) => child !== "" && child !== null));
-  return element;
-}
 
 function button(style, label, act, ...children) {
   const element = make("button", style, ...children);
@@ -40,22 +31,14 @@ function runs(name, style, line) {
 }
 
 function shape({ path, color }) {
-  const image = document.createElementNS(SVG, "svg");
-  image.setAttribute("viewBox", "0 0 14 14");
-  image.setAttribute("aria-hidden", "true");
-  image.classList.add("mark");
-  const outline = document.createElementNS(SVG, "path");
-  outline.setAttribute("d", path);
-  outline.style.fill = color;
-  image.append(outline);
-  return image;
+  return drawing(path, "mark", "0 0 14 14", color);
 }
 
 function picture(shown, pictures) {
   const source = pictures[shown.key] || "";
   const figure = make("figure", shown.style && `as-${shown.style}`);
   const absent = () => make("span", "image missing", `${shown.name} is missing. ${shown.alt}`);
-  if (ADDRESS.test(source)) {
+  if (isPicture(source)) {
     const image = make("img", "image");
     image.alt = shown.alt;
     image.src = source;
@@ -265,13 +248,8 @@ class Show {
   }
 }
 
-const shows = new WeakMap();
-
 export default function present({ data, parentElement }) {
-  let root = parentElement.querySelector(".root");
-  if (!root) parentElement.append((root = make("div", "root")));
-  if (!shows.has(root)) shows.set(root, new Show(root));
-  const show = shows.get(root);
+  const show = part(parentElement, Show);
   show.take(data);
   return () => show.leave();
 }

@@ -6,33 +6,14 @@
 // place, across, along}], examples {model: {note, source, picture, alt, lines [[style, runs]], press}}. Places are per cent.
 // Triggers: pin and open, each a model.
 
-const SVG = "http://www.w3.org/2000/svg";
 const MARK = 11; // half of a mark with the air around it, in pixels
 
-function make(name, style = "", text = "") {
-  const element = document.createElement(name);
-  if (style) element.className = style;
-  if (text) element.textContent = text;
-  return element;
-}
-
-function drawn(name, values, style = "") {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(values)) element.setAttribute(key, value);
-  if (style) element.setAttribute("class", style);
-  return element;
-}
-
 function shape(mark) {
-  const image = drawn("svg", { viewBox: "-1 -1 16 16", "aria-hidden": "true" }, "shape");
-  const path = drawn("path", { d: mark.path });
-  path.style.fill = mark.color;
-  image.append(path);
-  return image;
+  return drawing(mark.path, "shape", "-1 -1 16 16", mark.color);
 }
 
 function line([x1, y1], [x2, y2], style, color) {
-  const element = drawn("line", { x1: `${x1}%`, y1: `${y1}%`, x2: `${x2}%`, y2: `${y2}%` }, style);
+  const element = vector("line", { x1: `${x1}%`, y1: `${y1}%`, x2: `${x2}%`, y2: `${y2}%` }, style);
   if (color) element.style.stroke = color;
   return element;
 }
@@ -42,8 +23,6 @@ function at(element, [x, y]) {
   element.style.top = `${y}%`;
   return element;
 }
-
-const pictures = new WeakMap();
 
 class Picture {
   constructor(root) {
@@ -74,7 +53,7 @@ class Picture {
     const area = make("div", "area");
     area.setAttribute("role", "img");
     area.setAttribute("aria-label", data.label);
-    this.lines = drawn("svg", { "aria-hidden": "true" }, "lines");
+    this.lines = vector("svg", { "aria-hidden": "true" }, "lines");
     for (const tick of data.yTicks) {
       this.lines.append(line([0, tick.at], [100, tick.at], "grid"));
       area.append(at(make("span", "tick y number", tick.text), [0, tick.at]));
@@ -89,7 +68,7 @@ class Picture {
       this.lines.append(line([mark.across[0], mark.place[1]], [mark.across[1], mark.place[1]], "arm", mark.color));
       this.lines.append(line([mark.place[0], mark.along[0]], [mark.place[0], mark.along[1]], "arm", mark.color));
     }
-    this.leaders = drawn("g", {});
+    this.leaders = vector("g", {});
     this.lines.append(this.leaders);
     const up = this.words("up", "↑ ", data.up);
     const corner = make("span", "corner", `${data.corner} ↗`);
@@ -226,7 +205,7 @@ class Picture {
 
   image(example) {
     if (!example.picture) return null;
-    if (!/^data:image\/(webp|jpeg|png);base64,/.test(example.source)) return make("span", "picture missing", example.picture);
+    if (!isPicture(example.source)) return make("span", "picture missing", example.picture);
     const image = make("img", "picture");
     image.src = example.source;
     image.alt = example.alt;
@@ -253,7 +232,7 @@ class Picture {
       this.put(item);
       const values = leader(item);
       if (!values) continue;
-      this.leaders.append(drawn("line", values, "leader"));
+      this.leaders.append(vector("line", values, "leader"));
       this.leaders.lastChild.style.stroke = item.mark.color;
     }
     for (const item of this.items.filter((one) => one.isRing)) {
@@ -282,16 +261,6 @@ function caption([style, runs]) {
   return row;
 }
 
-function rootIn(parent) {
-  const known = parent.querySelector(".root");
-  if (known) return known;
-  const root = make("div", "root");
-  parent.append(root);
-  return root;
-}
-
 export default function ({ data, parentElement, setTriggerValue }) {
-  const root = rootIn(parentElement);
-  if (!pictures.has(root)) pictures.set(root, new Picture(root));
-  pictures.get(root).draw(data, setTriggerValue);
+  part(parentElement, Picture).draw(data, setTriggerValue);
 }

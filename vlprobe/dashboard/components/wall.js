@@ -8,13 +8,6 @@
 const SIZES = [120, 150, 240];
 const KEPT = "vlprobe-wall-size";
 
-function make(name, style = "", text = "") {
-  const element = document.createElement(name);
-  if (style) element.className = style;
-  if (text) element.textContent = text;
-  return element;
-}
-
 function runs(line, style) {
   const element = make("span", style);
   element.dir = "auto";
@@ -30,7 +23,7 @@ function arrow(text) {
 
 function frame(picture) {
   const { source, name, style } = picture;
-  if (!/^data:image\/(webp|jpeg|png);base64,/.test(source)) return missing(picture);
+  if (!isPicture(source)) return missing(picture);
   const image = make("img", `picture ${style}`);
   image.src = source;
   image.alt = "";
@@ -60,19 +53,13 @@ function verdicts(card) {
 }
 
 const TICKS = { fooled: "✕", tied: "=", held: "✓", unknown: "?", moved: "" };
-const SVG = "http://www.w3.org/2000/svg";
 // A small box a model: its mark, a tick or a cross, and what it put first where the models search.
 function boxes(entries) {
   const style = entries.some((entry) => entry.source) ? "seen" : entries.some((entry) => entry.text) ? "told" : "";
   const row = make("span", `boxes ${style}`);
   for (const entry of entries) {
     const box = make("span", `box ${entry.state}`);
-    const image = document.createElementNS(SVG, "svg");
-    image.setAttribute("viewBox", "0 0 14 14");
-    const path = image.appendChild(document.createElementNS(SVG, "path"));
-    path.setAttribute("d", entry.path);
-    path.style.fill = entry.color;
-    box.append(image, make("span", "tick", TICKS[entry.state] ?? ""));
+    box.append(drawing(entry.path, "", "0 0 14 14", entry.color), make("span", "tick", TICKS[entry.state] ?? ""));
     if (entry.source) box.append(frame({ source: entry.source, name: "", style: "first" }));
     if (entry.text) box.append(runs([[entry.text, ""]], "winner"));
     row.append(Object.assign(box, { title: entry.label }));
@@ -80,7 +67,7 @@ function boxes(entries) {
   return row;
 }
 
-function drawn(card, strip) {
+function pressed(card, strip) {
   const button = make("button", "card");
   button.type = "button";
   button.dataset.id = card.id;
@@ -111,9 +98,6 @@ function legend(entries) {
   return row;
 }
 
-// What a wall keeps while the page gives it new data: the card in focus, the card that is open, the size.
-const walls = new WeakMap();
-
 function keptSize() {
   try {
     const size = Number(sessionStorage.getItem(KEPT));
@@ -131,6 +115,7 @@ function keep(size) {
   }
 }
 
+// It keeps the card in focus, the card that is open and the size while the page gives it new data.
 class Wall {
   constructor(root) {
     this.root = root;
@@ -152,7 +137,7 @@ class Wall {
     this.list.setAttribute("aria-label", data.label);
     for (const card of data.cards) {
       const item = make("li");
-      item.append(drawn(card, data.strip));
+      item.append(pressed(card, data.strip));
       this.list.append(item);
     }
     this.buttons = [...this.list.querySelectorAll("button")];
@@ -282,19 +267,8 @@ class Wall {
   }
 }
 
-function rootIn(parent) {
-  const known = parent.querySelector(".root");
-  if (known) return known;
-  const root = make("div", "root");
-  parent.append(root);
-  return root;
-}
-
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
-  const root = rootIn(parentElement);
-  if (!walls.has(root)) walls.set(root, new Wall(root));
-  const wall = walls.get(root);
+export default function ({ data, parentElement, setTriggerValue }) {
+  const wall = part(parentElement, Wall);
   wall.draw(data, (id) => setTriggerValue("open", id));
   return () => wall.leave();
 }

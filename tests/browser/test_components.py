@@ -1,0 +1,232 @@
+"""Each component alone in a browser: hostile text is text, nothing runs, nothing scrolls sideways.
+
+Mixed pictures, the trade-off's picture and the quiz have files of their own, the slides theirs.
+"""
+
+import pytest
+
+from tests.browser.conftest import HOSTILE, PIXEL, mount
+from vlprobe.dashboard import components
+
+pytestmark = pytest.mark.browser
+
+OWN_FILE = {"mixed", "tradeoff", "quiz", "slides"}
+NO_PICTURE = (
+    "",
+    "https://127.0.0.1:9/x.png",
+    "javascript:window.ran=1",
+    "data:text/html,<b>",
+    'data:image/svg+xml,<svg onload="window.ran=1">',
+)
+SQUARE = "M1 1 H13 V13 H1 Z"
+ROOT = "document.querySelector('#host').shadowRoot.querySelector('.root')"
+
+
+def forest(text: str, _source: str = "") -> dict:
+    row = {
+        "subtype": text,
+        "model": text,
+        "name": text,
+        "path": SQUARE,
+        "color": "red",
+        "at": 40,
+        "ends": [20, 60],
+        "beyond": "left",
+        "clear": True,
+        "text": "−12 %",
+        "tone": "true",
+        "label": text,
+        "pressed": False,
+    }
+    rows = [row, row | {"at": None, "clear": False, "beyond": "", "pressed": True}]
+    return {
+        "label": text,
+        "less": "less often",
+        "more": "more often",
+        "zero": 50,
+        "ticks": [
+            {"at": 50, "text": text, "zero": True},
+            {"at": 0, "text": "−50 %", "zero": False},
+        ],
+        "groups": [{"title": text, "count": text, "rows": rows}] * 2,
+    }
+
+
+def patterns(text: str, _source: str = "") -> dict:
+    one = {
+        "key": text,
+        "source": text,
+        "target": text,
+        "rate": 0.5,
+        "counts": "1 of 2",
+        "tip": text,
+        "on": False,
+    }
+    chips = [one | {"key": str(place), "on": place == 2} for place in range(4)]
+    return {"title": "Patterns", "nothing": text, "patterns": [*chips, one | {"target": ""}]}
+
+
+def figures(text: str, _source: str = "") -> dict:
+    number = {
+        "key": text,
+        "href": "/explore",
+        "big": "1 in 4",
+        "sentence": text,
+        "strong": text[:5],
+        "exact": text,
+    }
+    model = {
+        "key": text,
+        "href": "/explore",
+        "name": text,
+        "stored": f"{text}!",
+        "value": "12 %",
+        "width": 0.4,
+        "mark": {"path": SQUARE, "color": "red"},
+    }
+    door = {"key": text, "href": "/compare", "title": text, "sentence": text}
+    strip = {
+        "label": "Fooled",
+        "of": text,
+        "models": [model] * 3,
+        "more": "and 3 more",
+        "more_href": "/explore",
+    }
+    return {"numbers": [number] * 3, "strip": strip, "doors": [door] * 4}
+
+
+def home(text: str, source: str = PIXEL) -> dict:
+    shot = {"source": source, "name": text, "alt": text, "label": text}
+    boxes = [
+        {"line": [[text, ""], [text, style]], "label": text, "style": style}
+        for style in ("true", "lie")
+    ]
+    mark = {"name": text, "path": SQUARE, "color": "red"}
+    case = {
+        "id": "1",
+        "place": 0,
+        "heading": [text, text],
+        "pictures": [shot],
+        "boxes": boxes,
+        "marks": [mark],
+        "more": 2,
+        "verdict": text,
+        "href": "/explore",
+    }
+    return {
+        "kicker": text,
+        "only": False,
+        "cases": [case, case | {"id": "2", "place": 1, "pictures": [shot, shot]}],
+    }
+
+
+def wall(text: str, source: str = PIXEL) -> dict:
+    box = {
+        "path": SQUARE,
+        "color": "red",
+        "state": "fooled",
+        "text": text,
+        "source": source,
+        "label": text,
+    }
+    card = {
+        "id": text,
+        "name": text,
+        "tip": text,
+        "badge": "+9",
+        "texts": [[[text, "true"]]],
+        "count": "1 of 6",
+        "frames": [{"source": source, "name": text, "style": "", "text": text}],
+        "word": text,
+        "notes": [text],
+        "lines": [[[text, "true"], ["became", "arrow"], [text, "lie"]]],
+        "verdicts": ["fooled", "tied"],
+    }
+    cards = [
+        card,
+        card | {"id": "2", "frames": [], "boxes": [box]},
+        card | {"boxes": [box | {"text": ""}]},
+    ]
+    return {
+        "label": text,
+        "heading": text,
+        "note": text,
+        "legend": [["fooled", text]],
+        "cards": cards,
+    }
+
+
+def keys(text: str, _source: str = "") -> dict:
+    return {}
+
+
+BUILDERS = (forest, patterns, figures, home, wall, keys)
+
+
+def test_every_component_is_fed_hostile_text():
+    every = {file.stem for file in components.FOLDER.glob("*.css")} - {"base"}
+    assert {build.__name__ for build in BUILDERS} | OWN_FILE == every
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+def test_hostile_text_is_text_and_fits_every_screen(blank, build):
+    problems: list[str] = []
+    blank.on("pageerror", lambda error: problems.append(str(error)))
+    pictures = (PIXEL, *NO_PICTURE) if build in (home, wall) else (PIXEL,)
+    for text in HOSTILE.values():
+        for source in pictures if text == HOSTILE["script"] else (PIXEL,):
+            blank.set_viewport_size({"width": 1280, "height": 900})
+            mount(blank, build.__name__, build(text, source))
+            assert build is keys or blank.evaluate(f"() => {ROOT}.textContent").count(text) >= 4
+            found = blank.evaluate(
+                f"() => {ROOT}.querySelectorAll('script, iframe, [onerror]').length"
+            )
+            shown = blank.evaluate(
+                f"() => [...{ROOT}.querySelectorAll('img')].every(e => e.src.startsWith('data:image/png'))"
+            )
+            assert (found, shown) == (0, True)
+            for width in (1280, 390, 320):
+                blank.set_viewport_size({"width": width, "height": 900})
+                wide = blank.evaluate("() => document.documentElement.scrollWidth")
+                assert wide <= width, (text[:20], source[:20])
+    blank.wait_for_timeout(50)
+    assert blank.evaluate("() => window.ran") is None
+    assert (problems, blank.outside) == ([], [])
+
+
+def test_a_row_of_the_forest_is_pressed_by_mouse_and_by_keyboard(blank):
+    blank.set_viewport_size({"width": 1280, "height": 900})
+    mount(blank, "forest", forest("Tiny CLIP"))
+    blank.locator(".row[tabindex='0']").focus()
+    for key in ("Home", "ArrowDown", "ArrowDown", "Enter", "End", "Enter"):
+        blank.keyboard.press(key)
+    blank.locator(".what").first.click()  # beside the rows: the model that is shown
+    assert blank.evaluate("() => window.sent") == [
+        ["row", place] for place in ([1, 0], [1, 1], [0, 1])
+    ]
+    assert blank.locator(".row[tabindex='0']").count() == 1
+
+
+def test_patterns_are_switches_and_the_rest_is_behind_one_button(blank):
+    data = patterns("four")
+    data["patterns"] = [one | {"key": str(place)} for place, one in enumerate(data["patterns"] * 5)]
+    blank.set_viewport_size({"width": 1280, "height": 900})
+    mount(blank, "patterns", data)
+    chips = blank.locator(".chip")
+    assert chips.first.get_attribute("aria-pressed") == "true"  # what is chosen comes first
+    shown = blank.locator(".chip:visible").count()
+    more = blank.get_by_role("button", name="All 25")
+    assert 0 < shown < 25
+    more.click()
+    assert more.get_attribute("aria-expanded") == "true"
+    assert blank.locator(".chip:visible").count() == 25
+    chips.last.click()
+    assert blank.evaluate("() => window.sent") == [["toggle", "24"]]
+
+
+def test_links_of_home_s_figures_are_followed_by_the_page_and_in_a_tab_of_their_own(blank):
+    mount(blank, "figures", figures("counting"))
+    blank.evaluate("() => document.addEventListener('click', (event) => event.preventDefault())")
+    blank.locator("a.door").first.click()
+    blank.locator("a.number").first.click(modifiers=["Control"])
+    assert blank.evaluate("() => window.sent") == [["go", "counting"]]

@@ -1,0 +1,51 @@
+// What every component has in common; its script stands before theirs.
+
+const SVG = "http://www.w3.org/2000/svg";
+const ADDRESS = /^data:image\/(webp|jpeg|png);base64,[A-Za-z0-9+/=]*$/;
+const TYPING = "input, textarea, select, [contenteditable=true], [role=combobox], [role=slider]";
+
+// An element; children are elements and texts, an empty one is none.
+function make(name, style = "", ...children) {
+  const element = document.createElement(name);
+  if (style) element.className = style;
+  element.append(...children.filter(Boolean));
+  return element;
+}
+
+// An element of a drawing.
+function vector(name, values, style = "") {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(values)) element.setAttribute(key, value);
+  if (style) element.setAttribute("class", style);
+  return element;
+}
+
+// A drawing of one path that says nothing to a screen reader.
+function drawing(path, style = "", box = "0 0 14 14", color = "") {
+  const image = vector("svg", { viewBox: box, "aria-hidden": "true" }, style);
+  image.append(vector("path", { d: path }));
+  if (color) image.firstChild.style.fill = color;
+  return image;
+}
+
+// Whether this is a picture's own bytes; no other address is ever asked for.
+function isPicture(source) {
+  return ADDRESS.test(source);
+}
+
+// Whether somebody types where the keyboard is.
+function isTyping() {
+  let element = document.activeElement;
+  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+  return Boolean(element?.matches(TYPING));
+}
+
+const drawn = new WeakMap();
+
+// What draws into this place: one that was there before, else a new one of this class.
+function part(parent, Kind) {
+  let root = parent.querySelector(".root");
+  if (!root) parent.append((root = make("div", "root")));
+  if (!drawn.has(root)) drawn.set(root, new Kind(root));
+  return drawn.get(root);
+}
