@@ -11,7 +11,7 @@ from PIL import Image
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import registry, views
 from vlprobe.dashboard import influence as dashboard_influence
-from vlprobe.dashboard.card import changed
+from vlprobe.dashboard.pictures import changed_at
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution
 from vlprobe.runs import jobs
@@ -137,9 +137,9 @@ def test_parts_of_a_file_that_changed_are_looked_at_again(tmp_path):
     path = tmp_path / "picture.png"
     Image.new("RGB", (40, 40), "red").save(path)
     name = Picture(path).name
-    before = dashboard_influence._occlusion(RANDOM, name, changed(Picture.from_name(name)))
+    before = dashboard_influence._occlusion(RANDOM, name, changed_at(Picture.from_name(name)))
     noise = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
     Image.fromarray(noise).save(path)
     os.utime(path, ns=(1, 1))
-    after = dashboard_influence._occlusion(RANDOM, name, changed(Picture.from_name(name)))
+    after = dashboard_influence._occlusion(RANDOM, name, changed_at(Picture.from_name(name)))
     assert not np.allclose(before, after)

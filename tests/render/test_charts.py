@@ -180,11 +180,11 @@ def test_every_symbol_has_a_shape_of_its_own():
     assert set(model_marks.PATHS) == set(charts.styles.SYMBOLS)
     assert len(set(model_marks.PATHS.values())) == len(model_marks.PATHS)
     for symbol in charts.styles.SYMBOLS:
-        drawn = model_marks.svg(charts.styles.Look("#0072b2", symbol))
+        drawn = model_marks.html(charts.styles.Look("#0072b2", symbol))
         assert model_marks.PATHS[symbol] in drawn and "light-dark(#0072b2, #56b4e9)" in drawn
 
 
-def test_a_mark_in_html_is_cut_to_the_shape_of_the_mark_in_svg():
+def test_a_mark_in_html_is_cut_to_its_shape():
     look = charts.styles.Look("#d55e00", "star")
     assert model_marks.PATHS["star"] in model_marks.html(look)
     assert look.css in model_marks.html(look)

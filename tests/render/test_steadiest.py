@@ -66,6 +66,11 @@ def test_the_heading_says_who_is_clearly_better_and_no_more(steady, alert, model
     assert told(steady, alert, models).heading == heading
 
 
+def test_where_nothing_is_above_chance_the_best_value_is_told():
+    detail = told(leads(A), Leader("chance", (B,))).detail
+    assert detail == "B rejects 90.0 % of the lies; a rewording moves its score by 0.0100."
+
+
 def test_models_that_failed_their_checks_are_never_the_best():
     finding = told(Leader("unknown"), Leader("unknown"), (A, B), unfit=(A, B))
     assert finding.heading == (

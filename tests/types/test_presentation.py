@@ -16,7 +16,7 @@ CARD_FILES = [
     "render/words.py",
     "render/html/cards.py",
     "render/html/cases.py",
-    "dashboard/cards.py",
+    "dashboard/explore/scores.py",
 ]
 
 

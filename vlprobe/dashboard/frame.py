@@ -8,7 +8,6 @@ import streamlit as st
 from vlprobe import __version__, views
 from vlprobe.dashboard import navigation
 from vlprobe.dashboard.access import admit
-from vlprobe.dashboard.cards import cards
 from vlprobe.dashboard.chart_panels import by_subtype, chart, triplets
 from vlprobe.dashboard.export import report_button
 from vlprobe.dashboard.figures import depths, deviations, lexical, severity, subsets
@@ -38,7 +37,6 @@ from vlprobe.errors import VlprobeError
 from vlprobe.render import fitness
 from vlprobe.render.html.style import style
 from vlprobe.render.html.tables import BOLD
-from vlprobe.render.report import selection
 from vlprobe.render.words import AGREED, breakdown_label, presentations, slice_order, value_label
 from vlprobe.types import Metric
 
@@ -47,7 +45,6 @@ __all__ = [
     "BOLD",
     "about",
     "by_subtype",
-    "cards",
     "changed",
     "chart",
     "checks",
@@ -226,14 +223,3 @@ def notes(asked: Questions) -> None:
             label="What was checked, and what that means",
             icon=":material/health_and_safety:",
         )
-
-
-def download(table: pd.DataFrame, name: str, label: str = "Download as CSV") -> None:
-    """The table that is shown, as CSV."""
-    st.download_button(
-        label,
-        table.map(selection.defused).to_csv(index=False),
-        f"vlprobe_{name}.csv",
-        "text/csv",
-        icon=":material/download:",
-    )

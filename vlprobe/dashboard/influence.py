@@ -6,8 +6,8 @@ from PIL import ImageOps
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.card import changed
 from vlprobe.dashboard.loaded import at_hand, loaded
+from vlprobe.dashboard.pictures import changed_at
 from vlprobe.dashboard.state import Questions, choose, plain, quiet, turn, view
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb import influence, substitution
@@ -93,7 +93,7 @@ def _part(title: str, picture: str, name: str) -> None:
     try:
         image = pictures.open_picture(Picture.from_name(picture))
         with st.spinner("Looking at its parts"):
-            values = _occlusion(name, picture, changed(Picture.from_name(picture)))
+            values = _occlusion(name, picture, changed_at(Picture.from_name(picture)))
     except VlprobeError as error:
         quiet(str(error))
         return

@@ -79,32 +79,6 @@ def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:
     st.html(elements.table(name, head, rows, css))
 
 
-def reading(
-    points: pd.DataFrame,
-    down: Metric,
-    up: Metric,
-    unit: str,
-    leaders: Mapping[str, Leader],
-    chances: Mapping[str, float],
-) -> None:
-    """What the trade-off says, as a sentence or two; nobody is named where the order may be chance."""
-    known = points.dropna(subset=["x", "y"])
-    if len(known) < 2:
-        return
-    lines = [
-        tables.reading(
-            word,
-            leaders[metric.name],
-            points.set_index("model")[axis].to_dict(),
-            metric,
-            unit,
-            chances[metric.name],
-        )
-        for word, metric, axis in (("Steadiest", down, "x"), ("Most alert", up, "y"))
-    ]
-    st.html(f'<div class="vp-reading">{"".join(lines)}</div>')
-
-
 def explain(metric: Metric) -> None:
     """What a metric means, which way is better, and what guessing gets."""
     told = tables.told(metric, metric.unit, metric.chance)

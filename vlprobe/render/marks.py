@@ -47,18 +47,8 @@ def mark_values(look: Look) -> dict[str, str]:
     return {"path": PATHS[look.symbol], "color": look.css}
 
 
-def svg(look: Look, size: int = SIZE, hollow: bool = False) -> str:
-    """A mark as an SVG element that screen readers pass over; `hollow` for what is not clear."""
-    fill = "none" if hollow else look.css
-    return (
-        f'<svg class="vp-mark" aria-hidden="true" width="{size}" height="{size}" viewBox="0 0 {SIZE} {SIZE}">'
-        f'<path d="{PATHS[look.symbol]}" style="fill:{fill};stroke:{look.css}" '
-        f'stroke-width="{1.6 if hollow else 0}"/></svg>'
-    )
-
-
 def html(look: Look) -> str:
-    """A mark where SVG is taken out, as Streamlit does: a box of 14 pixels cut to the shape."""
+    """A mark without SVG, which Streamlit takes out: a box of 14 pixels cut to the shape."""
     return (
         f'<span class="vp-mark" aria-hidden="true" style="display:inline-block;width:{SIZE}px;height:{SIZE}px;'
         f"background:{look.css};clip-path:path('{PATHS[look.symbol]}')\"></span>"

@@ -6,11 +6,11 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.card import card as scores_card
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.explore import filters, wall
 from vlprobe.dashboard.explore.patterns import pattern_words
 from vlprobe.dashboard.explore.pictures import can_be_opened, draw_pictures
+from vlprobe.dashboard.explore.scores import scores
 from vlprobe.dashboard.state import Questions, attempt, counts, picked, plain, store, view
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html import cards as html_cards
@@ -224,7 +224,7 @@ def _draw_details(stored: Questions, chosen: Filter, card: WallCard) -> None:
     st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
     if legend := presentations()[stored.probe].kind(card.kind).legend:
         st.html(tag("p", legend, class_="vp-quiet vp-small"))
-    st.html(scores_card(row, columns, stored, chosen, everything=True))
+    st.html(scores(row, columns, stored, chosen))
     st.html(html_cards.about(row, stored.probe))
     run = stored.question_set.run(chosen.model)
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))

@@ -4,7 +4,7 @@ import io
 
 import streamlit as st
 
-from vlprobe.dashboard.card import changed
+from vlprobe.dashboard.pictures import changed_at
 from vlprobe.datasets import drawn
 from vlprobe.errors import VlprobeError
 from vlprobe.render.html import cards as html_cards
@@ -65,7 +65,7 @@ def _rank_label(card: WallCard) -> str:
 def _draw_picture(name: str, alt: str, is_single: bool) -> None:
     picture = Picture.from_name(name)
     try:
-        content = _large(name, changed(picture), is_single)
+        content = _large(name, changed_at(picture), is_single)
     except VlprobeError:
         st.html(tag("div", html_cards.missing(name), class_="vp-missing"))
         return

@@ -78,7 +78,7 @@ def _draw_table(
         "n = 0 and a dash: no case of this slice, so nothing is known. A tie counts as wrong. A model's name opens the "
         "cases of its row."
     )
-    frame.download(table, "breakdown")
+    export.download(table, "breakdown")
 
 
 def _draw_all_numbers(asked: Questions, averaging: str, unit: str) -> None:
@@ -86,7 +86,7 @@ def _draw_all_numbers(asked: Questions, averaging: str, unit: str) -> None:
     numbers.draw_headlines(asked, averaging, unit)
     estimates = numbers.draw_table(asked, averaging, unit)
     with st.container(horizontal=True):
-        frame.download(estimates, "numbers", "All numbers as CSV")
+        export.download(estimates, "numbers", "All numbers as CSV")
         export.report_button(asked)
 
 

@@ -78,11 +78,6 @@ def address(asked: Questions, chosen: Filter | None) -> str:
     return f"explore?{urlencode(query(asked, chosen))}" if chosen else ""
 
 
-def n_cases(asked: Questions, chosen: Filter) -> int:
-    """How many cases Explore shows under this filter."""
-    return counts(asked, chosen)[chosen.outcome]
-
-
 def open_clicked(points: Sequence[Mapping], asked: Questions, target: Target) -> None:
     """A clicked mark opens its cases; a mark of a paper has none."""
     for point in points:

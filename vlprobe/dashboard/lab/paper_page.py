@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import frame, papers, tables
+from vlprobe.dashboard import export, frame, papers, tables
 from vlprobe.dashboard.lab import cases, opening
 from vlprobe.dashboard.lab.opening import Opening
 from vlprobe.dashboard.state import Questions, view
@@ -55,6 +55,6 @@ def end(asked: Questions, name: str) -> None:
         "As the paper's tables have it", icon=":material/table_chart:", key="paper_table"
     ):
         table = papers.paper(asked)
-        frame.download(view(views.papers.remade, asked.question_set, table.number), name)
+        export.download(view(views.papers.remade, asked.question_set, table.number), name)
     frame.notes(asked)
     tables.about(view(views.runs.facts, asked.question_set))

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import frame, papers, tables
-from vlprobe.dashboard.export import report_button
+from vlprobe.dashboard import export, frame, papers, tables
 from vlprobe.dashboard.lab import numbers
 from vlprobe.dashboard.state import address, choose, quiet, view
 from vlprobe.dashboard.tradeoff import by_kind
@@ -79,7 +78,7 @@ def draw_share(about: Field, measured: Measured) -> None:
         st.code(address(), language=None, wrap_lines=True)
         st.html(tag("p", "Files", class_="vp-part"))
         with st.container(horizontal=True):
-            frame.download(
+            export.download(
                 view(
                     views.tradeoff.trade_off_by_type,
                     stored.question_set,
@@ -89,7 +88,7 @@ def draw_share(about: Field, measured: Measured) -> None:
                 ),
                 "tradeoff",
             )
-            report_button(stored)
+            export.report_button(stored)
 
 
 def draw_folds(about: Field, measured: Measured) -> None:
@@ -100,7 +99,9 @@ def draw_folds(about: Field, measured: Measured) -> None:
             by_kind.draw_kinds(about, measured)
     with _fold("numbers") as is_open:
         if is_open:
-            frame.download(numbers.draw_table(stored, measured.averaging, measured.unit), "numbers")
+            export.download(
+                numbers.draw_table(stored, measured.averaging, measured.unit), "numbers"
+            )
     if stored.probe == "lgip":
         with _fold("paper") as is_open:
             if is_open:

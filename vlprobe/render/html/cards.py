@@ -8,8 +8,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-import pandas as pd
-
 from vlprobe import views
 from vlprobe.errors import VlprobeError
 from vlprobe.render.charts.styles import Looks
@@ -60,7 +58,7 @@ def card(
     Args:
         row: The case, as `views.failures` has it.
         presentation: Of the case's probe.
-        said: What the models said to it, by model, as `by_case` has it.
+        said: What the models said to it, by model, as `views.answers` has it.
         names: Models in order; the verdict is the first one's.
         looks: What `charts.styles` returns.
         picture: Gives the `src` of a small picture by its name.
@@ -77,14 +75,6 @@ def card(
             _scores(row, kind, said, names, looks, beside),
         ]
     )
-
-
-def by_case(answers: pd.DataFrame) -> dict[int, dict[str, dict]]:
-    """What the models said, as `views.answers` has it, by case and model."""
-    found: dict[int, dict[str, dict]] = {}
-    for answer in answers.to_dict("records"):
-        found.setdefault(answer["case"], {})[answer["model"]] = answer
-    return found
 
 
 def _scores(

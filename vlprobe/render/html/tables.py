@@ -1,6 +1,5 @@
 """The tables of numbers as HTML: sizes that suit numbers with intervals, readable by screen readers."""
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -107,41 +106,6 @@ def headline(
         )
         rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{row}</tr>')
     return table("Headline numbers of each model", head, rows), unasked
-
-
-def reading(
-    word: str, leader: Leader, values: Mapping[str, float], metric: Metric, unit: str, chance: float
-) -> str:
-    """Who is best at one metric in a line, and the values below it; says why where nobody is named.
-
-    Args:
-        word: What the best model is called, such as "Steadiest".
-        leader: What `views_leaders.leaders` says of the metric.
-        values: Each model's value.
-        metric: Which one.
-        unit: "cosine" or "spread".
-        chance: What guessing gets.
-    """
-    if leader.state == "unknown":
-        return ""
-    own = render_numbers.unit_of(metric, unit)
-    known = sorted(values[model] for model in leader.models)
-    ends = list(dict.fromkeys(render_numbers.number(value, own) for value in (known[0], known[-1])))
-    names = ", ".join(leader.models)
-    line, small = {
-        "leads": (f"{html.escape(word)}: {tag('strong', names)}", ""),
-        "tied": (
-            f"{html.escape(word)}: {tag('strong', 'these are tied')}: {html.escape(names)}",
-            "",
-        ),
-        "alone": (f"{html.escape(word)}: nobody to compare {html.escape(names)} with", ""),
-        "chance": (
-            f"{html.escape(word)}: nobody, since {tag('strong', 'nothing is above chance')}",
-            f"; guessing gets {render_numbers.number(chance, own)}",
-        ),
-    }[leader.state]
-    between = " to ".join(ends)
-    return f"<p>{line}<br>{tag('small', f'{metric.label.lower()} {between}{small}')}</p>"
 
 
 def _cell(found: object | None, unit: str, best: bool, tells: bool) -> str:
