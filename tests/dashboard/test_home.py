@@ -83,6 +83,33 @@ def test_what_is_counted_on_home_is_what_explore_then_shows(shown, come_along):
     assert "on 282 pictures" in wall(at)["heading"]
 
 
+def test_a_door_leads_to_a_picture_that_is_found_and_lost_to_its_own_mixture(shown, come_along):
+    door = figures(shown(come_along))["doors"][-1]
+    assert door["title"] == "Mixed pictures"
+    assert door["sentence"] == "A tenth of another picture is enough to lose the right one"
+    assert [one["source"][:16] for one in door["pictures"]] == ["data:image/webp;"] * 3
+    assert door["pictures"][2]["alt"] == door["pictures"][0]["alt"] + ", mixed"
+    at = send(shown(come_along), "figures", "go", door["key"])
+    ((_, mixed),) = component_values(at, "mixed")
+    assert door["pictures"][0]["alt"] == mixed["query"]
+    case = views.runs.question_set(come_along, at.query_params["set"])
+    number = views.mixed.searches.order(come_along, case, CLIP, "mix:0.9")[0][0]
+    scores = come_along.run(case.run(CLIP).key).table("scores").to_pandas().set_index("case")
+    assert scores.loc[number, "rank_clean"] == 1
+    assert scores.loc[number, "rank"] > 1
+    assert json.loads(scores.loc[number, "top"])["path"].endswith("demo-00275.png")
+
+
+def test_without_searches_among_mixed_pictures_there_is_no_door_to_them(shown, filled_with_one):
+    titles = [door["title"] for door in figures(shown(filled_with_one))["doors"]]
+    assert titles == ["Explore", "Compare", "Play", "Present"]
+
+
+def test_the_door_to_mixed_pictures_is_of_the_model_that_is_looked_at(shown, mixed_store):
+    door = figures(shown(mixed_store, model="hue:2"))["doors"][-1]
+    assert door["href"].endswith("&model=hue%3A2&kind=t2i")
+
+
 def test_the_case_opens_in_explore(shown, come_along):
     at = shown(come_along)
     case = hero(at)["cases"][0]

@@ -1,7 +1,8 @@
 // Below the failure: numbers, a strip of models with bars, doors. All of them are links.
 //
 // data: numbers [{key, href, big, sentence, strong, exact}], strip {label, of, models [{key, href, name, stored, mark {path,
-// color}, value, width}], more, more_href}, doors [{key, href, title, sentence}].
+// color}, value, width}], more, more_href}, doors [{key, href, title, sentence, pictures [{source, alt}]}]; the three pictures
+// of a door are one, what is mixed into it, and the mixture.
 // Triggers: go (the key of what was pressed; "more" for the models that have no place).
 
 
@@ -61,8 +62,24 @@ function strip(data) {
   return row;
 }
 
+// One picture, a second one, and what they make together.
+function sum(pictures) {
+  const row = make("span", "sum");
+  pictures.forEach((shown, place) => {
+    if (!isPicture(shown.source)) return;
+    if (place) row.append(make("span", "sign", place === 1 ? "+" : "="));
+    const image = make("img", place === 2 ? "thumbnail mixture" : "thumbnail");
+    image.src = shown.source;
+    image.alt = shown.alt;
+    row.append(image);
+  });
+  return row;
+}
+
 function door(entry) {
-  const cell = link("door", entry.key, entry.href);
+  const pictures = entry.pictures || [];
+  const cell = link(pictures.length ? "door pictured" : "door", entry.key, entry.href);
+  if (pictures.length) cell.append(sum(pictures));
   cell.append(make("span", "title", entry.title), drawing("M3 8h10M9 4l4 4-4 4", "arrow", "0 0 16 16"));
   cell.append(make("span", "behind small quiet", entry.sentence));
   return cell;

@@ -1,4 +1,4 @@
-"""Below the failure: how often which lie is believed, every model, four doors, and what all of it is about."""
+"""Below the failure: how often which lie is believed, every model, the doors, and what all of it is about."""
 
 import math
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.home.mixed_door import TITLE, mixed_door
 from vlprobe.dashboard.home.subject import Link, Subject
 from vlprobe.dashboard.navigation import ROW, page_file
 from vlprobe.dashboard.state import model_name, view
@@ -138,7 +139,7 @@ def _cosine(value: float) -> str:
 
 
 def _doors(about: Subject, links: dict[str, Link]) -> list[dict[str, object]]:
-    """The four doors, in words about what is behind them."""
+    """The doors, in words about what is behind them; the one to mixed pictures shows one."""
     question_set = about.questions.question_set
     fooled = view(views.showcase.n_fooling_pictures, question_set, about.kind, about.model)
     name = shortened(model_name(about.model))
@@ -167,5 +168,16 @@ def _doors(about: Subject, links: dict[str, Link]) -> list[dict[str, object]]:
         links[key] = queries.get(page, Link(page, {"set": about.questions.key}))
         doors.append(
             {"key": key, "href": links[key].href, "title": ROW[page], "sentence": sentence}
+        )
+    if door := mixed_door(about):
+        links["door:mixed"] = door.link
+        doors.append(
+            {
+                "key": "door:mixed",
+                "href": door.link.href,
+                "title": TITLE,
+                "sentence": door.sentence,
+                "pictures": [{"source": source, "alt": alt} for source, alt in door.pictures],
+            }
         )
     return doors

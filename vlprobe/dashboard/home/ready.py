@@ -2,7 +2,8 @@
 
 from vlprobe import views
 from vlprobe.dashboard.home import hero, pictures
-from vlprobe.dashboard.home.subject import first_model
+from vlprobe.dashboard.home.mixed_door import mixed_door
+from vlprobe.dashboard.home.subject import Subject, first_model
 from vlprobe.dashboard.state import questions, view
 from vlprobe.render import showcase as words
 from vlprobe.render.words import presentations
@@ -24,3 +25,4 @@ def prepare() -> None:
             pictures.address(shot.name)
     view(views.showcase.lie_counts, question_set, kind)
     view(views.showcase.n_fooling_pictures, question_set, kind, model)
+    mixed_door(Subject(stored, kind, model))

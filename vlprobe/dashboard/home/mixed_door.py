@@ -1,0 +1,73 @@
+"""Home's door to mixed pictures: a picture, its partner and their mixture, which takes the right one's place."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vlprobe import views
+from vlprobe.dashboard.home.subject import Link, Subject, first_model
+from vlprobe.dashboard.state import model_name, questions, store, view
+from vlprobe.render import mixed as words
+from vlprobe.scoring.thumbnails import addresses
+from vlprobe.views.mixed.case import MixedCase
+from vlprobe.views.mixed.outcomes import KIND
+from vlprobe.views.runs import QuestionSet
+
+PROBE = "rococo"
+TITLE = "Mixed pictures"
+
+
+@dataclass(frozen=True)
+class MixedDoor:
+    """What the door shows, and where it leads."""
+
+    link: Link
+    sentence: str
+    pictures: tuple[tuple[str, str], ...]  # right, partner, mixture: data address and what it is
+
+
+def mixed_door(about: Subject) -> MixedDoor | None:
+    """The door; None where no model was asked to search among mixed pictures."""
+    question_set = _searched(about)
+    if question_set is None:
+        return None
+    rated = views.showcase.rated_models(question_set)
+    model = about.model if about.model in rated else first_model(rated)
+    link = Link("explore", {"set": question_set.key, "model": model, "kind": KIND})
+    case = _first_lost(question_set, model)
+    if case is None:
+        return MixedDoor(link, "No search is lost to its own mixture here", ())
+    return MixedDoor(link, words.heading(case, model, model_name(model)), _pictures(case))
+
+
+def _searched(about: Subject) -> QuestionSet | None:
+    """The newest searches among mixed pictures: of what Home is about, else of the same pictures, else of any."""
+    own = about.questions.question_set
+    table = view(views.runs.question_sets)
+    candidates = list(table[table["probe"] == PROBE].itertuples())
+    datasets = {row.case_key: row.dataset for row in table.itertuples()}
+    candidates.sort(key=lambda row: (row.case_key != own.key, row.dataset != datasets.get(own.key)))
+    every: Sequence[QuestionSet] = [questions(row.case_key).question_set for row in candidates]
+    return next((one for one in every if view(views.mixed.searches.strengths, one)), None)
+
+
+def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
+    """The case that the view of mixed pictures begins with: found clean, lost to its own mixture."""
+    subtype = view(views.mixed.searches.strengths, question_set)[0]
+    first = view(views.mixed.searches.place, question_set, model, subtype, None).next
+    if not first:
+        return None
+    number = view(views.cases.case_number, question_set, first)
+    return view(views.mixed.case.mixed_case, question_set, number, model)
+
+
+def _pictures(case: MixedCase) -> tuple[tuple[str, str], ...]:
+    """The three pictures; nothing where one of them cannot be shown."""
+    told = {
+        case.right: case.caption,
+        case.partner: case.partner_caption,
+        case.mixture: f"{case.caption}, mixed",
+    }
+    sources = addresses(store().root, [name for name in told if name])
+    if len(sources) < len(told) or not all(sources.values()):
+        return ()
+    return tuple((sources[name], alt) for name, alt in told.items())
