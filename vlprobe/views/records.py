@@ -111,6 +111,79 @@ class EstimateRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SliceRow:
+    """A model's mean of one slice with its 95 % interval; unknown numbers are NaN."""
+
+    model: str
+    slice: str
+    value: float
+    low: float
+    high: float
+    n_items: int
+    n_cases: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedSliceRow:
+    """A model's value of one slice as a paper prints it."""
+
+    model: str
+    slice: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class BinRow:
+    """One bin of a model's distribution."""
+
+    model: str
+    left: float
+    right: float
+    share: float  # of the model's values
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    """A model's mean of one metric with its 95 % interval, as `views.repair.repair_levels` has it."""
+
+    probe: str
+    metric: str
+    model: str
+    value: float
+    low: float
+    high: float
+    n_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRow:
+    """How far two models of a fine-tuning are apart, as `views.repair.repair_moves` has it."""
+
+    probe: str
+    metric: str
+    step: str  # "loss" or "training"
+    base: float
+    value: float
+    difference: float
+    low: float
+    high: float
+    p_holm: float
+    verdict: str
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeedsRow:
+    """A metric's differences by seed of the training, as `views.repair.repair_seeds` has them."""
+
+    probe: str
+    metric: str
+    differences: Sequence[float]
+    mean: float
+    sd: float  # NaN: fewer than two trainings
+
+
+@dataclass(frozen=True, slots=True)
 class DifferenceRow:
     """A model's difference from the baseline in one metric, as `views.compare.compare` tells it."""
 
@@ -153,6 +226,30 @@ class PrintedRow:
     x: float
     y: float
     note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterRow:
+    """A case in the figure of two models' margins; texts are "" where nothing was edited."""
+
+    case: int
+    subtype: str
+    source: str  # words taken out
+    target: str  # words put in
+
+
+@dataclass(frozen=True, slots=True)
+class CellRow:
+    """A cell of a paper's table that is made again; unknown numbers are NaN."""
+
+    source: str  # "run" or "published"
+    model: str
+    column: int  # its place among the table's columns
+    value: float
+    low: float
+    high: float
+    ties: int
+    note: str  # "": none
 
 
 def records(row_type: type[Record], table: pd.DataFrame) -> list[Record]:

@@ -1,4 +1,4 @@
-"""Two models' margins against each other, and how a difference is written. No Streamlit here."""
+"""Two models' margins against each other, and how a difference is written."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.render.charts.theme import QUIET, finished, safe
 from vlprobe.render.numbers import interval, number
 from vlprobe.views.compare import SIGNIFICANCE
+from vlprobe.views.records import ScatterRow, records
 
 BOTH_FOOLED = "#D13B4A"  # red on white and on near-black
 
@@ -24,8 +25,8 @@ def signed(value: float, unit: str) -> str:
     """
     if math.isnan(value):
         return "-"
-    told = _unsigned_zero(number(value, unit).removesuffix(" %"))
-    return ("" if told.startswith("-") else "+") + told + (" points" if unit == "rate" else "")
+    text = _unsigned_zero(number(value, unit).removesuffix(" %"))
+    return ("" if text.startswith("-") else "+") + text + (" points" if unit == "rate" else "")
 
 
 def between(low: float, high: float, unit: str) -> str:
@@ -39,13 +40,13 @@ def between(low: float, high: float, unit: str) -> str:
     )
 
 
-def _unsigned_zero(told: str) -> str:
+def _unsigned_zero(text: str) -> str:
     """A number that is written as zero has no sign."""
-    return told if told.strip("-0.") else told.removeprefix("-")
+    return text if text.strip("-0.") else text.removeprefix("-")
 
 
 def chance(p: float) -> str:
-    """A p-value with two or three decimals, and with more where rounding would move it across SIGNIFICANCE.
+    """A p-value with two or three decimals; more where rounding would move it over SIGNIFICANCE.
 
     >>> chance(0.00005), chance(0.0312), chance(0.62), chance(1.0)
     ('p < .001', 'p = .031', 'p = .62', 'p = 1')
@@ -73,22 +74,22 @@ def _same_side(written: str, p: float) -> bool:
 
 def margins(
     points: pd.DataFrame,
-    first: str,
-    second: str,
-    looks: Looks,
+    x_model: str,
+    y_model: str,
+    styles: Looks,
     subtypes: Mapping[str, str],
     area: Sequence[tuple[float, float]] = (),
     tool: str = "box",
     moved: bool = False,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> go.Figure:
-    """One mark a case, the first model's margin to the right, the second's upwards; who is fooled by colour and shape.
+    """Two models' margins, one mark a case; colour and shape say which of them is fooled.
 
     Args:
         points: What `views.paired_outcomes.scatter` returns.
-        first: The model on the x axis.
-        second: The model on the y axis.
-        looks: What `charts.styles` returns.
+        x_model: The model on the x axis.
+        y_model: The model on the y axis.
+        styles: What `charts.styles` returns.
         subtypes: Stored names of what was edited, in words.
         area: Corners of the marked area.
         tool: What dragging draws: "box" or "lasso".
@@ -97,38 +98,40 @@ def margins(
     """
     figure = go.Figure()
     x, y = points["margin"].to_numpy(), points["other_margin"].to_numpy()
-    told = _told(points, subtypes)
-    color, symbol = looks[first]
-    other_color, other_symbol = looks[second]
-    first, second = names.get(first, first), names.get(second, second)
+    texts = _hover_texts(points, subtypes)
+    x_color, x_symbol = styles[x_model]
+    y_color, y_symbol = styles[y_model]
+    x_name, y_name = names.get(x_model, x_model), names.get(y_model, y_model)
     groups = [
-        (np.ones(len(x), dtype=bool), "a case", QUIET, "circle"),
         ((x > 0) & (y > 0), "both held", QUIET, "circle"),
         ((x <= 0) & (y <= 0), "both fooled", BOTH_FOOLED, "x"),
-        ((x <= 0) & (y > 0), f"only {first} fooled", color, symbol),
-        ((x > 0) & (y <= 0), f"only {second} fooled", other_color, other_symbol),
+        ((x <= 0) & (y > 0), f"only {x_name} fooled", x_color, x_symbol),
+        ((x > 0) & (y <= 0), f"only {y_name} fooled", y_color, y_symbol),
     ]
-    for mask, name, fill, shape in groups[:1] if moved else groups[1:]:
+    if moved:
+        groups = [(np.ones(len(x), dtype=bool), "a case", QUIET, "circle")]
+    hover_margins = f"{safe(x_name)}: %{{x:.3f}}<br>{safe(y_name)}: %{{y:.3f}}"
+    for mask, label, color, symbol in groups:
         figure.add_scattergl(
             x=x[mask],
             y=y[mask],
             mode="markers",
-            marker={"color": fill, "symbol": shape, "size": 7, "opacity": 0.75},
-            name=safe(name),
+            marker={"color": color, "symbol": symbol, "size": 7, "opacity": 0.75},
+            name=safe(label),
             showlegend=not moved,
-            text=told[mask],
-            hovertemplate=f"%{{text}}<br>{safe(first)}: %{{x:.3f}}<br>{safe(second)}: %{{y:.3f}}<extra></extra>",
+            text=texts[mask],
+            hovertemplate=f"%{{text}}<br>{hover_margins}<extra></extra>",
         )
     if area:
         path = " L ".join(f"{x},{y}" for x, y in area)
-        line = {"color": QUIET, "width": 2, "dash": "dash"}
+        outline = {"color": QUIET, "width": 2, "dash": "dash"}
         figure.add_shape(
-            type="path", path=f"M {path} Z", line=line, fillcolor="rgba(138, 148, 163, .2)"
+            type="path", path=f"M {path} Z", line=outline, fillcolor="rgba(138, 148, 163, .2)"
         )
     word = "moved (0: not at all)" if moved else "margin"
-    zero = {"zeroline": True, "zerolinecolor": QUIET, "zerolinewidth": 2}
-    figure.update_xaxes(title=f"{safe(first)} · {word}", **zero)
-    figure.update_yaxes(title=f"{safe(second)} · {word}", **zero)
+    zero_line = {"zeroline": True, "zerolinecolor": QUIET, "zerolinewidth": 2}
+    figure.update_xaxes(title=f"{safe(x_name)} · {word}", **zero_line)
+    figure.update_yaxes(title=f"{safe(y_name)} · {word}", **zero_line)
     finished(figure, 480)
     figure.update_layout(
         dragmode="lasso" if tool == "lasso" else "select", newselection={"line": {"color": QUIET}}
@@ -136,15 +139,13 @@ def margins(
     return figure
 
 
-def _told(points: pd.DataFrame, subtypes: Mapping[str, str]) -> np.ndarray:
-    """What stands beside a mark: the type of edit and its words."""
-    lines = []
-    for row in points.itertuples():
-        kind = subtypes.get(row.subtype, row.subtype)
-        words = (
-            f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
-            if row.source or row.target
-            else ""
-        )
-        lines.append(safe(": ".join(filter(None, [kind, words])) or f"case {row.case}"))
-    return np.array(lines, dtype=object)
+def _hover_texts(points: pd.DataFrame, subtypes: Mapping[str, str]) -> np.ndarray:
+    """What stands beside each mark: the type of edit and its words; shape (len(points),)."""
+    texts = []
+    for row in records(ScatterRow, points):
+        words = ""
+        if row.source or row.target:
+            words = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
+        edit = ": ".join(filter(None, [subtypes.get(row.subtype, row.subtype), words]))
+        texts.append(safe(edit or f"case {row.case}"))
+    return np.array(texts, dtype=object)

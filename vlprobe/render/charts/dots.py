@@ -3,13 +3,25 @@
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.render.charts.styles import Looks, dash
-from vlprobe.render.charts.theme import QUIET, arms, axis, finished, safe, ticks, wrapped
-from vlprobe.render.numbers import WAYS, interval, number, unit_of
+from vlprobe.render.charts.theme import (
+    QUIET,
+    arms,
+    axis,
+    finished,
+    mean_text,
+    safe,
+    stepped_line,
+    ticks,
+    wrapped,
+)
+from vlprobe.render.numbers import WAYS, unit_of
 from vlprobe.types import Metric
+from vlprobe.views.records import BinRow, SliceRow, records
 
 
 def dots(
@@ -17,7 +29,7 @@ def dots(
     metric: Metric,
     unit: str,
     slices: Mapping[str, str],
-    looks: Looks,
+    styles: Looks,
     chances: Mapping[str, float] | None = None,
 ) -> go.Figure:
     """One row a slice, one mark a model with its 95 % interval.
@@ -27,10 +39,10 @@ def dots(
         metric: Which one.
         unit: "cosine" or "spread".
         slices: Each slice's name in words, top to bottom.
-        looks: What `styles` returns.
+        styles: What `styles` returns.
         chances: What guessing gets in each slice, where that is not the metric's own chance.
     """
-    figure = _rows(table, "slice", slices, dict.fromkeys(slices, metric), unit, looks)
+    figure = _rows(table, "slice", slices, dict.fromkeys(slices, metric), unit, styles)
     _chances(figure, chances or dict.fromkeys(slices, metric.chance), list(slices))
     figure.update_xaxes(title=axis(metric, unit), tickformat=ticks(metric))
     return figure
@@ -40,16 +52,16 @@ def headlines(
     table: pd.DataFrame,
     metrics: Mapping[str, Metric],
     unit: str,
-    looks: Looks,
+    styles: Looks,
     chances: Mapping[str, float],
 ) -> go.Figure:
-    """One row a metric, one mark a model with its 95 % interval, and what guessing gets; for rates that go one way.
+    """One row a metric, one mark a model with its 95 % interval, and what guessing gets.
 
     Args:
         table: model, metric, value, low, high, n_items, n_cases.
-        metrics: The rows by name, top to bottom.
+        metrics: The rows by name, top to bottom: rates with one direction.
         unit: "cosine" or "spread".
-        looks: What `styles` returns.
+        styles: What `styles` returns.
         chances: What guessing gets on each metric; one that is missing or NaN is not drawn.
     """
     figure = _rows(
@@ -58,7 +70,7 @@ def headlines(
         {name: metric.label for name, metric in metrics.items()},
         metrics,
         unit,
-        looks,
+        styles,
     )
     _chances(figure, chances, list(metrics))
     way = {metric.direction for metric in metrics.values()}
@@ -68,26 +80,22 @@ def headlines(
     return figure
 
 
-def distribution(table: pd.DataFrame, metric: Metric, unit: str, looks: Looks) -> go.Figure:
+def distribution(table: pd.DataFrame, metric: Metric, unit: str, styles: Looks) -> go.Figure:
     """How a metric is spread over the cases, a stepped line a model.
 
     Args:
         table: model, left, right (edges of a bin), share (of the model's cases).
         metric: Which one.
         unit: "cosine" or "spread".
-        looks: What `styles` returns.
+        styles: What `styles` returns.
     """
     figure = go.Figure()
-    for model in [model for model in looks if model in set(table["model"])]:
-        own = table[table["model"] == model]
-        figure.add_scatter(
-            x=[*own["left"], own["right"].iloc[-1]],
-            y=[*own["share"], own["share"].iloc[-1]],
-            mode="lines",
-            line={"color": looks[model][0], "shape": "hv", "width": 2, "dash": dash(looks[model])},
-            name=safe(model),
-            hovertemplate=f"<b>{safe(model)}</b><br>from %{{x:.3f}}: %{{y:.1%}} of the cases<extra></extra>",
-        )
+    rows = records(BinRow, table)
+    stored = {row.model for row in rows}
+    for model in (model for model in styles if model in stored):
+        color, line_dash = styles[model].color, dash(styles[model])
+        bins = [row for row in rows if row.model == model]
+        stepped_line(figure, bins, color, line_dash, "from %{x:.3f}: %{y:.1%} of the cases")
     figure.update_xaxes(title=axis(metric, unit), rangemode="tozero", zeroline=False)
     figure.update_yaxes(
         title="Share of the cases", tickformat=".0%", rangemode="tozero", zeroline=False
@@ -101,62 +109,68 @@ def _rows(
     names: Mapping[str, str],
     metrics: Mapping[str, Metric],
     unit: str,
-    looks: Looks,
+    styles: Looks,
 ) -> go.Figure:
-    """A row for each of `names`, values of the table's column `key`; `metrics` says what each row measures.
+    """A row for each of `names`, values of the column `key`; `metrics` says what each measures.
 
     Each mark has its model and its row's key as `customdata`.
     """
     figure = go.Figure()
-    shown = [model for model in looks if model in set(table["model"])]
-    rows = {name: place for place, name in enumerate(names)}
-    step = 0.7 / max(len(shown), 1)
-    for place, model in enumerate(shown):
-        own = table[(table["model"] == model) & table[key].isin(rows)].dropna(subset=["value"])
-        color, symbol = looks[model]
-        hover = []
-        for row in own.itertuples():
-            name = getattr(row, key)
-            told = unit_of(metrics[name], unit)
-            hover.append(
-                f"<b>{safe(model)}</b><br>{safe(names[name])}<br>{number(row.value, told)} "
-                f"({interval(row.low, row.high, told)})<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
-            )
+    stored = set(table["model"])
+    models = [model for model in styles if model in stored]
+    heights = {name: index for index, name in enumerate(names)}
+    step = 0.7 / max(len(models), 1)
+    is_drawn = table[key].isin(list(heights)) & table["value"].notna()
+    for index, model in enumerate(models):
+        drawn = table.loc[(table["model"] == model) & is_drawn]
+        keys = drawn[key].tolist()
+        rows = records(SliceRow, drawn.assign(slice=keys))
+        color, symbol = styles[model]
+        offset = (index - (len(models) - 1) / 2) * step
         figure.add_scatter(
-            x=own["value"],
-            y=own[key].map(rows).astype(float) + (place - (len(shown) - 1) / 2) * step,
-            error_x=arms(own["value"], own["low"], own["high"], color),
+            x=drawn["value"],
+            y=np.array([float(heights[name]) + offset for name in keys]),
+            error_x=arms(
+                [row.value for row in rows],
+                [row.low for row in rows],
+                [row.high for row in rows],
+                color,
+            ),
             mode="markers",
             marker={"color": color, "symbol": symbol, "size": 11},
             name=safe(model),
-            text=hover,
-            customdata=[[model, name] for name in own[key]],
+            text=[
+                f"<b>{safe(model)}</b><br>{safe(names[row.slice])}<br>"
+                f"{mean_text(row, unit_of(metrics[row.slice], unit))}"
+                for row in rows
+            ],
+            customdata=[[model, name] for name in keys],
             hovertemplate="%{text}<extra></extra>",
         )
-    for place in range(1, len(rows)):
-        figure.add_hline(y=place - 0.5, line={"color": QUIET, "width": 0.5})
+    for height in range(1, len(names)):
+        figure.add_hline(y=height - 0.5, line={"color": QUIET, "width": 0.5})
     figure.update_yaxes(
-        tickvals=list(rows.values()),
+        tickvals=list(heights.values()),
         ticktext=[wrapped(text, 24) for text in names.values()],
-        range=[len(rows) - 0.5, -0.5],
+        range=[len(names) - 0.5, -0.5],
         showgrid=False,
         zeroline=False,
     )
     figure.update_xaxes(zeroline=False)
-    return finished(figure, 130 + len(rows) * (26 + 16 * len(shown)))
+    return finished(figure, 130 + len(names) * (26 + 16 * len(models)))
 
 
 def _chances(figure: go.Figure, chances: Mapping[str, float], rows: Sequence[str]) -> None:
-    """A dotted line a row where a model lies that only guesses; one entry of the legend for all."""
-    known = [
-        (place, chances[name])
-        for place, name in enumerate(rows)
+    """A dotted line a row at what guessing gets; one entry of the legend for all."""
+    levels = [
+        (height, chances[name])
+        for height, name in enumerate(rows)
         if not math.isnan(chances.get(name, math.nan))
     ]
-    if known:
+    if levels:
         figure.add_scatter(
-            x=[value for _, chance in known for value in (chance, chance, None)],
-            y=[value for place, _ in known for value in (place - 0.46, place + 0.46, None)],
+            x=[value for _, chance in levels for value in (chance, chance, None)],
+            y=[end for height, _ in levels for end in (height - 0.46, height + 0.46, None)],
             mode="lines",
             line={"color": QUIET, "dash": "dot", "width": 2},
             name="guessing",

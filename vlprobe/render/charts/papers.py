@@ -6,25 +6,22 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from vlprobe.render.charts.styles import COLORS, DASHES
-from vlprobe.render.charts.theme import QUIET, finished, safe
+from vlprobe.render.charts.theme import QUIET, finished, stepped_line
+from vlprobe.views.records import BinRow, records
 
 
 def edit_distances(table: pd.DataFrame) -> go.Figure:
-    """How far the captions of triplets are apart in letters, a stepped line each two of them (VISLA, figure 8).
+    """Edit distances of triplets, a stepped line for each two captions (VISLA, figure 8).
 
     Args:
-        table: What `views_figures.edit_distances` returns.
+        table: What `views.figures.edit_distances` returns.
     """
     figure = go.Figure()
-    for place, (name, own) in enumerate(table.groupby("model", sort=False)):
-        figure.add_scatter(
-            x=[*own["left"], own["right"].iloc[-1]],
-            y=[*own["share"], own["share"].iloc[-1]],
-            mode="lines",
-            line={"color": COLORS[place], "shape": "hv", "width": 2, "dash": DASHES[place]},
-            name=safe(name),
-            hovertemplate=f"<b>{safe(name)}</b><br>from %{{x}} letters: %{{y:.1%}} of the triplets<extra></extra>",
-        )
+    rows = records(BinRow, table)
+    for index, name in enumerate(dict.fromkeys(row.model for row in rows)):
+        bins = [row for row in rows if row.model == name]
+        hover_bin = "from %{x} letters: %{y:.1%} of the triplets"
+        stepped_line(figure, bins, COLORS[index], DASHES[index], hover_bin)
     figure.update_xaxes(
         title="Letters to change (edit distance)", rangemode="tozero", zeroline=False
     )
@@ -35,7 +32,7 @@ def edit_distances(table: pd.DataFrame) -> go.Figure:
 
 
 def turning_point(figure: go.Figure, steps: Mapping[str, str], before: str, text: str) -> None:
-    """A line before one of the steps of `charts_tradeoff.curves`, with what changes there."""
+    """A line before one of the steps of `charts.tradeoff.curves`, with what changes there."""
     line = {"color": QUIET, "dash": "dot", "width": 1.5}
     annotation = {"text": f"{text} →", "y": 0.01, "yanchor": "bottom", "xanchor": "left"}
     figure.add_vline(x=list(steps).index(before) - 0.5, line=line, annotation=annotation)

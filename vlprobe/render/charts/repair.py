@@ -1,7 +1,9 @@
-"""Figures of a fine-tuning: each number before, in the control and after; and the losses step by step."""
+"""Figures of a fine-tuning: numbers before, in the control and after; losses step by step."""
 
+import math
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -9,59 +11,68 @@ from plotly.subplots import make_subplots
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
 from vlprobe.render.numbers import interval, number
+from vlprobe.views.records import LevelRow, records
 
 TRAINING, HELD_OUT = "#0072B2", "#D55E00"
 Rows = Mapping[tuple[str, str], tuple[str, str]]  # probe and metric; label and unit
 
 
 def dumbbells(
-    levels: pd.DataFrame, rows: Rows, names: Mapping[str, str], looks: Looks
+    levels: pd.DataFrame, rows: Rows, names: Mapping[str, str], styles: Looks
 ) -> go.Figure:
-    """A row a number: before, control and after from top to bottom, each with its 95 % interval, joined by a line.
+    """A row a number: before, control and after, each with its 95 % interval, joined by a line.
 
     Args:
-        levels: What `views_repair.repair_levels` returns.
+        levels: What `views.repair.repair_levels` returns.
         rows: What is drawn, top to bottom; all in one unit.
         names: Before, control and after, and what each is called in the legend.
-        looks: What `charts.styles` returns.
+        styles: What `charts.styles` returns.
     """
-    places = {pair: place for place, pair in enumerate(rows)}
-    own = levels[[pair in places for pair in zip(levels["probe"], levels["metric"], strict=True)]]
-    own = own.dropna(subset=["value"])
-    row = pd.Series(
-        [places[pair] for pair in zip(own["probe"], own["metric"], strict=True)],
-        own.index,
-        dtype=float,
-    )
-    order = {model: place for place, model in enumerate(names)}
-    own = own.assign(y=row + 0.24 * (own["model"].map(order).astype(float) - 1), row=row)
+    heights = {pair: height for height, pair in enumerate(rows)}
+    offsets = {model: 0.24 * (index - 1) for index, model in enumerate(names)}
+    drawn = [
+        level
+        for level in records(LevelRow, levels)
+        if (level.probe, level.metric) in heights and not math.isnan(level.value)
+    ]
     figure = go.Figure()
-    joined = own.sort_values(["row", "y"])
+    joins: list[tuple[float | None, float | None]] = []
+    for pair, height in heights.items():
+        ends = [
+            (level.value, height + offsets[level.model])
+            for level in drawn
+            if (level.probe, level.metric) == pair
+        ]
+        if ends:
+            joins += [*sorted(ends, key=lambda end: end[1]), (None, None)]
     figure.add_scatter(
-        x=[x for _, one in joined.groupby("row") for x in (*one["value"], None)],
-        y=[y for _, one in joined.groupby("row") for y in (*one["y"], None)],
+        x=[x for x, _ in joins],
+        y=[y for _, y in joins],
         mode="lines",
         line={"color": QUIET, "width": 1.5},
         hoverinfo="skip",
         showlegend=False,
     )
     for model, name in names.items():
-        part = own[own["model"] == model]
-        color, symbol = looks[model]
+        marks = [level for level in drawn if level.model == model]
+        values = [level.value for level in marks]
+        color, symbol = styles[model]
         figure.add_scatter(
-            x=part["value"],
-            y=part["y"],
-            error_x=arms(part["value"], part["low"], part["high"], color),
+            x=np.array(values),
+            y=np.array([heights[level.probe, level.metric] + offsets[model] for level in marks]),
+            error_x=arms(
+                values, [level.low for level in marks], [level.high for level in marks], color
+            ),
             mode="markers",
             marker={"color": color, "symbol": symbol, "size": 10},
             name=safe(name),
-            text=[_told(one, *rows[one.probe, one.metric], name) for one in part.itertuples()],
+            text=[_hover(level, *rows[level.probe, level.metric], name) for level in marks],
             hovertemplate="%{text}<extra></extra>",
         )
-    for place in range(1, len(rows)):
-        figure.add_hline(y=place - 0.5, line={"color": QUIET, "width": 0.5})
+    for height in range(1, len(rows)):
+        figure.add_hline(y=height - 0.5, line={"color": QUIET, "width": 0.5})
     figure.update_yaxes(
-        tickvals=list(places.values()),
+        tickvals=list(heights.values()),
         ticktext=[wrapped(label, 26) for label, _ in rows.values()],
         range=[len(rows) - 0.5, -0.5],
         showgrid=False,
@@ -73,59 +84,56 @@ def dumbbells(
     return finished(figure, 110 + 54 * len(rows))
 
 
-def _told(row: object, label: str, unit: str, name: str) -> str:
-    around = interval(row.low, row.high, unit)
-    return (
-        f"<b>{safe(name)}</b><br>{label}<br>{number(row.value, unit)}{f' ({around})' if around else ''}"
-        f"<br>{row.n_items:,} pictures"
-    )
+def _hover(level: LevelRow, label: str, unit: str, name: str) -> str:
+    bounds = interval(level.low, level.high, unit)
+    value = number(level.value, unit) + (f" ({bounds})" if bounds else "")
+    return f"<b>{safe(name)}</b><br>{label}<br>{value}<br>{level.n_items:,} pictures"
 
 
-def losses(table: pd.DataFrame, parts: Mapping[str, str], steps: int) -> go.Figure:
-    """A panel a part of the loss, each on its own scale: a line for the batches, marks for what is held out.
+def losses(table: pd.DataFrame, terms: Mapping[str, str], n_steps: int) -> go.Figure:
+    """A panel a term of the loss, each on its own scale: a line of batches, marks of held out.
 
     Args:
-        table: What `views_repair.losses` returns.
-        parts: Which parts, top to bottom, in words.
-        steps: How many there are to be.
+        table: What `views.repair.loss_curves` returns.
+        terms: Which terms, top to bottom, in words.
+        n_steps: How many steps there are to be.
     """
-    titles = [wrapped(text, 44) for text in parts.values()]
     figure = make_subplots(
-        rows=len(parts), cols=1, shared_xaxes=True, vertical_spacing=0.28 / len(parts)
+        rows=len(terms), cols=1, shared_xaxes=True, vertical_spacing=0.28 / len(terms)
     )
-    for place, part in enumerate(parts, 1):
-        own = table[table["part"] == part]
+    for panel, (term, title) in enumerate(terms.items(), 1):
         for side, color, mode in (
             ("training", TRAINING, "lines"),
             ("held out", HELD_OUT, "lines+markers"),
         ):
-            line = own[own["side"] == side]
+            logged = table.loc[(table["part"] == term) & (table["side"] == side)]
             figure.add_scatter(
-                x=line["step"],
-                y=line["value"],
+                x=logged["step"],
+                y=logged["value"],
                 mode=mode,
                 line={"color": color, "width": 1.5 if mode == "lines" else 2.5},
                 marker={"symbol": "diamond", "size": 9},
                 name="each batch of the training" if side == "training" else "held out",
                 legendgroup=side,
-                showlegend=place == 1,
+                showlegend=panel == 1,
                 hovertemplate=f"step %{{x}}, {side}: %{{y:.4f}}<extra></extra>",
-                row=place,
+                row=panel,
                 col=1,
             )
+        axis_number = panel if panel > 1 else ""
         figure.add_annotation(
-            text=titles[place - 1],
+            text=wrapped(title, 44),
             x=0,
             y=1.02,
-            xref=f"x{place if place > 1 else ''} domain",
-            yref=f"y{place if place > 1 else ''} domain",
+            xref=f"x{axis_number} domain",
+            yref=f"y{axis_number} domain",
             xanchor="left",
             yanchor="bottom",
             showarrow=False,
             align="left",
         )
-    figure.update_xaxes(range=[-0.02 * steps, 1.02 * steps], zeroline=False)
-    figure.update_xaxes(title="Step", row=len(parts), col=1)
+    figure.update_xaxes(range=[-0.02 * n_steps, 1.02 * n_steps], zeroline=False)
+    figure.update_xaxes(title="Step", row=len(terms), col=1)
     figure.update_yaxes(rangemode="tozero", zeroline=False, nticks=5)
-    finished(figure, 110 + 170 * len(parts))
+    finished(figure, 110 + 170 * len(terms))
     return figure.update_layout(legend={"y": 1, "yref": "container", "yanchor": "top"}, margin_t=70)

@@ -1,4 +1,4 @@
-"""Which colour and mark a model has in every chart, card and table: the same whatever else is stored."""
+"""Colour and mark of a model in every chart, card and table: the same whatever else is stored."""
 
 import hashlib
 import itertools
@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from vlprobe.registry import is_control
 
-# Colours on a light page, and what each becomes on a dark one. The two of a row are at least 3.9 : 1 on their page; the
-# six stay apart for colour-blind readers together with the shape, which always goes with the colour.
+# Colours on a light page, and what each becomes on a dark one. The two of a row are at least
+# 3.9 : 1 on their page; the six stay apart for colour-blind readers together with the shape, which always
+# goes with the colour.
 DARK = {
     "#0072b2": "#56b4e9",
     "#d55e00": "#ff8a3d",
@@ -70,42 +71,44 @@ PAIRS: tuple[Look, ...] = tuple(
 
 
 def styles(models: Iterable[str] | Mapping[str, str]) -> Looks:
-    """Colour and symbol of each model: those of the shipped table, else chosen by the hash of the model's digest.
+    """Colour and symbol of each model: of the shipped table, else by the hash of its digest.
 
-    Where two hashes meet, the model that comes first keeps the look and the other takes the next that is free. So a
-    model that is stored later changes no other's look. With more models than PAIRS, looks are shared. Controls are
-    grey.
+    Where two hashes meet, the model that comes first keeps its style and the other takes the next
+    that is free. So a model that is stored later changes no other's style. With more models than
+    PAIRS, styles are shared. Controls are grey.
 
     Args:
-        models: Names, the first stored first, with the digests of their weights; names alone stand for both.
+        models: Names, the first stored first, with the digests of their weights; names alone stand
+            for both.
 
     Returns:
-        A look a model, ordered by name, controls last.
+        A style a model, ordered by name, controls last.
     """
     digests = models if isinstance(models, Mapping) else {model: model for model in models}
-    looks: dict[str, Look] = {}
+    by_model: dict[str, Look] = {}
     for model, digest in digests.items():
         start = int.from_bytes(hashlib.sha256(digest.encode()).digest()[:8])
         if model in SHIPPED:
-            looks[model] = SHIPPED[model]
+            by_model[model] = SHIPPED[model]
         elif is_control(model):  # not a circle, which published numbers are
-            looks[model] = Look(GREY, SYMBOLS[1 + start % (len(SYMBOLS) - 1)])
+            by_model[model] = Look(GREY, SYMBOLS[1 + start % (len(SYMBOLS) - 1)])
         else:
-            taken = set(looks.values())
+            taken = set(by_model.values())
             turned = [PAIRS[(start + step) % len(PAIRS)] for step in range(len(PAIRS))]
-            looks[model] = next((pair for pair in turned if pair not in taken), turned[0])
-    return dict(sorted(looks.items(), key=lambda pair: (is_control(pair[0]), pair[0])))
+            by_model[model] = next((pair for pair in turned if pair not in taken), turned[0])
+    return dict(sorted(by_model.items(), key=lambda pair: (is_control(pair[0]), pair[0])))
 
 
-def emphasised(looks: Looks, models: Collection[str]) -> Looks:
-    """The looks as a crowded picture has them: of more than DISTINCT models, these alone are coloured."""
-    if len(looks) <= DISTINCT:
-        return looks
+def emphasised(model_styles: Looks, models: Collection[str]) -> Looks:
+    """The styles in a crowded picture: of more than DISTINCT models, only these are coloured."""
+    if len(model_styles) <= DISTINCT:
+        return model_styles
     return {
-        model: look if model in models else Look(GREY, look.symbol) for model, look in looks.items()
+        model: style if model in models else Look(GREY, style.symbol)
+        for model, style in model_styles.items()
     }
 
 
-def dash(look: Look) -> str:
+def dash(style: Look) -> str:
     """How a model's line is drawn: it goes with its symbol."""
-    return DASHES[SYMBOLS.index(look.symbol) % len(DASHES)]
+    return DASHES[SYMBOLS.index(style.symbol) % len(DASHES)]

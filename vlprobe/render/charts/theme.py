@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from vlprobe.render.charts.styles import DARK
-from vlprobe.render.numbers import WAYS, unit_of
+from vlprobe.render.numbers import WAYS, interval, number, unit_of
 from vlprobe.types import Metric
+from vlprobe.views.records import BinRow, SliceRow
 
 QUIET = "#8a94a3"  # lines that are no data: readable on white and on near-black
 
@@ -28,7 +29,7 @@ def on_dark(figure: go.Figure) -> go.Figure:
 
 
 def safe(text: str) -> str:
-    """A name, a caption or a note as text of a figure: Plotly reads elements, and fields in the text beside a mark.
+    """A name, a caption or a note as text of a figure, in which Plotly reads elements and fields.
 
     >>> safe("<b>R&D</b> %{x}")
     '&lt;b&gt;R&amp;D&lt;/b&gt; %&#123;x}'
@@ -36,13 +37,15 @@ def safe(text: str) -> str:
     return html.escape(text).replace("%{", "%&#123;")
 
 
-def arms(value: Sequence[float], low: Sequence[float], high: Sequence[float], color: str) -> dict:
+def arms(
+    values: Sequence[float], lows: Sequence[float], highs: Sequence[float], color: str
+) -> dict[str, object]:
     """95 % intervals as Plotly's error bars."""
     return {
         "type": "data",
         "symmetric": False,
-        "array": [top - middle for top, middle in zip(high, value, strict=True)],
-        "arrayminus": [middle - bottom for bottom, middle in zip(low, value, strict=True)],
+        "array": [high - value for high, value in zip(highs, values, strict=True)],
+        "arrayminus": [value - low for low, value in zip(lows, values, strict=True)],
         "color": color,
         "thickness": 1.8,
         "width": 5,
@@ -58,11 +61,40 @@ def guessing(figure: go.Figure, way: str, chance: float) -> None:
         figure.add_vline(x=chance, line=line, annotation={"text": "guessing", "yanchor": "bottom"})
 
 
+def mean_text(row: SliceRow, unit: str) -> str:
+    """What stands beside the mark of a mean: its value, its interval and its counts."""
+    value = f"{number(row.value, unit)} ({interval(row.low, row.high, unit)})"
+    return f"{value}<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
+
+
+def stepped_line(
+    figure: go.Figure, bins: Sequence[BinRow], color: str, dash: str, hover_bin: str
+) -> None:
+    """A distribution as a stepped line, from its first left edge to its last right one.
+
+    Args:
+        figure: Gets the line.
+        bins: Of one model, from left to right.
+        color: Of the line.
+        dash: Of the line, as Plotly names it.
+        hover_bin: What is said of a bin, a Plotly template.
+    """
+    model = safe(bins[0].model)
+    figure.add_scatter(
+        x=[*(row.left for row in bins), bins[-1].right],
+        y=[*(row.share for row in bins), bins[-1].share],
+        mode="lines",
+        line={"color": color, "shape": "hv", "width": 2, "dash": dash},
+        name=model,
+        hovertemplate=f"<b>{model}</b><br>{hover_bin}<extra></extra>",
+    )
+
+
 def axis(metric: Metric, unit: str) -> str:
     """What an axis is called: the metric, its unit and which way is better."""
-    told = {"cosine": " (cosine)", "spread": " (in spreads)"}.get(unit_of(metric, unit), "")
+    suffix = {"cosine": " (cosine)", "spread": " (in spreads)"}.get(unit_of(metric, unit), "")
     way = WAYS[metric.direction]
-    return f"{metric.label}{told} · {way}" if way else f"{metric.label}{told}"
+    return f"{metric.label}{suffix} · {way}" if way else f"{metric.label}{suffix}"
 
 
 def ticks(metric: Metric) -> str:
@@ -71,7 +103,7 @@ def ticks(metric: Metric) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """A name as `safe` makes it, broken where people would: after a slash, a colon, a hyphen or a space."""
+    """A name as `safe` makes it, broken after a slash, a colon, a hyphen or a space."""
     spaced = (
         text.replace("/", "/ ").replace(":", ": ").replace("@", "@ ") if len(text) > width else text
     )

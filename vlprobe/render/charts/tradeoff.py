@@ -1,15 +1,27 @@
-"""Small figures of steady against alert, one a type of edit, and curves over what grows. No Streamlit here."""
+"""Small figures of steady against alert, one a type of edit, and curves over what grows."""
 
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from vlprobe.render.charts.styles import Looks, dash
-from vlprobe.render.charts.theme import QUIET, arms, axis, finished, guessing, safe, ticks, wrapped
+from vlprobe.render.charts.styles import Look, Looks, dash
+from vlprobe.render.charts.theme import (
+    QUIET,
+    arms,
+    axis,
+    finished,
+    guessing,
+    mean_text,
+    safe,
+    ticks,
+    wrapped,
+)
 from vlprobe.render.numbers import interval, number, unit_of
 from vlprobe.types import Metric
+from vlprobe.views.records import PointRow, PrintedRow, PrintedSliceRow, SliceRow, records
 
 Ranges = tuple[Sequence[float], Sequence[float]]  # of x, the larger end first, and of y
 
@@ -19,30 +31,31 @@ def panel(
     down: Metric,
     up: Metric,
     unit: str,
-    looks: Looks,
+    styles: Looks,
     ranges: Ranges,
     printed: pd.DataFrame | None = None,
     names: Mapping[str, str] | None = None,
 ) -> go.Figure:
-    """A small trade-off, of one type of edit, on axes that its neighbours share; without names beside the marks.
+    """A small trade-off of one type of edit, on axes that its neighbours share.
 
-    Marks outside of the axes, such as those of controls, are left out.
+    No names stand beside its marks; those outside of the axes, such as of controls, are left out.
 
     Args:
         points: model, x, x_low, x_high, y, y_low, y_high.
         down: The metric on the x axis, lower is better and to the right.
         up: The metric on the y axis, higher is better.
         unit: "cosine" or "spread".
-        looks: What `styles` returns.
+        styles: What `styles` returns.
         ranges: What `shared` returns for all panels.
         printed: What a paper prints of other models, hollow: model, x, y, note.
         names: What models are called; as they are stored, if not given.
     """
     figure = go.Figure()
     if printed is not None and len(inside := _inside(printed, ranges)):
-        _hollow(figure, inside, down, up, unit)
-    for point in _inside(points, ranges).itertuples():
-        _mark(figure, point, down, up, unit, looks, (names or {}).get(point.model, point.model))
+        _hollow(figure, records(PrintedRow, inside), (down, up), unit)
+    for point in records(PointRow, _inside(points, ranges)):
+        name = names.get(point.model, point.model) if names else point.model
+        _mark(figure, point, (down, up), unit, styles[point.model], name)
     if ranges[1][0] <= up.chance <= ranges[1][1]:
         guessing(figure, "h", up.chance)
     figure.update_xaxes(
@@ -59,20 +72,20 @@ def panel(
 
 def shared(points: pd.DataFrame, up: Metric) -> Ranges:
     """Axes that hold all of these points and their intervals."""
-    known = points.dropna(subset=["x", "y"])
-    return _x_range(known), _y_range(known, up)
+    drawn = points.loc[points["x"].notna() & points["y"].notna()]
+    return _x_range(drawn), _y_range(drawn, up)
 
 
 def _inside(points: pd.DataFrame, ranges: Ranges) -> pd.DataFrame:
     (left, right), (bottom, top) = ranges
-    return points[points["x"].between(right, left) & points["y"].between(bottom, top)]
+    return points.loc[points["x"].between(right, left) & points["y"].between(bottom, top)]
 
 
 def curves(
     table: pd.DataFrame,
     metric: Metric,
     unit: str,
-    looks: Looks,
+    styles: Looks,
     steps: Mapping[str, str],
     across: str,
     printed: pd.DataFrame | None = None,
@@ -83,64 +96,45 @@ def curves(
         table: model, slice, value, low, high, n_items, n_cases.
         metric: Which one.
         unit: "cosine" or "spread".
-        looks: What `styles` returns.
+        styles: What `styles` returns.
         steps: Slices from left to right and what they are called.
         across: What grows.
         printed: What a paper prints of other models, hollow: model, slice, value.
     """
     figure = go.Figure()
-    places = {name: float(place) for place, name in enumerate(steps)}
-    told = unit_of(metric, unit)
-    for first, (model, own) in enumerate(
-        [] if printed is None else printed.groupby("model", sort=False)
-    ):
-        own = own[own["slice"].isin(places)].sort_values(
-            "slice", key=lambda names: names.map(places)
-        )
+    positions = {name: float(index) for index, name in enumerate(steps)}
+    value_unit = unit_of(metric, unit)
+    if printed is not None:
+        _printed_curves(figure, printed, steps, value_unit)
+    stored = set(table["model"])
+    models = [model for model in styles if model in stored]
+    for index, model in enumerate(models):
+        is_drawn = table["slice"].isin(list(positions)) & table["value"].notna()
+        rows = records(SliceRow, table.loc[(table["model"] == model) & is_drawn])
+        rows.sort(key=lambda row: positions[row.slice])
+        color, symbol = styles[model]
+        offset = (index - (len(models) - 1) / 2) * 0.05
+        values = [row.value for row in rows]
         figure.add_scatter(
-            x=own["slice"].map(places),
-            y=own["value"],
+            x=np.array([positions[row.slice] + offset for row in rows]),
+            y=np.array(values),
+            error_y=arms(values, [row.low for row in rows], [row.high for row in rows], color),
             mode="lines+markers",
-            line={"color": QUIET, "width": 1},
-            marker={"symbol": "circle-open", "size": 8, "color": QUIET, "line": {"width": 1.5}},
-            opacity=0.75,
-            name="published",
-            legendgroup="published",
-            showlegend=first == 0,
-            text=[
-                f"<b>{safe(model)}</b> (published)<br>{safe(steps[row.slice])}: {number(row.value, told)}"
-                for row in own.itertuples()
-            ],
-            hovertemplate="%{text}<extra></extra>",
-        )
-    shown = [model for model in looks if model in set(table["model"])]
-    for place, model in enumerate(shown):
-        own = table[(table["model"] == model) & table["slice"].isin(places)].dropna(
-            subset=["value"]
-        )
-        own = own.sort_values("slice", key=lambda names: names.map(places))
-        color, symbol = looks[model]
-        figure.add_scatter(
-            x=own["slice"].map(places).astype(float) + (place - (len(shown) - 1) / 2) * 0.05,
-            y=own["value"],
-            error_y=arms(own["value"], own["low"], own["high"], color),
-            mode="lines+markers",
-            line={"color": color, "width": 2, "dash": dash(looks[model])},
+            line={"color": color, "width": 2, "dash": dash(styles[model])},
             marker={"color": color, "symbol": symbol, "size": 11},
             name=safe(model),
             text=[
-                f"<b>{safe(model)}</b><br>{safe(steps[row.slice])}: {number(row.value, told)} "
-                f"({interval(row.low, row.high, told)})<br>{row.n_items:,} pictures, {row.n_cases:,} cases"
-                for row in own.itertuples()
+                f"<b>{safe(model)}</b><br>{safe(steps[row.slice])}: {mean_text(row, value_unit)}"
+                for row in rows
             ],
-            customdata=[[model, name] for name in own["slice"]],
+            customdata=[[model, row.slice] for row in rows],
             hovertemplate="%{text}<extra></extra>",
         )
     if not math.isnan(metric.chance):
         guessing(figure, "h", metric.chance)
     figure.update_xaxes(
         title=across,
-        tickvals=list(places.values()),
+        tickvals=list(positions.values()),
         ticktext=[wrapped(text, 16) for text in steps.values()],
         range=[-0.3, len(steps) - 0.7],
         showgrid=False,
@@ -150,25 +144,52 @@ def curves(
     return finished(figure, 360)
 
 
-def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], told: str) -> None:
+def _printed_curves(
+    figure: go.Figure, printed: pd.DataFrame, steps: Mapping[str, str], unit: str
+) -> None:
+    """What a paper prints over the steps, a thin line with hollow marks a model."""
+    order = list(steps)
+    rows = records(PrintedSliceRow, printed)
+    for index, model in enumerate(dict.fromkeys(row.model for row in rows)):
+        curve = [row for row in rows if row.model == model and row.slice in steps]
+        curve.sort(key=lambda row: order.index(row.slice))
+        figure.add_scatter(
+            x=np.array([float(order.index(row.slice)) for row in curve]),
+            y=np.array([row.value for row in curve]),
+            mode="lines+markers",
+            line={"color": QUIET, "width": 1},
+            marker={"symbol": "circle-open", "size": 8, "color": QUIET, "line": {"width": 1.5}},
+            opacity=0.75,
+            name="published",
+            legendgroup="published",
+            showlegend=index == 0,
+            text=[
+                f"<b>{safe(model)}</b> (published)<br>"
+                f"{safe(steps[row.slice])}: {number(row.value, unit)}"
+                for row in curve
+            ],
+            hovertemplate="%{text}<extra></extra>",
+        )
+
+
+def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], unit: str) -> None:
     """Hollow marks of printed numbers under the marks of each row of `charts.dots`.
 
     Args:
         figure: What `dots` returned.
         printed: model, slice, value.
         rows: The slices of the figure, top to bottom.
-        told: The unit of the values, as `charts.number` takes it.
+        unit: Of the values, as `render.numbers.number` takes it.
     """
-    own = printed[printed["slice"].isin(rows)]
+    drawn = [row for row in records(PrintedSliceRow, printed) if row.slice in rows]
     figure.add_scatter(
-        x=own["value"],
-        y=[rows.index(name) + 0.41 for name in own["slice"]],
+        x=np.array([row.value for row in drawn]),
+        y=[rows.index(row.slice) + 0.41 for row in drawn],
         mode="markers",
         marker={"symbol": "circle-open", "size": 9, "color": QUIET, "line": {"width": 1.5}},
         name="published",
         text=[
-            f"<b>{safe(row.model)}</b> (published)<br>{number(row.value, told)}"
-            for row in own.itertuples()
+            f"<b>{safe(row.model)}</b> (published)<br>{number(row.value, unit)}" for row in drawn
         ],
         hovertemplate="%{text}<extra></extra>",
     )
@@ -176,14 +197,20 @@ def beside(figure: go.Figure, printed: pd.DataFrame, rows: Sequence[str], told: 
 
 def _mark(
     figure: go.Figure,
-    point: object,
-    down: Metric,
-    up: Metric,
+    point: PointRow,
+    metrics: tuple[Metric, Metric],
     unit: str,
-    looks: Looks,
+    style: Look,
     name: str,
 ) -> None:
-    color, symbol = looks[point.model]
+    """A model's mark with its intervals; `metrics` are those of the x and the y axis."""
+    down, up = metrics
+    lines = [
+        f"<b>{safe(name)}</b>",
+        _hover_line(down, (point.x, point.x_low, point.x_high), unit),
+        _hover_line(up, (point.y, point.y_low, point.y_high), unit),
+    ]
+    color, symbol = style
     figure.add_scatter(
         x=[point.x],
         y=[point.y],
@@ -199,26 +226,43 @@ def _mark(
         cliponaxis=False,
         name=safe(name),
         customdata=[[point.model]],
-        hovertemplate=_hover(name, ((down, point, "x"), (up, point, "y")), unit),
+        hovertemplate="<br>".join(lines) + "<extra></extra>",
     )
 
 
-def _hollow(figure: go.Figure, printed: pd.DataFrame, down: Metric, up: Metric, unit: str) -> None:
+def _hover_line(metric: Metric, bounds: tuple[float, float, float], unit: str) -> str:
+    """A metric, its value and its interval; `bounds` are value, low and high."""
+    value, low, high = bounds
+    value_unit = unit_of(metric, unit)
+    return f"{metric.label}: {number(value, value_unit)} ({interval(low, high, value_unit)})"
+
+
+def _hollow(
+    figure: go.Figure, printed: Sequence[PrintedRow], metrics: tuple[Metric, Metric], unit: str
+) -> None:
     """Marks of numbers that this program did not measure."""
     figure.add_scatter(
-        x=printed["x"],
-        y=printed["y"],
+        x=np.array([row.x for row in printed]),
+        y=np.array([row.y for row in printed]),
         mode="markers",
         marker={"symbol": "circle-open", "size": 11, "color": QUIET, "line": {"width": 2}},
         name="published",
-        text=[
-            f"<b>{safe(row.model)}</b> (published)<br>{down.label}: {number(row.x, unit_of(down, unit))}<br>"
-            f"{up.label}: {number(row.y, unit_of(up, unit))}{'<br>' + wrapped(row.note, 60) if row.note else ''}"
-            for row in printed.itertuples()
-        ],
+        text=[_printed_text(row, metrics, unit) for row in printed],
         hovertemplate="%{text}<extra></extra>",
         cliponaxis=False,
     )
+
+
+def _printed_text(row: PrintedRow, metrics: tuple[Metric, Metric], unit: str) -> str:
+    """What stands beside a printed mark: the model, both values, and the paper's note."""
+    lines = [f"<b>{safe(row.model)}</b> (published)"]
+    lines += [
+        f"{metric.label}: {number(value, unit_of(metric, unit))}"
+        for metric, value in zip(metrics, (row.x, row.y), strict=True)
+    ]
+    if row.note:
+        lines.append(wrapped(row.note, 60))
+    return "<br>".join(lines)
 
 
 def _x_range(points: pd.DataFrame) -> list[float]:
@@ -236,12 +280,3 @@ def _y_range(points: pd.DataFrame, up: Metric) -> list[float]:
         high = 1.0
     room = 0.1 * max(high - low, 1e-6)
     return [low - room, high + room]
-
-
-def _hover(model: str, sides: Sequence[tuple[Metric, object, str]], unit: str) -> str:
-    lines = [f"<b>{safe(model)}</b>"]
-    for metric, point, side in sides:
-        value, low, high = (getattr(point, side + end) for end in ("", "_low", "_high"))
-        own = unit_of(metric, unit)
-        lines.append(f"{metric.label}: {number(value, own)} ({interval(low, high, own)})")
-    return "<br>".join(lines) + "<extra></extra>"
