@@ -13,15 +13,15 @@ st.markdown(
 )
 models.matrix()
 names.draw_form()
-found = models.examined()
-models.verdict(found)
+check_rows = models.examined()
+models.verdict(check_rows)
 st.header("Checks")
-models.checks(found)
+models.checks(check_rows)
 st.header("Edits that never reach it")
 state.quiet(
     "A tokenizer may undo an edit, such as a change of case, before the model sees it. Such edits are counted here and "
     "are no sign that the model is steady."
 )
-models.erased(found)
+models.erased(check_rows)
 st.header("Passport")
-models.passport(found)
+models.passport(check_rows)

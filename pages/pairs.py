@@ -6,19 +6,19 @@ from vlprobe.dashboard import figures, frame
 from vlprobe.dashboard.lab import paper_page
 
 frame.enter()
-asked = paper_page.begin("eqben").questions
+stored = paper_page.begin("eqben").questions
 
 st.header("Which differences are seen")
-figures.subsets(asked)
+figures.subsets(stored)
 
 st.header("Does the score change evenly")
 st.markdown(
     "When picture and caption both change, the score should change by as much one way as the other. The deviation "
     "is how much it does not."
 )
-shown = st.container()
+figure_slot = st.container()
 with paper_page.how_it_is_measured():
-    unit = frame.unit(asked)
-with shown:
-    figures.deviations(asked, unit)
-paper_page.end(asked, "pairs")
+    unit = frame.unit(stored)
+with figure_slot:
+    figures.deviations(stored, unit)
+paper_page.end(stored, "pairs")

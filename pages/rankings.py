@@ -6,13 +6,13 @@ from vlprobe.dashboard import chart_panels, figures, frame, state
 from vlprobe.dashboard.lab import paper_page
 
 frame.enter()
-asked = paper_page.begin("prsm").questions
+stored = paper_page.begin("prsm").questions
 
 st.header("Which rewordings move the ranking")
 names = ("prsm_local_10", "prsm_local_100")
-for place, name in zip(st.columns(2, gap="medium"), names, strict=True):
-    with place:
-        chart_panels.by_subtype(asked, asked.metrics[name])
+for column, name in zip(st.columns(2, gap="medium"), names, strict=True):
+    with column:
+        chart_panels.by_subtype(stored, stored.metrics[name])
 state.quiet(paper_page.OPENS)
 with paper_page.how_it_is_measured():
     state.quiet(
@@ -20,5 +20,5 @@ with paper_page.how_it_is_measured():
         "dotted line the pictures are drawn by lot from the gallery."
     )
 st.header("How deep do the rankings agree")
-figures.depths(asked)
-paper_page.end(asked, "rankings")
+figures.depths(stored)
+paper_page.end(stored, "rankings")

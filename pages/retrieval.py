@@ -7,12 +7,12 @@ from vlprobe.dashboard.lab import paper_page
 
 frame.enter()
 opening = paper_page.begin("rococo")
-asked = opening.questions
+stored = opening.questions
 
 st.header("Which alterations do most harm")
-for place, name in zip(st.columns(2, gap="medium"), ("drop_rate", "rsms"), strict=True):
-    with place:
-        chart_panels.by_subtype(asked, asked.metrics[f"{opening.kind}_{name}"])
+for column, name in zip(st.columns(2, gap="medium"), ("drop_rate", "rsms"), strict=True):
+    with column:
+        chart_panels.by_subtype(stored, stored.metrics[f"{opening.kind}_{name}"])
 state.quiet(paper_page.OPENS)
 with paper_page.how_it_is_measured():
     state.quiet(
@@ -20,11 +20,11 @@ with paper_page.how_it_is_measured():
         "how often something altered comes first. Arms are 95 % intervals."
     )
 st.header("How strong must an alteration be")
-figures.severity(asked)
+figures.severity(stored)
 
 st.header("Which words decide")
-influence.word_influence(asked)
+influence.word_influence(stored)
 
 st.header("Which parts of a picture decide")
-influence.occlusion(asked)
-paper_page.end(asked, "retrieval")
+influence.occlusion(stored)
+paper_page.end(stored, "retrieval")

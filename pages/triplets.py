@@ -6,9 +6,9 @@ from vlprobe.dashboard import chart_panels, figures, frame
 from vlprobe.dashboard.lab import paper_page
 
 frame.enter()
-asked = paper_page.begin("visla").questions
+stored = paper_page.begin("visla").questions
 
 st.header("Meaning or looks")
-chart_panels.triplets(asked)
-figures.lexical(asked)
-paper_page.end(asked, "triplets")
+chart_panels.triplets(stored)
+figures.lexical(stored)
+paper_page.end(stored, "triplets")

@@ -263,6 +263,7 @@ def picture_data(
     model_looks: Looks,
     names: Mapping[str, str],
     chance: float,
+    labelled: Collection[str] = (),
 ) -> dict[str, object]:
     """The whole picture but for the examples.
 
@@ -274,6 +275,7 @@ def picture_data(
         model_looks: Of each model.
         names: Of each model.
         chance: What guessing gets on the alert side; NaN where that is not defined.
+        labelled: Models whose names stand beside their marks.
     """
     words = labels(plane_.y.unit)
     joined = sorted((point.x, point.y) for point in points if point.model in front)
@@ -287,7 +289,10 @@ def picture_data(
         "yTicks": [tick | {"at": 100 - float(str(tick["at"]))} for tick in plane_.y.ticks()],
         "guess": 100 - plane_.y.at(chance) if plane_.y.holds(chance) else None,
         "front": [[plane_.x.at(x), 100 - plane_.y.at(y)] for x, y in joined] if is_line else [],
-        "marks": [mark_data(point, plane_, model_looks, names) for point in points],
+        "marks": [
+            mark_data(point, plane_, model_looks, names) | {"named": point.model in labelled}
+            for point in points
+        ],
         "rings": ring_data(printed, plane_),
         "edges": edge_notes(points, printed, plane_, names),
     }

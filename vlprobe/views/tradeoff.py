@@ -38,7 +38,7 @@ def trade_off(
         model, x, x_low, x_high, x_n, y, y_low, y_high, y_n, front (as `leaders.pareto_front`), by
         model.
     """
-    sides = _trade_off(question_set.probe)
+    sides = trade_off_sides(question_set.probe)
     if up not in sides.ups:
         raise NotFound("trade-off metric", up, sides.ups)
     table = estimates.estimates(store, question_set, "all", averaging, unit)
@@ -47,7 +47,7 @@ def trade_off(
     return points.assign(front=pareto_front(points, credible, chance))
 
 
-def _trade_off(probe: str) -> TradeOff:
+def trade_off_sides(probe: str) -> TradeOff:
     """The two sides of the probe's trade-off. Raises NotFound where it has none."""
     sides = registry.load_probe(probe).presentation.trade_off
     if sides is None:
@@ -87,7 +87,7 @@ def trade_off_by_type(
         type, model, x, x_low, x_high, x_n, y, y_low, y_high, y_n; types that nobody was asked are
         left out.
     """
-    down = _trade_off("lgip").down
+    down = trade_off_sides("lgip").down
     whole = estimates.estimates(store, question_set, "all", averaging, unit)
     by_subtype = estimates.estimates(
         store,

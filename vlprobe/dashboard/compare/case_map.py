@@ -42,9 +42,9 @@ def draw_fold(contest: Contest, rival: str) -> Filter | None:
     with fold("map", "Case by case", ":material/scatter_plot:", PARAMETERS) as is_open:
         if not is_open:
             return None
-        chosen = _draw_margins(contest, rival)
-        _draw_cards(contest, chosen)
-        return chosen
+        case_filter = _draw_margins(contest, rival)
+        _draw_cards(contest, case_filter)
+        return case_filter
 
 
 def _draw_margins(contest: Contest, rival: str) -> Filter:
@@ -52,7 +52,7 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
     stored, base, kind = contest.questions, contest.baseline, contest.kind
     names, is_moved = contest.names, kind in movement_kinds()
     area = corners(st.query_params.get("area", ""))
-    chosen = filters.with_order(Filter(base, kind, outcome="all", other=rival, within=area))
+    case_filter = filters.with_order(Filter(base, kind, outcome="all", other=rival, within=area))
     points, total = view(views.paired_outcomes.scatter, stored.question_set, base, rival, kind)
     left, right = st.columns([5, 2], gap="medium")
     with right:
@@ -64,7 +64,7 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
                 f"Drawn: {len(points):,} of {total:,} cases, chosen by lot. An area finds all cases inside it."
             )
         if area:
-            inside = view(views.paired_outcomes.buckets, stored.question_set, chosen)["all"]
+            inside = view(views.paired_outcomes.buckets, stored.question_set, case_filter)["all"]
             st.html(
                 f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the marked area.</p>'
             )
@@ -88,7 +88,9 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
                 on_select=functools.partial(_mark, key),
                 selection_mode=("box", "lasso"),
             )
-    return chosen if is_moved else bucket(chosen, filters.pick_bucket(stored, chosen))
+    return (
+        case_filter if is_moved else bucket(case_filter, filters.pick_bucket(stored, case_filter))
+    )
 
 
 def corners(text: str) -> tuple[tuple[float, float], ...]:
@@ -97,19 +99,23 @@ def corners(text: str) -> tuple[tuple[float, float], ...]:
     return parsed if len(parsed) <= CORNERS + 1 else ()
 
 
-def _draw_cards(contest: Contest, chosen: Filter) -> None:
+def _draw_cards(contest: Contest, case_filter: Filter) -> None:
     """A page of the cases that are marked, each on a card."""
-    n_cases = columns.n_passing(contest, chosen)
+    n_cases = columns.n_passing(contest, case_filter)
     with st.container(horizontal=True, vertical_alignment="bottom", key="map_bar"):
         st.html(tag("p", f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}"), width="content")
         st.space("stretch")
-        filters.draw_order(chosen)
+        filters.draw_order(case_filter)
     if not n_cases:
         quiet("No case is here. Choose others above, or take the area away.")
         return
     page = turned(n_cases, CARDS)
-    cards, _, _ = view(views.wall.wall, contest.questions.question_set, chosen, page, CARDS, False)
-    values = columns.card_values(contest, chosen, cards, "The cases of this choice", badge=False)
+    cards, _, _ = view(
+        views.wall.wall, contest.questions.question_set, case_filter, page, CARDS, False
+    )
+    values = columns.card_values(
+        contest, case_filter, cards, "The cases of this choice", badge=False
+    )
     component("wall")(
         key="map_cards",
         data=values,

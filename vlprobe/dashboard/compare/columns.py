@@ -33,7 +33,7 @@ class Side:
     """One of the two columns."""
 
     name: str  # of its parts on the page
-    chosen: Filter  # its model is the one that believes
+    case_filter: Filter  # its model is the one that believes
     n_cases: int
 
 
@@ -52,33 +52,33 @@ def draw_columns(contest: Contest, comparison: Comparison, parting: Parting) -> 
             with slot:
                 _draw_side(contest, side)
     quiet(_rest(row, comparison, kind.lies))
-    return sides[0].chosen
+    return sides[0].case_filter
 
 
 def _sides(contest: Contest, comparison: Comparison, parting: Parting) -> tuple[Side, Side]:
     """The left column, of what the baseline alone believes, and the right one."""
     row = comparison.row(parting.rival, parting.subtype)
     base, rival = contest.baseline, parting.rival
-    chosen = [
+    side_filters = [
         side_filter(contest.kind, *pair, parting.subtype) for pair in ((base, rival), (rival, base))
     ]
     sizes = row.only_base, row.only_model
     if comparison.is_movement:
-        sizes = tuple(n_passing(contest, side) for side in chosen)
-    return Side("left", chosen[0], sizes[0]), Side("right", chosen[1], sizes[1])
+        sizes = tuple(n_passing(contest, side) for side in side_filters)
+    return Side("left", side_filters[0], sizes[0]), Side("right", side_filters[1], sizes[1])
 
 
-def side_filter(kind: str, model: str, other: str, subtype: str) -> Filter:
+def side_filter(kind: str, model: str, rival: str, subtype: str) -> Filter:
     """The cases that only `model` believes; of movements, those that move it more."""
-    beside = Filter(model, kind, subtype, other=other, sort="difference")
+    beside = Filter(model, kind, subtype, other=rival, sort="difference")
     if kind in movement_kinds():
         return replace(beside, outcome="all", within=MOVED_MORE)
     return replace(beside, outcome="fooled", other_outcome="held")
 
 
-def n_passing(contest: Contest, chosen: Filter) -> int:
+def n_passing(contest: Contest, case_filter: Filter) -> int:
     """How many cases pass a filter with its outcome."""
-    return counts(contest.questions, chosen)[chosen.outcome]
+    return counts(contest.questions, case_filter)[case_filter.outcome]
 
 
 def filter_of_case(contest: Contest, parting: Parting) -> Filter:
@@ -87,12 +87,12 @@ def filter_of_case(contest: Contest, parting: Parting) -> Filter:
     number = view(views.cases.case_number, stored.question_set, st.query_params["case"])
     pairs = ((contest.baseline, parting.rival), (parting.rival, contest.baseline))
     for pair in pairs:
-        chosen = side_filter(contest.kind, *pair, parting.subtype)
+        case_filter = side_filter(contest.kind, *pair, parting.subtype)
         if (
             number is not None
-            and view(views.wall.neighbours, stored.question_set, chosen, number).place
+            and view(views.wall.neighbours, stored.question_set, case_filter, number).place
         ):
-            return chosen
+            return case_filter
     return Filter(contest.baseline, contest.kind, outcome="all", other=parting.rival)
 
 
@@ -107,11 +107,11 @@ def _draw_legend(contest: Contest) -> None:
 def _draw_side(contest: Contest, side: Side) -> None:
     """The count in words with the way to all of them, and the first cards."""
     names, stored = contest.names, contest.questions
-    is_movement = side.chosen.kind in movement_kinds()
-    model, other = names[side.chosen.model], names[side.chosen.other]
-    sentence: list[htpy.Node] = [" believed by ", htpy.b[model], f", not by {other}"]
+    is_movement = side.case_filter.kind in movement_kinds()
+    model, rival = names[side.case_filter.model], names[side.case_filter.other]
+    sentence: list[htpy.Node] = [" believed by ", htpy.b[model], f", not by {rival}"]
     if is_movement:
-        sentence = [" move ", htpy.b[model], f" more than {other}"]
+        sentence = [" move ", htpy.b[model], f" more than {rival}"]
     with st.container(horizontal=True, vertical_alignment="center", key=f"{side.name}_head"):
         st.html(
             str(htpy.p(".vp-side")[htpy.b(".vp-big")[f"{side.n_cases:,}"], htpy.span[sentence]])
@@ -121,34 +121,34 @@ def _draw_side(contest: Contest, side: Side) -> None:
                 EXPLORE,
                 label="See all",
                 help=f"All {side.n_cases:,} in Explore",
-                query_params=explore_query(contest, side.chosen),
+                query_params=explore_query(contest, side.case_filter),
             )
     if not side.n_cases:
         st.html(tag("p", "None.", class_="vp-quiet"))
         return
-    cards, _, _ = view(views.wall.wall, stored.question_set, side.chosen, 1, SHOWN, True)
+    cards, _, _ = view(views.wall.wall, stored.question_set, side.case_filter, 1, SHOWN, True)
     key = f"{side.name}_cards"
-    values = card_values(contest, side.chosen, cards, f"Only {model}, not {other}")
+    values = card_values(contest, side.case_filter, cards, f"Only {model}, not {rival}")
     component("wall")(key=key, data=values, on_open_change=functools.partial(open_case, key))
 
 
-def explore_query(contest: Contest, chosen: Filter) -> dict[str, str]:
+def explore_query(contest: Contest, case_filter: Filter) -> dict[str, str]:
     """What the URL of Explore says for exactly the cases of this column."""
     query = {
         "set": contest.questions.key,
-        "model": chosen.model,
-        "kind": chosen.kind,
-        "other": chosen.other,
-        "type": chosen.subtype,
-        "bucket": "only_first" if chosen.other_outcome else "",
-        "area": ";".join(f"{x:.5f},{y:.5f}" for x, y in chosen.within),
+        "model": case_filter.model,
+        "kind": case_filter.kind,
+        "other": case_filter.other,
+        "type": case_filter.subtype,
+        "bucket": "only_first" if case_filter.other_outcome else "",
+        "area": ";".join(f"{x:.5f},{y:.5f}" for x, y in case_filter.within),
     }
     return {name: value for name, value in query.items() if value}
 
 
 def card_values(
     contest: Contest,
-    chosen: Filter,
+    case_filter: Filter,
     cards: tuple[WallCard, ...],
     label: str,
     *,
@@ -156,7 +156,7 @@ def card_values(
 ) -> dict[str, object]:
     """What the component `wall` draws: cards with a small box a model."""
     stored = contest.questions
-    kind = presentations()[stored.probe].kind(chosen.kind)
+    kind = presentations()[stored.probe].kind(case_filter.kind)
     answers = {}
     if kind.body in views.wall.ANSWER_BODIES:
         table = view(

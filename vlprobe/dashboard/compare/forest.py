@@ -42,7 +42,7 @@ def parting(contest: Contest, comparison: Comparison) -> Parting:
 
 def draw_forest(contest: Contest, comparison: Comparison) -> Parting:
     """The plot; returns the row whose pictures are shown."""
-    shown = parting(contest, comparison)
+    open_row = parting(contest, comparison)
     kind = presentations()[contest.questions.probe].kind(contest.kind)
     if not all(math.isnan(row.difference) for row in comparison.rows):
         values = forest.values(
@@ -50,21 +50,21 @@ def draw_forest(contest: Contest, comparison: Comparison) -> Parting:
             kind,
             contest.questions.looks,
             {model: model_name(model) for model in contest.models},
-            (shown.subtype, shown.rival),
+            (open_row.subtype, open_row.rival),
         )
         component("forest")(
             key="forest", data=values, on_row_change=functools.partial(_choose, comparison)
         )
         quiet(forest.how_to_read(comparison))
-    return shown
+    return open_row
 
 
 def _choose(comparison: Comparison) -> None:
     """The row that was pressed goes into the URL."""
-    place = st.session_state["forest"].get("row")
-    if not place:
+    position = st.session_state["forest"].get("row")
+    if not position:
         return
-    group, index = (int(number) for number in place)
+    group, index = (int(number) for number in position)
     subtype = comparison.subtypes[group]
     row = [row for row in comparison.rows if row.subtype == subtype][index]
     picked()

@@ -83,13 +83,13 @@ def _draw_rows(contest: Contest, comparison: Comparison) -> None:
     st.html(compare.rows_table(comparison, contest.names))
 
 
-def parted_in_words(outcomes: PairedOutcomes, first: str, second: str) -> str:
+def parted_in_words(outcomes: PairedOutcomes, baseline: str, rival: str) -> str:
     """How often only one of the two is fooled, and whether that may be chance."""
     only_first, only_second = outcomes.counts["only_first"], outcomes.counts["only_second"]
     if math.isnan(outcomes.p):
         return ""
-    more, less = (second, first) if only_first < only_second else (first, second)
-    split = f"{more} is fooled more often than {less}, by more than chance explains"
+    worse, better = (rival, baseline) if only_first < only_second else (baseline, rival)
+    split = f"{worse} is fooled more often than {better}, by more than chance explains"
     if outcomes.p >= SIGNIFICANCE:
         split = "These are tied: a split as uneven may be chance"
     how = "each case decided by a fair coin (McNemar's exact test)"
@@ -97,14 +97,14 @@ def parted_in_words(outcomes: PairedOutcomes, first: str, second: str) -> str:
         how = "each picture's answers exchanged as a whole by a fair coin (randomization test)"
     ties = [
         f"{name} {count:,}"
-        for name, count in ((first, outcomes.tied_first), (second, outcomes.tied_second))
+        for name, count in ((baseline, outcomes.tied_first), (rival, outcomes.tied_second))
         if count
     ]
     remarks = f" Ties, which count as fooled: {', '.join(ties)}." if ties else ""
     if outcomes.unknown:
         remarks += f" Unknown, and in none of these counts: {outcomes.unknown:,}."
     return (
-        f"{only_first:,} cases fool only {first}, {only_second:,} only {second}, "
+        f"{only_first:,} cases fool only {baseline}, {only_second:,} only {rival}, "
         f"{outcomes.counts['both_fooled']:,} both and {outcomes.counts['both_held']:,} neither. "
         f"{split} ({charts.compare.chance(outcomes.p)} for this comparison alone; {how}).{remarks}"
     )

@@ -35,16 +35,16 @@ def draw_page() -> None:
     _draw_finding(contest, comparison)
     baseline.draw_human_baseline(contest.questions, contest.models)
     parting = forest.draw_forest(contest, comparison)
-    chosen = columns.draw_columns(contest, comparison, parting)
+    side_filter = columns.draw_columns(contest, comparison, parting)
     measured.draw_measured(contest, comparison, parting.rival)
     in_map = case_map.draw_fold(contest, parting.rival)
     measured.draw_details(contest, comparison)
-    shared = in_map or chosen
+    shared = in_map or side_filter
     with share_slot:
         share.draw_share(contest.questions, shared, columns.n_passing(contest, shared))
     if "case" in st.query_params:
-        shown = in_map or columns.filter_of_case(contest, parting)
-        drawer.draw_case(contest.questions, shown, sentence.CARDS)
+        drawer_filter = in_map or columns.filter_of_case(contest, parting)
+        drawer.draw_case(contest.questions, drawer_filter, sentence.CARDS)
 
 
 def compared(contest: Contest) -> Comparison:
@@ -61,5 +61,5 @@ def compared(contest: Contest) -> Comparison:
 def _draw_finding(contest: Contest, comparison: Comparison) -> None:
     """The finding as the heading, and what stands below it."""
     kind = presentations()[contest.questions.probe].kind(contest.kind)
-    told = verdict(comparison, kind, {model: model_name(model) for model in contest.models})
-    st.html(str(htpy.div(".vp-finding")[htpy.h1[told.heading], htpy.p[told.detail]]))
+    finding = verdict(comparison, kind, {model: model_name(model) for model in contest.models})
+    st.html(str(htpy.div(".vp-finding")[htpy.h1[finding.heading], htpy.p[finding.detail]]))

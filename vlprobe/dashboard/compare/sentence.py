@@ -90,8 +90,8 @@ def _rivals(stored: Questions, baseline: str) -> list[str]:
             not_here("Compared with it", "with", ", ".join(gone))
         if not listed:
             return []
-    chosen = [model for model in listed if model in candidates]
-    return chosen[:MOST] or _latest(stored, baseline)
+    rivals = [model for model in listed if model in candidates]
+    return rivals[:MOST] or _latest(stored, baseline)
 
 
 def _split(text: str) -> list[str]:
@@ -126,21 +126,21 @@ def _word(text: str) -> None:
 def _pick_rivals(contest_: Contest) -> None:
     stored = contest_.questions
     candidates = [model for model in stored.models if model != contest_.baseline]
-    chosen = list(contest_.rivals)
-    st.session_state["with"] = chosen
+    rivals = list(contest_.rivals)
+    st.session_state["with"] = rivals
     st.multiselect(
         "Compared with it",
         # Those that were chosen first, in their order, so that a tag has its mark.
-        [*chosen, *(model for model in candidates if model not in chosen)],
+        [*rivals, *(model for model in candidates if model not in rivals)],
         format_func=model_labels(stored.models),
         key="with",
         max_selections=MOST,
         on_change=_change_rivals,
         label_visibility="collapsed",
         placeholder="nobody yet",
-        width=_width([model_name(model) for model in chosen]),
+        width=_width([model_name(model) for model in rivals]),
     )
-    _draw_marks(chosen, stored)
+    _draw_marks(rivals, stored)
 
 
 def _width(names: Sequence[str]) -> int:
@@ -148,12 +148,12 @@ def _width(names: Sequence[str]) -> int:
     return int(min(max(sum(LETTER * len(name) + TAG for name in names) + ARROW, NARROWEST), WIDEST))
 
 
-def _draw_marks(chosen: Sequence[str], stored: Questions) -> None:
+def _draw_marks(models: Sequence[str], stored: Questions) -> None:
     """Each model's mark in its tag, which shows text alone."""
     rules = [
-        f".st-key-with [data-tag]:nth-of-type({place})::before "
+        f".st-key-with [data-tag]:nth-of-type({nth})::before "
         f'{{ content: "{SHAPES[stored.looks[model].symbol]}"; color: {stored.looks[model].css}; }}'
-        for place, model in enumerate(chosen, 1)
+        for nth, model in enumerate(models, 1)
     ]
     st.html(f"<style>{' '.join(rules)}</style>")
 
@@ -185,8 +185,8 @@ def draw_nobody(contest_: Contest) -> None:
     stored = contest_.questions
     offered = [model for model in stored.models if model != contest_.baseline]
     with st.container(horizontal=True, key="offered"):
-        for place, model in enumerate(offered[:9]):
-            st.button(model_name(model), key=f"offer_{place}", on_click=_offer, args=(model,))
+        for position, model in enumerate(offered[:9]):
+            st.button(model_name(model), key=f"offer_{position}", on_click=_offer, args=(model,))
 
 
 def _offer(model: str) -> None:

@@ -42,12 +42,12 @@ def _close() -> None:
 
 
 @st.dialog("One case", width="small", position="right", on_dismiss=_close)
-def draw_case(stored: Questions, chosen: Filter, size: int) -> None:
+def draw_case(stored: Questions, case_filter: Filter, size: int) -> None:
     """The case that the URL names, whether or not it passes the filter.
 
     Args:
         stored: The question set.
-        chosen: What is on the wall.
+        case_filter: What is on the wall.
         size: Cards on one of its pages.
     """
     if problem := st.session_state.pop("problem", ""):
@@ -57,10 +57,10 @@ def draw_case(stored: Questions, chosen: Filter, size: int) -> None:
     if number is None:
         st.info("There is no such case in this question set.", icon=":material/search_off:")
         return
-    (card,) = view(views.wall.cards, stored.question_set, chosen, (number,))
+    (card,) = view(views.wall.cards, stored.question_set, case_filter, (number,))
     kind = presentations()[stored.probe].kind(card.kind)
-    near = view(views.wall.neighbours, stored.question_set, chosen, number, wall.is_grouped())
-    n_cards = near.total_pictures if wall.is_grouped() else filters.n_passing(stored, chosen)
+    near = view(views.wall.neighbours, stored.question_set, case_filter, number, wall.is_grouped())
+    n_cards = near.total_pictures if wall.is_grouped() else filters.n_passing(stored, case_filter)
     _draw_steps(near, n_cards, size, is_picture=wall.is_grouped() and bool(card.images))
     draw_pictures(card, kind)
     st.html(drawer.captions(card, kind))
@@ -69,10 +69,10 @@ def draw_case(stored: Questions, chosen: Filter, size: int) -> None:
         st.html(drawer.ranking_strips(card, addresses(store().root, names)))
     st.html(drawer.bars(card, kind, stored.looks))
     _draw_ways_on(stored, card, kind, near)
-    _draw_pattern(stored, chosen, card)
+    _draw_pattern(stored, case_filter, card)
     component("keys")(key="case_keys")
     with st.expander("Details", key="case_details", icon=":material/data_object:"):
-        _draw_details(stored, chosen, card)
+        _draw_details(stored, case_filter, card)
 
 
 def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> None:
@@ -84,7 +84,7 @@ def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> 
             ("Previous", "Left", ":material/chevron_left:", near.previous, near.place - 1),
             ("Next", "Right", ":material/chevron_right:", near.next, near.place + 1),
         )
-        for label, shortcut, icon, case_id, place in steps:
+        for label, shortcut, icon, case_id, position in steps:
             st.button(
                 label,
                 key=f"case_{label.lower()}",
@@ -92,7 +92,7 @@ def _draw_steps(near: Neighbours, n_cards: int, size: int, is_picture: bool) -> 
                 type="tertiary",
                 shortcut=shortcut,
                 on_click=_step,
-                args=(case_id, 1 + (place - 1) // size),
+                args=(case_id, 1 + (position - 1) // size),
                 disabled=not case_id,
             )
 
@@ -152,16 +152,16 @@ def _draw_sibling(sibling: WallCard) -> None:
     )
 
 
-def _draw_pattern(stored: Questions, chosen: Filter, card: WallCard) -> None:
+def _draw_pattern(stored: Questions, case_filter: Filter, card: WallCard) -> None:
     """Other pictures on which the same words fool the model."""
     kind = presentations()[stored.probe].kind(card.kind)
     key = view(views.patterns.pattern_of, stored.question_set, card.kind, card.case)
     if not key or kind.is_movement:
         return
-    alike = Filter(chosen.model, card.kind, pair=(key,))
+    alike = Filter(case_filter.model, card.kind, pair=(key,))
     counted = counts(stored, alike)
     cards, n_pictures, _ = view(views.wall.wall, stored.question_set, alike, 1, SHOWN_ALIKE + 1)
-    others = [other for other in cards if other.images != card.images][:SHOWN_ALIKE]
+    others = [neighbour for neighbour in cards if neighbour.images != card.images][:SHOWN_ALIKE]
     if not others:
         return
     n_others = n_pictures - (card.margin <= 0)
@@ -178,17 +178,17 @@ def _draw_pattern(stored: Questions, chosen: Filter, card: WallCard) -> None:
                     on_click=_show_alike,
                     args=(key,),
                 )
-        names = [name for other in others for name, _ in render_wall.frames(other, kind)]
+        names = [name for neighbour in others for name, _ in render_wall.frames(neighbour, kind)]
         sources = addresses(store().root, names)
-        data = {
+        values = {
             "label": words,
             "strip": True,
             "cards": [
-                render_wall.card_data(other, kind, sources.__getitem__, badge=False)
-                for other in others
+                render_wall.card_data(neighbour, kind, sources.__getitem__, badge=False)
+                for neighbour in others
             ],
         }
-        component("wall")(key="case_alike", data=data, on_open_change=_go_alike)
+        component("wall")(key="case_alike", data=values, on_open_change=_go_alike)
     if st.session_state.pop("leave_case", False):
         st.rerun()
 
@@ -212,7 +212,7 @@ def _go(case_id: str) -> None:
     st.query_params["case"] = case_id
 
 
-def _draw_details(stored: Questions, chosen: Filter, card: WallCard) -> None:
+def _draw_details(stored: Questions, case_filter: Filter, card: WallCard) -> None:
     """Tags, scores, rule, the saved page, the terminal's command."""
     _draw_annotation(stored, card)
     table = view(views.cases.questions, stored.question_set, (card.case,))
@@ -224,9 +224,9 @@ def _draw_details(stored: Questions, chosen: Filter, card: WallCard) -> None:
     st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
     if legend := presentations()[stored.probe].kind(card.kind).legend:
         st.html(tag("p", legend, class_="vp-quiet vp-small"))
-    st.html(scores(row, columns, stored, chosen))
+    st.html(scores(row, columns, stored, case_filter))
     st.html(html_cards.about(row, stored.probe))
-    run = stored.question_set.run(chosen.model)
+    run = stored.question_set.run(case_filter.model)
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))
     st.code(html_cards.command(run.key, row, run.shipped), language="bash", wrap_lines=True)
     st.download_button(
@@ -235,9 +235,9 @@ def _draw_details(stored: Questions, chosen: Filter, card: WallCard) -> None:
             report_case.case_page,
             store(),
             stored.question_set,
-            chosen.model,
+            case_filter.model,
             card.case,
-            chosen.other,
+            case_filter.other,
         ),
         f"vlprobe_case_{card.case}.html",
         "text/html",

@@ -61,19 +61,19 @@ def draw_filters(about: Subject) -> Filter:
         with st.container(key="phone_filters"):
             pick_dataset(about, "_phone")
         outcomes = st.container()
-        chosen = _words_and_tags(about)
+        case_filter = _words_and_tags(about)
         with outcomes:
-            chosen = _outcomes(about, chosen)
-        chosen = with_order(chosen)
+            case_filter = _outcomes(about, case_filter)
+        case_filter = with_order(case_filter)
         with st.container(key="phone_order"):
-            draw_order(chosen, "_phone")
+            draw_order(case_filter, "_phone")
         choose("Cards", "cards", LAYOUTS, segments=True)
         asked_sets = {stored.key: stored.label for stored in stored_sets()}
         if len(asked_sets) > 1:
             choose("What was asked", "set", asked_sets, about.questions.key, always=True)
         if n_active:
             st.button("Clear all filters", key="clear_filters", on_click=clear_filters)
-    return chosen
+    return case_filter
 
 
 PARAMETERS = (  # what the button "Clear all filters" takes from the URL
@@ -98,8 +98,8 @@ def _keep_wall() -> None:
 
 def _words_and_tags(about: Subject) -> Filter:
     """What the question is: its type and rule, its words, its tags."""
-    known = view(views.estimates.choices, about.questions.question_set)
-    of_kind = known[known["kind"] == about.kind]
+    choices = view(views.estimates.choices, about.questions.question_set)
+    of_kind = choices[choices["kind"] == about.kind]
     left, right = st.columns(2)
     with left:
         types = of_kind.groupby("subtype")["n_cases"].sum().to_dict()
@@ -147,18 +147,18 @@ def _second_model(about: Subject) -> str:
     return choose("Compared with", "other", {"": "Nobody", **others}, help_=help_)
 
 
-def _outcomes(about: Subject, chosen: Filter) -> Filter:
+def _outcomes(about: Subject, case_filter: Filter) -> Filter:
     """Who is fooled: the model, or it and another one that was asked the same."""
-    area = parse_corners(st.query_params.get("area", "")) if chosen.other else ()
+    area = parse_corners(st.query_params.get("area", "")) if case_filter.other else ()
     if area:
         quiet("Only cases in the area that was marked in Compare.")
         st.button("Take the area away", key="drop_area", on_click=drop, args=("area",))
-    chosen = replace(chosen, within=area)
+    case_filter = replace(case_filter, within=area)
     if about.kind in movement_kinds():
-        return chosen
-    if chosen.other:
-        return bucket(chosen, pick_bucket(about.questions, chosen))
-    return replace(chosen, outcome=_outcome(about.questions, chosen))
+        return case_filter
+    if case_filter.other:
+        return bucket(case_filter, pick_bucket(about.questions, case_filter))
+    return replace(case_filter, outcome=_outcome(about.questions, case_filter))
 
 
 def _any(label: str, name: str, n_cases: dict[str, int]) -> str:
@@ -169,17 +169,17 @@ def _any(label: str, name: str, n_cases: dict[str, int]) -> str:
     return choose(label, name, {"": "Any", **options})
 
 
-def _outcome(stored: Questions, chosen: Filter) -> str:
-    counted = counts(stored, chosen)
+def _outcome(stored: Questions, case_filter: Filter) -> str:
+    counted = counts(stored, case_filter)
     options = {name: f"{word} {counted[name]:,}" for name, word in OUTCOMES.items()}
     help_ = f"{TIES} Tied: exactly as high. Held: what is right scores higher."
     return choose("Outcome", "outcome", options, "fooled", segments=True, help_=help_)
 
 
-def pick_bucket(stored: Questions, chosen: Filter) -> str:
+def pick_bucket(stored: Questions, case_filter: Filter) -> str:
     """Who of two models is fooled. Without a choice, where only the first is; all of a marked area."""
-    counted = view(views.paired_outcomes.buckets, stored.question_set, chosen)
-    model, second = (plain(model_name(name)) for name in (chosen.model, chosen.other))
+    counted = view(views.paired_outcomes.buckets, stored.question_set, case_filter)
+    model, second = (plain(model_name(name)) for name in (case_filter.model, case_filter.other))
     options = {
         "all": f"All {counted['all']:,}",
         "only_first": f"Only {model} fooled {counted['only_first']:,}",
@@ -190,68 +190,77 @@ def pick_bucket(stored: Questions, chosen: Filter) -> str:
     fullest = next(
         name for name in ("only_first", "only_second", "all") if counted[name] or name == "all"
     )
-    default = "all" if chosen.within else fullest
+    default = "all" if case_filter.within else fullest
     return choose("Cases", "bucket", options, default, segments=True, help_=TIES)
 
 
-def orders(chosen: Filter) -> dict[str, str]:
+def orders(case_filter: Filter) -> dict[str, str]:
     """What cards can be ordered by; the first is what they are ordered by unless somebody chose."""
-    by_margin = ORDERS_MOVED if chosen.kind in movement_kinds() else ORDERS
-    return (BETWEEN_TWO if chosen.other else {}) | by_margin | IN_ORDER
+    by_margin = ORDERS_MOVED if case_filter.kind in movement_kinds() else ORDERS
+    return (BETWEEN_TWO if case_filter.other else {}) | by_margin | IN_ORDER
 
 
-def with_order(chosen: Filter) -> Filter:
+def with_order(case_filter: Filter) -> Filter:
     """The filter with the order that the URL names."""
-    possible = orders(chosen)
+    possible = orders(case_filter)
     order = st.query_params.get("sort", "")
-    return replace(chosen, sort=order if order in possible else next(iter(possible)))
+    return replace(case_filter, sort=order if order in possible else next(iter(possible)))
 
 
-def draw_order(chosen: Filter, suffix: str = "") -> None:
+def draw_order(case_filter: Filter, suffix: str = "") -> None:
     """The picker of the order; a change of the other filters may take an order away."""
-    possible = orders(chosen)
-    first = next(iter(possible))
+    possible = orders(case_filter)
+    default = next(iter(possible))
     if suffix:
-        choose("Order", "sort", possible, first, suffix=suffix)
+        choose("Order", "sort", possible, default, suffix=suffix)
     else:
         choose(
-            "Order", "sort", possible, first, bare=True, width=picker_width(possible[chosen.sort])
+            "Order",
+            "sort",
+            possible,
+            default,
+            bare=True,
+            width=picker_width(possible[case_filter.sort]),
         )
 
 
-def active_filters(chosen: Filter) -> list[ActiveFilter]:
+def active_filters(case_filter: Filter) -> list[ActiveFilter]:
     """What narrows the wall beside the model, the kind and the outcome "fooled", in the order of the popover."""
     narrowed = (
-        ("type", chosen.subtype and value_label(chosen.subtype), {"subtype": ""}),
-        ("rule", chosen.rule and value_label(chosen.rule), {"rule": ""}),
-        ("tag", chosen.tag.replace("=", ": ", 1), {"tag": ""}),
-        ("words", chosen.contains and f"caption contains “{chosen.contains}”", {"contains": ""}),
-        ("tagged", chosen.tagged and f"tagged {chosen.tagged}", {"tagged": ""}),
-        ("pair", _pattern_label(chosen), {"pair": ()}),
-        ("lost", chosen.lost_to and "lost to its own mixture", {"lost_to": ""}),
-        ("area", chosen.within and "in the marked area", {"within": ()}),
-        ("bucket", _pair_label(chosen), {"outcome": "all", "other_outcome": ""}),
+        ("type", case_filter.subtype and value_label(case_filter.subtype), {"subtype": ""}),
+        ("rule", case_filter.rule and value_label(case_filter.rule), {"rule": ""}),
+        ("tag", case_filter.tag.replace("=", ": ", 1), {"tag": ""}),
+        (
+            "words",
+            case_filter.contains and f"caption contains “{case_filter.contains}”",
+            {"contains": ""},
+        ),
+        ("tagged", case_filter.tagged and f"tagged {case_filter.tagged}", {"tagged": ""}),
+        ("pair", _pattern_label(case_filter), {"pair": ()}),
+        ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": ""}),
+        ("area", case_filter.within and "in the marked area", {"within": ()}),
+        ("bucket", _pair_label(case_filter), {"outcome": "all", "other_outcome": ""}),
     )
     return [
-        ActiveFilter(parameter, str(label), replace(chosen, **changes))
+        ActiveFilter(parameter, str(label), replace(case_filter, **changes))
         for parameter, label, changes in narrowed
         if label
     ]
 
 
-def _pattern_label(chosen: Filter) -> str:
+def _pattern_label(case_filter: Filter) -> str:
     """The patterns that are switched on."""
-    words = [" → ".join(filter(None, pattern_words(key))) for key in chosen.pair]
+    words = [" → ".join(filter(None, pattern_words(key))) for key in case_filter.pair]
     return shortened(" or ".join(words))
 
 
-def _pair_label(chosen: Filter) -> str:
+def _pair_label(case_filter: Filter) -> str:
     """What two models have to do with the cases, as a filter."""
-    if not chosen.other or (chosen.outcome, chosen.other_outcome) == ("all", ""):
+    if not case_filter.other or (case_filter.outcome, case_filter.other_outcome) == ("all", ""):
         return ""
     words = {"fooled": "fooled", "held": "not", "tied": "tied", "all": "asked", "": "asked"}
-    first, second = model_name(chosen.model), model_name(chosen.other)
-    return f"{first} {words[chosen.outcome]}, {second} {words[chosen.other_outcome]}"
+    model, rival = model_name(case_filter.model), model_name(case_filter.other)
+    return f"{model} {words[case_filter.outcome]}, {rival} {words[case_filter.other_outcome]}"
 
 
 def drop(parameter: str) -> None:
@@ -264,16 +273,16 @@ def drop(parameter: str) -> None:
         st.query_params["bucket"] = "all"
 
 
-def n_passing(stored: Questions, chosen: Filter) -> int:
+def n_passing(stored: Questions, case_filter: Filter) -> int:
     """How many cases pass a filter with its outcome."""
-    return counts(stored, chosen)[chosen.outcome]
+    return counts(stored, case_filter)[case_filter.outcome]
 
 
-def nearest_to_drop(stored: Questions, chosen: Filter) -> Sequence[tuple[ActiveFilter, int]]:
+def nearest_to_drop(stored: Questions, case_filter: Filter) -> Sequence[tuple[ActiveFilter, int]]:
     """The filter without which fewest cases pass, and how many; nothing where none of them helps."""
-    narrowing = active_filters(chosen)
-    if chosen.outcome in ("tied", "held") and not chosen.other:
-        label = f"{OUTCOMES[chosen.outcome].lower()} only"
-        narrowing.append(ActiveFilter("outcome", label, replace(chosen, outcome="fooled")))
+    narrowing = active_filters(case_filter)
+    if case_filter.outcome in ("tied", "held") and not case_filter.other:
+        label = f"{OUTCOMES[case_filter.outcome].lower()} only"
+        narrowing.append(ActiveFilter("outcome", label, replace(case_filter, outcome="fooled")))
     helpful = [(active, n_passing(stored, active.without)) for active in narrowing]
     return sorted((pair for pair in helpful if pair[1]), key=lambda pair: pair[1])[:1]

@@ -23,16 +23,16 @@ def draw_page() -> None:
         sentence.draw_sentence(about)
         st.space("stretch")
         order = st.container(key="order", width="content")
-        chosen = filters.draw_filters(about)
+        case_filter = filters.draw_filters(about)
         with order:
-            filters.draw_order(chosen)
-        n_cases = filters.n_passing(about.questions, chosen)
-        share.draw_share(about.questions, chosen, n_cases)
-    patterns.draw_patterns(about.questions, chosen)
-    wall.draw_wall(about.questions, chosen)
+            filters.draw_order(case_filter)
+        n_cases = filters.n_passing(about.questions, case_filter)
+        share.draw_share(about.questions, case_filter, n_cases)
+    patterns.draw_patterns(about.questions, case_filter)
+    wall.draw_wall(about.questions, case_filter)
     if "case" in st.query_params:
-        size = wall.page_size(about.questions, chosen.kind)
-        drawer.draw_case(about.questions, chosen, size)
+        size = wall.page_size(about.questions, case_filter.kind)
+        drawer.draw_case(about.questions, case_filter, size)
     _draw_notes(about)
 
 

@@ -34,19 +34,19 @@ def pattern_words(key: str) -> tuple[str, str]:
     return source or "…", target or "(nothing)"
 
 
-def draw_patterns(stored: Questions, chosen: Filter) -> None:
+def draw_patterns(stored: Questions, case_filter: Filter) -> None:
     """One row of switches; where no words stand out, that."""
-    if chosen.kind in movement_kinds():
+    if case_filter.kind in movement_kinds():
         return
-    known = view(views.patterns.patterns, stored.question_set, chosen)
-    listed = {pattern.key: _chip(pattern, chosen.pair) for pattern in known.patterns}
-    if missing := [key for key in chosen.pair if key not in listed]:
-        everything = view(views.patterns.candidates, stored.question_set, chosen)
+    summary = view(views.patterns.patterns, stored.question_set, case_filter)
+    listed = {pattern.key: _chip(pattern, case_filter.pair) for pattern in summary.patterns}
+    if missing := [key for key in case_filter.pair if key not in listed]:
+        everything = view(views.patterns.candidates, stored.question_set, case_filter)
         rare = {pattern.key: pattern for pattern in everything.patterns}
         for key in missing:
-            listed[key] = _chip(rare[key], chosen.pair) if key in rare else _unknown_chip(key)
+            listed[key] = _chip(rare[key], case_filter.pair) if key in rare else _unknown_chip(key)
     nothing = f"none: no words were asked {ASKED} times"
-    if known.n_groups:
+    if summary.n_groups:
         nothing = "none: no words are believed clearly more often than others"
     values = {"title": TITLE, "nothing": nothing, "patterns": list(listed.values())}
     component("patterns")(key="patterns", data=values, on_toggle_change=_toggle)

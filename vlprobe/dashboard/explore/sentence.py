@@ -80,7 +80,7 @@ def subject() -> Subject:
         st.page_link("pages/run.py", label="Ask a model", icon=":material/play_arrow:")
         st.stop()
     _stop_at_strangers(sets)
-    keys = [found.key for found in _likely(sets)]
+    keys = [candidate.key for candidate in _likely(sets)]
     stored = questions(_current("set", keys, keys[0]))
     model = _current("model", stored.models, most_asked(stored))
     kinds_here = kinds(stored)
@@ -150,17 +150,19 @@ def _stop_at_strangers(sets: Sequence[StoredSet]) -> None:
 
 def _strangers(sets: Sequence[StoredSet]) -> Iterator[tuple[str, str]]:
     """Names of parameters of the URL, and what they name that is not stored."""
-    named = {name: st.query_params.get(name, "") for name in LINKED}
+    linked = {name: st.query_params.get(name, "") for name in LINKED}
     by_key = {stored.key: stored for stored in sets}
-    chosen = by_key.get(named["set"])
-    if named["set"] and chosen is None:
-        yield "question set", shortened(named["set"])
-    here = [chosen] if chosen else sets
-    if named["model"] and not any(named["model"] in stored.models for stored in here):
-        yield "model", shortened(named["model"])
-    probes = {stored.probe for stored in here}
-    if named["kind"] and not any(named["kind"] in presentations()[probe].kinds for probe in probes):
-        yield "kind", shortened(named["kind"])
+    linked_set = by_key.get(linked["set"])
+    if linked["set"] and linked_set is None:
+        yield "question set", shortened(linked["set"])
+    candidates = [linked_set] if linked_set else sets
+    if linked["model"] and not any(linked["model"] in stored.models for stored in candidates):
+        yield "model", shortened(linked["model"])
+    probes = {stored.probe for stored in candidates}
+    if linked["kind"] and not any(
+        linked["kind"] in presentations()[probe].kinds for probe in probes
+    ):
+        yield "kind", shortened(linked["kind"])
 
 
 def shortened(text: str, length: int = 80) -> str:
@@ -175,8 +177,8 @@ def _forget_link() -> None:
 
 def kinds(stored: Questions) -> list[str]:
     """The kinds of cases that a question set has, the first is shown first."""
-    known = set(view(views.estimates.choices, stored.question_set)["kind"])
-    return [kind for kind in views.runs.kinds(stored.probe) if kind in known]
+    asked_kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
+    return [kind for kind in views.runs.kinds(stored.probe) if kind in asked_kinds]
 
 
 def draw_sentence(about: Subject) -> None:

@@ -20,14 +20,14 @@ LISTED = 50  # cases with tags or notes
 PAGE = "pages/explore.py"
 
 
-def draw_share(stored: Questions, chosen: Filter, n_cases: int) -> None:
+def draw_share(stored: Questions, case_filter: Filter, n_cases: int) -> None:
     """The popover, in four parts."""
     with st.popover("Share", icon=":material/ios_share:", key="share", type="tertiary"):
         _heading("Link")
         quiet("Opens exactly this, wherever this dashboard runs on the same results.")
         st.code(address(), language=None, wrap_lines=True)
         _heading("Files")
-        _files(stored, chosen, n_cases)
+        _files(stored, case_filter, n_cases)
         _heading("Saved views")
         _saved_views()
         _heading("Tags and notes")
@@ -38,11 +38,11 @@ def _heading(text: str) -> None:
     st.html(tag("p", text, class_="vp-part"))
 
 
-def _files(stored: Questions, chosen: Filter, n_cases: int) -> None:
+def _files(stored: Questions, case_filter: Filter, n_cases: int) -> None:
     """The cases that pass the filter, and the whole comparison."""
-    most = selection.MOST
-    extent = f"The first {most:,} of {n_cases:,} cases, in this order"
-    if n_cases <= most:
+    limit = selection.MOST
+    extent = f"The first {limit:,} of {n_cases:,} cases, in this order"
+    if n_cases <= limit:
         extent = f"All {n_cases:,} cases"
     quiet(f"{extent}: what was asked, the scores, every model's margin, and your tags and notes.")
     files = (
@@ -53,7 +53,7 @@ def _files(stored: Questions, chosen: Filter, n_cases: int) -> None:
         for label, make, kind in files:
             st.download_button(
                 label,
-                functools.partial(make, store(), stored.question_set, chosen),
+                functools.partial(make, store(), stored.question_set, case_filter),
                 f"vlprobe_cases.{label.lower()}",
                 kind,
                 key=f"export_{label}",
@@ -119,9 +119,9 @@ def _annotated(stored: Questions) -> None:
 
 def _annotated_case(annotation: Annotation, texts: list[str]) -> None:
     text = texts[min(1, len(texts) - 1)]
-    kept = {
+    parameters = {
         name: st.query_params[name] for name in ("set", "model", "kind") if name in st.query_params
     }
-    st.page_link(PAGE, label=plain(text), query_params=kept | {"case": annotation.id})
+    st.page_link(PAGE, label=plain(text), query_params=parameters | {"case": annotation.id})
     words = " · ".join(filter(None, [*annotation.tags, annotation.note]))
     st.html(tag("p", words, class_="vp-quiet vp-small"))

@@ -31,55 +31,57 @@ def page_size(stored: Questions, kind: str) -> int:
     return PAIRS_PAGE_SIZE if body == "pair" else PAGE_SIZE
 
 
-def draw_wall(stored: Questions, chosen: Filter) -> None:
+def draw_wall(stored: Questions, case_filter: Filter) -> None:
     """The heading, one page of cards, and the page numbers; or what to do where no case passes."""
-    kind = presentations()[stored.probe].kind(chosen.kind)
-    size = page_size(stored, chosen.kind)
-    n_cases = filters.n_passing(stored, chosen)
+    kind = presentations()[stored.probe].kind(case_filter.kind)
+    size = page_size(stored, case_filter.kind)
+    n_cases = filters.n_passing(stored, case_filter)
     page = turned(n_cases, size)
     cards, n_pictures, _ = view(
-        views.wall.wall, stored.question_set, chosen, page, size, is_grouped()
+        views.wall.wall, stored.question_set, case_filter, page, size, is_grouped()
     )
     n_cards = n_pictures if is_grouped() else n_cases
     if n_cards and not cards:  # a link to a page beyond the last
         page = turned(n_cards, size)
         cards, n_pictures, _ = view(
-            views.wall.wall, stored.question_set, chosen, page, size, is_grouped()
+            views.wall.wall, stored.question_set, case_filter, page, size, is_grouped()
         )
     if not cards:
-        _draw_nothing(stored, chosen)
+        _draw_nothing(stored, case_filter)
         return
     has_pictures = any(card.images for card in cards)
-    heading = render_wall.heading(kind, chosen.outcome, n_cases, n_pictures, has_pictures)
-    _draw_cards(stored, chosen, cards, heading)
+    heading = render_wall.heading(kind, case_filter.outcome, n_cases, n_pictures, has_pictures)
+    _draw_cards(stored, case_filter, cards, heading)
     if n_cards > size:
         turn(n_cards, size)
 
 
-def _note(stored: Questions, chosen: Filter) -> str:
+def _note(stored: Questions, case_filter: Filter) -> str:
     """How often it is fooled, what the cards are, and what narrows them."""
     layout = "every case" if not is_grouped() else "one card a picture"
-    if is_grouped() and chosen.sort == "worst" and chosen.outcome in ("fooled", "tied"):
+    if is_grouped() and case_filter.sort == "worst" and case_filter.outcome in ("fooled", "tied"):
         layout += ", its worst lie shown"
-    rate = _rate(stored, chosen)
-    active = [active.label for active in filters.active_filters(chosen)]
+    rate = _rate(stored, case_filter)
+    active = [active.label for active in filters.active_filters(case_filter)]
     return " · ".join(filter(None, [rate, layout, *active]))
 
 
-def _rate(stored: Questions, chosen: Filter) -> str:
+def _rate(stored: Questions, case_filter: Filter) -> str:
     """How many of the lies that were asked fool the model; nothing where nobody can be fooled."""
-    counted = counts(stored, chosen)
-    if chosen.kind in movement_kinds() or chosen.other or not counted["all"]:
+    counted = counts(stored, case_filter)
+    if case_filter.kind in movement_kinds() or case_filter.other or not counted["all"]:
         return ""
     rate = f"{100 * counted['fooled'] / counted['all']:.1f} %"
     ties = f", {counted['tied']:,} by a tie" if counted["tied"] else ""
-    if chosen.outcome == "fooled":
+    if case_filter.outcome == "fooled":
         return f"{rate} of {counted['all']:,}{ties}"
     return f"{counted['fooled']:,} of {counted['all']:,} believed ({rate}){ties}"
 
 
-def _draw_cards(stored: Questions, chosen: Filter, cards: tuple[WallCard, ...], label: str) -> None:
-    kind = presentations()[stored.probe].kind(chosen.kind)
+def _draw_cards(
+    stored: Questions, case_filter: Filter, cards: tuple[WallCard, ...], label: str
+) -> None:
+    kind = presentations()[stored.probe].kind(case_filter.kind)
     written = {
         annotation.case: annotation for annotation in annotations.read(store(), stored.key).current
     }
@@ -88,11 +90,11 @@ def _draw_cards(stored: Questions, chosen: Filter, cards: tuple[WallCard, ...], 
     make = functools.partial(
         render_wall.card_data, kind=kind, picture=sources.__getitem__, badge=is_grouped()
     )
-    here = "" if all(sources.values()) else _pictures_here(stored, chosen)
+    pictures_note = "" if all(sources.values()) else _pictures_here(stored, case_filter)
     values = {
         "label": label,
         "heading": label,
-        "note": " · ".join(filter(None, [_note(stored, chosen), here])),
+        "note": " · ".join(filter(None, [_note(stored, case_filter), pictures_note])),
         "strip": False,
         "legend": render_wall.legend(kind, cards),
         "cards": [
@@ -103,9 +105,9 @@ def _draw_cards(stored: Questions, chosen: Filter, cards: tuple[WallCard, ...], 
     component("wall")(key="wall", data=values, on_open_change=_open)
 
 
-def _pictures_here(stored: Questions, chosen: Filter) -> str:
+def _pictures_here(stored: Questions, case_filter: Filter) -> str:
     """How many of the questions have a picture that can be shown, where some have not."""
-    n_pictured, n_cases = view(views.cases.with_pictures, stored.question_set, chosen.kind)
+    n_pictured, n_cases = view(views.cases.with_pictures, stored.question_set, case_filter.kind)
     if n_pictured == n_cases:
         return ""
     return f"{n_pictured:,} of {n_cases:,} {'has' if n_pictured == 1 else 'have'} a picture here"
@@ -118,11 +120,11 @@ def _open() -> None:
         st.query_params["case"] = str(case_id)
 
 
-def _draw_nothing(stored: Questions, chosen: Filter) -> None:
+def _draw_nothing(stored: Questions, case_filter: Filter) -> None:
     """No case passes: the sentence, and the nearest filter to drop with how many cases it hides."""
-    kind = presentations()[stored.probe].kind(chosen.kind)
-    st.html(tag("h1", _nothing(chosen, kind.is_movement), class_="vp-nothing"))
-    for active, n_cases in filters.nearest_to_drop(stored, chosen):
+    kind = presentations()[stored.probe].kind(case_filter.kind)
+    st.html(tag("h1", _nothing(case_filter, kind.is_movement), class_="vp-nothing"))
+    for active, n_cases in filters.nearest_to_drop(stored, case_filter):
         st.button(
             f"Drop “{active.label}”: {n_cases:,} {'case' if n_cases == 1 else 'cases'}",
             key="drop_nearest",
@@ -131,23 +133,23 @@ def _draw_nothing(stored: Questions, chosen: Filter) -> None:
             args=(active.parameter,),
         )
         return
-    everything = Filter(chosen.model, chosen.kind, outcome="all")
+    everything = Filter(case_filter.model, case_filter.kind, outcome="all")
     n_all = filters.n_passing(stored, everything)
-    n_fooled = filters.n_passing(stored, Filter(chosen.model, chosen.kind))
-    if n_fooled and filters.active_filters(chosen):
+    n_fooled = filters.n_passing(stored, Filter(case_filter.model, case_filter.kind))
+    if n_fooled and filters.active_filters(case_filter):
         label = f"Clear all filters: {n_fooled:,} cases"
         st.button(label, key="drop_all", on_click=filters.clear_filters)
     elif n_all:
         st.button(f"Show all {n_all:,} cases", key="show_all", on_click=_show_all)
 
 
-def _nothing(chosen: Filter, is_movement: bool) -> str:
-    if chosen.outcome == "held" and not chosen.other:
+def _nothing(case_filter: Filter, is_movement: bool) -> str:
+    if case_filter.outcome == "held" and not case_filter.other:
         return "No lie is seen through here."
-    if is_movement or chosen.outcome == "all":
+    if is_movement or case_filter.outcome == "all":
         return "No case is here."
-    if chosen.outcome == "tied":
-        return f"{model_name(chosen.model)} can tell every lie from the truth here."
+    if case_filter.outcome == "tied":
+        return f"{model_name(case_filter.model)} can tell every lie from the truth here."
     return "No lie is believed here."
 
 

@@ -44,28 +44,28 @@ def _numbers(
     about: Subject, counts: tuple[LieCount, ...], links: dict[str, Link]
 ) -> list[dict[str, object]]:
     """The types of lies that the model believes least, in between and most."""
-    own = [one for one in counts if one.model == about.model and one.n_lies]
-    if not own or not math.isnan(own[0].moved):
+    lie_counts = [count for count in counts if count.model == about.model and count.n_lies]
+    if not lie_counts or not math.isnan(lie_counts[0].moved):
         return []
-    own.sort(key=lambda one: (one.n_believed / one.n_lies, one.subtype))
-    if len(own) > NUMBERS:
-        own = [own[0], own[len(own) // 2], own[-1]]
+    lie_counts.sort(key=lambda count: (count.n_believed / count.n_lies, count.subtype))
+    if len(lie_counts) > NUMBERS:
+        lie_counts = [lie_counts[0], lie_counts[len(lie_counts) // 2], lie_counts[-1]]
     kind = presentations()[about.questions.probe].kind(about.kind)
-    phrases = [_phrase(one.subtype, kind) for one in own]
-    rates = [one.n_believed / one.n_lies for one in own]
+    phrases = [_phrase(count.subtype, kind) for count in lie_counts]
+    rates = [count.n_believed / count.n_lies for count in lie_counts]
     sentences = words.number_sentences(phrases, rates, shortened(model_name(about.model)))
     numbers = []
-    for one, phrase, sentence in zip(own, phrases, sentences, strict=True):
-        key = f"number:{one.subtype}"
-        links[key] = about.link("explore", type=one.subtype)
+    for count, phrase, sentence in zip(lie_counts, phrases, sentences, strict=True):
+        key = f"number:{count.subtype}"
+        links[key] = about.link("explore", type=count.subtype)
         numbers.append(
             {
                 "key": key,
                 "href": links[key].href,
-                "big": words.one_in(one.n_believed, one.n_lies),
+                "big": words.one_in(count.n_believed, count.n_lies),
                 "sentence": sentence,
                 "strong": phrase.split()[-1] if phrase.startswith("a wrong ") else "",
-                "exact": f"{one.n_believed:,} of {one.n_lies:,} {kind.lies} {_believed(kind)}",
+                "exact": f"{count.n_believed:,} of {count.n_lies:,} {kind.lies} {_believed(kind)}",
             }
         )
     return numbers
@@ -77,10 +77,10 @@ def _strip(
     """Every model with the share of lies that it believes, or how far it is moved."""
     kind = presentations()[about.questions.probe].kind(about.kind)
     rated = views.showcase.rated_models(about.questions.question_set)
-    totals = {name: [one for one in counts if one.model == name] for name in rated}
-    rates = {name: _rate(own) for name, own in totals.items()}
-    known = [rate for rate in rates.values() if not math.isnan(rate)]
-    full = next((scale for scale in SCALES if max(known, default=0) <= scale), 1.0)
+    totals = {name: [count for count in counts if count.model == name] for name in rated}
+    rates = {name: _rate(model_counts) for name, model_counts in totals.items()}
+    known_rates = [rate for rate in rates.values() if not math.isnan(rate)]
+    full = next((scale for scale in SCALES if max(known_rates, default=0) <= scale), 1.0)
     models = []
     for name in rated[:MOST_MODELS]:
         key = f"model:{name}"
@@ -97,7 +97,7 @@ def _strip(
                 "width": 0 if math.isnan(rates[name]) else min(rates[name] / full, 1),
             }
         )
-    n_lies = {sum(one.n_lies for one in own) for own in totals.values()}
+    n_lies = {sum(count.n_lies for count in model_counts) for model_counts in totals.values()}
     n_more = len(rated) - len(models)
     if n_more:
         links["more"] = Link("tradeoff", {"set": about.questions.key})
@@ -124,14 +124,14 @@ def _believed(kind: KindPresentation) -> str:
     return BELIEVED.get(kind.body, "believed")
 
 
-def _rate(own: list[LieCount]) -> float:
+def _rate(lie_counts: list[LieCount]) -> float:
     """The share of a model's lies that it believes, or its mean movement."""
-    n_lies = sum(one.n_lies for one in own)
+    n_lies = sum(count.n_lies for count in lie_counts)
     if not n_lies:
         return math.nan
-    if math.isnan(own[0].moved):
-        return sum(one.n_believed for one in own) / n_lies
-    return sum(one.moved * one.n_lies for one in own) / n_lies
+    if math.isnan(lie_counts[0].moved):
+        return sum(count.n_believed for count in lie_counts) / n_lies
+    return sum(count.moved * count.n_lies for count in lie_counts) / n_lies
 
 
 def _cosine(value: float) -> str:

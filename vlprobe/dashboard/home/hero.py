@@ -28,24 +28,27 @@ PLACE = "home_place"  # in the session: the failure that was shown last
 def draw_hero(about: Subject) -> None:
     """The failure; what is pressed on it leads on, and another one reruns only this part."""
     question_set = about.questions.question_set
-    found = view(
+    showcases = view(
         views.showcase.showcases, question_set, about.kind, about.model, seed_of(question_set)
     )
-    if not found:
+    if not showcases:
         moves = about.kind in movement_kinds()
         st.title("Nothing moves here." if moves else "No lie is believed here.", anchor=False)
         return
-    place = _place(about) % len(found)
-    window = [(at, found[at % len(found)]) for at in range(place, place + min(AHEAD, len(found)))]
+    position = _place(about) % len(showcases)
+    window = [
+        (at, showcases[at % len(showcases)])
+        for at in range(position, position + min(AHEAD, len(showcases)))
+    ]
     values = {
         "kicker": _kicker(about),
-        "cases": [_case(about, shown) | {"place": at} for at, shown in window],
-        "only": len(found) == 1,
+        "cases": [_case(about, showcase) | {"place": at} for at, showcase in window],
+        "only": len(showcases) == 1,
     }
     pressed = component("home")(key=KEY, data=values)
-    for _, shown in window:
-        if pressed.get("go") == shown.card.id:
-            link = _link(about, shown)
+    for _, showcase in window:
+        if pressed.get("go") == showcase.card.id:
+            link = _link(about, showcase)
             st.switch_page(page_file(link.page), query_params=link.query)
 
 
@@ -58,10 +61,10 @@ def _place(about: Subject) -> int:
     """Which failure is shown, counted from 0: the one that was shown before where somebody comes back."""
     subject = about.questions.key, about.kind
     before = st.session_state.get(PLACE, {}).get(subject, 0)
-    place = (st.session_state.get(KEY) or {}).get("place", before)
-    place = place if isinstance(place, int) and 0 <= place < 10**6 else 0
-    st.session_state[PLACE] = {subject: place}
-    return place
+    position = (st.session_state.get(KEY) or {}).get("place", before)
+    position = position if isinstance(position, int) and 0 <= position < 10**6 else 0
+    st.session_state[PLACE] = {subject: position}
+    return position
 
 
 def _kicker(about: Subject) -> str:
@@ -73,13 +76,13 @@ def _kicker(about: Subject) -> str:
     return presentations()[about.questions.probe].asks
 
 
-def _link(about: Subject, shown: Showcase) -> Link:
-    return about.link("explore", case=shown.card.id)
+def _link(about: Subject, showcase: Showcase) -> Link:
+    return about.link("explore", case=showcase.card.id)
 
 
-def _case(about: Subject, shown: Showcase) -> dict[str, object]:
+def _case(about: Subject, showcase: Showcase) -> dict[str, object]:
     """One failure as the component draws it."""
-    card = shown.card
+    card = showcase.card
     kind = presentations()[about.questions.probe].kind(about.kind)
     rated = views.showcase.rated_models(about.questions.question_set)
     names = {name: model_name(name) for name in rated}
@@ -91,7 +94,7 @@ def _case(about: Subject, shown: Showcase) -> dict[str, object]:
     marked = [] if kind.is_movement else fooled
     return {
         "id": card.id,
-        "heading": list(words.heading(shown, kind, names[about.model])),
+        "heading": list(words.heading(showcase, kind, names[about.model])),
         "pictures": [
             {
                 "source": address(shot.name),
@@ -110,6 +113,6 @@ def _case(about: Subject, shown: Showcase) -> dict[str, object]:
             for name in marked[:MOST_MARKS]
         ],
         "more": len(marked) - MOST_MARKS if len(marked) > MOST_MARKS else 0,
-        "verdict": words.verdict(shown, kind, names, about.model),
-        "href": _link(about, shown).href,
+        "verdict": words.verdict(showcase, kind, names, about.model),
+        "href": _link(about, showcase).href,
     }

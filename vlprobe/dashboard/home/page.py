@@ -29,13 +29,13 @@ def draw_page() -> None:
     arrivals.show_new_results()
     body, foot = st.container(key="home"), st.container(key="home_foot")
     with foot, st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        told = st.container(width="content")
+        about_slot = st.container(width="content")
         if not read_only():
             st.page_link(page_file("run"), label="Ask your own model", width="content")
         with st.popover("Change", type="tertiary", help="What was asked, of which pictures"):
             stored = pick_question_set()
     about = subject(stored)
-    with told:
+    with about_slot:
         quiet(_about(about))
         if _are_strangers(about):
             quiet("These models know drawn scenes only. Expect guesses.")
@@ -60,7 +60,7 @@ def _about(about: Subject) -> str:
     question_set = about.questions.question_set
     run = question_set.runs[0]
     models = len(views.showcase.rated_models(question_set))
-    told = f"{count_word(models)} {'model' if models == 1 else 'models'}"
+    model_count = f"{count_word(models)} {'model' if models == 1 else 'models'}"
     if question_set.shipped and question_set.probe == "lgip":
         return (
             f"Shipped results: {count_word(models)} small models, {run.n_items:,} drawn scenes. "
@@ -68,8 +68,8 @@ def _about(about: Subject) -> str:
         )
     whose = "Shipped results" if question_set.shipped else "Your results"
     name = presentations()[question_set.probe].name
-    data = f"{dataset_name(run.dataset)}, {counted(run.n_items, 'picture')}"
-    return f"{whose} · {name} · {data} · {told}"
+    pictures = f"{dataset_name(run.dataset)}, {counted(run.n_items, 'picture')}"
+    return f"{whose} · {name} · {pictures} · {model_count}"
 
 
 def _are_strangers(about: Subject) -> bool:

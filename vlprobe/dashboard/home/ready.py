@@ -18,10 +18,12 @@ def prepare() -> None:
     question_set = stored.question_set
     kind = view(views.showcase.kinds, question_set)[0]
     model = first_model(views.showcase.rated_models(question_set))
-    found = view(views.showcase.showcases, question_set, kind, model, hero.seed_of(question_set))
-    shown = presentations()[question_set.probe].kind(kind)
-    for showcase in found[: hero.AHEAD]:
-        for shot in words.shots(showcase.card, shown):
+    showcases = view(
+        views.showcase.showcases, question_set, kind, model, hero.seed_of(question_set)
+    )
+    presentation = presentations()[question_set.probe].kind(kind)
+    for showcase in showcases[: hero.AHEAD]:
+        for shot in words.shots(showcase.card, presentation):
             pictures.address(shot.name)
     view(views.showcase.lie_counts, question_set, kind)
     view(views.showcase.n_fooling_pictures, question_set, kind, model)

@@ -54,7 +54,7 @@ def subject(stored: Questions) -> Subject:
 def first_model(models: tuple[str, ...]) -> str:
     """The model with most results; of several the one that stands first among those that come along, else by name."""
     runs = view(views.runs.runs)["model"].value_counts()
-    places = {name: place for place, name in enumerate(SHIPPED_MODELS)}
+    order = {name: rank for rank, name in enumerate(SHIPPED_MODELS)}
     return min(
-        models, key=lambda name: (-int(runs.get(name, 0)), places.get(name, len(places)), name)
+        models, key=lambda name: (-int(runs.get(name, 0)), order.get(name, len(order)), name)
     )

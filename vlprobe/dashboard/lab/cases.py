@@ -32,102 +32,103 @@ def first_model(models: Sequence[str]) -> str:
 
 
 def slice_filter(
-    asked: Questions, model: str, kinds: Sequence[str], by: str, value: str
+    stored: Questions, model: str, kinds: Sequence[str], slicing: str, value: str
 ) -> Filter | None:
     """The lies of a slice that a model believes, or all its cases where nobody is fooled; None where no filter says it.
 
     Args:
-        asked: The question set.
+        stored: The question set.
         model: Whose answers.
         kinds: Of the cases that the slice's metric judges; the first that the slice has is taken.
-        by: "subtype", "rule" or "tag:NAME".
+        slicing: "subtype", "rule" or "tag:NAME".
         value: The slice.
     """
-    known = view(views.estimates.choices, asked.question_set)
-    if by in ("subtype", "rule"):
-        known = known[known[by] == value]
-    kind = next((kind for kind in kinds if (known["kind"] == kind).any()), "")
-    if not kind or model not in asked.models:
+    choices = view(views.estimates.choices, stored.question_set)
+    if slicing in ("subtype", "rule"):
+        choices = choices[choices[slicing] == value]
+    kind = next((kind for kind in kinds if (choices["kind"] == kind).any()), "")
+    if not kind or model not in stored.models:
         return None
     outcome = "all" if kind in movement_kinds() else "fooled"
-    if by == "subtype":
+    if slicing == "subtype":
         return Filter(model, kind, subtype=value, outcome=outcome)
-    if by == "rule":
+    if slicing == "rule":
         return Filter(model, kind, rule=value, outcome=outcome)
-    if by.startswith("tag:"):
-        return Filter(model, kind, tag=f"{by.removeprefix('tag:')}={value}", outcome=outcome)
+    if slicing.startswith("tag:"):
+        return Filter(model, kind, tag=f"{slicing.removeprefix('tag:')}={value}", outcome=outcome)
     return None
 
 
-def query(asked: Questions, chosen: Filter, case_id: str = "") -> dict[str, str]:
+def query(stored: Questions, case_filter: Filter, case_id: str = "") -> dict[str, str]:
     """What the address of Explore says of these cases, and of one that is open."""
-    named = {
-        parameter: getattr(chosen, name)
+    parameters = {
+        parameter: getattr(case_filter, name)
         for name, parameter in PARAMETERS.items()
-        if getattr(chosen, name)
+        if getattr(case_filter, name)
     }
-    if chosen.outcome != "fooled" and chosen.kind not in movement_kinds():
-        named["outcome"] = chosen.outcome
+    if case_filter.outcome != "fooled" and case_filter.kind not in movement_kinds():
+        parameters["outcome"] = case_filter.outcome
     if case_id:
-        named["case"] = case_id
-    return {"set": asked.key, **named}
+        parameters["case"] = case_id
+    return {"set": stored.key, **parameters}
 
 
-def address(asked: Questions, chosen: Filter | None) -> str:
+def address(stored: Questions, case_filter: Filter | None) -> str:
     """A link to these cases, for tables; "" without a filter."""
-    return f"explore?{urlencode(query(asked, chosen))}" if chosen else ""
+    return f"explore?{urlencode(query(stored, case_filter))}" if case_filter else ""
 
 
-def open_clicked(points: Sequence[Mapping], asked: Questions, target: Target) -> None:
+def open_clicked(points: Sequence[Mapping], stored: Questions, target: Target) -> None:
     """A clicked mark opens its cases; a mark of a paper has none."""
     for point in points:
         clicked = point.get("customdata")
-        chosen = target(str(clicked[0]), str(clicked[1])) if clicked else None
-        if chosen is not None:
-            st.switch_page(page_file("explore"), query_params=query(asked, chosen))
+        case_filter = target(str(clicked[0]), str(clicked[1])) if clicked else None
+        if case_filter is not None:
+            st.switch_page(page_file("explore"), query_params=query(stored, case_filter))
 
 
-def draw_links(asked: Questions, chosen: Mapping[str, Filter | None]) -> None:
+def draw_links(stored: Questions, filters: Mapping[str, Filter | None]) -> None:
     """A link a row, with how many cases it opens.
 
     Args:
-        asked: The question set.
-        chosen: Filters by what their rows are called; None has no link.
+        stored: The question set.
+        filters: Filters by what their rows are called; None has no link.
     """
-    rows = [(name, found) for name, found in chosen.items() if found is not None][:MOST_LINKS]
+    rows = [
+        (name, case_filter) for name, case_filter in filters.items() if case_filter is not None
+    ][:MOST_LINKS]
     if not rows:
         return
     grid = st.grid(min_column_width=260, gap="small", key="cases_of_rows")
-    for name, found in rows:
+    for name, case_filter in rows:
         with grid.cell():
             st.page_link(
                 page_file("explore"),
-                label=f"{plain(name)}: **{count_text(asked, found)}**",
+                label=f"{plain(name)}: **{count_text(stored, case_filter)}**",
                 icon=":material/image_search:",
-                query_params=query(asked, found),
+                query_params=query(stored, case_filter),
             )
 
 
-def count_text(asked: Questions, chosen: Filter) -> str:
+def count_text(stored: Questions, case_filter: Filter) -> str:
     """How many cases a link opens, and of how many: "175 of 339"; of movements how many there are."""
-    counted = counts(asked, chosen)
-    if chosen.kind in movement_kinds():
+    counted = counts(stored, case_filter)
+    if case_filter.kind in movement_kinds():
         return f"{counted['all']:,}"
-    return f"{counted[chosen.outcome]:,} of {counted['all']:,}"
+    return f"{counted[case_filter.outcome]:,} of {counted['all']:,}"
 
 
 def with_names(figure: go.Figure, models: Sequence[str]) -> go.Figure:
     """The figure with models' plain names in its legend and beside its marks."""
-    for trace in figure.data:
+
+    def rename(trace: go.Scatter) -> None:
         stored = html.unescape(str(trace.name or ""))
         if stored not in models:
-            continue
-        shown = safe(model_name(stored))
-        text = trace.text if isinstance(trace.text, (tuple, list)) else ()
-        trace.update(
-            name=shown,
-            text=[
-                str(line).replace(f"<b>{safe(stored)}</b>", f"<b>{shown}</b>", 1) for line in text
-            ],
-        )
-    return figure
+            return
+        display_name = safe(model_name(stored))
+        lines = trace.text if isinstance(trace.text, (tuple, list)) else ()
+        bold, display_bold = f"<b>{safe(stored)}</b>", f"<b>{display_name}</b>"
+        texts = [str(line).replace(bold, display_bold, 1) for line in lines]
+        trace.update(name=display_name, text=texts)
+
+    return figure.for_each_trace(rename)

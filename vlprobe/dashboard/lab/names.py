@@ -49,9 +49,11 @@ def _rename(called: Mapping[str, str]) -> None:
     """Raises InvalidInput where another is called so already."""
     stored = str(st.session_state["rename_stored"])
     display = " ".join(str(st.session_state["rename_display"]).split())
-    others = [name for name, shown in called.items() if name != stored and shown == display]
+    others = [name for name, label in called.items() if name != stored and label == display]
     if display and others:
         raise InvalidInput(f"'{display}' is what '{others[0]}' is called. Choose another name.")
     display_names.rename(store(), stored, display)
-    told = f"{stored} is called {display} now." if display else f"{stored} has its own name again."
-    st.toast(plain(told), icon=":material/edit:")
+    message = (
+        f"{stored} is called {display} now." if display else f"{stored} has its own name again."
+    )
+    st.toast(plain(message), icon=":material/edit:")

@@ -55,29 +55,29 @@ def pick(probe: str = "") -> Questions:
     return pick_question_set()
 
 
-def pick_model(asked: Questions) -> str:
+def pick_model(stored: Questions) -> str:
     """The picker of the model whose cases are shown."""
-    names = {name: model_name(name) for name in asked.models}
-    return choose("Model", "model", names, lab_cases.first_model(asked.models), always=True)
+    names = {name: model_name(name) for name in stored.models}
+    return choose("Model", "model", names, lab_cases.first_model(stored.models), always=True)
 
 
-def stored_kinds(asked: Questions) -> list[str]:
+def stored_kinds(stored: Questions) -> list[str]:
     """The kinds of cases that a question set has, the first is shown first."""
-    known = set(view(views.estimates.choices, asked.question_set)["kind"])
-    return [kind for kind in views.runs.kinds(asked.probe) if kind in known]
+    asked_kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
+    return [kind for kind in views.runs.kinds(stored.probe) if kind in asked_kinds]
 
 
 def draw(probe: str) -> Opening:
     """The row of pickers, the finding, pictures of it, and what is asked, of a probe's own page."""
     with st.container(horizontal=True, key="lab_subject"):
-        asked = pick(probe)
-        model = pick_model(asked)
-        kinds = stored_kinds(asked)
-        lies = {name: presentations()[asked.probe].kind(name).lie or name for name in kinds}
+        stored = pick(probe)
+        model = pick_model(stored)
+        kinds = stored_kinds(stored)
+        lies = {name: presentations()[stored.probe].kind(name).lie or name for name in kinds}
         kind = choose("Fooled by", "kind", lies, kinds[0], always=True) if kinds[1:] else kinds[0]
-    opening = Opening(asked, model, kind)
+    opening = Opening(stored, model, kind)
     st.title(plain(finding(opening)), anchor=False)
-    frame.sentence(asked)
+    frame.sentence(stored)
     draw_examples(opening.questions, opening.believed)
     return opening
 
@@ -92,10 +92,12 @@ def finding(opening: Opening) -> str:
     return f"{subject}: {counted['fooled']:,} of {counted['all']:,}"
 
 
-def draw_examples(asked: Questions, chosen: Filter, key: str = "examples") -> None:
+def draw_examples(stored: Questions, case_filter: Filter, key: str = "examples") -> None:
     """Cards of the first cases under a filter, one a picture; a press opens the case in Explore."""
-    kind = presentations()[asked.probe].kind(chosen.kind)
-    cards, n_pictures, _ = view(views.wall.wall, asked.question_set, chosen, 1, N_EXAMPLES, True)
+    kind = presentations()[stored.probe].kind(case_filter.kind)
+    cards, n_pictures, _ = view(
+        views.wall.wall, stored.question_set, case_filter, 1, N_EXAMPLES, True
+    )
     if not cards:
         return
     names = [name for card in cards for name, _ in render_wall.frames(card, kind)]
@@ -106,7 +108,7 @@ def draw_examples(asked: Questions, chosen: Filter, key: str = "examples") -> No
     component("wall")(key=key, data=values, on_open_change=_nothing)
     opened = st.session_state[key].get("open") if key in st.session_state else None
     if opened in [card.id for card in cards]:
-        parameters = lab_cases.query(asked, chosen, str(opened))
+        parameters = lab_cases.query(stored, case_filter, str(opened))
         st.switch_page(page_file("explore"), query_params=parameters)
 
 

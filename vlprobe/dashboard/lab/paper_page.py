@@ -24,16 +24,17 @@ def begin(probe: str) -> Opening:
 
 def draw_rows(begun: Opening) -> None:
     """A link to the cases of each kind of edit, those that fool the model most often first."""
-    known = view(views.estimates.choices, begun.questions.question_set)
-    subtypes = known.loc[known["kind"] == begun.kind, "subtype"].unique()
-    chosen = {
+    choices = view(views.estimates.choices, begun.questions.question_set)
+    subtypes = choices.loc[choices["kind"] == begun.kind, "subtype"].unique()
+    filters = {
         name: cases.slice_filter(begun.questions, begun.model, (begun.kind,), "subtype", name)
         for name in sorted(subtypes, key=slice_order)
         if name
     }
-    if len(chosen) > 1:
+    if len(filters) > 1:
         cases.draw_links(
-            begun.questions, {capital(wrong(name)): found for name, found in chosen.items()}
+            begun.questions,
+            {capital(wrong(name)): row_filter for name, row_filter in filters.items()},
         )
 
 
@@ -49,12 +50,12 @@ def how_it_is_measured() -> Iterator[None]:
         yield
 
 
-def end(asked: Questions, name: str) -> None:
+def end(stored: Questions, name: str) -> None:
     """The paper's table, folded, what to know of the models, and the questions."""
     with st.expander(
         "As the paper's tables have it", icon=":material/table_chart:", key="paper_table"
     ):
-        table = papers.paper(asked)
-        export.download(view(views.papers.remade, asked.question_set, table.number), name)
-    frame.notes(asked)
-    tables.about(view(views.runs.facts, asked.question_set))
+        table = papers.paper(stored)
+        export.download(view(views.papers.remade, stored.question_set, table.number), name)
+    frame.notes(stored)
+    tables.about(view(views.runs.facts, stored.question_set))

@@ -26,25 +26,26 @@ class Repaired:
     """The questions that show most of what changed."""
 
     questions: Questions
-    chosen: Filter  # of the model before
-    apart: Disagreements
+    case_filter: Filter  # of the model before
+    disagreements: Disagreements
 
 
 def draw(before: str, after: str) -> None:
     """A sentence on how many cases each of the two alone believes, and the first of those that were repaired."""
-    shown = _most_repaired(before, after)
-    if shown is None:
+    repaired = _most_repaired(before, after)
+    if repaired is None:
         quiet("No question that fooled the model before is answered rightly by the model after.")
         return
-    kind = presentations()[shown.questions.probe].kind(shown.chosen.kind)
+    kind = presentations()[repaired.questions.probe].kind(repaired.case_filter.kind)
     names = [plain(model_name(name)) for name in (before, after)]
+    disagreements = repaired.disagreements
     st.markdown(
-        f"**{shown.apart.n_only_base:,} {kind.lies} fooled {names[0]} and do not fool {names[1]}.** The other way "
-        f"round it is {shown.apart.n_only_other:,}. What training alone would have changed is in both numbers."
+        f"**{disagreements.n_only_base:,} {kind.lies} fooled {names[0]} and do not fool {names[1]}.** The other way "
+        f"round it is {disagreements.n_only_other:,}. What training alone would have changed is in both numbers."
     )
-    by_picture = {card.images or (card.item,): card for card in reversed(shown.apart.only_base)}
+    by_picture = {card.images or (card.item,): card for card in reversed(disagreements.only_base)}
     cards = [
-        card for card in shown.apart.only_base if by_picture[card.images or (card.item,)] is card
+        card for card in disagreements.only_base if by_picture[card.images or (card.item,)] is card
     ][:N_EXAMPLES]
     pictures = [name for card in cards for name, _ in render_wall.frames(card, kind)]
     sources = addresses(store().root, pictures)
@@ -52,7 +53,7 @@ def draw(before: str, after: str) -> None:
     label = f"Repaired: {kind.lies} that fooled {model_name(before)} alone"
     values = {"label": label, "strip": False, "bare": True, "cards": [make(card) for card in cards]}
     component("wall")(key=KEY, data=values, on_open_change=_listen)
-    parameters = cases.query(shown.questions, shown.chosen) | {
+    parameters = cases.query(repaired.questions, repaired.case_filter) | {
         "other": after,
         "bucket": "only_first",
     }
@@ -61,7 +62,7 @@ def draw(before: str, after: str) -> None:
         st.switch_page(page_file("explore"), query_params=parameters | {"case": str(opened)})
     st.page_link(
         page_file("explore"),
-        label=f"All {shown.apart.n_only_base:,}",
+        label=f"All {disagreements.n_only_base:,}",
         icon=":material/image_search:",
         query_params=parameters,
     )
@@ -71,24 +72,26 @@ def _most_repaired(before: str, after: str) -> Repaired | None:
     """Of all questions that both were asked, those with most cases repaired beyond the cases that were broken."""
     every: list[Repaired] = []
     for key in view(views.repair.repair_sets, (before, after)).values():
-        asked = questions(key)
-        known = set(view(views.estimates.choices, asked.question_set)["kind"])
-        for kind in views.runs.kinds(asked.probe):
-            if kind in known and kind not in movement_kinds():
-                chosen = Filter(before, kind)
-                apart = view(
+        stored = questions(key)
+        asked_kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
+        for kind in views.runs.kinds(stored.probe):
+            if kind in asked_kinds and kind not in movement_kinds():
+                case_filter = Filter(before, kind)
+                disagreements = view(
                     views.wall.disagreements,
-                    asked.question_set,
+                    stored.question_set,
                     before,
                     after,
-                    chosen,
+                    case_filter,
                     N_READ,
                 )
-                every.append(Repaired(asked, chosen, apart))
-    every = [found for found in every if found.apart.n_only_base]
+                every.append(Repaired(stored, case_filter, disagreements))
+    every = [candidate for candidate in every if candidate.disagreements.n_only_base]
     return max(
         every,
-        key=lambda found: found.apart.n_only_base - found.apart.n_only_other,
+        key=lambda candidate: (
+            candidate.disagreements.n_only_base - candidate.disagreements.n_only_other
+        ),
         default=None,
     )
 

@@ -39,23 +39,27 @@ class Shares:
     others: Asked  # those that take a press: loading them may take long
 
 
-def known(case: MixedCase, asked: QuestionSet, model: str, more: Sequence[str]) -> Shares:
+def shares_at_hand(
+    case: MixedCase, question_set: QuestionSet, model: str, loaded_names: Sequence[str]
+) -> Shares:
     """What was said before, without asking anybody.
 
     Args:
         case: The search.
-        asked: The models and their runs.
+        question_set: The models and their runs.
         model: The one that is looked at.
-        more: Models that this session has asked to be loaded.
+        loaded_names: Models that this session has asked to be loaded.
     """
     if case.edit is None:
         return Shares({}, (), ())
-    ordered = [model, *(name for name in asked.ordered_models if name != model)]
-    ready = [name for name in ordered if (at_hand(name) or name in more) and name not in _refused]
+    ordered = [model, *(name for name in question_set.ordered_models if name != model)]
+    ready = [
+        name for name in ordered if (at_hand(name) or name in loaded_names) and name not in _refused
+    ]
     scores: dict[str, ShareScores] = {}
     waiting: list[str] = []
     for name in ready[:MOST_ASKED]:
-        key = _key(case, asked.run(name).model_digest)
+        key = _key(case, question_set.run(name).model_digest)
         if key is None:
             continue
         try:
@@ -63,7 +67,9 @@ def known(case: MixedCase, asked: QuestionSet, model: str, more: Sequence[str]) 
         except LookupError:
             waiting.append(name)
     others = tuple(
-        name for name in ordered if not at_hand(name) and name not in more and name not in _refused
+        name
+        for name in ordered
+        if not at_hand(name) and name not in loaded_names and name not in _refused
     )
     return Shares(scores, tuple(waiting), others)
 
@@ -72,11 +78,11 @@ def _unknown() -> ShareScores:
     raise LookupError("not asked yet")
 
 
-def ask(case: MixedCase, asked: QuestionSet, models: Sequence[str]) -> None:
+def ask(case: MixedCase, question_set: QuestionSet, models: Sequence[str]) -> None:
     """Asks these models, one after the other; one that cannot be asked is not asked again."""
     for name in models:
         try:
-            _ask_one(case, asked, name)
+            _ask_one(case, question_set, name)
         except VlprobeError as error:
             _refused[name] = str(error)
 
@@ -93,8 +99,8 @@ def player(name: str, digest: str) -> Player | None:
     return model if model.model.digest == digest else None
 
 
-def _ask_one(case: MixedCase, asked: QuestionSet, name: str) -> None:
-    digest = asked.run(name).model_digest
+def _ask_one(case: MixedCase, question_set: QuestionSet, name: str) -> None:
+    digest = question_set.run(name).model_digest
     key = _key(case, digest)
     if key is None or case.edit is None:
         return

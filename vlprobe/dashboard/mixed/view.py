@@ -39,7 +39,7 @@ class Current:
     model: str
     subtype: str  # of the mixture
     number: int | None  # of the case; None: no search is lost to such a mixture
-    place: Place
+    position: Place
 
 
 def is_shown(stored: Questions, kind: str) -> bool:
@@ -64,11 +64,11 @@ def current(stored: Questions, model: str) -> Current:
             subtype = row["subtype"]
     if subtype not in strengths:
         subtype = strengths[0]
-    place = view(views.mixed.searches.place, question_set, model, subtype, number)
-    if number is None and place.next:
-        number = view(views.cases.case_number, question_set, place.next)
-        place = view(views.mixed.searches.place, question_set, model, subtype, number)
-    return Current(stored, model, subtype, number, place)
+    position = view(views.mixed.searches.place, question_set, model, subtype, number)
+    if number is None and position.next:
+        number = view(views.cases.case_number, question_set, position.next)
+        position = view(views.mixed.searches.place, question_set, model, subtype, number)
+    return Current(stored, model, subtype, number, position)
 
 
 def draw_steps(about: Current) -> None:
@@ -80,11 +80,11 @@ def draw_steps(about: Current) -> None:
         width="content",
         key="mixed_steps",
     ):
-        _draw_step("Previous case", "Left", ":material/chevron_left:", about.place.previous)
-        place, among = render_mixed.place_text(about.place, model_name(about.model))
-        words = tag("span", place) + tag("span", f" {among}", class_="vp-among")
+        _draw_step("Previous case", "Left", ":material/chevron_left:", about.position.previous)
+        position, among = render_mixed.place_text(about.position, model_name(about.model))
+        words = tag("span", position) + tag("span", f" {among}", class_="vp-among")
         st.html(f'<p class="vp-quiet vp-small vp-place">{words}</p>', width="content")
-        _draw_step("Next case", "Right", ":material/chevron_right:", about.place.next)
+        _draw_step("Next case", "Right", ":material/chevron_right:", about.position.next)
         st.page_link(
             PAGE, label="All cases", icon=":material/grid_view:", query_params=_wall_query(about)
         )
@@ -180,8 +180,8 @@ def _draw_heading(about: Current, heading: str, subtitle: str) -> None:
 def _draw_case(about: Current, case: MixedCase) -> None:
     """Pictures, slider, galleries and turns; asking the models runs this alone again."""
     question_set = about.stored.question_set
-    more = asking.loaded_here()
-    shares = asking.known(case, question_set, about.model, sorted(more))
+    loaded_names = asking.loaded_here()
+    shares = asking.shares_at_hand(case, question_set, about.model, sorted(loaded_names))
     fronts = case.fronts or _fronts_again(about, case)
     scores = shares.scores.get(about.model)
     answers = render_mixed.Answers(
@@ -244,9 +244,9 @@ def _fronts_again(about: Current, case: MixedCase) -> Fronts | None:
 def _offer(models: tuple[str, ...]) -> None:
     """Models that take long to load are asked when somebody wants it."""
     names = ", ".join(model_name(name) for name in models[:3])
-    more = f" and {len(models) - 3} more" if len(models) > 3 else ""
+    remainder = f" and {len(models) - 3} more" if len(models) > 3 else ""
     st.button(
-        f"Ask {plain(names)}{more} at every share",
+        f"Ask {plain(names)}{remainder} at every share",
         key="mixed_load",
         icon=":material/download:",
         help="Loading may take a while, and fetches weights that are not on this machine.",
@@ -261,9 +261,9 @@ def _load(models: tuple[str, ...]) -> None:
 
 def _prepare(about: Current) -> None:
     """The pictures of the next case are made while this one is looked at."""
-    if not about.place.next:
+    if not about.position.next:
         return
     question_set = about.stored.question_set
-    number = view(views.cases.case_number, question_set, about.place.next)
+    number = view(views.cases.case_number, question_set, about.position.next)
     following = view(views.mixed.case.mixed_case, question_set, number, about.model)
     sources.prepare([following.right, following.partner])

@@ -48,7 +48,7 @@ def draw_question(
     own_vote: int | None,
     is_told: bool,
     votes: tuple[int, int],
-    told: Mapping[str, object],
+    extra_values: Mapping[str, object],
     key: str,
 ) -> None:
     """Draws one question; callbacks read what the component sent from the session, under `key`.
@@ -60,7 +60,7 @@ def draw_question(
         own_vote: The caption that was voted for; None: none.
         is_told: Whether the truth is shown.
         votes: Of a room, for each caption.
-        told: What else the component is told; comes before what is made here.
+        extra_values: What else the component is told; comes before what is made here.
         key: Of the component.
     """
     question = quiz.questions[index]
@@ -86,9 +86,15 @@ def draw_question(
         "note": render_quiz.how_drawn(quiz),
         "voter": "",
         **render_quiz.question_data(question, names, stored.looks, is_told, own_vote, votes),
-        **told,
+        **extra_values,
     }
-    component("quiz")(key=key, data=values, **{f"on_{name}_change": _nothing for name in EVENTS})
+    component("quiz")(
+        key=key,
+        data=values,
+        on_vote_change=_nothing,
+        on_next_change=_nothing,
+        on_voter_change=_nothing,
+    )
 
 
 EVENTS = ("vote", "next", "voter")

@@ -126,14 +126,14 @@ def _draw_solo(stored: Questions, solo: Solo, clock: int) -> None:
     is_last = solo.index + 1 == len(quiz.questions)
     vote = solo.votes[solo.index] if is_told else None
     everybody = participants(stored, quiz, len(solo.votes), [Participant("You", solo.rights)])
-    told: dict[str, object] = {
+    values: dict[str, object] = {
         "clock": clock,
         "next": ("New round" if is_last else "Next question") if is_told else "",
         "scores": render_quiz.scores_data(everybody) if solo.votes else [],
     }
     if is_told and is_last:
         summary = render_quiz.summary(solo.rights, everybody[1:])
-        told |= {"note": f"{summary} {render_quiz.how_drawn(quiz)}"}
+        values |= {"note": f"{summary} {render_quiz.how_drawn(quiz)}"}
     draw_question(
         stored,
         quiz,
@@ -141,20 +141,20 @@ def _draw_solo(stored: Questions, solo: Solo, clock: int) -> None:
         None if vote == NO_VOTE else vote,
         is_told,
         (0, 0),
-        told,
+        values,
         key=KEY,
     )
 
 
 def _take(solo: Solo) -> None:
     """What the component sent: a vote, or that the next question is wanted. Anything else is left alone."""
-    vote, wanted = sent_by(KEY, "vote"), sent_by(KEY, "next")
+    vote, next_index = sent_by(KEY, "vote"), sent_by(KEY, "next")
     is_told = len(solo.votes) > solo.index
     if isinstance(vote, dict) and vote.get("question") == solo.index and not is_told:
         caption = vote.get("caption")
         if type(caption) is int and caption in (0, 1, NO_VOTE):
             solo.votes.append(caption)
-    elif type(wanted) is int and wanted == solo.index and is_told:
+    elif type(next_index) is int and next_index == solo.index and is_told:
         if solo.index + 1 < len(solo.quiz.questions):
             solo.index += 1
         else:

@@ -162,17 +162,17 @@ def _told(stored: Questions, quiz: QuizRound, tally: Tally) -> dict[str, object]
         people = [Participant("You", tally.own_rights)]
         scores = render_quiz.scores_data(participants(stored, quiz, len(tally.rights), people))
         scores.insert(1, _room_score(tally))
-    told: dict[str, object] = {
+    values: dict[str, object] = {
         "question": 1000 * tally.round_number + tally.question,
         "scores": scores,
         "voter": secret(),
     }
     if tally.own_vote is not None and not tally.is_revealed:
-        told["heading"] = "Your vote is in."
+        values["heading"] = "Your vote is in."
     if tally.is_host:
         label = "Next question" if tally.is_revealed else "Turn over"
-        told["next"] = "" if tally.is_revealed and is_last else label
-    return told
+        values["next"] = "" if tally.is_revealed and is_last else label
+    return values
 
 
 def _room_score(tally: Tally) -> dict[str, object]:
@@ -192,20 +192,20 @@ def _take(rooms: Rooms, code: str) -> None:
 
     Raises InvalidInput where the room is gone.
     """
-    vote, wanted, voter = (sent_by(KEY, event) for event in EVENTS)
+    vote, next_question, voter = (sent_by(KEY, event) for event in EVENTS)
     if is_secret(voter) and voter != secret():
         _become(rooms, code, str(voter))
     if isinstance(vote, dict):
-        place = vote.get("question")
-        round_number, index = divmod(place, 1000) if type(place) is int else (-1, -1)
+        position = vote.get("question")
+        round_number, index = divmod(position, 1000) if type(position) is int else (-1, -1)
         try:
             rooms.vote(code, secret(), round_number, index, vote.get("caption"))
         except VlprobeError as error:
             rooms.quiz(code)
             st.session_state["vote_problem"] = str(error)
-    elif type(wanted) is int:
+    elif type(next_question) is int:
         tally = rooms.tally(code, secret())
-        if tally.is_host and wanted == 1000 * tally.round_number + tally.question:
+        if tally.is_host and next_question == 1000 * tally.round_number + tally.question:
             (rooms.advance if tally.is_revealed else rooms.reveal)(code, secret())
 
 

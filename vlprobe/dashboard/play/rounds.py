@@ -11,7 +11,7 @@ from vlprobe.errors import VlprobeError
 from vlprobe.render.words import presentations
 from vlprobe.views.quiz import Draw, QuizRound
 
-DRAWS: dict[Draw, str] = {"hard": "Hard ones", "fair": "By lot"}
+DRAWS: dict[str, str] = {"hard": "Hard ones", "fair": "By lot"}
 LARGEST_SEED = 10**6
 ABOUT_DRAWS = (
     "Hard ones fooled at least two models in three. By lot: each lie is as likely as any other, and how often "
@@ -78,9 +78,9 @@ def _drawn(stored: Questions, kind: str, draw: Draw) -> QuizRound:
 
 def seed() -> int:
     """The number of the round in the address; without one, a new one."""
-    given = st.query_params.get("round", "")
-    if given.isdecimal() and len(given) < 9:
-        return int(given)
+    seed_text = st.query_params.get("round", "")
+    if seed_text.isdecimal() and len(seed_text) < 9:
+        return int(seed_text)
     new_seed()
     return int(st.query_params["round"])
 

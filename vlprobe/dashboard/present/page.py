@@ -31,19 +31,19 @@ def draw_page() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="talk"):
         stored = _pick_set()
         kind = _pick_kind(stored)
-        told = _story(stored, kind)
-        if told.opener and told.opener.n_openers > 1:
+        talk_story = _story(stored, kind)
+        if talk_story.opener and talk_story.opener.n_openers > 1:
             st.button(
                 "Another one",
                 key="another",
                 icon=":material/refresh:",
                 on_click=_open_next,
-                args=(told.opener.next,),
+                args=(talk_story.opener.next,),
                 help="Begins with the next case; those come first that fool most models.",
             )
         renamed = {model: model_name(model) for model in stored.looks}
-        slides = deck.slides(told, renamed)
-        talk = _talk(stored, told, slides, renamed)
+        slides = deck.slides(talk_story, renamed)
+        talk = _talk(stored, talk_story, slides, renamed)
         _draw_download(stored, slides, talk)
     component("slides")(key="slides", data=talk)
 
@@ -70,8 +70,8 @@ def _pick_set() -> Questions:
 
 def _pick_kind(stored: Questions) -> str:
     """Which kind of question; not asked where there is one."""
-    known = set(view(views.estimates.choices, stored.question_set)["kind"])
-    kinds = [kind for kind in views.runs.kinds(stored.probe) if kind in known]
+    asked_kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
+    kinds = [kind for kind in views.runs.kinds(stored.probe) if kind in asked_kinds]
     if len(kinds) < 2:
         return kinds[0] if kinds else next(iter(views.runs.kinds(stored.probe)))
     presented = presentations()[stored.probe]
@@ -89,15 +89,15 @@ def _open_next(case_id: str) -> None:
 
 
 def _talk(
-    stored: Questions, told: Story, slides: tuple[Slide, ...], renamed: dict[str, str]
+    stored: Questions, talk_story: Story, slides: tuple[Slide, ...], renamed: dict[str, str]
 ) -> values.Values:
     """All that the component takes."""
-    kind = presentations()[stored.probe].kind(told.standings.kind)
+    kind = presentations()[stored.probe].kind(talk_story.standings.kind)
     addresses = {name: large_address(name) for name in values.picture_names(slides)}
     names = sentence_names(stored.models, renamed)
-    heading = ranking.ranking(told.standings, names)
+    heading = ranking.ranking(talk_story.standings, names)
     return values.talk_values(
-        slides, stored.looks, addresses, names, heading, deck.asked(told, kind)
+        slides, stored.looks, addresses, names, heading, deck.asked(talk_story, kind)
     )
 
 

@@ -78,9 +78,9 @@ def _list(column: DeltaGenerator, option: Option, key: str, choices: Sequence[st
         accept_new_options=option.open,
         placeholder="None; type a value and press Enter" if option.open else "None",
     )
-    places = {choice: place for place, choice in enumerate(choices)}
+    order = {choice: rank for rank, choice in enumerate(choices)}
     entries = [entry.strip() for entry in selected]
-    return sorted(entries, key=lambda entry: places.get(entry, len(places)))
+    return sorted(entries, key=lambda entry: order.get(entry, len(order)))
 
 
 def names(folder: str) -> list[str]:

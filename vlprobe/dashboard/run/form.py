@@ -56,9 +56,9 @@ def _draw() -> None:
         settings = fields.draw(
             [option for option in SETTINGS if has_ray or option.name not in CLUSTER_SETTINGS], "run"
         )
-    chosen = (models, dataset, {name: typed[name] for name in probes}, settings)
+    run_choice = (models, dataset, {name: typed[name] for name in probes}, settings)
     with st.bottom, st.container(horizontal=True, vertical_alignment="center", key="run_bar"):
-        _bar(*chosen)
+        _bar(*run_choice)
 
 
 def _bar(

@@ -84,8 +84,8 @@ def _place(job: Job) -> int:
     """How many models are done; which one is being asked is told by the label."""
     if job.state == "done":
         return len(job.models)
-    named = [place for place, model in enumerate(job.models) if model in job.label]
-    return max(named, key=lambda place: len(job.models[place]), default=0)
+    positions = [position for position, model in enumerate(job.models) if model in job.label]
+    return max(positions, key=lambda position: len(job.models[position]), default=0)
 
 
 def overall_fraction(job: Job) -> float:
@@ -145,11 +145,11 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
 
 def _cards(job: Job, finished: list[RunRow]) -> None:
     """A card a model: its mark, how far it is, and what it believed."""
-    looks = charts.styles.styles([*view(views.runs.models), *job.models])
+    styles = charts.styles.styles([*view(views.runs.models), *job.models])
     grid = st.grid(min_column_width=240, border=True, gap="small", key=f"models_{job.id}")
     for progress in model_progress(job, finished):
         with grid.cell():
-            look = looks[progress.name]
+            look = styles[progress.name]
             st.html(
                 f'<p class="vp-job">{marks.html(look)} {tag("strong", model_name(progress.name))} '
                 f"{tag('span', progress.state, class_='vp-quiet vp-small')}</p>"
@@ -163,11 +163,11 @@ def model_progress(job: Job, finished: list[RunRow]) -> list[ModelProgress]:
     done = {row.model: row for row in finished}
     asking = _place(job)
     every = []
-    for place, name in enumerate(job.models):
-        if place < asking:
+    for position, name in enumerate(job.models):
+        if position < asking:
             line = _believed(done[name]) if name in done else "done"
             every.append(ModelProgress(name, "done", 1.0, line))
-        elif place > asking:
+        elif position > asking:
             every.append(ModelProgress(name, "next", 0.0, "not begun"))
         elif job.ended:
             every.append(ModelProgress(name, "stopped", job.fraction, "what was finished is kept"))
@@ -199,13 +199,13 @@ def _pace(job: Job) -> str:
         return ""
     rate = job.done / spent
     noun = "steps" if job.request.kind == "training" else "cases"
-    parts = [
+    phrases = [
         f"{job.done:,.0f} of {job.total:,.0f} {noun}",
         f"{rate:,.{0 if rate >= 10 else 1}f} a second",
     ]
     if rate > 0 and job.done < job.total:
-        parts.append(f"about {span((job.total - job.done) / rate)} left for this model")
-    return " · ".join(parts)
+        phrases.append(f"about {span((job.total - job.done) / rate)} left for this model")
+    return " · ".join(phrases)
 
 
 def _buttons(job: Job) -> None:
@@ -256,10 +256,10 @@ def _links(job: Job, finished: list[RunRow]) -> None:
             )
         return
     if finished:
-        shown = {"set": finished[0].case_key, "model": finished[-1].model}
+        parameters = {"set": finished[0].case_key, "model": finished[-1].model}
         links = {"explore": "See the failures", "tradeoff": "See the numbers"}
         for page, label in links.items():
-            st.page_link(page_file(page), label=label, query_params=shown)
+            st.page_link(page_file(page), label=label, query_params=parameters)
 
 
 def past() -> None:

@@ -38,20 +38,20 @@ def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
 def _card(column: DeltaGenerator, key: str, title: str, text: str, default: bool = False) -> bool:
     """A card that is one check box. `text` is HTML."""
     with column.container(border=True, key=f"card_{key}", height="stretch"):
-        chosen = st.checkbox(f"**{plain(title)}**", default, key=key)
+        is_chosen = st.checkbox(f"**{plain(title)}**", default, key=key)
         st.html(text)
-    return chosen
+    return is_chosen
 
 
 def models() -> tuple[str, ...]:
     """Who is asked: cards of the models that come with vlprobe, and a field for any other."""
     with _step("1. Who?", "who") as below:
-        chosen = []
+        names = []
         grid = st.grid(3, gap="small", key="who_cards")
         for name in CARDS:
             text = f'<p class="vp-quiet vp-small">{marks.html(SHIPPED[name])} {_escaped(SHIPPED_MODELS[name][1])}</p>'
             if _card(grid, f"run_model_{name}", model_name(name), text):
-                chosen.append(name)
+                names.append(name)
         others = st.multiselect(
             "A model of yours, or a known one",
             fields.names("models"),
@@ -61,7 +61,7 @@ def models() -> tuple[str, ...]:
             help=MODELS_HELP,
         )
         typed = [name.strip() for name in others]
-        every = tuple(dict.fromkeys([*chosen, *typed]))
+        every = tuple(dict.fromkeys([*names, *typed]))
         _say(below, f"{len(every)} model{'' if len(every) == 1 else 's'}")
         return every
 
@@ -71,7 +71,7 @@ def probes() -> tuple[str, ...]:
     with _step("2. What?", "what") as below:
         every = presentations()
         grid = st.grid(5, min_column_width=150, gap="small", key="what_cards")
-        chosen = tuple(
+        names = tuple(
             [
                 name
                 for name, probe in every.items()
@@ -91,8 +91,8 @@ def probes() -> tuple[str, ...]:
             on_click=_choose_all,
             args=(tuple(every),),
         )
-        _say(below, f"{len(chosen)} of {len(every)} questions")
-        return chosen
+        _say(below, f"{len(names)} of {len(every)} questions")
+        return names
 
 
 def _choose_all(names: Sequence[str]) -> None:
@@ -146,8 +146,8 @@ def options(chosen_probes: Sequence[str]) -> dict[str, dict[str, object]]:
     return typed
 
 
-def _say(place: DeltaGenerator, text: str) -> None:
-    with place.container():
+def _say(slot: DeltaGenerator, text: str) -> None:
+    with slot.container():
         quiet(text)
 
 

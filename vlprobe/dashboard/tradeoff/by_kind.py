@@ -14,6 +14,7 @@ from vlprobe.dashboard.tradeoff.picture import Measured, cases_query
 from vlprobe.dashboard.tradeoff.sentence import Field
 from vlprobe.registry import is_control
 from vlprobe.render import charts, numbers
+from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import mark
 from vlprobe.render.sentences import listed
 from vlprobe.render.words import value_label
@@ -54,7 +55,7 @@ def draw_kinds(about: Field, measured: Measured) -> None:
         _draw_wordings(about, measured, names)
 
 
-def _looks(about: Field, names: Mapping[str, str]) -> dict[str, object]:
+def _looks(about: Field, names: Mapping[str, str]) -> Looks:
     """The looks of the shown models by their plain names, as the figures show them."""
     return {names[model]: about.questions.looks[model] for model in about.models}
 
@@ -81,8 +82,8 @@ def _draw_panels(about: Field, measured: Measured, names: Mapping[str, str]) -> 
     st.html(
         f'<p class="vp-small">{legend}{" &emsp; hollow: published" if paper is not None else ""}</p>'
     )
-    shown = [kind for kind in KINDS if kind in set(points["type"])]
-    for column, kind in zip(st.columns(len(shown)), shown, strict=True):
+    types = [kind for kind in KINDS if kind in set(points["type"])]
+    for column, kind in zip(st.columns(len(types)), types, strict=True):
         with column:
             st.markdown(f"**{KINDS[kind]}**")
             _draw_panel(about, measured, names, kind, points, paper, ranges)
@@ -98,7 +99,7 @@ def _draw_panel(
     paper: pd.DataFrame | None,
     ranges: charts.tradeoff.Ranges,
 ) -> None:
-    of_kind = points[points["type"] == kind]
+    of_kind = points.loc[points["type"] == kind]
     figure = charts.tradeoff.panel(
         of_kind,
         measured.down,
@@ -106,7 +107,7 @@ def _draw_panel(
         measured.unit,
         about.questions.looks,
         ranges,
-        None if paper is None else paper[paper["type"] == kind],
+        None if paper is None else paper.loc[paper["type"] == kind],
         names,
     )
     alt = f"{KINDS[kind]}: a mark a model, as in the large figure."

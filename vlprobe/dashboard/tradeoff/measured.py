@@ -38,7 +38,7 @@ FOLDS = {
 def draw_measured(about: Field) -> Measured:
     """The popover with all that changes the picture, and what was chosen."""
     stored = about.questions
-    sides = presentations()[stored.probe].trade_off
+    sides = views.tradeoff.trade_off_sides(stored.probe)
     with st.popover(
         "How it is measured", icon=":material/function:", key="measured", type="tertiary"
     ):

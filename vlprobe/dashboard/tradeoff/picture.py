@@ -101,16 +101,14 @@ def draw_picture(about: Field, measured: Measured, best: str) -> None:
         printed = records(PrintedRow, views.tradeoff.published_trade_off(measured.up.name))
     front = set(table.loc[table["front"].astype(bool), "model"])
     chances = view(views.papers.chances, stored)
-    shown = {name: about.questions.looks[name] for name in about.models}
-    looks = emphasised(shown, {model, best})
-    data = tradeoff.picture_data(
-        points, front, printed, plane, looks, about.names, chances[measured.up.name]
+    model_styles = {name: about.questions.looks[name] for name in about.models}
+    styles = emphasised(model_styles, {model, best})
+    labelled = set(about.models) if len(about.models) <= DISTINCT else {model, best}
+    values = tradeoff.picture_data(
+        points, front, printed, plane, styles, about.names, chances[measured.up.name], labelled
     )
-    named = set(about.models) if len(about.models) <= DISTINCT else {model, best}
-    for mark in data["marks"]:
-        mark["named"] = mark["model"] in named
-    present = {"ring": data["rings"], "front": data["front"], "arm": True}
-    data |= {
+    present = {"ring": values["rings"], "front": values["front"], "arm": True}
+    values |= {
         "pinned": model,
         "list": "Models: a press shows the worst mistake of one",
         "legend": [entry for entry in LEGEND if present[entry[0]]],
@@ -118,7 +116,7 @@ def draw_picture(about: Field, measured: Measured, best: str) -> None:
     }
     component("tradeoff", "placing")(
         key="tradeoff",
-        data=data,
+        data=values,
         on_pin_change=_pin,
         on_open_change=functools.partial(_remember, about),
     )
@@ -158,9 +156,11 @@ def _examples(about: Field, measured: Measured, model: str, best: str) -> dict[s
     stored = about.questions
     cards: dict[str, WallCard] = {}
     for name in models:
-        found, _, _ = view(views.wall.wall, stored.question_set, Filter(name, kind), 1, 1, True)
-        if found:
-            cards[name] = found[0]
+        wall_cards, _, _ = view(
+            views.wall.wall, stored.question_set, Filter(name, kind), 1, 1, True
+        )
+        if wall_cards:
+            cards[name] = wall_cards[0]
     small = addresses(store().root, [card.images[0] for card in cards.values() if card.images])
     examples = {}
     for name in models:

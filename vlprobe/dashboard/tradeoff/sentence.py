@@ -54,7 +54,7 @@ class Field:
 
 def probes_with_trade_off() -> list[str]:
     """Names of probes that have two sides to be good at."""
-    return [name for name, shown in presentations().items() if shown.trade_off]
+    return [name for name, presentation in presentations().items() if presentation.trade_off]
 
 
 def field() -> Field:
@@ -72,10 +72,10 @@ def field() -> Field:
         frame.begin(probes[0])
     stored = questions(linked if linked in keys else carried("set", keys, keys[0]))
     listed = [name for name in st.query_params.get("shown", "").split(BETWEEN) if name]
-    shown = tuple(model for model in stored.models if model in listed) or stored.models
-    runs = tuple(run for run in stored.question_set.runs if run.model in shown)
+    models = tuple(model for model in stored.models if model in listed) or stored.models
+    runs = tuple(run for run in stored.question_set.runs if run.model in models)
     subset = replace(stored.question_set, runs=runs)
-    return Field(Questions(subset, shown, stored.looks), stored.models)
+    return Field(Questions(subset, models, stored.looks), stored.models)
 
 
 def draw_sentence(about: Field) -> None:
@@ -113,13 +113,13 @@ def _options() -> dict[str, str]:
 
 
 def _pick_models(about: Field) -> None:
-    everyone, shown = about.every_model, about.models
-    number = "all" if len(shown) == len(everyone) else f"{count_word(len(shown))} of"
+    everyone, models = about.every_model, about.models
+    number = "all" if len(models) == len(everyone) else f"{count_word(len(models))} of"
     label = f"{number} {count_word(len(everyone))} models"
     if len(everyone) == 1:
         label = model_name(everyone[0])
     with st.popover(label, key="shown_models"):
-        st.session_state["shown"] = list(shown)
+        st.session_state["shown"] = list(models)
         st.multiselect(
             "Models in the picture",
             list(everyone),
@@ -128,18 +128,18 @@ def _pick_models(about: Field) -> None:
             on_change=_change_models,
             args=(everyone,),
         )
-        if len(shown) < len(everyone):
+        if len(models) < len(everyone):
             st.button("Show all", key="show_all", on_click=_show_all)
 
 
 def _change_models(everyone: Sequence[str]) -> None:
     """The chosen models into the URL; all, and none, are no choice."""
     picked()
-    chosen = st.session_state["shown"]
-    if len(chosen) in (0, len(everyone)):
+    picked_models = st.session_state["shown"]
+    if len(picked_models) in (0, len(everyone)):
         st.query_params.pop("shown", None)
     else:
-        st.query_params["shown"] = BETWEEN.join(chosen)
+        st.query_params["shown"] = BETWEEN.join(picked_models)
 
 
 def _show_all() -> None:
