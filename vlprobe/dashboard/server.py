@@ -1,7 +1,7 @@
-"""Streamlit's server with Home made ready while it starts: `python -m vlprobe.dashboard.server run app.py`.
+"""Streamlit's server with its pages made ready while it starts: `python -m vlprobe.dashboard.server run app.py`.
 
-What the first page needs is imported before the server answers, and its failure looked up in a thread of its own: the
-first visitor of a fresh server waits for neither.
+What the first page needs is imported before the server answers. Its failure is looked up in a thread of its own, in
+which all pages are then drawn once (`rehearsal`): the first visitor of a fresh server waits for none of this.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ import threading
 
 from streamlit.web import cli
 
-from vlprobe.dashboard import frame  # noqa: F401 - imported ahead of the first page
+from vlprobe.dashboard import frame, rehearsal  # noqa: F401 - the frame ahead of the first page
 from vlprobe.dashboard.home import ready
 from vlprobe.errors import VlprobeError
 
@@ -23,6 +23,7 @@ def main() -> None:
 def _prepare() -> None:
     with contextlib.suppress(VlprobeError):  # the page says what is wrong
         ready.prepare()
+    rehearsal.begin()
 
 
 if __name__ == "__main__":

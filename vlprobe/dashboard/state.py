@@ -20,6 +20,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from vlprobe import views
+from vlprobe.dashboard import visits
 from vlprobe.errors import VlprobeError, printable
 from vlprobe.render import charts, words
 from vlprobe.render.charts.styles import Looks
@@ -64,11 +65,12 @@ def _opened(root: Path | str, folder: str, shipped_root: Path | None) -> Store:
 @contextlib.contextmanager
 def glance() -> Iterator[None]:
     """All that a page shows while it is drawn is of one version of the store, which is looked up once."""
-    token = _seen.set(store().version())
-    try:
-        yield
-    finally:
-        _seen.reset(token)
+    with visits.drawing():
+        token = _seen.set(store().version())
+        try:
+            yield
+        finally:
+            _seen.reset(token)
 
 
 @contextlib.contextmanager
@@ -115,6 +117,7 @@ def picked() -> None:
 
 def view(query: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of `vlprobe.views` answers, kept until a run is completed or removed or its cases are tagged."""
+    visits.let_pass()
     current = store()
     tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
     version = _seen.get() or current.version()

@@ -1,0 +1,398 @@
+"""From the press, or the address, to the picture: `python benchmarks/clock.py [--small] [--kept FOLDER]`.
+
+On the shipped results over an empty cache, then on the store of `benchmarks/wall.py`: eight models x 1.5 million cases,
+20,000 distinct JPEGs of 640 x 480 and 60 of 24 megapixels. With --small 15,000 cases a model and 200 pictures; with
+--kept the store is filled once and kept. Chromium's clock, in milliseconds:
+
+    at once     the page's address is entered as soon as a fresh server answers
+    first       pressed in the row of a fresh server on which Home was looked at, so the page's first time in the process
+    again       pressed once more, in the same tab
+    changed     another model is chosen, or what else the page changes by: the median and the slowest of three
+
+each until the first picture that was not there before is decoded (`img.decode()`), wherever it is in shadow roots; on
+a page without pictures, until its text is there and its script has ended (*). Then, on the results that come with
+vlprobe:
+
+    patterns    another model is chosen, until its patterns are there
+    slider      the strength of a mixture is moved by a key, until the frame with the new mixture is drawn; the demo
+                models are loaded
+    next case   of mixtures: until its picture is decoded, and until the models were asked at every share
+
+Chromium has loaded Streamlit's own files once before. The machine must do nothing else: chromium, the server and this
+script share it. CPU is what the server's processes used meanwhile.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from playwright.sync_api import sync_playwright
+from store import fill
+from wall import PAGE as N_LARGE
+from wall import photographs
+
+ROOT = Path(__file__).resolve().parents[1]
+PORT = 8599
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
+PATIENCE = 60_000  # milliseconds
+GOALS = {"at once": 1500, "first": 1000, "again": 300, "changed": 300}
+PATTERNS_GOAL, SLIDER_GOAL = 500, 300
+SMALL = 15_000, 200
+PAGES = {
+    "Home": "",
+    "Explore": "explore",
+    "Compare": "compare",
+    "Trade-off": "tradeoff",
+    "Play": "play",
+    "Present": "present",
+    "Run": "run",
+    "Lab": "lab",
+}
+CHANGES = 3
+# What the page itself says: times are milliseconds since 1970, so that they fit those of this process.
+WATCH = """
+(() => {
+  const now = () => performance.timeOrigin + performance.now();
+  const all = (selector, root = document, into = []) => {
+    for (const element of root.querySelectorAll("*")) {
+      if (element.matches(selector)) into.push(element);
+      if (element.shadowRoot) all(selector, element.shadowRoot, into);
+    }
+    return into;
+  };
+  const visible = (element) => {
+    const box = element.getBoundingClientRect();
+    return box.width >= 60 && box.height >= 40 && box.top < innerHeight && box.bottom > 0 && box.right > 0;
+  };
+  const pictures = () => all("img").filter(visible);
+  const state = () => {
+    const app = document.querySelector("[data-testid=stApp]");
+    return app ? app.getAttribute("data-test-script-state") : "";
+  };
+  const idle = () => state() === "notRunning"
+    && !document.querySelector("[data-testid=stSkeleton], [data-stale=true]");
+  const turn = () => new Promise((resolve) => setTimeout(resolve, 8));
+  const clock = { pressed: 0, seen: new Map() };
+  for (const name of ["pointerup", "keydown"])
+    addEventListener(name, (event) => { clock.pressed = performance.timeOrigin + event.timeStamp; }, true);
+  clock.mark = (selector) => {
+    clock.seen = new Map(all("img").map((image) => [image, image.src]));
+    clock.old = new Set(selector ? all(selector) : []);
+    clock.heading = document.querySelector("[data-testid=stMain]")?.innerText || "";
+    clock.path = location.pathname;
+  };
+  // The time at which the first new picture was decoded; negative where the page has ended without one.
+  clock.picture = async (patience) => {
+    const until = now() + patience;
+    let ran = false, quiet = 0;
+    while (now() < until) {
+      ran ||= state() === "running";
+      for (const image of pictures()) {
+        if (clock.seen.get(image) === image.src || !image.src || image.closest("[data-stale=true]")) continue;
+        try { await image.decode(); } catch { continue; }
+        if (visible(image) && image.naturalWidth > 1) return now();
+      }
+      const text = document.querySelector("[data-testid=stMain]")?.innerText || "";
+      quiet = ran && idle() && text.length > 40 && text !== clock.heading ? quiet || now() : 0;
+      if (quiet && now() - quiet > 1500) return -quiet;
+      await turn();
+    }
+    return 0;
+  };
+  clock.made = async (selector, patience) => {
+    const until = now() + patience;
+    while (now() < until) {
+      if (all(selector).some((element) => !clock.old.has(element))) return now();
+      await turn();
+    }
+    return 0;
+  };
+  clock.asked = async (patience) => {
+    const until = now() + patience;
+    while (now() < until) {
+      const [chart] = all("section.chart");
+      if (chart && !/Asking at every share/.test(chart.innerText)) return now();
+      await turn();
+    }
+    return 0;
+  };
+  clock.drawn = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(now()), 0)));
+  clock.idle = idle;
+  window.clock = clock;
+})();
+"""
+
+
+@dataclass(frozen=True)
+class Took:
+    """One wait, milliseconds by the clock and of the server's processors."""
+
+    clock: float
+    cpu: float
+    pictured: bool = True
+
+    @property
+    def text(self) -> str:
+        """As it is printed; a star where there was no picture."""
+        return f"{self.clock:,.0f}{'' if self.pictured else '*'}"
+
+
+@contextlib.contextmanager
+def serving(cache: Path) -> Iterator[psutil.Process]:
+    """A fresh server, as `vlprobe dashboard` starts one; it answers."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "vlprobe", "dashboard", "--port", str(PORT)],
+        cwd=ROOT,
+        env=os.environ | {"VLPROBE_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        while server.poll() is None:
+            with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
+                urllib.request.urlopen(f"http://127.0.0.1:{PORT}/_stcore/health", timeout=1)
+                break
+            time.sleep(0.02)
+        else:
+            sys.exit(f"The dashboard did not start. Is the port {PORT} taken?")
+        yield psutil.Process(server.pid)
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait()
+
+
+@dataclass
+class Tab:
+    """A tab of chromium, and the server that it looks at."""
+
+    page: Any
+    server: psutil.Process
+
+    def _worked(self) -> float:
+        times = self.server.cpu_times()
+        return 1000 * (times.user + times.system)
+
+    def _took(self, began: float, ended: float, worked: float) -> Took:
+        if not ended:
+            raise TimeoutError(f"no picture at {self.page.url}")
+        return Took(abs(ended) - began, self._worked() - worked, ended > 0)
+
+    def enter(self, address: str) -> Took:
+        """An address is entered."""
+        worked, began = self._worked(), 1000 * time.time()
+        self.page.goto(f"http://127.0.0.1:{PORT}/{address}", wait_until="commit")
+        self.page.evaluate("clock.mark()")
+        return self._took(began, self.page.evaluate(f"clock.picture({PATIENCE})"), worked)
+
+    def press(self, action: Callable[[], object], until: str = "", selector: str = "") -> Took:
+        """What is pressed last counts; until the first new picture, or what `until` says of the page."""
+        worked = self._worked()
+        self.page.evaluate("selector => clock.mark(selector)", selector)
+        action()
+        ended = self.page.evaluate(until or f"clock.picture({PATIENCE})")
+        return self._took(self.page.evaluate("clock.pressed"), ended, worked)
+
+    def settle(self) -> None:
+        """Waits until the script has ended and nothing is being drawn any more."""
+        self.page.wait_for_function("window.clock && clock.idle()", timeout=PATIENCE)
+        self.page.wait_for_timeout(400)
+        self.page.wait_for_function("window.clock && clock.idle()", timeout=PATIENCE)
+
+    def link(self, title: str) -> Callable[[], None]:
+        """A press of a page in the row at the top."""
+        entry = self.page.locator("[data-testid=stTopNavLink]")
+        return entry.filter(has_text=re.compile(f"{title}$")).first.click
+
+    def option(self, key: str, index: int) -> Callable[[], None]:
+        """A press of the so-manyth option of a picker, which is open."""
+        self.page.locator(f".st-key-{key} button").first.click()
+        options = self.page.locator("[role=option]")
+        options.first.wait_for()
+        return options.nth(index % options.count()).click
+
+
+def changes(tab: Tab, title: str) -> list[Took]:
+    """What a page changes by, three times; nothing where it has no such thing."""
+    page, took = tab.page, []
+    for number in range(1, 1 + CHANGES):
+        tab.settle()
+        if title in ("Explore", "Compare"):
+            action = tab.option("model", number)
+        elif title in ("Home", "Present"):
+            action = page.get_by_role("button", name="Another one").first.click
+        elif title == "Trade-off":
+            action = page.locator("button.model").nth(number).click
+        elif title == "Play":
+            action = page.get_by_role("button", name="New round").first.click
+        else:
+            return []
+        took.append(tab.press(action))
+    return took
+
+
+def told(title: str, times: dict[str, Took], changed: list[Took]) -> None:
+    """A line of a page."""
+    line = "".join(
+        f"{times[name].text:>9}{times[name].cpu:7.0f}" for name in ("at once", "first", "again")
+    )
+    if changed:
+        clocks = [each.clock for each in changed]
+        star = "" if all(each.pictured for each in changed) else "*"
+        line += f"{f'{statistics.median(clocks):,.0f}{star}':>9}{max(clocks):8,.0f}"
+        line += f"{statistics.median(each.cpu for each in changed):7.0f}"
+    print(f"{title:11}{line}", flush=True)
+
+
+def pages(browser: Any, cache: Path, titles: list[str]) -> None:
+    """Each page on servers of its own."""
+    print(f"{'':11}{'at once':>9}{'cpu':>7}{'first':>9}{'cpu':>7}{'again':>9}{'cpu':>7}", end="")
+    print(f"{'changed':>9}{'slowest':>8}{'cpu':>7}")
+    goals = [f"{GOALS[name]:>9,}{'':7}" for name in GOALS]
+    print(f"{'goal':11}{''.join(goals)}")
+    for title in titles:
+        times = {}
+        with serving(cache) as server, tab_of(browser, server) as tab:
+            times["at once"] = tab.enter(PAGES[title])
+        with serving(cache) as server, tab_of(browser, server) as tab:
+            other = "Explore" if title == "Home" else "Home"
+            tab.enter(PAGES[other])
+            if title == "Home":  # its first time is that of a fresh server
+                times["first"] = times["at once"]
+            else:
+                tab.settle()
+                times["first"] = tab.press(tab.link(title))
+                tab.settle()
+                tab.press(tab.link(other))
+            tab.settle()
+            times["again"] = tab.press(tab.link(title))
+            changed = changes(tab, title)
+        told(title, times, changed)
+
+
+def patterns(tab: Tab) -> list[Took]:
+    """Another model is chosen on Explore, until its patterns are there."""
+    tab.enter(PAGES["Explore"])
+    took = []
+    for number in range(1, 1 + CHANGES):
+        tab.settle()
+        made = f"clock.made('.root .list', {PATIENCE})"
+        took.append(tab.press(tab.option("model", number), made, ".root .list"))
+    return took
+
+
+def mixtures(tab: Tab) -> dict[str, list[Took]]:
+    """The slider of a mixture, and the next case."""
+    page, took = tab.page, {"slider": [], "next case": [], "its models asked": []}
+    tab.enter(f"{PAGES['Explore']}?kind=t2i")
+    asked = f"clock.asked({PATIENCE})"
+    page.evaluate(asked)
+    tab.settle()
+    for _ in range(CHANGES):
+        page.locator("input.slider").focus()
+        took["slider"].append(tab.press(lambda: page.keyboard.press("ArrowRight"), "clock.drawn()"))
+        next_case = page.get_by_role("button", name="Next case").first
+        took["next case"].append(tab.press(next_case.click))
+        ended = page.evaluate(asked)
+        pressed = page.evaluate("clock.pressed")
+        took["its models asked"].append(Took(ended - pressed, 0))
+        tab.settle()
+    return took
+
+
+@contextlib.contextmanager
+def tab_of(browser: Any, server: psutil.Process) -> Iterator[Tab]:
+    """A tab that can do what is timed."""
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
+    yield Tab(page, server)
+    page.close()
+
+
+def line(name: str, took: list[Took], goal: int | None = None) -> None:
+    """Median and slowest of a few."""
+    clocks = [each.clock for each in took]
+    cpu = statistics.median(each.cpu for each in took)
+    said = f"{statistics.median(clocks):9,.0f}{max(clocks):9,.0f}{cpu:7.0f}"
+    print(f"{name:24}{said}{goal or '':>7}", flush=True)
+
+
+def filled(root: Path, n_cases: int, n_pictures: int) -> Path:
+    """The store of `benchmarks/wall.py` in this folder; it is filled where it is empty."""
+    if not (root / "question-set").exists():
+        key = fill(root, n_cases, n_pictures)
+        with ThreadPoolExecutor(2) as pool:
+            for task in (
+                pool.submit(photographs, root / "data", n_pictures, (640, 480), ""),
+                pool.submit(photographs, root / "data", N_LARGE, (6000, 4000), "large"),
+            ):
+                task.result()
+        (root / "question-set").write_text(key)
+    return root / "cache"
+
+
+def main() -> None:
+    """Prints a table for each store."""
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("--small", action="store_true", help="a quick try: 15,000 cases a model")
+    asked.add_argument("--kept", type=Path, help="a folder to fill once and keep")
+    asked.add_argument("--pages", nargs="*", choices=PAGES, default=list(PAGES))
+    asked.add_argument(
+        "--stores", nargs="*", choices=("shipped", "big"), default=["shipped", "big"]
+    )
+    given = asked.parse_args()
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        sys.exit("There is no chromium here: apt-get install chromium")
+    sizes = SMALL if given.small else (1_500_000, 20_000)
+    with (
+        tempfile.TemporaryDirectory(prefix="vlprobe-clock-") as folder,
+        sync_playwright() as driver,
+    ):
+        root = given.kept or Path(folder) / "big"
+        empty = Path(folder) / "empty"
+        browser = driver.chromium.launch_persistent_context(
+            f"{folder}/profile",
+            executable_path=chromium,
+            args=FLAGS,
+            viewport={"width": 1280, "height": 900},
+        )
+        browser.add_init_script(WATCH)
+        with serving(empty) as server, tab_of(browser, server) as tab:
+            print(f"Home, chromium's cache empty, a fresh server: {tab.enter('').text} ms")
+            tab.settle()
+            if "shipped" in given.stores:
+                print(f"{'':24}{'median':>9}{'slowest':>9}{'cpu':>7}{'goal':>7}")
+                line("patterns", patterns(tab), PATTERNS_GOAL)
+                for name, took in mixtures(tab).items():
+                    goal = SLIDER_GOAL if name != "its models asked" else None
+                    line(name, took, goal)
+        if "shipped" in given.stores:
+            print("\nThe results that come with vlprobe, over an empty cache")
+            pages(browser, empty, given.pages)
+        if "big" in given.stores:
+            cache = filled(root, *sizes)
+            print(f"\n8 models x {sizes[0]:,} cases, {sizes[1]:,} pictures")
+            pages(browser, cache, given.pages)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Pages drawn before anybody asks for them: what a visitor then waits for, and that visitors go first."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import pytest
+from streamlit.components.v2.component_manager import BidiComponentManager
+from streamlit.runtime import Runtime
+from streamlit.runtime.caching.storage.dummy_cache_storage import MemoryCacheStorageManager
+from streamlit.runtime.dataframe_source_manager import DataframeSourceManager
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
+from streamlit.runtime.pages_manager import PagesManager
+
+from tests.dashboard.test_pages import open_page
+from vlprobe.dashboard import rehearsal, state, visits
+from vlprobe.dashboard.navigation import ROW
+from vlprobe.storage import access, shipped
+from vlprobe.storage.memory import SingleFlightCache
+from vlprobe.storage.shipped import StoreAboveShipped
+
+
+@pytest.fixture
+def come_along(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StoreAboveShipped:
+    """An empty cache above the results that come with vlprobe, which this process shows."""
+    monkeypatch.delenv(shipped.SETTING)
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", tmp_path / "own")
+    return StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a page needs of a server, as Streamlit's own test has it."""
+    components = BidiComponentManager()
+    components.discover_and_register_components(start_file_watching=False)
+    served = MagicMock(spec=Runtime)
+    served.media_file_mgr = MediaFileManager(MemoryMediaFileStorage("/mock/media"))
+    served.dataframe_source_mgr = DataframeSourceManager()
+    served.bidi_component_registry = components
+    served.cache_storage_manager = MemoryCacheStorageManager()
+    monkeypatch.setattr(Runtime, "_instance", served)
+    monkeypatch.setattr(PagesManager, "uses_pages_directory", None)
+    yield
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the views that were looked up and not known."""
+    unknown: list[str] = []
+
+    class Counted(SingleFlightCache):
+        def get(self, key, compute, is_current: Callable[[], bool] = lambda: True):
+            def counted():
+                unknown.append(key[3].__name__)
+                return compute()
+
+            return super().get(key, counted, is_current)
+
+    monkeypatch.setattr(state, "_answers", Counted(500))
+    return unknown
+
+
+def opened_after_rehearsal(monkeypatch, store, asked: list[str], name: str) -> None:
+    rehearsal.draw(name)
+    assert asked
+    asked.clear()
+    at = open_page(monkeypatch, store, name)
+    assert not at.exception and not at.error
+    assert asked == []
+
+
+def test_a_page_that_was_drawn_ahead_asks_for_nothing_new(monkeypatch, come_along, server, asked):
+    opened_after_rehearsal(monkeypatch, come_along, asked, "explore")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "name", [name for name in ROW if name not in ("explore", "play", "run", "lab")]
+)
+def test_so_does_every_other_page(monkeypatch, come_along, server, asked, name):
+    opened_after_rehearsal(monkeypatch, come_along, asked, name)
+
+
+def test_all_pages_are_drawn_ahead_but_those_that_load_a_model(monkeypatch, server):
+    drawn: list[str] = []
+    monkeypatch.setattr(rehearsal, "draw", drawn.append)
+    rehearsal.begin()
+    assert drawn[: len(ROW)] == list(ROW)
+    assert "breakdown" in drawn and "retrieval" not in drawn
+
+
+def test_nothing_is_drawn_ahead_where_people_sign_in(monkeypatch, server):
+    drawn: list[str] = []
+    monkeypatch.setattr(rehearsal, "draw", drawn.append)
+    monkeypatch.setenv(access.SIGN_IN, "*")
+    rehearsal.begin()
+    assert drawn == []
+
+
+def test_a_page_that_nobody_looks_at_waits_while_a_visitor_s_is_drawn(monkeypatch):
+    monkeypatch.setattr(visits, "PATIENCE", 30.0)
+    monkeypatch.setattr(
+        visits, "is_ahead", lambda: threading.current_thread() is not threading.main_thread()
+    )
+    passed = threading.Event()
+
+    def work() -> None:
+        visits.let_pass()
+        passed.set()
+
+    with visits.drawing():
+        waiting = threading.Thread(target=work)
+        waiting.start()
+        visits.let_pass()  # a visitor's own page never waits
+        assert not passed.is_set()
+    waiting.join(30)
+    assert passed.is_set()
+
+
+def test_a_page_that_nobody_looks_at_is_no_visit(monkeypatch):
+    monkeypatch.setattr(visits, "PATIENCE", 30.0)
+    monkeypatch.setattr(visits, "is_ahead", lambda: True)
+    with visits.drawing():
+        visits.let_pass()
