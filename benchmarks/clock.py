@@ -5,7 +5,7 @@ On the shipped results over an empty cache, then on the store of `benchmarks/wal
 --kept the store is filled once and kept. Chromium's clock, in milliseconds:
 
     at once     the page's address is entered as soon as a fresh server answers
-    first       pressed in the row of a fresh server on which Home was looked at, so the page's first time in the process
+    first       pressed in the row of a fresh server on which Home was looked at, so its first time in the process
     again       pressed once more, in the same tab
     changed     another model is chosen, or what else the page changes by: the median and the slowest of three
 

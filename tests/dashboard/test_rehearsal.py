@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -51,7 +52,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     unknown: list[str] = []
 
     class Counted(SingleFlightCache):
-        def get(self, key, compute, is_current: Callable[[], bool] = lambda: True):
+        def get(self, key: Any, compute, is_current: Callable[[], bool] = lambda: True):
             def counted():
                 unknown.append(key[3].__name__)
                 return compute()
