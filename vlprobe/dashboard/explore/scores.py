@@ -17,7 +17,9 @@ from vlprobe.views.records import CaseRow
 SIDE = 280  # pixels of the small pictures of a ranking, at most
 
 
-def scores(row: CaseRow, answers: Mapping[str, Mapping], stored: Questions, chosen: Filter) -> str:
+def scores(
+    row: CaseRow, answers: Mapping[str, Mapping], stored: Questions, case_filter: Filter
+) -> str:
     """The case as HTML, the filter's models first.
 
     Args:
@@ -26,7 +28,7 @@ def scores(row: CaseRow, answers: Mapping[str, Mapping], stored: Questions, chos
         stored: The question set.
         chosen: Names the model whose verdict it is, and the one that it is compared with.
     """
-    compared = filter(None, (chosen.model, chosen.other))
+    compared = filter(None, (case_filter.model, case_filter.other))
     models = tuple(dict.fromkeys((*compared, *stored.models)))
     card = cards.card(
         row,
@@ -36,7 +38,7 @@ def scores(row: CaseRow, answers: Mapping[str, Mapping], stored: Questions, chos
         stored.looks,
         functools.partial(_source, side=SIDE),
         everything=True,
-        beside=bool(chosen.other),
+        beside=bool(case_filter.other),
     )
     return f'<div class="vp-card">{card}</div>'
 

@@ -41,33 +41,35 @@ def mixed_door(about: Subject) -> MixedDoor | None:
 
 def _searched(about: Subject) -> QuestionSet | None:
     """The newest searches among mixed pictures: of what Home is about, else of the same pictures, else of any."""
-    own = about.questions.question_set
+    home_set = about.questions.question_set
     table = view(views.runs.question_sets)
     candidates = list(table[table["probe"] == PROBE].itertuples())
     datasets = {row.case_key: row.dataset for row in table.itertuples()}
-    candidates.sort(key=lambda row: (row.case_key != own.key, row.dataset != datasets.get(own.key)))
+    candidates.sort(
+        key=lambda row: (row.case_key != home_set.key, row.dataset != datasets.get(home_set.key))
+    )
     every: Sequence[QuestionSet] = [questions(row.case_key).question_set for row in candidates]
-    return next((one for one in every if view(views.mixed.searches.strengths, one)), None)
+    return next((search for search in every if view(views.mixed.searches.strengths, search)), None)
 
 
 def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
     """The case that the view of mixed pictures begins with: found clean, lost to its own mixture."""
     subtype = view(views.mixed.searches.strengths, question_set)[0]
-    first = view(views.mixed.searches.place, question_set, model, subtype, None).next
-    if not first:
+    first_id = view(views.mixed.searches.place, question_set, model, subtype, None).next
+    if not first_id:
         return None
-    number = view(views.cases.case_number, question_set, first)
+    number = view(views.cases.case_number, question_set, first_id)
     return view(views.mixed.case.mixed_case, question_set, number, model)
 
 
 def _pictures(case: MixedCase) -> tuple[tuple[str, str], ...]:
     """The three pictures; nothing where one of them cannot be shown."""
-    told = {
+    named_pictures = {
         case.right: case.caption,
         case.partner: case.partner_caption,
         case.mixture: f"{case.caption}, mixed",
     }
-    sources = addresses(store().root, [name for name in told if name])
-    if len(sources) < len(told) or not all(sources.values()):
+    sources = addresses(store().root, [name for name in named_pictures if name])
+    if len(sources) < len(named_pictures) or not all(sources.values()):
         return ()
-    return tuple((sources[name], alt) for name, alt in told.items())
+    return tuple((sources[name], alt) for name, alt in named_pictures.items())

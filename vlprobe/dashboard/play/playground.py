@@ -50,7 +50,7 @@ READ = (
 
 
 @dataclass(frozen=True)
-class Shown:
+class PlayPicture:
     """The picture on the table, and where it comes from."""
 
     canvas: Canvas
@@ -83,8 +83,8 @@ def _page() -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         shelf = pick_shelf()
-        shown = _picture(shelf)
-    if shown is None:
+        picture = _picture(shelf)
+    if picture is None:
         with right:
             st.info(
                 "Remove the file, or choose another: then its picture stands here.",
@@ -92,7 +92,7 @@ def _page() -> None:
             )
         return
     with right:
-        caption = _caption(shown)
+        caption = _caption(picture)
         players = _players()
         results = st.container()
     if not caption or not players:
@@ -103,8 +103,9 @@ def _page() -> None:
             )
         return
     stored = view(views.runs.models)
-    looks = charts.styles.styles(
-        stored | {one.name: one.model.digest for one in players if one.name not in stored}
+    styles = charts.styles.styles(
+        stored
+        | {player.name: player.model.digest for player in players if player.name not in stored}
     )
     st.header("Every edit of your caption")
     seed, k, which, show = _options()
@@ -112,7 +113,7 @@ def _page() -> None:
         caption, seed=seed, k=k, players=players if which == "least" else ()
     )
     texts = [edited.text for edited in edits]
-    answers = runs_playground.score(players, shown.canvas, caption, texts)
+    answers = runs_playground.score(players, picture.canvas, caption, texts)
     names = sentence_names(
         [player.name for player in players],
         {player.name: model_name(player.name) for player in players},
@@ -121,10 +122,10 @@ def _page() -> None:
     if finding := headline(edits, answers, names):
         heading.title(plain(finding))
     with results:
-        _say_limits(shown, players, caption, names, unlearned)
-        st.html(glance(edits, answers, looks, names))
+        _say_limits(picture, players, caption, names, unlearned)
+        st.html(glance(edits, answers, styles, names))
         st.markdown(READ)
-    rows = table(caption, edits, answers, looks, show == "fools", names, unlearned)
+    rows = table(caption, edits, answers, styles, show == "fools", names, unlearned)
     st.html(
         rows
         or tag(
@@ -135,11 +136,11 @@ def _page() -> None:
     )
     for answer in answers:
         if answer.alike.any():
-            told = (
+            remark = (
                 f"{names[answer.model]} cannot tell {answer.alike.sum()} of these edits from each other, so they score "
                 "alike"
             )
-            quiet(f"{told}: words that it never learned are one to it.")
+            quiet(f"{remark}: words that it never learned are one to it.")
     if dropped:
         with st.expander("What could not be made, and why"):
             lines = [
@@ -147,14 +148,14 @@ def _page() -> None:
                 for reason, count in dropped.items()
             ]
             st.html("".join(lines))
-    why(players, shown.canvas, caption, names)
-    mixing(players, shown.canvas, caption, shelf, shown.item, looks, names)
-    keeping([player.name for player in players], shown.canvas, caption)
-    link(bool(shown.item))
+    why(players, picture.canvas, caption, names)
+    mixing(players, picture.canvas, caption, shelf, picture.item, styles, names)
+    keeping([player.name for player in players], picture.canvas, caption)
+    link(bool(picture.item))
 
 
 def _say_limits(
-    shown: Shown,
+    picture: PlayPicture,
     players: Sequence[Player],
     caption: str,
     names: Mapping[str, str],
@@ -162,10 +163,12 @@ def _say_limits(
 ) -> None:
     """What the chosen models cannot know: photographs, or words of the caption."""
     toys = [names[player.name] for player in players if player.name.startswith("demo:")]
-    if toys and not shown.is_drawn:
-        who = "These models know" if len(toys) == len(players) > 1 else f"{listed(toys)} "
+    if toys and not picture.is_drawn:
+        subject = "These models know" if len(toys) == len(players) > 1 else f"{listed(toys)} "
         verb = "" if len(toys) == len(players) > 1 else "knows" if len(toys) == 1 else "know"
-        st.warning(plain(f"{who}{verb} drawn scenes only. Expect guesses."), icon=":material/draw:")
+        st.warning(
+            plain(f"{subject}{verb} drawn scenes only. Expect guesses."), icon=":material/draw:"
+        )
     by_words: dict[tuple[str, ...], list[str]] = {}
     for player in players:
         words = [
@@ -176,49 +179,53 @@ def _say_limits(
         if words:
             by_words.setdefault(tuple(dict.fromkeys(words)), []).append(names[player.name])
     for words, models in by_words.items():
-        told = listed([f"“{word}”" for word in words])
+        unknown_words = listed([f"“{word}”" for word in words])
         whom = "it" if len(models) == 1 else "them"
         quiet(
-            f"Unknown to {listed(models)}: {told}. All unknown words are one and the same to {whom}."
+            f"Unknown to {listed(models)}: {unknown_words}. All unknown words are one and the same to {whom}."
         )
 
 
-def _picture(shelf: Mapping[str, Exhibit]) -> Shown | None:
+def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
     """The upload if there is one, else the picture that the URL names; None: an upload that cannot be read."""
     frame = st.container(key="play_picture")
-    first = START if START in shelf else next(iter(shelf))
-    given = st.query_params.get("item", "")
-    item = given if given in shelf else first
+    default = START if START in shelf else next(iter(shelf))
+    linked = st.query_params.get("item", "")
+    item = linked if linked in shelf else default
     st.session_state["item"] = item
-    own = st.session_state.get("play_file") is not None  # it is shown until its owner removes it
+    is_upload = (
+        st.session_state.get("play_file") is not None
+    )  # it is shown until its owner removes it
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Picture",
             list(shelf),
             key="item",
             format_func=distinct(
-                {name: shown.captions[0] for name, shown in shelf.items()}
+                {name: exhibit.captions[0] for name, exhibit in shelf.items()}
             ).__getitem__,
             on_change=_picked,
-            disabled=own,
+            disabled=is_upload,
         )
-        others = [one for one in shelf if one != item] or [item]
+        others = [name for name in shelf if name != item] or [item]
         st.button(
             "Another",
             icon=":material/casino:",
             key="another",
             on_click=_pick_one,
             args=(others,),
-            disabled=own,
+            disabled=is_upload,
         )
     draw_samples(shelf)
     _uploader()
-    if own and "play_upload" not in st.session_state:
+    if is_upload and "play_upload" not in st.session_state:
         return None
-    if own:
-        shown = Shown(st.session_state["play_upload"][1], "The picture that you uploaded", "")
+    if is_upload:
+        picture = PlayPicture(
+            st.session_state["play_upload"][1], "The picture that you uploaded", ""
+        )
     else:
-        shown = Shown(
+        picture = PlayPicture(
             opened(shelf[item], "play_opened"),
             shelf[item].captions[0],
             shelf[item].captions[0],
@@ -226,8 +233,8 @@ def _picture(shelf: Mapping[str, Exhibit]) -> Shown | None:
             is_drawn=dataset_of_shelf().startswith(DEMO),
         )
     with frame:
-        photo(shown.canvas.draw(), shown.about)
-    return shown
+        photo(picture.canvas.draw(), picture.about)
+    return picture
 
 
 def _picked() -> None:
@@ -277,11 +284,11 @@ def _uploaded() -> None:
     st.session_state["play_fresh"] = True
 
 
-def _caption(shown: Shown) -> str:
+def _caption(picture: PlayPicture) -> str:
     """What is typed; a new picture brings its own caption, an upload none."""
     fresh = st.session_state.pop("play_fresh", False)
     if fresh or ("caption" not in st.session_state and "caption" not in st.query_params):
-        st.session_state["caption"] = shown.caption[:LONGEST]
+        st.session_state["caption"] = picture.caption[:LONGEST]
     text = st.text_input(
         "Your caption",
         key="caption",
@@ -296,21 +303,21 @@ def _caption(shown: Shown) -> str:
 
 def _players() -> list[Player]:
     """The chosen models. Those that are not at hand get a button each: loading may take long, or fetch weights."""
-    asked = [name for name in dict.fromkeys(st.query_params.get_all("models")) if name][
+    names = [name for name in dict.fromkeys(st.query_params.get_all("models")) if name][
         :MOST_MODELS
     ]
-    asked = asked or list(MODELS)
+    names = names or list(MODELS)
     listed = [
         name
         for name in registry.names("models")
         if not any(map(str.isupper, name.rpartition(":")[2]))
     ]
-    known = dict.fromkeys([*listed, *ordered(view(views.runs.runs)["model"].unique()), *asked])
-    st.session_state["play_models"] = asked
+    options = dict.fromkeys([*listed, *ordered(view(views.runs.runs)["model"].unique()), *names])
+    st.session_state["play_models"] = names
     st.multiselect(
         "Models",
-        list(known),
-        format_func=model_labels(known),
+        list(options),
+        format_func=model_labels(options),
         key="play_models",
         max_selections=MOST_MODELS,
         accept_new_options=not access.read_only(),
@@ -318,10 +325,12 @@ def _players() -> list[Player]:
         help="Any name that the command line knows, such as openclip:ViT-B-32:openai. Others can be typed.",
     )
     ready = st.session_state.setdefault("play_loaded", set())
-    kept = st.session_state.get("play_players", {})
-    st.session_state["play_players"] = {name: kept[name] for name in asked if name in kept}
-    found = []
-    for name in asked:
+    isolated_players = st.session_state.get("play_players", {})
+    st.session_state["play_players"] = {
+        name: isolated_players[name] for name in names if name in isolated_players
+    }
+    players = []
+    for name in names:
         if name not in ready and not at_hand(name):
             if access.read_only():
                 quiet(f"{name} is not at hand here.")
@@ -330,34 +339,34 @@ def _players() -> list[Player]:
                 quiet("Loading may take a while, and fetches weights that are not on this machine.")
                 continue
         try:
-            found.append(_apart(name, loaded(name)))
+            players.append(_apart(name, loaded(name)))
             ready.add(name)
         except VlprobeError as error:
             ready.discard(name)
             st.error(plain(str(error)), icon=":material/error:")
-    return found
+    return players
 
 
 def _apart(name: str, player: Player) -> Player:
     """The model with a memory for pictures that is this session's own and ends with it."""
-    kept = st.session_state.setdefault("play_players", {})
-    if name not in kept or kept[name].model is not player.model:
-        kept[name] = player.isolated()
-    return kept[name]
+    isolated_players = st.session_state.setdefault("play_players", {})
+    if name not in isolated_players or isolated_players[name].model is not player.model:
+        isolated_players[name] = player.isolated()
+    return isolated_players[name]
 
 
 def _chosen() -> None:
-    chosen = st.session_state["play_models"]
-    if list(chosen) == list(MODELS):
+    names = st.session_state["play_models"]
+    if list(names) == list(MODELS):
         st.query_params.pop("models", None)
     else:
-        st.query_params["models"] = chosen or [""]
+        st.query_params["models"] = names or [""]
 
 
 def _options() -> tuple[int, int, str, str]:
     """What the edits depend on beside the caption: the draw, RoCOCO's words; and which are listed."""
-    given = st.query_params.get("draw", "")
-    seed = int(given) if given.isdecimal() and len(given) < 9 else 42
+    seed_text = st.query_params.get("draw", "")
+    seed = int(seed_text) if seed_text.isdecimal() and len(seed_text) < 9 else 42
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words = {str(k): str(k) for k in range(1, 6)}
         show = choose("Listed", "show", SHOW, "all", segments=True)

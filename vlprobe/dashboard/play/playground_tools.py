@@ -31,7 +31,7 @@ def why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping[
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = {player.name: names[player.name] for player in players}
         name = choose("Model", "for", options, players[0].name)
-        shown = choose("Parts of the picture", "map", MAPS, "shown", segments=True)
+        visibility = choose("Parts of the picture", "map", MAPS, "shown", segments=True)
     player = next(player for player in players if player.name == name)
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -40,8 +40,8 @@ def why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping[
         )
         if player.embeds_texts:
             scores = {
-                start: found[0]
-                for start, found in playground.influences(
+                start: token_influence[0]
+                for start, token_influence in playground.influences(
                     [player], caption, word_spans(caption)
                 ).items()
             }
@@ -51,7 +51,7 @@ def why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping[
             quiet(
                 "This model looks at a picture and a text together and has no meaning of a text alone: unknown."
             )
-    if shown == "hidden":
+    if visibility == "hidden":
         return
     with right:
         st.markdown(
@@ -86,7 +86,7 @@ def mixing(
     caption: str,
     shelf: Mapping[str, Exhibit],
     item: str,
-    looks: Looks,
+    styles: Looks,
     names: Mapping[str, str],
 ) -> None:
     """The picture with another one mixed in, and what it scores with both captions; the slider runs this alone."""
@@ -107,22 +107,26 @@ def mixing(
         stays = st.slider(
             "How much of your picture stays", 5, 95, 80, 5, "%d %%", key="lam", bind="query-params"
         )
-        other = opened(partner, "play_other")
-        made = exhibits.edited(canvas, other, kind, stays / 100)
+        partner_canvas = opened(partner, "play_other")
+        mixture = exhibits.edited(
+            canvas, partner_canvas, "patch" if kind == "patch" else "mix", stays / 100
+        )
         captions = (caption, partner.captions[0])
         scores = {
-            player.name: player.scores([canvas, made, other], captions) if player.sees else None
+            player.name: player.scores([canvas, mixture, partner_canvas], captions)
+            if player.sees
+            else None
             for player in players
         }
-        st.html(mixed(captions, scores, looks, names))
+        st.html(mixed(captions, scores, styles, names))
     with left, st.container(key="play_mix"):
-        photo(made.draw(), f"Your picture; {100 - stays} % is of another: {captions[1]}")
+        photo(mixture.draw(), f"Your picture; {100 - stays} % is of another: {captions[1]}")
 
 
 def _partner(others: Mapping[str, str]) -> str:
     """The other picture that the address names; Compare's parameter of this name is about models."""
-    given = st.query_params.get("with", "")
-    st.session_state["with"] = given if given in others else next(iter(others))
+    linked = st.query_params.get("with", "")
+    st.session_state["with"] = linked if linked in others else next(iter(others))
     return st.selectbox(
         "Other picture",
         list(others),
@@ -147,10 +151,10 @@ def photo(image: Image.Image, about: str) -> None:
 
 def opened(exhibit: Exhibit, slot: str) -> Canvas:
     """A picture of the shelf, opened when it is picked and not at every key; each slot of the session holds one."""
-    kept = st.session_state.get(slot)
-    if kept is None or kept[0] != exhibit:
-        kept = st.session_state[slot] = (exhibit, exhibits.canvas(exhibit.open()))
-    return kept[1]
+    cached = st.session_state.get(slot)
+    if cached is None or cached[0] != exhibit:
+        cached = st.session_state[slot] = (exhibit, exhibits.canvas(exhibit.open()))
+    return cached[1]
 
 
 def keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
@@ -160,11 +164,11 @@ def keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input("Name of the dataset", "playground", max_chars=60, key="play_name")
-        asked = st.button("Keep as a dataset", icon=":material/save:", key="play_keep")
+        is_pressed = st.button("Keep as a dataset", icon=":material/save:", key="play_keep")
     quiet(
         "Keep more pictures under the same name, and they become one dataset. The camera's notes are not kept."
     )
-    if not asked:
+    if not is_pressed:
         return
     try:
         folder = exhibits.keep(canvas, caption, name, store().root).resolve()
@@ -175,9 +179,9 @@ def keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
         f"Kept in {plain(str(folder))}. Ask all questions about it in a terminal:",
         icon=":material/check:",
     )
-    named = [word for model in models for word in ("--model", model)]
+    model_flags = [word for model in models for word in ("--model", model)]
     st.code(
-        shlex.join(["vlprobe", "run", *named, "--dataset", f"folder:{folder}"]),
+        shlex.join(["vlprobe", "run", *model_flags, "--dataset", f"folder:{folder}"]),
         language="bash",
         wrap_lines=True,
     )
