@@ -265,7 +265,7 @@ def test_gained_lost_and_unmoved_are_told_apart():
     ]
     moves = pd.DataFrame(
         [
-            ("lgip", name, "loss", 0.5, 0.5 + by, by, by - 0.05, by + 0.05, word)
+            ("lgip", name, "loss", 0.5, 0.5 + by, by, by - 0.05, by + 0.05, 0.01, word, 0)
             for name, word, by in rows
         ],
         columns=[
@@ -277,7 +277,9 @@ def test_gained_lost_and_unmoved_are_told_apart():
             "difference",
             "low",
             "high",
+            "p_holm",
             "verdict",
+            "left_out",
         ],
     )
     text = re.sub("<[^>]+>", "", repair.in_words(moves, {"lgip": views.runs.metrics("lgip")}))

@@ -81,8 +81,8 @@ def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:
 
 def explain(metric: Metric) -> None:
     """What a metric means, which way is better, and what guessing gets."""
-    told = tables.told(metric, metric.unit, metric.chance)
-    st.markdown(f"**{metric.label}.** {metric.help} ({told}. Source: {metric.source})")
+    scale = tables.scale_text(metric, metric.unit, metric.chance)
+    st.markdown(f"**{metric.label}.** {metric.help} ({scale}. Source: {metric.source})")
 
 
 def about(facts: Mapping[str, object]) -> None:

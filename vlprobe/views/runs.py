@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypedDict, cast
 
 import pandas as pd
 
@@ -299,9 +300,27 @@ def examinations(store: Store) -> list[examine.Examination]:
     return examine.load(store)
 
 
-def facts(store: Store, question_set: QuestionSet) -> dict:
+class Defect(TypedDict):
+    """How often a defect was found in a dataset."""
+
+    meaning: str
+    count: int
+    of: int
+
+
+class QuestionFacts(TypedDict):
+    """What a manifest says of its questions."""
+
+    n_items: int
+    n_cases: int
+    dropped: dict[str, int]  # by the reason
+    findings: list[Defect]
+    notes: list[str]
+
+
+def facts(store: Store, question_set: QuestionSet) -> QuestionFacts:
     """The manifest of the questions: sizes, what was dropped and why, defects of the data, notes."""
-    return store.cases(question_set.key).manifest()
+    return cast(QuestionFacts, store.cases(question_set.key).manifest())
 
 
 def published(probe: str) -> pd.DataFrame:

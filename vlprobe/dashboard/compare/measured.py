@@ -15,7 +15,7 @@ from vlprobe.dashboard.state import quiet, store, view
 from vlprobe.render import charts
 from vlprobe.render.html import compare
 from vlprobe.render.report.selection import defused
-from vlprobe.render.words import movement_kinds
+from vlprobe.render.words import movement_kinds, presentations
 from vlprobe.views.believed import Comparison
 from vlprobe.views.compare import SIGNIFICANCE
 from vlprobe.views.paired_outcomes import PairedOutcomes
@@ -66,7 +66,7 @@ def _draw_numbers(contest: Contest, comparison: Comparison, rival: str) -> None:
     if table["verdict"].eq("").all():
         st.info("Nothing is known of these models on the same questions.")
         return
-    main = compare.main(stored.probe)
+    main = presentations()[stored.probe].main_metrics
     st.html(compare.in_words(table, stored.metrics, unit, stored.looks, main, contest.names))
     chances = view(views.papers.chances, stored.question_set)
     body, unknown = compare.differences(

@@ -1,8 +1,11 @@
-"""Pieces of HTML that the dashboard and the report share. Names, captions and notes are data: always escaped."""
+"""Pieces of HTML that the dashboard and the report share.
+
+Names, captions and notes come from users: they are always escaped.
+"""
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from vlprobe.registry import model_order
 from vlprobe.render import charts
@@ -13,15 +16,15 @@ SHAPES = dict(zip(charts.styles.SYMBOLS, "●◆■▲★✚⬢▼⬟◄►", st
 
 def tag(name: str, text: str, **attributes: str) -> str:
     """One HTML element with its text escaped."""
-    given = "".join(
+    written = "".join(
         f' {key.rstrip("_")}="{html.escape(value)}"' for key, value in attributes.items()
     )
-    return f"<{name}{given}>{html.escape(text)}</{name}>"
+    return f"<{name}{written}>{html.escape(text)}</{name}>"
 
 
-def mark(look: Look) -> str:
+def mark(style: Look) -> str:
     """A model's colour and shape, as in the charts."""
-    return f'<span aria-hidden="true" style="color:{look.css}">{SHAPES[look.symbol]}</span>'
+    return f'<span aria-hidden="true" style="color:{style.css}">{SHAPES[style.symbol]}</span>'
 
 
 def breakable(name: str) -> str:
@@ -44,10 +47,15 @@ def table(name: str, head: str, rows: Sequence[str], css: str = "") -> str:
     )
 
 
-def facts(known: dict[str, str]) -> str:
-    """Names and what is known of them, a line each."""
+def metric_row(heading: str, cells: str) -> str:
+    """A row of a table of metrics; both are HTML."""
+    return f'<tr><th scope="row" class="vp-metric">{heading}</th>{cells}</tr>'
+
+
+def facts(values: Mapping[str, str]) -> str:
+    """Names with their values, a line each."""
     lines = "".join(
-        f"{tag('dt', name)}<dd>{breakable(value)}</dd>" for name, value in known.items()
+        f"{tag('dt', name)}<dd>{breakable(value)}</dd>" for name, value in values.items()
     )
     return f'<dl class="vp-facts">{lines}</dl>'
 

@@ -1,4 +1,4 @@
-"""A paper's table as HTML: one's own runs above the printed rows, which are set apart and keep their notes."""
+"""A paper's table as HTML: a user's runs above the printed rows, which keep their notes."""
 
 import html
 import math
@@ -15,11 +15,12 @@ from vlprobe.render.words import movement_kinds
 from vlprobe.types import Metric
 from vlprobe.views.paper_tables import PaperTable
 from vlprobe.views.published import SOURCES
+from vlprobe.views.records import CellRow, records
 
 
 @dataclass(frozen=True)
 class Remade:
-    """A paper's table, made again: the table, what to know of it, and the notes on single cells, as HTML."""
+    """A paper's table made again: the table, how to read it, and the notes on cells, as HTML."""
 
     table: str
     remark: str
@@ -28,42 +29,67 @@ class Remade:
 
 
 def remade(
-    cells: pd.DataFrame, shown: PaperTable, probe: str, metrics: Mapping[str, Metric], looks: Looks
+    cells: pd.DataFrame,
+    paper_table: PaperTable,
+    probe: str,
+    metrics: Mapping[str, Metric],
+    styles: Looks,
 ) -> Remade:
-    """What `views_paper.remade` returns, as HTML."""
-    source = SOURCES[probe]
-    notes = {
-        note: place
-        for place, note in enumerate(dict.fromkeys(cells["note"][cells["note"] != ""]), 1)
-    }
-    width = len(shown.columns) + 1
-    bare = all(metrics[column.metric].unit == "rate" for column in shown.columns)
-    rows = [_band("Your runs", width)]
-    rows += _rows(cells[cells["source"] == "run"], shown, metrics, looks, notes, bare)
-    first, *more = source.authors.split(", ")
-    rows.append(
-        _band(
-            f"Published: {first}{' and others' if more else ''} {source.year}, table {shown.number}",
-            width,
-        )
+    """What `views.papers.remade` returns, as HTML."""
+    rows = records(CellRow, cells)
+    notes = dict.fromkeys(row.note for row in rows if row.note)
+    drawing = _Drawing(
+        tuple(metrics[column.metric] for column in paper_table.columns),
+        styles,
+        {note: number for number, note in enumerate(notes, 1)},
     )
-    rows += _rows(cells[cells["source"] == "published"], shown, metrics, looks, notes, bare)
-    rates = " In per cent." if bare else ""
+    width = len(paper_table.columns) + 1
+    source = SOURCES[probe]
+    author, *others = source.authors.split(", ")
+    published = (
+        f"{author}{' and others' if others else ''} {source.year}, table {paper_table.number}"
+    )
+    lines = [
+        _band("Your runs", width),
+        *_lines([row for row in rows if row.source == "run"], drawing),
+        _band(f"Published: {published}", width),
+        *_lines([row for row in rows if row.source == "published"], drawing),
+    ]
+    rates = " In per cent." if drawing.are_rates else ""
+    name = f"Table {paper_table.number} of the paper, made again"
+    items = "".join(tag("li", note) for note in notes)
     return Remade(
-        table(f"Table {shown.number} of the paper, made again", _head(shown), rows, "vp-paper"),
-        f"{shown.about} Numbers of your own stand beside them for orientation: they compare only where pictures, "
-        f"captions and edits are the same.{rates} A dash: not asked. Below a value of yours its 95 % interval.",
-        f'<ol class="vp-notes">{"".join(tag("li", note) for note in notes)}</ol>' if notes else "",
+        table(name, _head(paper_table), lines, "vp-paper"),
+        f"{paper_table.about} Numbers of your own stand beside them for orientation: they compare "
+        f"only where pictures, captions and edits are the same.{rates} A dash: not asked. "
+        "Below a value of yours its 95 % interval.",
+        f'<ol class="vp-notes">{items}</ol>' if notes else "",
         len(notes),
     )
 
 
-def _head(shown: PaperTable) -> str:
+@dataclass(frozen=True)
+class _Drawing:
+    """What all cells of a table share."""
+
+    metrics: tuple[Metric, ...]  # of the columns
+    styles: Looks
+    note_numbers: Mapping[str, int]  # by the note
+
+    @property
+    def are_rates(self) -> bool:
+        """Whether all numbers are per cents, which then stand without their sign: they are many."""
+        return all(metric.unit == "rate" for metric in self.metrics)
+
+
+def _head(paper_table: PaperTable) -> str:
     """One or two rows of headings; those that neighbours share are written once."""
+    columns = paper_table.columns
     groups = [
-        (name, len(list(own))) for name, own in groupby(column.group for column in shown.columns)
+        (name, len(list(neighbours)))
+        for name, neighbours in groupby(columns, key=lambda column: column.group)
     ]
-    titles = "".join(tag("th", column.title, scope="col") for column in shown.columns)
+    titles = "".join(tag("th", column.title, scope="col") for column in columns)
     if not any(name for name, _ in groups):
         return f"{tag('th', 'Model', scope='col')}{titles}"
     shared = "".join(tag("th", name, scope="colgroup", colspan=str(size)) for name, size in groups)
@@ -74,41 +100,35 @@ def _band(text: str, width: int) -> str:
     return f'<tr class="band">{tag("th", text, colspan=str(width), scope="colgroup")}</tr>'
 
 
-def _rows(
-    cells: pd.DataFrame,
-    shown: PaperTable,
-    metrics: Mapping[str, Metric],
-    looks: Looks,
-    notes: Mapping[str, int],
-    bare: bool,
-) -> Sequence[str]:
-    rows = []
-    for model, own in cells.groupby("model", sort=False):
-        look = f"{mark(looks[model])} " if own["source"].iloc[0] == "run" else ""
-        line = "".join(
-            _cell(cell, metrics[shown.columns[cell.column].metric], notes, bare)
-            for cell in own.itertuples()
-        )
-        css = ' class="printed"' if own["source"].iloc[0] == "published" else ""
-        rows.append(f'<tr{css}><th scope="row">{look}{breakable(model)}</th>{line}</tr>')
-    return rows
+def _lines(rows: Sequence[CellRow], drawing: _Drawing) -> list[str]:
+    """A line a model."""
+    lines = []
+    for model in dict.fromkeys(row.model for row in rows):
+        cells = [row for row in rows if row.model == model]
+        is_run = cells[0].source == "run"
+        symbol = f"{mark(drawing.styles[model])} " if is_run else ""
+        css = "" if is_run else ' class="printed"'
+        values = "".join(_cell(cell, drawing) for cell in cells)
+        lines.append(f'<tr{css}><th scope="row">{symbol}{breakable(model)}</th>{values}</tr>')
+    return lines
 
 
-def _cell(cell: object, metric: Metric, notes: Mapping[str, int], bare: bool) -> str:
-    """Where all numbers are per cents they stand without their sign: there are too many of them."""
+def _cell(cell: CellRow, drawing: _Drawing) -> str:
+    """A value with its note or its interval."""
+    metric = drawing.metrics[cell.column]
     unit = numbers.unit_of(metric, "cosine")
     if math.isnan(cell.value):
         return "<td>-</td>"
-    end = " %" if bare else ""
-    value = numbers.number(cell.value, unit).removesuffix(end)
+    suffix = " %" if drawing.are_rates else ""
+    value = numbers.number(cell.value, unit).removesuffix(suffix)
     if cell.source == "published" and unit == "cosine":
         value = f"{cell.value:.3f}"  # no more figures than were printed
     if cell.note:
-        text = html.escape(cell.note)
-        return f'<td title="{text}">{value}<sup>{notes[cell.note]}</sup></td>'
+        number = drawing.note_numbers[cell.note]
+        return f'<td title="{html.escape(cell.note)}">{value}<sup>{number}</sup></td>'
     if math.isnan(cell.low):
         return f"<td>{value}</td>"
-    tied = (
-        f"<br>{cell.ties:,} tied" if cell.ties and not set(metric.kinds) <= movement_kinds() else ""
-    )
-    return f"<td>{value}<br><small>{numbers.interval(cell.low, cell.high, unit).removesuffix(end)}{tied}</small></td>"
+    small = numbers.interval(cell.low, cell.high, unit).removesuffix(suffix)
+    if cell.ties and not set(metric.kinds) <= movement_kinds():
+        small += f"<br>{cell.ties:,} tied"
+    return f"<td>{value}<br><small>{small}</small></td>"

@@ -9,51 +9,62 @@ import pandas as pd
 from vlprobe.render.charts.compare import between, chance, signed
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.compare import CSS, WORDS
-from vlprobe.render.html.elements import breakable, mark, table, tag
+from vlprobe.render.html.elements import breakable, mark, metric_row, table, tag
 from vlprobe.render.html.tables import explained
 from vlprobe.render.numbers import interval, number, unit_of
 from vlprobe.types import Metric
+from vlprobe.views.records import LevelRow, MoveRow, SeedsRow, records
 
 UNIT = "spread"
 Metrics = Mapping[str, Mapping[str, Metric]]  # by probe and name
 ROLES = ("Before", "Control", "After")
 STEPS = {"loss": "What the loss did", "training": "What training alone did"}
-TOLD = {"better": "Gained", "worse": "Lost", "tied": "Moved no more than by chance"}
+OUTCOMES = {"better": "Gained", "worse": "Lost", "tied": "Moved no more than by chance"}
 AGAINST = {"loss": "after − control", "training": "control − before"}
 
 
 def in_words(moves: pd.DataFrame, metrics: Metrics) -> str:
-    """What the loss gained and lost against the control, cost as plain as gain, and what training alone did.
+    """What the loss gained and lost against the control, and what training alone did.
 
     Args:
-        moves: What `views_repair.repair_moves` returns.
+        moves: What `views.repair.repair_moves` returns.
         metrics: The probes' metrics.
     """
-    parts = []
+    move_rows = records(MoveRow, moves)
+    sections = []
     for step, title in STEPS.items():
-        own = moves[(moves["step"] == step) & (moves["verdict"] != "")]
-        lines = "".join(_line(own[own["verdict"] == word], word, metrics) for word in TOLD)
-        head = (
-            f"<p>{tag('strong', title)} {tag('small', f'({AGAINST[step]})', class_='vp-quiet')}</p>"
+        items = "".join(
+            _item(
+                [row for row in move_rows if (row.step, row.verdict) == (step, verdict)],
+                verdict,
+                metrics,
+            )
+            for verdict in OUTCOMES
         )
-        parts.append(f"<section>{head}<ul>{lines}</ul></section>")
-    return f'<div class="vp-compared">{"".join(parts)}</div>'
+        against = tag("small", f"({AGAINST[step]})", class_="vp-quiet")
+        sections.append(
+            f"<section><p>{tag('strong', title)} {against}</p><ul>{items}</ul></section>"
+        )
+    return f'<div class="vp-compared">{"".join(sections)}</div>'
 
 
-def _line(rows: pd.DataFrame, word: str, metrics: Metrics) -> str:
-    told = []
-    for row in rows.itertuples():
+def _item(rows: Sequence[MoveRow], verdict: str, metrics: Metrics) -> str:
+    """The metrics with one verdict as an item of a list; those that moved with their values."""
+    texts = []
+    for row in rows:
         metric = metrics[row.probe][row.metric]
+        if verdict == "tied":
+            texts.append(metric.label)
+            continue
         unit = unit_of(metric, UNIT)
-        size = ", ".join(
-            filter(None, [signed(row.difference, unit), between(row.low, row.high, unit)])
-        )
-        values = f" {number(row.base, unit)} → {number(row.value, unit)} ({size}{' spreads' if unit == UNIT else ''})"
-        told.append(metric.label + ("" if word == "tied" else values))
-    body = html.escape("; ".join(told) or "nothing")
-    return (
-        f'<li><strong class="{CSS.get(word, "")}">{TOLD[word]}</strong> ({len(told)}): {body}.</li>'
-    )
+        bounds = between(row.low, row.high, unit)
+        size = ", ".join(filter(None, [signed(row.difference, unit), bounds]))
+        suffix = " spreads" if unit == UNIT else ""
+        values = f"{number(row.base, unit)} → {number(row.value, unit)}"
+        texts.append(f"{metric.label} {values} ({size}{suffix})")
+    body = html.escape("; ".join(texts) or "nothing")
+    outcome = f'<strong class="{CSS.get(verdict, "")}">{OUTCOMES[verdict]}</strong>'
+    return f"<li>{outcome} ({len(texts)}): {body}.</li>"
 
 
 def numbers(
@@ -62,123 +73,131 @@ def numbers(
     metrics: Metrics,
     probes: Mapping[str, str],
     models: Sequence[str],
-    looks: Looks,
+    styles: Looks,
 ) -> tuple[str, list[str]]:
-    """A row a number: its value in the three models, and the two differences with their chance.
+    """A row a number: its value in the three models, and the two differences with their p.
 
     Args:
-        levels: What `views_repair.repair_levels` returns.
-        moves: What `views_repair.repair_moves` returns.
+        levels: What `views.repair.repair_levels` returns.
+        moves: What `views.repair.repair_moves` returns.
         metrics: The probes' metrics.
         probes: What the probes are called, in order.
         models: Before, control and after.
-        looks: What `charts.styles` returns.
+        styles: What `charts.styles` returns.
 
     Returns:
         The table; and the labels of numbers of which nothing is known.
     """
-    head = tag("th", "Number", scope="col") + "".join(
-        f'<th scope="col">{mark(looks[model])} {role}<br>{tag("small", "value, 95 % interval")}</th>'
+    level_of = {(row.probe, row.metric, row.model): row for row in records(LevelRow, levels)}
+    move_rows = records(MoveRow, moves)
+    move_of = {(row.probe, row.metric, row.step): row for row in move_rows}
+    rows, unknown = [], []
+    for probe, title in probes.items():
+        body = []
+        for name in dict.fromkeys(row.metric for row in move_rows if row.probe == probe):
+            metric = metrics[probe][name]
+            steps = [row for row in move_rows if (row.probe, row.metric) == (probe, name)]
+            if not any(row.verdict for row in steps):
+                unknown.append(metric.label)
+                continue
+            unit = unit_of(metric, UNIT)
+            n_items = max(level_of[probe, name, model].n_items for model in models)
+            heading = explained(metric, unit, metric.chance, folded=True)
+            heading += tag("small", f"n = {n_items:,}")
+            cells = "".join(_level(level_of.get((probe, name, model)), unit) for model in models)
+            cells += "".join(_move(move_of[probe, name, step], unit) for step in STEPS)
+            body.append(metric_row(heading, cells))
+        if body:
+            band = f'<th scope="rowgroup" colspan="6"><strong>{html.escape(title)}</strong></th>'
+            rows += [f'<tr class="first">{band}</tr>', *body]
+    return table("Before, control and after", _numbers_head(models, styles), rows), unknown
+
+
+def _numbers_head(models: Sequence[str], styles: Looks) -> str:
+    small = tag("small", "value, 95 % interval")
+    head = tag("th", "Number", scope="col")
+    head += "".join(
+        f'<th scope="col">{mark(styles[model])} {role}<br>{small}</th>'
         for role, model in zip(ROLES, models, strict=True)
     )
-    head += "".join(
-        f'<th scope="col">{STEPS[step]}<br>{tag("small", AGAINST[step])}</th>' for step in STEPS
+    return head + "".join(
+        f'<th scope="col">{title}<br>{tag("small", AGAINST[step])}</th>'
+        for step, title in STEPS.items()
     )
-    known = {(row.probe, row.metric, row.model): row for row in levels.itertuples()}
-    apart = {(row.probe, row.metric, row.step): row for row in moves.itertuples()}
-    rows, unknown = [], []
-    for probe, name in probes.items():
-        own = moves[moves["probe"] == probe]
-        body = []
-        for metric in dict.fromkeys(own["metric"]):
-            told, unit = metrics[probe][metric], unit_of(metrics[probe][metric], UNIT)
-            if own.loc[own["metric"] == metric, "verdict"].eq("").all():
-                unknown.append(told.label)
-                continue
-            n = f"n = {max(known[probe, metric, model].n_items for model in models):,}"
-            first = explained(told, unit, told.chance, folded=True) + tag("small", n)
-            cells = "".join(_level(known.get((probe, metric, model)), unit) for model in models)
-            cells += "".join(_move(apart[probe, metric, step], unit) for step in STEPS)
-            body.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{cells}</tr>')
-        if body:
-            band = f'<th scope="rowgroup" colspan="6"><strong>{html.escape(name)}</strong></th>'
-            rows += [f'<tr class="first">{band}</tr>', *body]
-    return table("Before, control and after", head, rows), unknown
 
 
-def _level(row: object | None, unit: str) -> str:
+def _level(row: LevelRow | None, unit: str) -> str:
     if row is None or math.isnan(row.value):
         return "<td>-</td>"
     value = tag("span", number(row.value, unit), class_="value")
     return f"<td>{value}<br>{tag('small', interval(row.low, row.high, unit))}</td>"
 
 
-def _move(row: object, unit: str) -> str:
+def _move(row: MoveRow, unit: str) -> str:
     if math.isnan(row.difference):
         return "<td>-</td>"
-    word = tag(
-        "span",
-        "tied" if row.verdict == "tied" else WORDS[row.verdict],
-        class_=CSS.get(row.verdict, "vp-quiet"),
-    )
-    around = between(row.low, row.high, unit)
-    missing = f"{row.left_out:,} pictures left out" if row.left_out else ""
-    small = " · ".join(filter(None, [around, chance(row.p_holm), missing]))
-    return f"<td>{tag('span', signed(row.difference, unit), class_='value')} {word}<br>{tag('small', small)}</td>"
+    text = "tied" if row.verdict == "tied" else WORDS[row.verdict]
+    word = tag("span", text, class_=CSS.get(row.verdict, "vp-quiet"))
+    left_out = f"{row.left_out:,} pictures left out" if row.left_out else ""
+    remarks = [between(row.low, row.high, unit), chance(row.p_holm), left_out]
+    small = tag("small", " · ".join(filter(None, remarks)))
+    value = tag("span", signed(row.difference, unit), class_="value")
+    return f"<td>{value} {word}<br>{small}</td>"
 
 
-def seeds(table_: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> str:
+def seeds(differences: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> str:
     """A row a number: what the loss did in each of several trainings, their mean and their spread.
 
     Args:
-        table_: What `views_repair.repair_seeds` returns.
+        differences: What `views.repair.repair_seeds` returns.
         metrics: The probes' metrics.
         names: What the trainings are called, in order.
     """
     titles = ("Number", *names, "Mean", "Standard deviation")
     rows = []
-    for row in table_.dropna(subset=["mean"]).itertuples():
+    for row in records(SeedsRow, differences):
+        if math.isnan(row.mean):
+            continue
         metric = metrics[row.probe][row.metric]
         unit = unit_of(metric, UNIT)
-        told = [signed(value, unit) for value in (*row.differences, row.mean)]
-        told.append(signed(row.sd, unit).removeprefix("+"))
-        first = explained(metric, unit, metric.chance, folded=True)
-        rows.append(
-            f'<tr><th scope="row" class="vp-metric">{first}</th>{"".join(tag("td", one) for one in told)}</tr>'
-        )
+        texts = [signed(value, unit) for value in (*row.differences, row.mean)]
+        texts.append(signed(row.sd, unit).removeprefix("+"))
+        heading = explained(metric, unit, metric.chance, folded=True)
+        rows.append(metric_row(heading, "".join(tag("td", text) for text in texts)))
     head = "".join(tag("th", title, scope="col") for title in titles)
     return table("What the loss did, by seed", head, rows)
 
 
 def held_out(
-    table_: pd.DataFrame, weights: Mapping[str, float], meanings: Mapping[str, str]
+    losses: pd.DataFrame, weights: Mapping[str, float], meanings: Mapping[str, str]
 ) -> str:
-    """A row a part of the loss, trained or not: on what is held out, at the start and now; empty before the first.
+    """A row a term of the loss on what is held out, at the start and now; "" before the first.
 
     Args:
-        table_: What `views_repair.losses` returns.
-        weights: Of the parts that are trained.
-        meanings: All parts in words.
+        losses: What `views.repair.loss_curves` returns.
+        weights: Of the terms that are trained.
+        meanings: All terms in words.
     """
-    own = table_[table_["side"] == "held out"]
-    if own.empty:
+    logged = losses.loc[losses["side"] == "held out"]
+    if logged.empty:
         return ""
-    titles = ("Part of the loss", "Weight", "At the start", f"At step {own['step'].max():,}")
+    values: dict[str, list[float]] = {term: [] for term in logged["part"]}
+    logged = logged.sort_values("step", kind="stable")
+    for term, value in zip(logged["part"], logged["value"], strict=True):
+        values[term].append(value)
+    titles = ("Part of the loss", "Weight", "At the start", f"At step {logged['step'].max():,}")
     head = "".join(tag("th", title, scope="col") for title in titles)
     rows = []
-    for part in sorted(own["part"].unique(), key=lambda part: part not in weights):
-        known = own[own["part"] == part].sort_values("step")["value"]
-        weight = f"{weights[part]:g}" if part in weights else "not trained"
-        first = f"{tag('span', part)}<br>{tag('small', meanings[part])}"
-        cells = "".join(
-            tag("td", text) for text in (weight, f"{known.iloc[0]:.4f}", f"{known.iloc[-1]:.4f}")
-        )
-        rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{cells}</tr>')
+    for term in sorted(values, key=lambda term: term not in weights):
+        weight = f"{weights[term]:g}" if term in weights else "not trained"
+        texts = (weight, f"{values[term][0]:.4f}", f"{values[term][-1]:.4f}")
+        heading = f"{tag('span', term)}<br>{tag('small', meanings[term])}"
+        rows.append(metric_row(heading, "".join(tag("td", text) for text in texts)))
     return table("Losses on what is held out", head, rows)
 
 
 def trainings(rows: Sequence[Sequence[str]]) -> str:
-    """A row a training: state, when, what it was tuned from, loss, steps, seed and rate, losses on what is held out."""
+    """A row a training: state, start, origin, loss, steps, seed and rate, losses of held out."""
     titles = (
         "State",
         "Started",
@@ -189,8 +208,8 @@ def trainings(rows: Sequence[Sequence[str]]) -> str:
         "Held out: start → now, ↓ lower is better",
     )
     head = "".join(tag("th", title, scope="col") for title in titles)
-    body = [
-        f"<tr>{tag('th', row[0], scope='row')}{''.join(f'<td>{breakable(text)}</td>' for text in row[1:])}</tr>"
-        for row in rows
-    ]
+    body = []
+    for state, *texts in rows:
+        cells = "".join(f"<td>{breakable(text)}</td>" for text in texts)
+        body.append(f"<tr>{tag('th', state, scope='row')}{cells}</tr>")
     return table("Trainings", head, body)

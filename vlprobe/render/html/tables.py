@@ -1,4 +1,4 @@
-"""The tables of numbers as HTML: sizes that suit numbers with intervals, readable by screen readers."""
+"""The tables of numbers as HTML: values with intervals, readable by screen readers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,62 +9,66 @@ import pandas as pd
 from vlprobe import views
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html.elements import breakable, mark, table, tag
+from vlprobe.render.html.elements import breakable, mark, metric_row, table, tag
 from vlprobe.render.words import movement_kinds
 from vlprobe.types import Metric
 from vlprobe.views.leaders import Leader
+from vlprobe.views.records import EstimateRow, records
+from vlprobe.views.runs import QuestionFacts
 
 BOLD = (
-    "Bold: better than every other model here by more than chance. Where models are tied or nothing is above chance, "
-    "nobody is in bold; a control, or a model that failed a check of being better than chance, never is."
+    "Bold: better than every other model here by more than chance. Where models are tied or "
+    "nothing is above chance, nobody is in bold; a control, or a model that failed a check of "
+    "being better than chance, never is."
 )
 ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
 
 def metrics(probe: str) -> dict[str, Metric]:
-    """The probe's metrics by name; where two share a label, it says which kind of question is meant."""
-    known = views.runs.metrics(probe)
-    labels = [metric.label for metric in known.values()]
-    words = views.runs.kinds(probe)
+    """The probe's metrics by name; labels that two of them share begin with the kind of question."""
+    by_name = views.runs.metrics(probe)
+    labels = [metric.label for metric in by_name.values()]
+    kinds = views.runs.kinds(probe)
     return {
-        name: replace(metric, label=f"{words[metric.kinds[0]].partition(':')[0]}: {metric.label}")
+        name: replace(metric, label=f"{kinds[metric.kinds[0]].partition(':')[0]}: {metric.label}")
         if labels.count(metric.label) > 1
         else metric
-        for name, metric in known.items()
+        for name, metric in by_name.items()
     }
 
 
-def told(metric: Metric, unit: str, chance: float) -> str:
+def scale_text(metric: Metric, unit: str, chance: float) -> str:
     """A metric's unit, which way is better and what guessing gets, in a line.
 
     >>> from vlprobe import registry
-    >>> told(next(m for m in registry.load_probe("lgip").metrics if m.name == "positive_rate"), "rate", 0.5)
+    >>> rates = [metric for metric in registry.load_probe("lgip").metrics if metric.unit == "rate"]
+    >>> scale_text(next(rate for rate in rates if rate.name == "positive_rate"), "rate", 0.5)
     'in % · ↑ higher is better · guessing gets 50 %'
     """
-    named = {"rate": "in %", "spread": "in spreads"}.get(unit, unit)
-    way = f"{ARROWS[metric.direction]} {render_numbers.WAYS[metric.direction]}".strip()
-    guessed = f"{100 * chance:.3g} %" if unit == "rate" else f"{chance:g}"
-    return " · ".join(
-        filter(None, (named, way, "" if math.isnan(chance) else f"guessing gets {guessed}"))
-    )
+    unit_text = {"rate": "in %", "spread": "in spreads"}.get(unit, unit)
+    direction = f"{ARROWS[metric.direction]} {render_numbers.WAYS[metric.direction]}".strip()
+    chance_text = f"{100 * chance:.3g} %" if unit == "rate" else f"{chance:g}"
+    guessing = "" if math.isnan(chance) else f"guessing gets {chance_text}"
+    return " · ".join(filter(None, (unit_text, direction, guessing)))
 
 
 def explained(metric: Metric, unit: str, chance: float, folded: bool) -> str:
-    """The head of a metric's row: its name, what `told` says, and what it means and where it is from.
+    """The head of a metric's row: its name, its `scale_text`, what it means and its source.
 
     Args:
         metric: Which one.
-        unit: What `charts.unit_of` says of it.
+        unit: What `render.numbers.unit_of` says of it.
         chance: What guessing gets; NaN where that is not defined.
         folded: Whether the meaning is shown when somebody asks for it, by a finger or a key.
     """
-    means = tag("small", f"{metric.help} Source: {metric.source}.")
-    means = (
-        f"<details><summary><small>What it is</small></summary>{means}</details>"
+    meaning = tag("small", f"{metric.help} Source: {metric.source}.")
+    meaning = (
+        f"<details><summary><small>What it is</small></summary>{meaning}</details>"
         if folded
-        else f"<br>{means}"
+        else f"<br>{meaning}"
     )
-    return f"{tag('span', metric.label)}<br>{tag('small', told(metric, unit, chance))}{means}"
+    scale = tag("small", scale_text(metric, unit, chance))
+    return f"{tag('span', metric.label)}<br>{scale}{meaning}"
 
 
 def headline(
@@ -72,70 +76,80 @@ def headline(
     metrics: Mapping[str, Metric],
     unit: str,
     models: Sequence[str],
-    looks: Looks,
+    styles: Looks,
     chances: Mapping[str, float],
     leaders: Mapping[str, Leader],
 ) -> tuple[str, list[str]]:
-    """A row a metric, a column a model: the value, its 95 % interval, n, and ties; and what nobody was asked.
+    """A row a metric, a column a model: the value, its 95 % interval, n, and ties.
 
     Args:
-        numbers: What `views.estimates` returns for the whole question set.
+        numbers: What `views.estimates.estimates` returns for the whole question set.
         metrics: The probe's metrics by name, in order.
         unit: "cosine" or "spread".
         models: Columns, in order.
-        looks: What `charts.styles` returns.
+        styles: What `charts.styles` returns.
         chances: What guessing gets on each metric.
-        leaders: What `views_leaders.leaders` returns; who leads is set in bold.
+        leaders: What `views.leaders.leaders` returns; who leads is set in bold.
+
+    Returns:
+        The table; and the labels of metrics that no model was asked for.
     """
-    cells = {(row.model, row.metric): row for row in numbers.itertuples()}
+    estimates = {(row.model, row.metric): row for row in records(EstimateRow, numbers)}
     head = tag("th", "Metric", scope="col")
     head += "".join(
-        f'<th scope="col">{mark(looks[model])} {breakable(model)}</th>' for model in models
+        f'<th scope="col">{mark(styles[model])} {breakable(model)}</th>' for model in models
     )
     rows, unasked = [], []
     for name, metric in metrics.items():
-        if not numbers.loc[numbers["metric"] == name, "n_items"].any():
+        if not any(row.n_items for row in estimates.values() if row.metric == name):
             unasked.append(metric.label)
             continue
-        own = render_numbers.unit_of(metric, unit)
-        first = explained(metric, own, chances[name], folded=False)
+        value_unit = render_numbers.unit_of(metric, unit)
         best = leaders[name].models[0] if leaders[name].state == "leads" else ""
-        tells = not set(metric.kinds) <= movement_kinds()
-        row = "".join(
-            _cell(cells.get((model, name)), own, model == best, tells) for model in models
+        has_ties = not set(metric.kinds) <= movement_kinds()
+        cells = "".join(
+            _cell(estimates.get((model, name)), value_unit, model == best, has_ties)
+            for model in models
         )
-        rows.append(f'<tr><th scope="row" class="vp-metric">{first}</th>{row}</tr>')
+        rows.append(metric_row(explained(metric, value_unit, chances[name], folded=False), cells))
     return table("Headline numbers of each model", head, rows), unasked
 
 
-def _cell(found: object | None, unit: str, best: bool, tells: bool) -> str:
-    if found is None or math.isnan(found.value):
-        return f"<td>-<br><small>n = {found.n_items if found else 0:,}</small></td>"
+def _cell(estimate: EstimateRow | None, unit: str, is_best: bool, has_ties: bool) -> str:
+    if estimate is None or math.isnan(estimate.value):
+        return f"<td>-<br><small>n = {estimate.n_items if estimate else 0:,}</small></td>"
     value = tag(
-        "strong" if best else "span", render_numbers.number(found.value, unit), class_="value"
+        "strong" if is_best else "span",
+        render_numbers.number(estimate.value, unit),
+        class_="value",
     )
-    around = render_numbers.interval(found.low, found.high, unit)
-    counted = f"n = {found.n_items:,}" + (f" · {found.ties:,} tied" if found.ties and tells else "")
-    small = f"{around}<br>{counted}" if around else counted
+    counts = f"n = {estimate.n_items:,}"
+    if estimate.ties and has_ties:
+        counts += f" · {estimate.ties:,} tied"
+    interval = render_numbers.interval(estimate.low, estimate.high, unit)
+    small = f"{interval}<br>{counts}" if interval else counts
     return f"<td>{value}<br><small>{small}</small></td>"
 
 
-def facts(known: Mapping[str, object]) -> str:
-    """What is known of the questions themselves: which edits were left out and why, what the data gets wrong, notes.
+def facts(questions: QuestionFacts) -> str:
+    """Which edits were left out and why, what the dataset gets wrong, and notes.
 
     Args:
-        known: What `views.facts` returns.
+        questions: What `views.runs.facts` returns.
     """
-    dropped = sorted(known["dropped"].items(), key=lambda pair: -pair[1])
-    wrong = [(one["meaning"], f"{one['count']:,} of {one['of']:,}") for one in known["findings"]]
-    parts = [
+    dropped = sorted(questions["dropped"].items(), key=lambda pair: -pair[1])
+    defects = [
+        (defect["meaning"], f"{defect['count']:,} of {defect['of']:,}")
+        for defect in questions["findings"]
+    ]
+    tables = [
         _counts(
             "Left out, because it would not be a fair question",
-            [(why, f"{count:,}") for why, count in dropped],
+            [(reason, f"{count:,}") for reason, count in dropped],
         ),
-        _counts("Found in the data, and to be kept in mind beside every score", wrong),
+        _counts("Found in the data, and to be kept in mind beside every score", defects),
     ]
-    return "".join([*parts, *(tag("p", note) for note in known["notes"])])
+    return "".join([*tables, *(tag("p", note) for note in questions["notes"])])
 
 
 def _counts(title: str, rows: Sequence[tuple[str, str]]) -> str:
