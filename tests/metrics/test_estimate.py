@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from vlprobe.metrics import estimate
+from vlprobe.metrics.resampling import resample_counts
 from vlprobe.types import Measure
 
 
@@ -78,8 +79,8 @@ def test_the_interval_covers_the_truth_about_nineteen_times_in_twenty():
 
 
 def test_two_models_on_the_same_items_are_resampled_alike():
-    first = estimate.resample_counts(10, 0, 4)
-    again = np.concatenate([estimate.resample_counts(10, 0, 2), estimate.resample_counts(10, 2, 4)])
+    first = resample_counts(10, 0, 4)
+    again = np.concatenate([resample_counts(10, 0, 2), resample_counts(10, 2, 4)])
     assert (first == again).all()
     assert (first.sum(axis=1) == 10).all()
 

@@ -6,6 +6,7 @@ import pytest
 
 from vlprobe.metrics import estimate, judge
 from vlprobe.metrics.judge import Judge
+from vlprobe.metrics.resampling import resample_counts
 from vlprobe.types import Metric
 
 RATE = Metric(
@@ -106,7 +107,7 @@ def test_the_interval_is_that_of_resampled_items():
         np.bincount(rows["item_code"], weights, 40)
         for weights in ((rows["margin"] > 0).astype(float), np.ones(len(rows)))
     )
-    counts = estimate.resample_counts(40, 0, estimate.RESAMPLES).astype(float)
+    counts = resample_counts(40, 0, estimate.RESAMPLES).astype(float)
     low, high = np.quantile((counts @ won) / (counts @ asked), [0.025, 0.975])
     assert (line["low"], line["high"]) == pytest.approx((low, high))
 

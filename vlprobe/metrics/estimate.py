@@ -17,14 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vlprobe.metrics.resampling import RESAMPLE_BLOCK, RESAMPLES, every_resample
 from vlprobe.types import Estimate, Measure
 
-RESAMPLES = 1000
 LEVEL = 0.95
 EXCHANGES = 20_000  # so that the smallest p, 1 in 20,001, stays below .05 in a family of hundreds
 GROUPS = 1024  # more items than this are compared in so many random groups
 NO_SPREAD = 1e-9  # an interval narrower than this has no width but for rounding
-RESAMPLE_BLOCK = 50  # resamples held in memory at once
 ITEM_BLOCK = 1024  # items whose draws are multiplied at once
 EXCHANGE_BLOCK = 1000  # exchanges held in memory at once
 
@@ -89,19 +88,6 @@ def micro(value: np.ndarray, weight: np.ndarray, item: np.ndarray) -> Measure:
     return Measure(value[counts], weight[counts], item[counts])
 
 
-def resample_counts(n_items: int, start: int, stop: int) -> np.ndarray:
-    """How often each item is drawn in resamples `start` to `stop`, float32 of shape (stop - start,
-    n_items).
-
-    Depends on nothing but the number of items and the resample's own number.
-    """
-    counts = np.empty((stop - start, n_items), dtype=np.float32)
-    for row, number in enumerate(range(start, stop)):
-        drawn = np.random.default_rng([n_items, number]).integers(n_items, size=n_items)
-        counts[row] = np.bincount(drawn, minlength=n_items)
-    return counts
-
-
 class Sums:
     """What many means and their intervals rest on, from blocks of items that come one after
     another.
@@ -115,14 +101,8 @@ class Sums:
 
     @functools.cached_property
     def _resample_counts(self) -> np.ndarray:
-        """How often each item is drawn in each resample, shape (n_items, RESAMPLES); never more
-        than 255 times.
-        """
-        counts = np.empty((self.n_items, RESAMPLES), dtype=np.uint8)
-        for start in range(0, RESAMPLES, RESAMPLE_BLOCK):
-            stop = min(start + RESAMPLE_BLOCK, RESAMPLES)
-            counts[:, start:stop] = resample_counts(self.n_items, start, stop).T
-        return counts
+        """How often each item is drawn in each resample, shape (n_items, RESAMPLES)."""
+        return every_resample(self.n_items)
 
     def add(
         self, names: Sequence[Hashable], total: np.ndarray, weight: np.ndarray, item: np.ndarray
@@ -317,10 +297,11 @@ def _interval(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         sums: Shape (2, pairs, 2, groups): weight times value, and weight, of each pair's two models
             in each group.
     """
-    resampled = []
+    resampled, every = [], every_resample(sums.shape[3])
     for start in range(0, RESAMPLES, RESAMPLE_BLOCK):
         stop = min(start + RESAMPLE_BLOCK, RESAMPLES)
-        counts = resample_counts(sums.shape[3], start, stop).astype(np.float64)
+        # In this order in memory: another one may change the last digits of sums.
+        counts = np.ascontiguousarray(every[:, start:stop].T, dtype=np.float64)
         resampled_sums = counts @ sums.reshape(-1, sums.shape[3]).T
         resampled.append(
             _difference(*resampled_sums.reshape(len(counts), *sums.shape[:3]).swapaxes(0, 1))

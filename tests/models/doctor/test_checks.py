@@ -5,6 +5,7 @@ import pytest
 import scipy.stats
 
 from vlprobe.metrics import estimate
+from vlprobe.metrics.resampling import resample_counts
 from vlprobe.models.doctor import checks
 
 
@@ -18,7 +19,7 @@ def test_the_auc_is_that_of_mann_and_whitney_with_ties():
 def test_the_interval_of_the_auc_is_that_of_resampled_items_counted_pair_by_pair():
     scores = np.round(np.random.default_rng(4).normal(size=(6, 6)), 1) + np.eye(6)
     found = []
-    for count in estimate.resample_counts(6, 0, estimate.RESAMPLES).astype(int):
+    for count in resample_counts(6, 0, estimate.RESAMPLES).astype(int):
         drawn = np.repeat(np.arange(6), count)
         wins = [
             (scores[own, own] > scores[one, other]) + 0.5 * (scores[own, own] == scores[one, other])
