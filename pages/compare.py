@@ -1,4 +1,6 @@
-"""Compare: which of two to four models is fooled less often, at what, and on which pictures do they part?"""
+"""Compare: which of two to four models is fooled less often, at what, and on
+which pictures do they part?
+"""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.compare import page

@@ -8,8 +8,8 @@ from vlprobe.dashboard.lab import names
 frame.enter()
 st.title("Which models can be believed?", anchor=False)
 st.markdown(
-    "A number says something about a model only if the model was loaded as it was trained. Here is what each model is, "
-    "and how it did in checks that every healthy model passes."
+    "A number says something about a model only if the model was loaded as it was trained. Here is "
+    "what each model is, and how it did in checks that every healthy model passes."
 )
 models.matrix()
 names.draw_form()
@@ -19,8 +19,8 @@ st.header("Checks")
 models.checks(check_rows)
 st.header("Edits that never reach it")
 state.quiet(
-    "A tokenizer may undo an edit, such as a change of case, before the model sees it. Such edits are counted here and "
-    "are no sign that the model is steady."
+    "A tokenizer may undo an edit, such as a change of case, before the model sees it. Such edits "
+    "are counted here and are no sign that the model is steady."
 )
 models.erased(check_rows)
 st.header("Passport")

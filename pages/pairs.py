@@ -13,8 +13,8 @@ figures.subsets(stored)
 
 st.header("Does the score change evenly")
 st.markdown(
-    "When picture and caption both change, the score should change by as much one way as the other. The deviation "
-    "is how much it does not."
+    "When picture and caption both change, the score should change by as much one way as the "
+    "other. The deviation is how much it does not."
 )
 figure_slot = st.container()
 with paper_page.how_it_is_measured():

@@ -16,8 +16,8 @@ for column, name in zip(st.columns(2, gap="medium"), names, strict=True):
 state.quiet(paper_page.OPENS)
 with paper_page.how_it_is_measured():
     state.quiet(
-        "Share of the first pictures that two wordings of a query have in common. Arms are 95 % intervals; on the "
-        "dotted line the pictures are drawn by lot from the gallery."
+        "Share of the first pictures that two wordings of a query have in common. Arms are 95 % "
+        "intervals; on the dotted line the pictures are drawn by lot from the gallery."
     )
 st.header("How deep do the rankings agree")
 figures.depths(stored)

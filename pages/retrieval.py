@@ -1,4 +1,6 @@
-"""Retrieval: how much of what a model finds is lost to captions and pictures that were altered (RoCOCO)."""
+"""Retrieval: how much of what a model finds is lost to captions and pictures
+that were altered (RoCOCO).
+"""
 
 import streamlit as st
 
@@ -16,8 +18,8 @@ for column, name in zip(st.columns(2, gap="medium"), ("drop_rate", "rsms"), stri
 state.quiet(paper_page.OPENS)
 with paper_page.how_it_is_measured():
     state.quiet(
-        "Drop rate: the share of what was found first in the clean gallery that is no longer. Altered on top (RSMS): "
-        "how often something altered comes first. Arms are 95 % intervals."
+        "Drop rate: the share of what was found first in the clean gallery that is no longer. "
+        "Altered on top (RSMS): how often something altered comes first. Arms are 95 % intervals."
     )
 st.header("How strong must an alteration be")
 figures.severity(stored)

@@ -1,4 +1,6 @@
-"""Trade-off: which model is steady when a caption is only reworded, and alert when it is made wrong?"""
+"""Trade-off: which model is steady when a caption is only reworded, and
+alert when it is made wrong?
+"""
 
 from vlprobe.dashboard import frame
 from vlprobe.dashboard.tradeoff import page

@@ -1,1 +1,3 @@
-"""Compare: which of two to four models is fooled less often, at what, and on which pictures they part."""
+"""Compare: which of two to four models is fooled less often, at what, and on
+which pictures they part.
+"""

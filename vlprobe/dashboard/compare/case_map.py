@@ -27,13 +27,13 @@ CORNERS = 40  # of a lasso: as many as a link can bear
 TOOLS = {"box": "Box", "lasso": "Lasso"}
 PARAMETERS = ("area", "bucket", "tool", "sort")  # of the URL, that only this fold has
 HOW_TO_READ = (
-    "How to read it: a mark is a case. Right of the vertical line {first} is right, above the horizontal line {second} "
-    "is. So the top left has what only {first} gets wrong, the bottom right what only {second} does. Drag over marks "
-    "to see their cases below."
+    "How to read it: a mark is a case. Right of the vertical line {first} is right, above the "
+    "horizontal line {second} is. So the top left has what only {first} gets wrong, the bottom "
+    "right what only {second} does. Drag over marks to see their cases below."
 )
 HOW_TO_READ_MOVED = (
-    "How to read it: a mark is a case, and its margin is how far the model moved: 0 is best, and nobody is fooled. "
-    "Drag over marks to see their cases below."
+    "How to read it: a mark is a case, and its margin is how far the model moved: 0 is best, and "
+    "nobody is fooled. Drag over marks to see their cases below."
 )
 
 
@@ -61,12 +61,14 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
         quiet(how.format(first=names[base], second=names[rival]))
         if total > len(points):
             quiet(
-                f"Drawn: {len(points):,} of {total:,} cases, chosen by lot. An area finds all cases inside it."
+                f"Drawn: {len(points):,} of {total:,} cases, chosen by lot. An area finds all "
+                "cases inside it."
             )
         if area:
             inside = view(views.paired_outcomes.buckets, stored.question_set, case_filter)["all"]
             st.html(
-                f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the marked area.</p>'
+                f'<p class="vp-marked"><strong>{inside:,}</strong> of {total:,} cases are in the '
+                "marked area.</p>"
             )
             st.button(
                 "Take the area away", key="unmark", icon=":material/ink_eraser:", on_click=_unmark
@@ -76,7 +78,7 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
         figure = charts.compare.margins(
             points, base, rival, stored.looks, words, area, tool, is_moved, names
         )
-        # A new key for each area: what is drawn is the area of the URL, and no other is left over from the mouse.
+        # A new key for each area: the area of the URL is drawn, and none is left over from the mouse.
         key = BETWEEN.join([base, rival, kind, tool, st.query_params.get("area", "")])
         with st.container(key="margins"):
             st.plotly_chart(
@@ -94,7 +96,9 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
 
 
 def corners(text: str) -> tuple[tuple[float, float], ...]:
-    """The corners that a URL names: x,y;x,y;... Nothing where it is not that, or too many for a link."""
+    """The corners that a URL names: x,y;x,y;... Nothing where it is not
+    that, or too many for a link.
+    """
     parsed = parse_corners(text)
     return parsed if len(parsed) <= CORNERS + 1 else ()
 
@@ -126,7 +130,9 @@ def _draw_cards(contest: Contest, case_filter: Filter) -> None:
 
 
 def _mark(key: str) -> None:
-    """The area that was drawn goes into the URL: a box by its corners, a lasso by so many of its points."""
+    """The area that was drawn goes into the URL: a box by its corners, a lasso
+    by so many of its points.
+    """
     selection = st.session_state[key]["selection"]
     if selection["lasso"]:
         xs, ys = selection["lasso"][-1]["x"], selection["lasso"][-1]["y"]

@@ -1,4 +1,6 @@
-"""Two columns of pictures, facing each other: what only one of two models believes, every model on every card."""
+"""Two columns of pictures, facing each other: what only one of two models believes,
+every model on every card.
+"""
 
 import functools
 from dataclasses import dataclass, replace
@@ -82,7 +84,9 @@ def n_passing(contest: Contest, case_filter: Filter) -> int:
 
 
 def filter_of_case(contest: Contest, parting: Parting) -> Filter:
-    """The column that the case of the URL stands in; of one that is in none, all cases of its kind."""
+    """The column that the case of the URL stands in; of one that is in
+    none, all cases of its kind.
+    """
     stored = contest.questions
     number = view(views.cases.case_number, stored.question_set, st.query_params["case"])
     pairs = ((contest.baseline, parting.rival), (parting.rival, contest.baseline))

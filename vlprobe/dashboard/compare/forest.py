@@ -1,4 +1,6 @@
-"""The forest plot: a row a kind of edit and model; a row that is pressed shows its pictures below."""
+"""The forest plot: a row a kind of edit and model; a row that is pressed
+shows its pictures below.
+"""
 
 import functools
 import math

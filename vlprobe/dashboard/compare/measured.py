@@ -1,4 +1,6 @@
-"""The folds *How it is measured* and *Details*: every number with its interval and p, and what was asked."""
+"""The folds *How it is measured* and *Details*: every number with its interval
+and p, and what was asked.
+"""
 
 import functools
 import math
@@ -21,10 +23,10 @@ from vlprobe.views.compare import SIGNIFICANCE
 from vlprobe.views.paired_outcomes import PairedOutcomes
 
 MEASURED = (
-    "Every lie counts once in the plot above: a model's share is what it believes of the lies that both models "
-    "answered. Pictures are resampled as a whole, and p asks how often a difference as large comes about when the two "
-    "models' answers to each picture are exchanged by a fair coin. It is raised for all rows of the plot (Holm's "
-    "method)."
+    "Every lie counts once in the plot above: a model's share is what it believes of the lies that "
+    "both models answered. Pictures are resampled as a whole, and p asks how often a difference as "
+    "large comes about when the two models' answers to each picture are exchanged by a fair coin. "
+    "It is raised for all rows of the plot (Holm's method)."
 )
 
 

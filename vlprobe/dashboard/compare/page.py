@@ -1,4 +1,6 @@
-"""Compare, top to bottom: the sentence, the finding, the forest, where two of the models part, and the folds."""
+"""Compare, top to bottom: the sentence, the finding, the forest, where two of the
+models part, and the folds.
+"""
 
 from pathlib import Path
 

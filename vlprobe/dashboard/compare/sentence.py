@@ -48,7 +48,9 @@ class Contest:
 
 
 def contest() -> Contest:
-    """What the URL names, else what was looked at last. Stops the page where nothing can be compared."""
+    """What the URL names, else what was looked at last. Stops the page where
+    nothing can be compared.
+    """
     _lead_on()
     about = sentence.subject()
     stored = about.questions
@@ -99,7 +101,9 @@ def _split(text: str) -> list[str]:
 
 
 def _latest(stored: Questions, baseline: str) -> list[str]:
-    """Without a choice: the models that were asked last, controls only where there is nobody else."""
+    """Without a choice: the models that were asked last, controls only
+    where there is nobody else.
+    """
     others = [model for model in stored.question_set.models if model != baseline]
     models = [model for model in others if not is_control(model)] or others
     return models[:MOST]

@@ -1,8 +1,10 @@
-"""Parts of pages that Streamlit has no widget for: pictures, drawers, sliders, slides. No build step, no network.
+"""Parts of pages that Streamlit has no widget for: pictures, drawers, sliders, slides. No build
+step, no network.
 
-Each is a file NAME.js, an ES module whose default export draws `data` into `parentElement`, and a file NAME.css;
-what all have in common stands in base.js and base.css. Values reach the page as text and properties, never as markup.
-Colours come from the custom properties of `render.html.style`, which reach into the part's own style scope.
+Each is a file NAME.js, an ES module whose default export draws `data` into `parentElement`, and a
+file NAME.css; what all have in common stands in base.js and base.css. Values reach the page as text
+and properties, never as markup. Colours come from the custom properties of `render.html.style`,
+which reach into the part's own style scope.
 """
 
 import functools
@@ -19,7 +21,8 @@ FOLDER = Path(__file__).resolve().parent
 
 @functools.cache
 def component(name: str, *parts: str) -> "ComponentRenderer":
-    """The component of NAME.js and NAME.css; called with `key`, `data` and callbacks, it draws itself on the page.
+    """The component of NAME.js and NAME.css; called with `key`, `data` and callbacks, it draws
+    itself on the page.
 
     The scripts of `parts`, which components share, come first.
     """
@@ -28,7 +31,9 @@ def component(name: str, *parts: str) -> "ComponentRenderer":
 
 
 def source(name: str, *parts: str) -> tuple[str, str]:
-    """The script of a component after the common one and those of its parts, and its style sheets."""
+    """The script of a component after the common one and those of its
+    parts, and its style sheets.
+    """
     sheets = [FOLDER / "base.css", FOLDER / f"{name}.css"]
     css = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets if sheet.is_file())
     scripts = [FOLDER / f"{stem}.js" for stem in ("base", *parts, name)]

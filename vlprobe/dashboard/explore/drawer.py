@@ -1,4 +1,6 @@
-"""One case in a drawer: the picture, what is true and what was believed, every model, the way to the next."""
+"""One case in a drawer: the picture, what is true and what was believed, every
+model, the way to the next.
+"""
 
 import functools
 
@@ -30,8 +32,8 @@ from vlprobe.views.wall import Neighbours, WallCard
 PLAYGROUND = "pages/play.py"
 SHOWN_ALIKE = 4  # thumbnails
 MARGIN = (
-    "The margin is the score of what should win minus the score of what should lose; where several comparisons should "
-    "hold, at the one that comes out worst."
+    "The margin is the score of what should win minus the score of what should lose; where several "
+    "comparisons should hold, at the one that comes out worst."
 )
 LISTED_CAPTION = 60  # characters of a caption on a button
 
@@ -243,7 +245,10 @@ def _draw_details(stored: Questions, case_filter: Filter, card: WallCard) -> Non
         "text/html",
         icon=":material/download:",
         on_click="ignore",
-        help="One file with the pictures in it, to send or to keep. It needs no network and runs nothing.",
+        help=(
+            "One file with the pictures in it, to send or to keep. It needs no network and runs "
+            "nothing."
+        ),
     )
 
 

@@ -143,7 +143,10 @@ def _second_model(about: Subject) -> str:
     if len(about.questions.models) < 2:
         return ""
     others = {name: model_name(name) for name in about.questions.models if name != about.model}
-    help_ = "Another model's answers to the same cases: who of the two is fooled, and how far apart they are."
+    help_ = (
+        "Another model's answers to the same cases: who of the two is fooled, and how far apart "
+        "they are."
+    )
     return choose("Compared with", "other", {"": "Nobody", **others}, help_=help_)
 
 
@@ -177,7 +180,9 @@ def _outcome(stored: Questions, case_filter: Filter) -> str:
 
 
 def pick_bucket(stored: Questions, case_filter: Filter) -> str:
-    """Who of two models is fooled. Without a choice, where only the first is; all of a marked area."""
+    """Who of two models is fooled. Without a choice, where only the first
+    is; all of a marked area.
+    """
     counted = view(views.paired_outcomes.buckets, stored.question_set, case_filter)
     model, second = (plain(model_name(name)) for name in (case_filter.model, case_filter.other))
     options = {
@@ -225,7 +230,9 @@ def draw_order(case_filter: Filter, suffix: str = "") -> None:
 
 
 def active_filters(case_filter: Filter) -> list[ActiveFilter]:
-    """What narrows the wall beside the model, the kind and the outcome "fooled", in the order of the popover."""
+    """What narrows the wall beside the model, the kind and the outcome "fooled", in
+    the order of the popover.
+    """
     narrowed = (
         ("type", case_filter.subtype and value_label(case_filter.subtype), {"subtype": ""}),
         ("rule", case_filter.rule and value_label(case_filter.rule), {"rule": ""}),
@@ -279,7 +286,9 @@ def n_passing(stored: Questions, case_filter: Filter) -> int:
 
 
 def nearest_to_drop(stored: Questions, case_filter: Filter) -> Sequence[tuple[ActiveFilter, int]]:
-    """The filter without which fewest cases pass, and how many; nothing where none of them helps."""
+    """The filter without which fewest cases pass, and how many; nothing
+    where none of them helps.
+    """
     narrowing = active_filters(case_filter)
     if case_filter.outcome in ("tied", "held") and not case_filter.other:
         label = f"{OUTCOMES[case_filter.outcome].lower()} only"

@@ -1,4 +1,6 @@
-"""Patterns above the wall: words that the model believes far more often than the average lie, as switches."""
+"""Patterns above the wall: words that the model believes far more often than the
+average lie, as switches.
+"""
 
 import math
 

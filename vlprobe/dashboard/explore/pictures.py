@@ -19,7 +19,9 @@ DRAWN_SIDE = 448  # of a drawn scene: twice the size of its file
 
 
 def draw_pictures(card: WallCard, kind: KindPresentation) -> None:
-    """The case's pictures side by side, each with the caption that is true of it as alternative text."""
+    """The case's pictures side by side, each with the caption that is true
+    of it as alternative text.
+    """
     shots = _shots(card, kind)
     if not shots:
         return
@@ -74,9 +76,11 @@ def _draw_picture(name: str, alt: str, is_single: bool) -> None:
 
 @st.cache_data(max_entries=100, show_spinner=False)
 def _large(name: str, changed: int, is_single: bool) -> bytes:
-    """A JPEG of at most SIDE pixels a side; `changed`, the file's time, makes a new one of a changed file.
+    """A JPEG of at most SIDE pixels a side; `changed`, the file's time, makes a new one of a
+    changed file.
 
-    A single scene of the demo is drawn larger than its file, so that it is as sharp as a photograph.
+    A single scene of the demo is drawn larger than its file, so that it is as sharp as a
+    photograph.
     """
     picture = Picture.from_name(name)
     image = drawn.draw(picture, DRAWN_SIDE) if is_single and picture.edit is None else None

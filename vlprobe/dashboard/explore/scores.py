@@ -1,4 +1,6 @@
-"""What every model answered to one case: verdict, texts and scores, for the details of the drawer."""
+"""What every model answered to one case: verdict, texts and scores, for
+the details of the drawer.
+"""
 
 import functools
 from collections.abc import Mapping
@@ -45,7 +47,9 @@ def scores(
 
 @st.cache_data(max_entries=400, show_spinner=False)
 def _thumbnail(name: str, changed: int, side: int) -> bytes:
-    """A JPEG of at most this many pixels a side; `changed`, the file's time, makes a new one of a changed file."""
+    """A JPEG of at most this many pixels a side; `changed`, the file's time, makes a
+    new one of a changed file.
+    """
     return cards.jpeg(name, side)
 
 

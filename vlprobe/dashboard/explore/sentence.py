@@ -69,8 +69,8 @@ def stored_sets() -> list[StoredSet]:
 
 
 def subject() -> Subject:
-    """What the URL names, else what was looked at last, else the newest. Stops the page where nothing is stored, and
-    where a link is about results that are not.
+    """What the URL names, else what was looked at last, else the newest. Stops the page where
+    nothing is stored, and where a link is about results that are not.
     """
     sets = stored_sets()
     if not sets:
@@ -101,8 +101,8 @@ def _likely(sets: Sequence[StoredSet]) -> list[StoredSet]:
 
 
 def most_asked(stored: Questions) -> str:
-    """The model that answered most cases here, of all question sets; of several such the first that is shipped, then
-    the first by name.
+    """The model that answered most cases here, of all question sets; of several such the first that
+    is shipped, then the first by name.
     """
     runs = view(views.runs.runs).drop_duplicates(["case_key", "model"])
     n_cases = runs.groupby("model")["n_cases"].sum()
@@ -118,7 +118,9 @@ def most_asked(stored: Questions) -> str:
 
 
 def _current(name: str, options: Sequence[str], default: str) -> str:
-    """The URL's choice, else the one of the page before, else the default; the URL names it from now on."""
+    """The URL's choice, else the one of the page before, else the default; the
+    URL names it from now on.
+    """
     linked = any(st.query_params.get(parameter) for parameter in LINKED)
     before = default if name == "set" and linked else carried(name, options, default)
     value = st.query_params.get(name, "")
@@ -130,7 +132,9 @@ def _current(name: str, options: Sequence[str], default: str) -> str:
 
 
 def _stop_at_strangers(sets: Sequence[StoredSet]) -> None:
-    """Stops the page at a link about results that are not here; a picker's leftovers are dropped without a word."""
+    """Stops the page at a link about results that are not here; a picker's leftovers
+    are dropped without a word.
+    """
     strangers = list(_strangers(sets))
     if not strangers:
         return
@@ -249,7 +253,9 @@ def _lie(probe: str, kind: str) -> str:
 
 
 def _change_kind(key: str) -> None:
-    """Another kind of the same questions, or of another probe's: its newest questions about the same pictures."""
+    """Another kind of the same questions, or of another probe's: its newest questions
+    about the same pictures.
+    """
     probe, between, kind = st.session_state["kind"].rpartition(BETWEEN)
     _leave(("type", "rule", "pair", "bucket", "outcome", "sort", "area"))
     if not between:
@@ -290,7 +296,9 @@ def _change_dataset(probe: str, suffix: str) -> None:
 
 
 def _leave(names: Sequence[str]) -> None:
-    """Takes from the URL what another choice has no use for; what it names besides was no link's wish."""
+    """Takes from the URL what another choice has no use for; what it names
+    besides was no link's wish.
+    """
     picked()
     for name in (*names, "page", "case"):
         st.query_params.pop(name, None)

@@ -1,4 +1,6 @@
-"""*Share*: a link, saved views, the cases as a file, a report, and the list of what people wrote."""
+"""*Share*: a link, saved views, the cases as a file, a report, and the
+list of what people wrote.
+"""
 
 import functools
 from urllib.parse import parse_qs

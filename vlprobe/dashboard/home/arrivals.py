@@ -11,7 +11,9 @@ KNOWN = "home_sets"  # question sets that this visitor has had the chance to see
 
 
 def show_new_results() -> None:
-    """Leads to one's own newest results where they came since this visitor's last look; looks again during a run."""
+    """Leads to one's own newest results where they came since this visitor's last look;
+    looks again during a run.
+    """
     sets = view(views.runs.question_sets)
     own_keys = sets[~sets["shipped"].astype(bool)]["case_key"].tolist()
     earlier_keys = st.session_state.setdefault(KNOWN, own_keys)

@@ -1,4 +1,6 @@
-"""Below the failure: how often which lie is believed, every model, the doors, and what all of it is about."""
+"""Below the failure: how often which lie is believed, every model, the doors, and
+what all of it is about.
+"""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,6 @@
-"""The failure at the top of Home: picture, captions, who was fooled; another one without a reload."""
+"""The failure at the top of Home: picture, captions, who was fooled;
+another one without a reload.
+"""
 
 import datetime
 
@@ -53,12 +55,16 @@ def draw_hero(about: Subject) -> None:
 
 
 def seed_of(question_set: QuestionSet) -> int:
-    """The order in which failures are shown: shipped ones always alike, one's own change with the day."""
+    """The order in which failures are shown: shipped ones always alike, one's
+    own change with the day.
+    """
     return SHIPPED_SEED if question_set.shipped else datetime.date.today().toordinal()
 
 
 def _place(about: Subject) -> int:
-    """Which failure is shown, counted from 0: the one that was shown before where somebody comes back."""
+    """Which failure is shown, counted from 0: the one that was shown before
+    where somebody comes back.
+    """
     subject = about.questions.key, about.kind
     before = st.session_state.get(PLACE, {}).get(subject, 0)
     position = (st.session_state.get(KEY) or {}).get("place", before)

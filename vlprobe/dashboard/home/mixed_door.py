@@ -1,4 +1,6 @@
-"""Home's door to mixed pictures: a picture, its partner and their mixture, which takes the right one's place."""
+"""Home's door to mixed pictures: a picture, its partner and their mixture, which
+takes the right one's place.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +42,9 @@ def mixed_door(about: Subject) -> MixedDoor | None:
 
 
 def _searched(about: Subject) -> QuestionSet | None:
-    """The newest searches among mixed pictures: of what Home is about, else of the same pictures, else of any."""
+    """The newest searches among mixed pictures: of what Home is about, else of the
+    same pictures, else of any.
+    """
     home_set = about.questions.question_set
     table = view(views.runs.question_sets)
     candidates = list(table[table["probe"] == PROBE].itertuples())
@@ -53,7 +57,9 @@ def _searched(about: Subject) -> QuestionSet | None:
 
 
 def _first_lost(question_set: QuestionSet, model: str) -> MixedCase | None:
-    """The case that the view of mixed pictures begins with: found clean, lost to its own mixture."""
+    """The case that the view of mixed pictures begins with: found clean,
+    lost to its own mixture.
+    """
     subtype = view(views.mixed.searches.strengths, question_set)[0]
     first_id = view(views.mixed.searches.place, question_set, model, subtype, None).next
     if not first_id:

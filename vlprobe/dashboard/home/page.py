@@ -45,10 +45,13 @@ def draw_page() -> None:
 
 
 def _draw_nothing() -> None:
-    """Nothing is stored, and the results that come along are left out: one button fills the page."""
+    """Nothing is stored, and the results that come along are left out:
+    one button fills the page.
+    """
     st.title("Nothing was asked yet", anchor=False)
     quiet(
-        "The demo asks three tiny models about 500 drawn scenes, in a minute or two and without a network."
+        "The demo asks three tiny models about 500 drawn scenes, in a minute or two and without a "
+        "network."
     )
     demo_button()
     if not read_only():

@@ -10,7 +10,9 @@ from vlprobe.render.words import presentations
 
 
 def prepare() -> None:
-    """Keeps the answers that Home asks for of the newest results, and the pictures of the first failures."""
+    """Keeps the answers that Home asks for of the newest results, and the
+    pictures of the first failures.
+    """
     sets = view(views.runs.question_sets)
     if sets.empty:
         return

@@ -1,4 +1,6 @@
-"""What Home is about: a question set, a kind of lie that can be seen, and the model that is looked at."""
+"""What Home is about: a question set, a kind of lie that can be seen, and the
+model that is looked at.
+"""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -39,8 +41,8 @@ class Subject:
 
 
 def subject(stored: Questions) -> Subject:
-    """The URL's model and kind where Home can show them, else what was looked at last, else the model with most
-    results and the kind that is seen best.
+    """The URL's model and kind where Home can show them, else what was looked at last, else the
+    model with most results and the kind that is seen best.
     """
     kinds = view(views.showcase.kinds, stored.question_set)
     # What only moves fools nobody: Home shows it where there is nothing else.
@@ -52,7 +54,9 @@ def subject(stored: Questions) -> Subject:
 
 
 def first_model(models: tuple[str, ...]) -> str:
-    """The model with most results; of several the one that stands first among those that come along, else by name."""
+    """The model with most results; of several the one that stands first among those that
+    come along, else by name.
+    """
     runs = view(views.runs.runs)["model"].value_counts()
     order = {name: rank for rank, name in enumerate(SHIPPED_MODELS)}
     return min(

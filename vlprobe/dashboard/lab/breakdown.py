@@ -1,4 +1,6 @@
-"""Breakdown, top to bottom: where one number of a model comes from, its cases, the figure, the table."""
+"""Breakdown, top to bottom: where one number of a model comes from, its
+cases, the figure, the table.
+"""
 
 from collections.abc import Mapping
 
@@ -31,7 +33,8 @@ def draw_page() -> None:
             unit = frame.unit(stored)
             averaging = frame.averaging(stored)
         quiet(
-            "Marks are means, arms are 95 % intervals from resampling pictures: long arms mean few pictures, and where "
+            "Marks are means, arms are 95 % intervals from resampling pictures: long arms mean few "
+            "pictures, and where "
             f"arms overlap the order may be chance. {words.AGREED}"
         )
     of_metric = averaging if averaging in metric.averaging else metric.averaging[0]
@@ -77,14 +80,16 @@ def _draw_table(
 
     tables.slices(table, metric, unit, names, stored.models, stored.looks, "Part", address)
     quiet(
-        "n = 0 and a dash: no case of this slice, so nothing is known. A tie counts as wrong. A model's name opens the "
-        "cases of its row."
+        "n = 0 and a dash: no case of this slice, so nothing is known. A tie counts as wrong. A "
+        "model's name opens the cases of its row."
     )
     export.download(table, "breakdown")
 
 
 def _draw_all_numbers(stored: Questions, averaging: str, unit: str) -> None:
-    """The headline numbers as a figure, every number of every model as a table, and both as files."""
+    """The headline numbers as a figure, every number of every model as a
+    table, and both as files.
+    """
     numbers.draw_headlines(stored, averaging, unit)
     estimates = numbers.draw_table(stored, averaging, unit)
     with st.container(horizontal=True):
@@ -104,8 +109,8 @@ def _called(slicing: str, name: str) -> str:
 
 
 def _most_often(stored: Questions, filters: Mapping[str, Filter | None]) -> str:
-    """The slice whose lies the model believes most often; "" where nobody is fooled, two slices are alike, or no filter
-    says a slice.
+    """The slice whose lies the model believes most often; "" where nobody is fooled, two slices are
+    alike, or no filter says a slice.
     """
     shares = {}
     for name, slice_filter in list(filters.items())[: cases.MOST_LINKS]:

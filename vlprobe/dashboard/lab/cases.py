@@ -34,7 +34,8 @@ def first_model(models: Sequence[str]) -> str:
 def slice_filter(
     stored: Questions, model: str, kinds: Sequence[str], slicing: str, value: str
 ) -> Filter | None:
-    """The lies of a slice that a model believes, or all its cases where nobody is fooled; None where no filter says it.
+    """The lies of a slice that a model believes, or all its cases where nobody is fooled; None
+    where no filter says it.
 
     Args:
         stored: The question set.
@@ -111,7 +112,9 @@ def draw_links(stored: Questions, filters: Mapping[str, Filter | None]) -> None:
 
 
 def count_text(stored: Questions, case_filter: Filter) -> str:
-    """How many cases a link opens, and of how many: "175 of 339"; of movements how many there are."""
+    """How many cases a link opens, and of how many: "175 of 339"; of
+    movements how many there are.
+    """
     counted = counts(stored, case_filter)
     if case_filter.kind in movement_kinds():
         return f"{counted['all']:,}"

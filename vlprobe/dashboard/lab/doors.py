@@ -29,7 +29,8 @@ DOORS = {  # page: what it is called, what it answers, its icon
     ),
     "pairs": (
         "Nearly twins",
-        "Text, image and group score of two pictures with one difference, as EqBen's tables have it.",
+        "Text, image and group score of two pictures with one difference, as EqBen's tables have "
+        "it.",
         ":material/compare:",
     ),
     "triplets": (
@@ -49,7 +50,8 @@ def draw() -> None:
     """The doors, and the version and place of what is shown."""
     st.title("Lab")
     st.markdown(
-        "What is behind the pictures: checks, breakdowns, repairs, and the tables of the five papers."
+        "What is behind the pictures: checks, breakdowns, repairs, and the tables of the five "
+        "papers."
     )
     grid = st.grid(min_column_width=300, border=True, gap="small", key="doors")
     for page, (title, answer, icon) in DOORS.items():

@@ -18,7 +18,9 @@ def stored_names() -> dict[str, str]:
 
 
 def draw_form() -> None:
-    """A form that renames one of them; nothing in a read-only dashboard, or where nothing is stored."""
+    """A form that renames one of them; nothing in a read-only dashboard, or
+    where nothing is stored.
+    """
     called = {} if access.read_only() else stored_names()
     if not called:
         return

@@ -1,4 +1,6 @@
-"""Every number of a question set at once: the headline numbers as a figure, all of them as a table."""
+"""Every number of a question set at once: the headline numbers as a
+figure, all of them as a table.
+"""
 
 from dataclasses import replace
 
@@ -13,8 +15,9 @@ from vlprobe.render.sentences import sentence_names
 from vlprobe.render.words import AGREED, presentations
 
 READING = (
-    f"{BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of pictures it rests on. "
-    f"{AGREED} Tied: cases in which right and wrong score the same; rates count them as wrong."
+    f"{BOLD} Below each value its 95 % interval, from resampling pictures, and n, the number of "
+    f"pictures it rests on. {AGREED} Tied: cases in which right and wrong score the same; rates "
+    "count them as wrong."
 )
 
 

@@ -1,4 +1,6 @@
-"""How a page of Lab begins: one row that says whose answers, then the finding, with pictures of it."""
+"""How a page of Lab begins: one row that says whose answers, then the
+finding, with pictures of it.
+"""
 
 import functools
 from dataclasses import dataclass
@@ -44,7 +46,9 @@ class Opening:
 
 
 def pick(probe: str = "") -> Questions:
-    """The picker of question sets, of one probe or of all; where a probe was never asked, how to ask it."""
+    """The picker of question sets, of one probe or of all; where a probe was
+    never asked, how to ask it.
+    """
     stored = view(views.runs.question_sets)
     if probe:
         if not (stored["probe"] == probe).any():

@@ -1,4 +1,6 @@
-"""What the four pages of single papers share: their own figure after the examples, the paper's table folded below."""
+"""What the four pages of single papers share: their own figure after the examples, the
+paper's table folded below.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,6 @@
-"""What a fine-tuning repaired, in pictures: cases that fooled the model before and do not fool the model after."""
+"""What a fine-tuning repaired, in pictures: cases that fooled the model before and do
+not fool the model after.
+"""
 
 import functools
 from dataclasses import dataclass
@@ -31,7 +33,9 @@ class Repaired:
 
 
 def draw(before: str, after: str) -> None:
-    """A sentence on how many cases each of the two alone believes, and the first of those that were repaired."""
+    """A sentence on how many cases each of the two alone believes, and the first of
+    those that were repaired.
+    """
     repaired = _most_repaired(before, after)
     if repaired is None:
         quiet("No question that fooled the model before is answered rightly by the model after.")
@@ -40,8 +44,9 @@ def draw(before: str, after: str) -> None:
     names = [plain(model_name(name)) for name in (before, after)]
     disagreements = repaired.disagreements
     st.markdown(
-        f"**{disagreements.n_only_base:,} {kind.lies} fooled {names[0]} and do not fool {names[1]}.** The other way "
-        f"round it is {disagreements.n_only_other:,}. What training alone would have changed is in both numbers."
+        f"**{disagreements.n_only_base:,} {kind.lies} fooled {names[0]} and do not fool "
+        f"{names[1]}.** The other way round it is {disagreements.n_only_other:,}. What training "
+        "alone would have changed is in both numbers."
     )
     by_picture = {card.images or (card.item,): card for card in reversed(disagreements.only_base)}
     cards = [
@@ -69,7 +74,9 @@ def draw(before: str, after: str) -> None:
 
 
 def _most_repaired(before: str, after: str) -> Repaired | None:
-    """Of all questions that both were asked, those with most cases repaired beyond the cases that were broken."""
+    """Of all questions that both were asked, those with most cases repaired beyond
+    the cases that were broken.
+    """
     every: list[Repaired] = []
     for key in view(views.repair.repair_sets, (before, after)).values():
         stored = questions(key)

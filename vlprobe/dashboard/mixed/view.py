@@ -1,6 +1,8 @@
-"""Explore's view of mixed pictures: right + partner = mixture, a slider, both galleries, where each model turns.
+"""Explore's view of mixed pictures: right + partner = mixture, a slider, both galleries, where each
+model turns.
 
-The URL names the case (`case`), else the mixture (`mixture`) whose first case is shown; `wall` leads to all cases.
+The URL names the case (`case`), else the mixture (`mixture`) whose first case is shown; `wall`
+leads to all cases.
 """
 
 import contextlib
@@ -43,7 +45,9 @@ class Current:
 
 
 def is_shown(stored: Questions, kind: str) -> bool:
-    """Whether the address asks for this view: searches for a picture, and nothing that is about the wall."""
+    """Whether the address asks for this view: searches for a picture, and
+    nothing that is about the wall.
+    """
     return (
         kind == KIND
         and stored.probe == "rococo"
@@ -218,7 +222,9 @@ def _remember(case_id: str) -> Callable[[], None]:
 
 
 def _turns(about: Current, case: MixedCase, shares: asking.Shares) -> tuple[ModelTurn, ...]:
-    """Where each model turns: first those that do so soonest, the model that is looked at always among those shown."""
+    """Where each model turns: first those that do so soonest, the model that is looked at
+    always among those shown.
+    """
     models = about.stored.question_set.ordered_models
     question_set = about.stored.question_set
     stored = view(views.mixed.case.stored_wins, question_set, case, models)
@@ -233,7 +239,9 @@ def _turns(about: Current, case: MixedCase, shares: asking.Shares) -> tuple[Mode
 
 
 def _fronts_again(about: Current, case: MixedCase) -> Fronts | None:
-    """Ranked again by a model that is at hand, of a run that is older than the table of what stood first."""
+    """Ranked again by a model that is at hand, of a run that is older than the
+    table of what stood first.
+    """
     question_set = about.stored.question_set
     player = asking.player(about.model, question_set.run(about.model).model_digest)
     if player is None:

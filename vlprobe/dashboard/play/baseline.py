@@ -1,4 +1,6 @@
-"""People beside models: what the votes of this server's rooms say of the models that are compared."""
+"""People beside models: what the votes of this server's rooms say of the
+models that are compared.
+"""
 
 from collections.abc import Sequence
 
@@ -13,7 +15,9 @@ from vlprobe.storage import access
 
 
 def human_sentences(stored: Questions, models: Sequence[str]) -> list[str]:
-    """A sentence or two for each kind of lie of which people have answered enough; none without rooms."""
+    """A sentence or two for each kind of lie of which people have answered
+    enough; none without rooms.
+    """
     if not access.quiz():
         return []
     names = sentence_names(models, {model: model_name(model) for model in models})

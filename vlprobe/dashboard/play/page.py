@@ -26,7 +26,9 @@ PLAYGROUND = (
 
 
 def draw() -> None:
-    """The half that the address names: the quiz, or what was called Playground as a page of its own."""
+    """The half that the address names: the quiz, or what was called
+    Playground as a page of its own.
+    """
     st.html(STYLE)
     if "game" not in st.query_params and any(name in st.query_params for name in PLAYGROUND):
         st.query_params["game"] = "playground"

@@ -1,7 +1,8 @@
 """The Playground: a picture, a caption, and every edit of it at once, while one types.
 
-An upload lives in the session and nowhere else, until its owner asks to keep it. The URL names the caption, the models
-and a picture that was picked, never an upload. Models that take long to load are loaded when somebody asks for it.
+An upload lives in the session and nowhere else, until its owner asks to keep it. The URL names the
+caption, the models and a picture that was picked, never an upload. Models that take long to load
+are loaded when somebody asks for it.
 """
 
 import random
@@ -35,7 +36,7 @@ from vlprobe.runs.playground import Player
 from vlprobe.storage import access
 
 MODELS = ("demo:softmax", "demo:sigmoid", "demo:weak")
-START = "demo-00012"  # its caption has a colour, a number and a thing, and the three models differ about it
+START = "demo-00012"  # it has a colour, a number and a thing, and the three models differ about it
 SUFFIXES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff")
 LONGEST = 300  # characters of a caption
 PAUSE = "200ms"  # without a key pressed, and the caption is asked about
@@ -43,9 +44,10 @@ MOST_MODELS = 4
 WHICH = {"least": "The least telling", "any": "Drawn by lot"}
 SHOW = {"all": "All edits", "fools": "Only what fools"}
 READ = (
-    "The line in the middle is your caption's own score; left is lower. A wrong caption should land to the left (●). "
-    "At or right of the middle it **fools** the model (✗). Rewordings (◇) should stay in the middle. "
-    "Each model has its own scale, and small differences are drawn larger."
+    "The line in the middle is your caption's own score; left is lower. A wrong caption should "
+    "land to the left (●). At or right of the middle it **fools** the model (✗). Rewordings (◇) "
+    "should stay in the middle. Each model has its own scale, and small differences are drawn "
+    "larger."
 )
 
 
@@ -62,7 +64,7 @@ class PlayPicture:
 
 @st.fragment
 def playground() -> None:
-    """The whole half of Play below the switch. Typing runs this alone again, not the frame around it."""
+    """The half of Play below the switch. Typing runs this alone again, not the frame around it."""
     try:
         _page()
     except VlprobeError as error:
@@ -74,8 +76,8 @@ def _page() -> None:
     heading = st.empty()
     heading.title("Playground")
     st.markdown(
-        "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in every way it knows, and "
-        "each model says how well the picture fits: live, while you type."
+        "Type a caption that is true of the picture. vlprobe rewords it and makes it wrong in "
+        "every way it knows, and each model says how well the picture fits: live, while you type."
     )
     refused = _refused()
     if refused:
@@ -137,7 +139,8 @@ def _page() -> None:
     for answer in answers:
         if answer.alike.any():
             remark = (
-                f"{names[answer.model]} cannot tell {answer.alike.sum()} of these edits from each other, so they score "
+                f"{names[answer.model]} cannot tell {answer.alike.sum()} of these edits from each "
+                "other, so they score "
                 "alike"
             )
             quiet(f"{remark}: words that it never learned are one to it.")
@@ -182,12 +185,13 @@ def _say_limits(
         unknown_words = listed([f"“{word}”" for word in words])
         whom = "it" if len(models) == 1 else "them"
         quiet(
-            f"Unknown to {listed(models)}: {unknown_words}. All unknown words are one and the same to {whom}."
+            f"Unknown to {listed(models)}: {unknown_words}. All unknown words are one and the same "
+            f"to {whom}."
         )
 
 
 def _picture(shelf: Mapping[str, Exhibit]) -> PlayPicture | None:
-    """The upload if there is one, else the picture that the URL names; None: an upload that cannot be read."""
+    """The upload, else the picture that the URL names; None: an upload that cannot be read."""
     frame = st.container(key="play_picture")
     default = START if START in shelf else next(iter(shelf))
     linked = st.query_params.get("item", "")
@@ -250,8 +254,8 @@ def _pick_one(items: Sequence[str]) -> None:
 def _refused() -> str:
     """Decodes a new upload, once; why it cannot be read, "" where it can or there is none.
 
-    It is dropped when its owner removes it or leaves. Nothing is left of an earlier one where this one is refused, so
-    that no answer about another picture can be taken for one about it.
+    It is dropped when its owner removes it or leaves. Nothing is left of an earlier one where this
+    one is refused, so that no answer about another picture can be taken for one about it.
     """
     file = None if access.read_only() else st.session_state.get("play_file")
     decoded = st.session_state.get("play_upload")
@@ -276,7 +280,8 @@ def _uploader() -> None:
     if changes("Install vlprobe to try a picture of your own."):
         st.file_uploader("Or a picture of your own", SUFFIXES, key="play_file", on_change=_uploaded)
         quiet(
-            "It and what models make of it stay in memory and go when you leave, unless you keep it below."
+            "It and what models make of it stay in memory and go when you leave, unless you keep "
+            "it below."
         )
 
 
@@ -302,7 +307,7 @@ def _caption(picture: PlayPicture) -> str:
 
 
 def _players() -> list[Player]:
-    """The chosen models. Those that are not at hand get a button each: loading may take long, or fetch weights."""
+    """The chosen models. Those that are not at hand get a button each: loading may take long."""
     names = [name for name in dict.fromkeys(st.query_params.get_all("models")) if name][
         :MOST_MODELS
     ]
@@ -322,7 +327,10 @@ def _players() -> list[Player]:
         max_selections=MOST_MODELS,
         accept_new_options=not access.read_only(),
         on_change=_chosen,
-        help="Any name that the command line knows, such as openclip:ViT-B-32:openai. Others can be typed.",
+        help=(
+            "Any name that the command line knows, such as openclip:ViT-B-32:openai. Others can "
+            "be typed."
+        ),
     )
     ready = st.session_state.setdefault("play_loaded", set())
     isolated_players = st.session_state.get("play_players", {})
@@ -364,7 +372,7 @@ def _chosen() -> None:
 
 
 def _options() -> tuple[int, int, str, str]:
-    """What the edits depend on beside the caption: the draw, RoCOCO's words; and which are listed."""
+    """What the edits depend on beside the caption (seed, k, which word), and which are listed."""
     seed_text = st.query_params.get("draw", "")
     seed = int(seed_text) if seed_text.isdecimal() and len(seed_text) < 9 else 42
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -372,7 +380,10 @@ def _options() -> tuple[int, int, str, str]:
         show = choose("Listed", "show", SHOW, "all", segments=True)
         help_ = "How many things RoCOCO exchanges in the caption at once."
         k = choose("Things exchanged", "k", words, "1", segments=True, help_=help_)
-        help_ = "The word whose loss changes the caption's embedding least, by the vote of the chosen models; or any."
+        help_ = (
+            "The word whose loss changes the caption's embedding least, by the vote of the chosen "
+            "models; or any."
+        )
         which = choose("Which thing first", "word", WHICH, "least", segments=True, help_=help_)
         st.button(
             "Draw other words",

@@ -1,4 +1,6 @@
-"""The Playground below the table of edits: which words and parts count, mixed pictures, what is kept, and the link."""
+"""The Playground below the table of edits: which words and parts count, mixed pictures,
+what is kept, and the link.
+"""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -36,7 +38,8 @@ def why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping[
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.markdown(
-            "**Words.** How much the caption's meaning changes, to this model, when the word is left out."
+            "**Words.** How much the caption's meaning changes, to this model, when the word is "
+            "left out."
         )
         if player.embeds_texts:
             scores = {
@@ -49,7 +52,8 @@ def why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping[
             quiet("A wrong word goes unnoticed most easily where the number is small.")
         else:
             quiet(
-                "This model looks at a picture and a text together and has no meaning of a text alone: unknown."
+                "This model looks at a picture and a text together and has no meaning of a text "
+                "alone: unknown."
             )
     if visibility == "hidden":
         return
@@ -71,7 +75,10 @@ def why(players: Sequence[Player], canvas: Canvas, caption: str, names: Mapping[
             )
             return
         row, column = np.unravel_index(np.argmax(values), values.shape)
-        alt = f"The score falls most, by {values.max():.3f}, without row {row + 1}, column {column + 1}."
+        alt = (
+            f"The score falls most, by {values.max():.3f}, without row {row + 1}, column "
+            f"{column + 1}."
+        )
         with st.container(key="play_heat"):
             small = canvas.draw().copy()
             small.thumbnail((SIDE, SIDE))
@@ -89,11 +96,13 @@ def mixing(
     styles: Looks,
     names: Mapping[str, str],
 ) -> None:
-    """The picture with another one mixed in, and what it scores with both captions; the slider runs this alone."""
+    """The picture with another one mixed in, and what it scores with both captions;
+    the slider runs this alone.
+    """
     st.header("Mix in another picture")
     st.markdown(
-        "Your caption should prefer your picture to a mixed one. Where the mixed picture scores as high or higher, it "
-        "**fools** the model."
+        "Your caption should prefer your picture to a mixed one. Where the mixed picture scores as "
+        "high or higher, it **fools** the model."
     )
     others = {key: exhibit.captions[0] for key, exhibit in shelf.items() if key != item}
     if not others:
@@ -124,7 +133,9 @@ def mixing(
 
 
 def _partner(others: Mapping[str, str]) -> str:
-    """The other picture that the address names; Compare's parameter of this name is about models."""
+    """The other picture that the address names; Compare's parameter of
+    this name is about models.
+    """
     linked = st.query_params.get("with", "")
     st.session_state["with"] = linked if linked in others else next(iter(others))
     return st.selectbox(
@@ -150,7 +161,9 @@ def photo(image: Image.Image, about: str) -> None:
 
 
 def opened(exhibit: Exhibit, slot: str) -> Canvas:
-    """A picture of the shelf, opened when it is picked and not at every key; each slot of the session holds one."""
+    """A picture of the shelf, opened when it is picked and not at every key; each slot
+    of the session holds one.
+    """
     cached = st.session_state.get(slot)
     if cached is None or cached[0] != exhibit:
         cached = st.session_state[slot] = (exhibit, exhibits.canvas(exhibit.open()))
@@ -158,7 +171,9 @@ def opened(exhibit: Exhibit, slot: str) -> Canvas:
 
 
 def keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
-    """Stores picture and caption as a dataset when that is asked for, and says where it is and how to run it."""
+    """Stores picture and caption as a dataset when that is asked for, and says where
+    it is and how to run it.
+    """
     st.header("Keep it")
     if not changes("Nothing can be kept."):
         return
@@ -166,7 +181,8 @@ def keeping(models: Sequence[str], canvas: Canvas, caption: str) -> None:
         name = st.text_input("Name of the dataset", "playground", max_chars=60, key="play_name")
         is_pressed = st.button("Keep as a dataset", icon=":material/save:", key="play_keep")
     quiet(
-        "Keep more pictures under the same name, and they become one dataset. The camera's notes are not kept."
+        "Keep more pictures under the same name, and they become one dataset. The camera's notes "
+        "are not kept."
     )
     if not is_pressed:
         return

@@ -21,7 +21,9 @@ SIDE = 720  # pixels of a picture
 
 
 def large_picture(name: str) -> str:
-    """A picture as a data address, drawn scenes larger than models saw them; "" where it cannot be read."""
+    """A picture as a data address, drawn scenes larger than models saw them; ""
+    where it cannot be read.
+    """
     picture = Picture.from_name(name)
     changed = picture.path.stat().st_mtime_ns if picture.path.exists() else 0
     return _address(name, changed)

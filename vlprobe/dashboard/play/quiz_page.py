@@ -80,8 +80,8 @@ def _draw_nothing() -> None:
     st.title("Spot the lie")
     if len(view(views.runs.question_sets)):
         st.info(
-            "What was run here ranks whole galleries; the quiz needs a picture with a true caption and a lie. Ask "
-            "“Reworded or wrong?” on the same pictures.",
+            "What was run here ranks whole galleries; the quiz needs a picture with a true "
+            "caption and a lie. Ask “Reworded or wrong?” on the same pictures.",
             icon=":material/info:",
         )
     else:
@@ -147,7 +147,9 @@ def _draw_solo(stored: Questions, solo: Solo, clock: int) -> None:
 
 
 def _take(solo: Solo) -> None:
-    """What the component sent: a vote, or that the next question is wanted. Anything else is left alone."""
+    """What the component sent: a vote, or that the next question is wanted.
+    Anything else is left alone.
+    """
     vote, next_index = sent_by(KEY, "vote"), sent_by(KEY, "next")
     is_told = len(solo.votes) > solo.index
     if isinstance(vote, dict) and vote.get("question") == solo.index and not is_told:

@@ -16,8 +16,9 @@ from vlprobe.views.quiz import QuizRound
 KEY = "room_quiz"  # of the component
 LOOK = 1.5  # seconds between two looks at a room
 ABOUT = (
-    "Everybody in a room is asked the same questions. Nobody has a name; votes stay in this server's memory and go "
-    "after a day. Votes on questions drawn by lot give the human baseline in Compare."
+    "Everybody in a room is asked the same questions. Nobody has a name; votes stay in this "
+    "server's memory and go after a day. Votes on questions drawn by lot give the human baseline "
+    "in Compare."
 )
 
 
@@ -147,7 +148,7 @@ def _draw_asked(code: str) -> None:
         _told(stored, quiz, tally),
         key=KEY,
     )
-    # Apart from the component, which is sent again, with its picture, whenever something in it changes.
+    # Not in the component, which is sent again, with its picture, whenever a value changes.
     if not tally.is_revealed:
         voted = f"{tally.n_votes:,} of {tally.n_people:,} voted."
         leads = "" if tally.is_host else " Whoever opened the room turns the question over."

@@ -80,7 +80,9 @@ def _locked(
 
 
 class Rooms:
-    """All rooms of a server. Every method raises InvalidInput for what is not there or not allowed."""
+    """All rooms of a server. Every method raises InvalidInput for what is
+    not there or not allowed.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.lock = threading.RLock()
@@ -129,7 +131,9 @@ class Rooms:
 
     @_locked
     def leave(self, code: str, secret: str) -> None:
-        """A person goes; with a vote only the place stays taken, because votes stay. The host cannot leave."""
+        """A person goes; with a vote only the place stays taken, because votes
+        stay. The host cannot leave.
+        """
         room = self._room(code)
         person = self._person(room, secret)
         if person == room.host:
@@ -209,7 +213,9 @@ class Rooms:
 
     @_locked
     def stage(self, code: str) -> int:
-        """A number that rises whenever something changes that everybody sees; -1 of a room that is gone."""
+        """A number that rises whenever something changes that everybody sees;
+        -1 of a room that is gone.
+        """
         room = self._rooms.get(code)
         return -1 if room is None else room.stage
 
@@ -291,7 +297,9 @@ class Rooms:
         return room
 
     def _make_way(self) -> None:
-        """Closes the room in which nobody has voted for longest. Raises InvalidInput where all are in use."""
+        """Closes the room in which nobody has voted for longest. Raises
+        InvalidInput where all are in use.
+        """
         code, room = min(self._rooms.items(), key=lambda entry: entry[1].voted_at)
         if self._clock() - room.voted_at < IDLE:
             raise InvalidInput(f"All {MAX_ROOMS} rooms of this server are in use. Try again later.")

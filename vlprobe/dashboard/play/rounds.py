@@ -1,4 +1,6 @@
-"""Which questions are asked: of what was run, which kind, hard ones or by lot; the address names all of it."""
+"""Which questions are asked: of what was run, which kind, hard ones or by lot; the
+address names all of it.
+"""
 
 import random
 from collections.abc import Callable
@@ -14,8 +16,8 @@ from vlprobe.views.quiz import Draw, QuizRound
 DRAWS: dict[str, str] = {"hard": "Hard ones", "fair": "By lot"}
 LARGEST_SEED = 10**6
 ABOUT_DRAWS = (
-    "Hard ones fooled at least two models in three. By lot: each lie is as likely as any other, and how often "
-    "people are right can be compared with models."
+    "Hard ones fooled at least two models in three. By lot: each lie is as likely as any other, "
+    "and how often people are right can be compared with models."
 )
 
 
@@ -38,7 +40,9 @@ def pick_round() -> tuple[Questions, QuizRound] | None:
 
 
 def _quiz_sets() -> dict[str, str]:
-    """Question sets that have kinds with two captions, as people read them: by probe, then the newest first."""
+    """Question sets that have kinds with two captions, as people read them: by
+    probe, then the newest first.
+    """
     table = view(views.runs.question_sets)
     keys: dict[str, list[str]] = {probe: [] for probe in presentations()}
     labels: dict[str, str] = {}
@@ -54,7 +58,9 @@ def _quiz_sets() -> dict[str, str]:
 
 
 def _pick(label: str, name: str, options: dict[str, str]) -> str:
-    """A picker of what other pages know too; what these chose and cannot be asked here stays theirs."""
+    """A picker of what other pages know too; what these chose and cannot be
+    asked here stays theirs.
+    """
     carried = st.session_state.get(f"carried_{name}", "")
     linked = st.query_params.get(name, "")
     if linked and linked not in options and (linked == carried or _is_stored(name, linked)):

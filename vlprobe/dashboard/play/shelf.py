@@ -1,4 +1,6 @@
-"""The pictures that the Playground offers: those of a dataset that was run, or the demo's; a few to press."""
+"""The pictures that the Playground offers: those of a dataset that was run, or
+the demo's; a few to press.
+"""
 
 import base64
 import contextlib
@@ -19,7 +21,9 @@ DEMO = "demo"
 
 
 def pick_shelf() -> dict[str, Exhibit]:
-    """The pictures to pick from: the demo's, or those of a dataset that was run; the URL can name no other."""
+    """The pictures to pick from: the demo's, or those of a dataset that was run;
+    the URL can name no other.
+    """
     stored = view(views.runs.runs)["dataset"].unique().tolist()
     names = [DEMO, *sorted(name for name in stored if not name.startswith(DEMO))]
     linked = st.query_params.get("from", "")
@@ -99,7 +103,9 @@ def draw_samples(shelf: Mapping[str, Exhibit]) -> None:
 
 @st.cache_data(max_entries=400, show_spinner=False)
 def _sample(dataset: str, item: str, _exhibit: Exhibit) -> str:
-    """A small picture of the shelf as a data address, kept by its dataset and id; "" where it cannot be read."""
+    """A small picture of the shelf as a data address, kept by its dataset and id; ""
+    where it cannot be read.
+    """
     try:
         content = thumbnails.encode(_exhibit.open())
     except VlprobeError:

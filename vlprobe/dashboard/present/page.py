@@ -112,5 +112,5 @@ def _draw_download(stored: Questions, slides: tuple[Slide, ...], talk: values.Va
         key="offline_file",
         icon=":material/download:",
         on_click="ignore",
-        help="The slides with their pictures and notes. It opens in any browser, without a network.",
+        help="The slides, their pictures and notes. It opens in any browser, without a network.",
     )

@@ -16,7 +16,9 @@ QUALITIES = (88, 75, 60, 40)
 
 
 def large_address(name: str) -> str:
-    """A picture as a data address, a drawn scene larger than models saw it; "" where it cannot be read."""
+    """A picture as a data address, a drawn scene larger than models saw it; ""
+    where it cannot be read.
+    """
     picture = Picture.from_name(name)
     try:
         changed = picture.path.stat().st_mtime_ns

@@ -14,7 +14,9 @@ EVERY_SECONDS = 2
 
 
 def draw() -> None:
-    """The job that has its turn, told anew every two seconds; nothing where none is under way, or the page shows it."""
+    """The job that has its turn, told anew every two seconds; nothing where none is under
+    way, or the page shows it.
+    """
     job = _current()
     if job is not None and job.id not in st.query_params.get_all("job"):
         with st.bottom:

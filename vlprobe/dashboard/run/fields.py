@@ -68,7 +68,9 @@ def _number(column: DeltaGenerator, option: Option, key: str) -> int:
 
 
 def _list(column: DeltaGenerator, option: Option, key: str, choices: Sequence[str]) -> list[str]:
-    """Entries in the order of the choices, those that were typed last: one selection, one name of its run."""
+    """Entries in the order of the choices, those that were typed last: one
+    selection, one name of its run.
+    """
     selected = column.multiselect(
         option.label,
         choices,
@@ -84,7 +86,9 @@ def _list(column: DeltaGenerator, option: Option, key: str, choices: Sequence[st
 
 
 def names(folder: str) -> list[str]:
-    """Names of `models` or `datasets` that can be chosen as they are, the demo's and those of earlier runs first."""
+    """Names of `models` or `datasets` that can be chosen as they are, the demo's and
+    those of earlier runs first.
+    """
     if folder == "files":
         return []
     earlier: Iterable[str] = view(views.runs.runs)[folder.removesuffix("s")].tolist()

@@ -1,6 +1,7 @@
 """Ask models a question, in three steps. Everything is checked before anything starts.
 
-What there is to set, and what is allowed, is data of the probes and of the runner (`options`); this draws it.
+What there is to set, and what is allowed, is data of the probes and of the runner (`options`); this
+draws it.
 """
 
 import importlib.util
@@ -28,15 +29,20 @@ from vlprobe.views.records import RunRow
 
 CLUSTER_SETTINGS = ("executor", "ray_address")  # that mean something only where Ray is installed
 EVERYWHERE = ("auto", "cpu")  # devices that need no look
-NO_CHANGES = "What was run before is on the other pages. Install vlprobe to run your own models and pictures."
+NO_CHANGES = (
+    "What was run before is on the other pages. Install vlprobe to run your own models and "
+    "pictures."
+)
 
 
 def draw() -> None:
-    """The three steps; where earlier runs cannot be read, that is said, and what mends them stands below."""
+    """The three steps; where earlier runs cannot be read, that is said, and what
+    mends them stands below.
+    """
     st.title("Ask models a question", anchor=False)
     quiet(
-        "Everything stays on this computer. A run goes on when you close this page, can be stopped at any time, and "
-        "never does the same work twice."
+        "Everything stays on this computer. A run goes on when you close this page, can be stopped "
+        "at any time, and never does the same work twice."
     )
     try:
         if changes(NO_CHANGES):
@@ -46,7 +52,9 @@ def draw() -> None:
 
 
 def _draw() -> None:
-    """The steps, all that can be set, and at the bottom what is wrong with it, or how long it takes and one button."""
+    """The steps, all that can be set, and at the bottom what is wrong with it, or how long
+    it takes and one button.
+    """
     models = steps.models()
     probes = steps.probes()
     dataset = steps.dataset(probes)
@@ -106,8 +114,8 @@ def checked(
         settings: Those of a run; what is left out has its default.
 
     Raises:
-        VlprobeError: the first thing that is wrong: a value that is not allowed, a name that is not known, a path where
-            nothing is.
+        VlprobeError: the first thing that is wrong: a value that is not allowed, a name that is not
+            known, a path where nothing is.
     """
     if not models:
         raise InvalidInput("Choose at least one model.")
@@ -138,7 +146,9 @@ def checked(
 
 
 def _check_named(option: Option, value: object) -> None:
-    """Raises a VlprobeError where the value names a file, a dataset or a model that cannot be there."""
+    """Raises a VlprobeError where the value names a file, a dataset or a
+    model that cannot be there.
+    """
     for name in filter(None, map(str, value if isinstance(value, list) else [value])):
         if option.refers_to == "file":
             read_head(files.parse_path(name))
@@ -189,7 +199,9 @@ def _evidence(total: Duration) -> str:
 
 
 def _pictures(runs: Sequence[RunRow], requests: Sequence[Request]) -> int:
-    """How many pictures are asked about; 0 where nobody has read them yet, or they differ from probe to probe."""
+    """How many pictures are asked about; 0 where nobody has read them yet, or they
+    differ from probe to probe.
+    """
     sizes = set()
     for request in requests:
         size = next((run.n_items for run in runs if run.dataset == request.dataset), 0)

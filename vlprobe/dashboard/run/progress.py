@@ -52,7 +52,9 @@ def panel(job: Job) -> None:
 
 
 def reread(job_id: str, ended: bool) -> Job | None:
-    """The job as it is now, for a panel that is told anew; once it has ended the whole page is. A lost one is said."""
+    """The job as it is now, for a panel that is told anew; once it has ended the whole
+    page is. A lost one is said.
+    """
     try:
         job = jobs.read(store(), job_id)
     except VlprobeError as error:
@@ -74,7 +76,9 @@ def stored_runs(job: Job) -> list[RunRow]:
 
 
 def _is_of(row: RunRow, keys: Sequence[str], request: Request) -> bool:
-    """Whether a stored run answers what a job asks; once it is done, the job names its runs itself."""
+    """Whether a stored run answers what a job asks; once it is done, the
+    job names its runs itself.
+    """
     if keys:
         return row.key in keys
     return (row.probe, row.dataset, row.limit) == (request.probe, request.dataset, request.limit)
@@ -121,7 +125,8 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
     with st.container(border=True, key=f"job_{job.id}"):
         models = ", ".join(map(model_name, job.models))
         st.html(
-            f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", f"{_what(job)} · {models}")}</p>'
+            f'<p class="vp-job">{tag("strong", f"{icon} {word}")} '
+            f"{tag('span', f'{_what(job)} · {models}')}</p>"
         )
         if job.error:
             st.error(plain(said(job.failure)))
@@ -189,7 +194,10 @@ def _believed(row: RunRow) -> str:
     if presentation.is_movement:
         return f"{row.n_cases:,} cases, in {span(row.seconds)}"
     counted = view(views.cases.outcomes, question_set, Filter(row.model, kind))
-    return f"{counted['fooled']:,} of {counted['all']:,} {presentation.lies} believed, in {span(row.seconds)}"
+    return (
+        f"{counted['fooled']:,} of {counted['all']:,} {presentation.lies} believed, in "
+        f"{span(row.seconds)}"
+    )
 
 
 def _pace(job: Job) -> str:
@@ -270,7 +278,8 @@ def past() -> None:
         st.warning(plain(said(error)), icon=":material/warning:")
     if not earlier:
         quiet(
-            "None yet. Runs that were started in a terminal are not listed here; their results are on the other pages."
+            "None yet. Runs that were started in a terminal are not listed here; their results are "
+            "on the other pages."
         )
     for job in earlier:
         icon, word = STATES[job.state]

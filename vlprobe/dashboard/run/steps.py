@@ -18,14 +18,17 @@ CARDS = tuple(name for name in SHIPPED_MODELS if name.startswith("demo:"))
 DRAWN = "Made on this computer, for each question its own"
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
-    "Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a file; `hf:FOLDER` for "
-    "one of Hugging Face; `scores:FILE` for scores that were computed elsewhere."
+    "Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a "
+    "file; `hf:FOLDER` for one of Hugging Face; `scores:FILE` for scores that were computed "
+    "elsewhere."
 )
 
 
 @contextmanager
 def _step(title: str, key: str) -> Iterator[DeltaGenerator]:
-    """A step: its title at the left, what can be chosen at the right. Gives the place of the line below the title."""
+    """A step: its title at the left, what can be chosen at the right. Gives the place of
+    the line below the title.
+    """
     st.html('<hr class="vp-line">')
     with st.container(key=f"step_{key}"):
         left, right = st.columns([2, 10], gap="medium")
@@ -49,7 +52,10 @@ def models() -> tuple[str, ...]:
         names = []
         grid = st.grid(3, gap="small", key="who_cards")
         for name in CARDS:
-            text = f'<p class="vp-quiet vp-small">{marks.html(SHIPPED[name])} {_escaped(SHIPPED_MODELS[name][1])}</p>'
+            text = (
+                f'<p class="vp-quiet vp-small">{marks.html(SHIPPED[name])} '
+                f"{_escaped(SHIPPED_MODELS[name][1])}</p>"
+            )
             if _card(grid, f"run_model_{name}", model_name(name), text):
                 names.append(name)
         others = st.multiselect(
@@ -101,7 +107,9 @@ def _choose_all(names: Sequence[str]) -> None:
 
 
 def dataset(chosen_probes: Sequence[str]) -> str:
-    """About which pictures: "" for the drawn ones that go with each probe, else the name of a dataset."""
+    """About which pictures: "" for the drawn ones that go with each probe,
+    else the name of a dataset.
+    """
     with _step("3. On which?", "which") as below:
         drawn = {registry.load_probe(name).dataset for name in chosen_probes}
         drawn_for_others = {registry.load_probe(name).dataset for name in registry.names("probes")}

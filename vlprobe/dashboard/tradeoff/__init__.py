@@ -1,1 +1,3 @@
-"""Trade-off: which model is steady when a caption is only reworded, and alert when it is made wrong."""
+"""Trade-off: which model is steady when a caption is only reworded, and
+alert when it is made wrong.
+"""

@@ -1,5 +1,5 @@
-"""The fold *By kind of lie*: the trade-off taken apart by type of edit, by how strong a lie is, by how a caption is
-reworded.
+"""The fold *By kind of lie*: the trade-off taken apart by type of edit, by how strong a lie is, by
+how a caption is reworded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,18 +27,19 @@ KINDS = {name: f"{value_label(name)} flips" for name in TYPES} | {
 STRENGTHS = ("weak", "medium", "strong")
 WORDINGS = ("simple", "advanced")
 HOW_PANELS = (
-    "How to read it: right is steadier and up is more alert, on the same axes in every panel, so a type whose marks "
-    "lie lower is harder. How steady a model is does not depend on the type of flip: marks only move up and down. A "
-    "press on a mark opens the lies of that type that the model believes."
+    "How to read it: right is steadier and up is more alert, on the same axes in every panel, so a "
+    "type whose marks lie lower is harder. How steady a model is does not depend on the type of "
+    "flip: marks only move up and down. A press on a mark opens the lies of that type that the "
+    "model believes."
 )
 HOW_STRENGTH = (
-    "How to read it: a model that understands what it reads rises to the right. Strength is half a prior of the type "
-    "(colour below number below object), half the distance of the two captions to the model itself; weak is its lowest "
-    "quarter, strong its highest. "
+    "How to read it: a model that understands what it reads rises to the right. Strength is half a "
+    "prior of the type (colour below number below object), half the distance of the two captions "
+    "to the model itself; weak is its lowest quarter, strong its highest. "
 )
 HOW_WORDINGS = (
-    "How to read it: left is steadier. Simple: a frame around the caption, such as 'a photo of'; advanced: another "
-    "word for the same, or another order of the sentence. "
+    "How to read it: left is steadier. Simple: a frame around the caption, such as 'a photo of'; "
+    "advanced: another word for the same, or another order of the sentence. "
 )
 
 
@@ -80,7 +81,8 @@ def _draw_panels(about: Field, measured: Measured, names: Mapping[str, str]) -> 
         for model in about.models
     )
     st.html(
-        f'<p class="vp-small">{legend}{" &emsp; hollow: published" if paper is not None else ""}</p>'
+        "<p "
+        f'class="vp-small">{legend}{" &emsp; hollow: published" if paper is not None else ""}</p>'
     )
     types = [kind for kind in KINDS if kind in set(points["type"])]
     for column, kind in zip(st.columns(len(types)), types, strict=True):
@@ -185,5 +187,8 @@ def _draw_wordings(about: Field, measured: Measured, names: Mapping[str, str]) -
         charts.tradeoff.beside(figure, published_values("lgip", 4, down.name), list(rows), unit)
     alt = f"{down.label} of simple and advanced rewordings, a mark a model."
     chart(figure, "wordings", alt)
-    squeezed = f" Not drawn, since it would squeeze the others: {listed([names[model] for model in left_out])}."
+    squeezed = (
+        " Not drawn, since it would squeeze the others: "
+        f"{listed([names[model] for model in left_out])}."
+    )
     quiet(HOW_WORDINGS + ARMS.strip() + (squeezed if left_out else ""))

@@ -21,11 +21,12 @@ PRINTED_HELP = (
     "What the paper prints of nine models on COCO: other pictures, so a rough comparison only."
 )
 HOW_TO_READ = (
-    "How to read it: right is steadier, up is more alert, so the top right corner is ideal. The lines through a mark "
-    "are 95 % intervals: where they overlap, the order may be chance. The dashed line joins the models that no other "
-    "model beats on both counts: each is ahead of every other on one of them by more than the intervals; controls and "
-    "models that may be guessing are left out. Real models set the frame; what lies outside of it is named at its "
-    "edge. On a dotted line a model only guesses."
+    "How to read it: right is steadier, up is more alert, so the top right corner is ideal. The "
+    "lines through a mark are 95 % intervals: where they overlap, the order may be chance. The "
+    "dashed line joins the models that no other model beats on both counts: each is ahead of every "
+    "other on one of them by more than the intervals; controls and models that may be guessing are "
+    "left out. Real models set the frame; what lies outside of it is named at its edge. On a "
+    "dotted line a model only guesses."
 )
 FOLDS = {
     "kinds": ("By kind of lie", ":material/grid_view:"),
@@ -53,14 +54,16 @@ def draw_measured(about: Field) -> Measured:
             tables.explain(metric)
         quiet(HOW_TO_READ)
         quiet(
-            "Hollow: as the paper prints it, on other pictures. A lie is believed where it scores at least as high as "
-            "the truth."
+            "Hollow: as the paper prints it, on other pictures. A lie is believed where it scores "
+            "at least as high as the truth."
         )
     return Measured(down, alert, averaging, unit, shows_printed)
 
 
 def _pick_printed(unit: str) -> bool:
-    """Whether the paper's models are shown, which give cosines alone; they never stretch the frame."""
+    """Whether the paper's models are shown, which give cosines alone; they
+    never stretch the frame.
+    """
     if unit != "cosine":
         return False
     picked = choose(
@@ -114,7 +117,9 @@ def draw_folds(about: Field, measured: Measured) -> None:
 
 @contextlib.contextmanager
 def _fold(name: str) -> Iterator[bool]:
-    """A fold whose content is made only while it is open; the URL names those that are. Gives whether it is open."""
+    """A fold whose content is made only while it is open; the URL names those that are.
+    Gives whether it is open.
+    """
     label, icon = FOLDS[name]
     key = f"fold_{name}"
     st.session_state[key] = name in _open_folds()

@@ -1,4 +1,6 @@
-"""Trade-off, top to bottom: the sentence, the finding, the picture with the worst mistake beside it, the folds."""
+"""Trade-off, top to bottom: the sentence, the finding, the picture with the worst
+mistake beside it, the folds.
+"""
 
 from pathlib import Path
 

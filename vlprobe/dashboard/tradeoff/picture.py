@@ -1,4 +1,6 @@
-"""The picture: a mark a model, the list of models, and the worst mistake of the one that is looked at."""
+"""The picture: a mark a model, the list of models, and the worst mistake of
+the one that is looked at.
+"""
 
 import base64
 import functools
@@ -186,8 +188,8 @@ def _large(name: str) -> str:
 
 @st.cache_data(max_entries=50, show_spinner=False)
 def _encoded(name: str, changed: int) -> bytes:
-    """A JPEG; a scene of the demo is drawn anew, as large. `changed`, the file's time, makes a new one of a changed
-    file.
+    """A JPEG; a scene of the demo is drawn anew, as large. `changed`, the file's time, makes a new
+    one of a changed file.
     """
     scene = drawn.draw(Picture.from_name(name), LARGE)
     if scene is None:

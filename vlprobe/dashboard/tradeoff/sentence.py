@@ -1,7 +1,7 @@
 """The sentence above the trade-off: which models, in which pictures.
 
-The URL names the question set (`set`), the models that are shown where not all are (`shown`), and the
-model whose worst mistake is pinned beside the picture (`model`).
+The URL names the question set (`set`), the models that are shown where not all are (`shown`), and
+the model whose worst mistake is pinned beside the picture (`model`).
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,9 @@ def probes_with_trade_off() -> list[str]:
 
 
 def field() -> Field:
-    """What the URL names, else what was looked at last. Without any results: a button, and stops the page."""
+    """What the URL names, else what was looked at last. Without any results: a
+    button, and stops the page.
+    """
     probes = probes_with_trade_off()
     table = view(views.runs.question_sets)
     keys = table.loc[table["probe"].isin(probes), "case_key"].tolist()
@@ -101,7 +103,9 @@ def _word(text: str) -> None:
 
 
 def _options() -> dict[str, str]:
-    """Question sets that have a trade-off, by the names of their pictures and, where these are alike, what differs."""
+    """Question sets that have a trade-off, by the names of their pictures and, where these
+    are alike, what differs.
+    """
     table = view(views.runs.question_sets)
     rows = table.loc[table["probe"].isin(probes_with_trade_off())]
     names = [dataset_name(dataset) for dataset in rows["dataset"]]
@@ -148,7 +152,9 @@ def _show_all() -> None:
 
 
 def pinned(about: Field, default: str) -> str:
-    """The model whose worst mistake is shown: that of the URL, else the one that was looked at last, else `default`."""
+    """The model whose worst mistake is shown: that of the URL, else the one that was looked
+    at last, else `default`.
+    """
     linked = st.query_params.get("model", "")
     if linked in about.models:
         carry("model", linked)
