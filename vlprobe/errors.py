@@ -16,6 +16,12 @@ from collections.abc import Iterable
 from typing import Any
 
 MAX_MESSAGE = 1500  # characters
+OUT_OF_MEMORY = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "ALLOC_FAILED",
+)  # CUDA, MPS, CPU, cuBLAS
 REPAIR = "Run `vlprobe verify --repair`, then the same run again: it makes anew what was damaged."
 
 
@@ -29,6 +35,13 @@ def printable(text: str) -> str:
         text
         if text.isprintable()
         else "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that a device, or the machine, is out of memory."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)
     )
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from vlprobe.cli.output import FORMATS, Bar, print_table, text_output
+from vlprobe.cli.plugins import typed
 
 
 @click.command()
 @click.argument("dataset")
 @click.option(
-    "--rules", type=click.Choice(["strict", "paper"]), default="strict", show_default=True
+    "--rules", default="strict", show_default=True, help="strict, paper, or a plug-in's name."
 )
 @click.option("--seed", default=42, show_default=True)
 @click.option("--limit", default=0, type=click.IntRange(0), help="Only the first N items.")
@@ -44,10 +45,16 @@ def perturb(
     from vlprobe.perturb import lgip, lgip_format
     from vlprobe.storage.store import DEFAULT, Store
 
+    typed(dataset, rules)
+    of_plugin = None if rules in lgip.RULES else registry.load_rules(rules)
     items = registry.load_dataset(dataset, Store(ctx.obj or DEFAULT).root).items
     with text_output(output) as handle:
         for item in items[:limit] if limit else items:
-            lgip_edits = lgip.edits(item.captions, item.id, rules=rules, seed=seed)
+            lgip_edits = (
+                of_plugin.edits(item.captions, item.id, seed)
+                if of_plugin
+                else lgip.edits(item.captions, item.id, rules=rules, seed=seed)
+            )
             if how == "lgip":
                 handle.write(
                     lgip_format.line(
@@ -74,6 +81,7 @@ def check(ctx: click.Context, dataset: str, how: str) -> None:
     from vlprobe.datasets import audit
     from vlprobe.storage.store import DEFAULT, Store
 
+    typed(dataset)
     root = Store(ctx.obj or DEFAULT).root
     findings = audit.check(registry.load_dataset(dataset, root).items, root)
     rows = [(f.name, f.count, f.of, ", ".join(f.examples), f.meaning) for f in findings]
@@ -108,6 +116,7 @@ def doctor(
     from vlprobe.models.doctor import examine as doctor_examine
     from vlprobe.storage.store import DEFAULT, Store
 
+    typed(model, dataset)
     root = Store(ctx.obj or DEFAULT).root
     with Bar() as bar:
         tried_on = registry.load_dataset(dataset, root)

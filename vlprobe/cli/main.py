@@ -13,7 +13,9 @@ import click
 
 from vlprobe import __version__
 from vlprobe.cli.inputs import check, doctor, perturb
+from vlprobe.cli.listing import metrics_table, names_table
 from vlprobe.cli.output import FORMATS, Bar, print_folded, print_notes, print_table
+from vlprobe.cli.plugins import require, typed
 from vlprobe.cli.report import report
 from vlprobe.cli.serve import dashboard
 from vlprobe.cli.train import train, train_demo
@@ -49,10 +51,18 @@ class _Commands(click.Group):
     envvar="VLPROBE_CACHE",
     help="Where results live: a folder or a URL, s3://... [cache].",
 )
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="NAME",
+    help="Lets the code of a plug-in run: its name, py:FILE.py or py:MODULE. Names typed in a command need none.",
+)
 @click.pass_context
-def main(ctx: click.Context, cache: str | None) -> None:
+def main(ctx: click.Context, cache: str | None, plugins: Sequence[str]) -> None:
     """Probe vision-language models: perturb captions and pictures, see where a model is fooled."""
     ctx.obj = cache
+    require(plugins)
 
 
 def _store(ctx: click.Context) -> "Store":
@@ -78,36 +88,16 @@ def _options(pairs: Sequence[str]) -> dict[str, object]:
 
 
 @main.command("list")
-@click.argument("collection", type=click.Choice(["models", "datasets", "probes", "metrics"]))
+@click.argument(
+    "collection", type=click.Choice(["models", "datasets", "probes", "rules", "metrics"])
+)
 @click.option("--format", "how", type=FORMATS, default="table")
 def list_(collection: str, how: str) -> None:
-    """List the models, datasets, probes or metrics that have a name."""
-    import pandas as pd
-
-    from vlprobe import registry, views
-
+    """List the models, datasets, probes, edit rules or metrics that have a name, those of plug-ins too."""
     if collection == "metrics":
-        rows = [
-            (
-                metric.name,
-                probe,
-                metric.unit,
-                metric.direction,
-                metric.chance,
-                metric.source,
-                metric.help,
-            )
-            for probe in registry.names("probes")
-            for metric in views.runs.metrics(probe).values()
-        ]
-        print_table(
-            pd.DataFrame(
-                rows, columns=["metric", "probe", "unit", "better", "chance", "source", "meaning"]
-            ),
-            how,
-        )
+        print_table(metrics_table(), how)
     else:
-        print_table(pd.DataFrame({collection.removesuffix("s"): registry.names(collection)}), how)
+        print_table(names_table(collection), how)
 
 
 @main.command()
@@ -181,6 +171,7 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **se
     keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
     settings = {name: value for name, value in settings.items() if value is not None}
     request = Request(options=_options(options), keep_embeddings=keep, examine=examine, **settings)
+    typed(*request.models, request.dataset, request.probe, *request.options.values())
     store = _store(ctx)
     with Bar() as bar:
         manifests = execute(request, store, bar)

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import click
 
+from vlprobe.cli.plugins import require
 from vlprobe.errors import InvalidInput
 from vlprobe.storage import access
 
@@ -41,6 +42,13 @@ from vlprobe.storage import access
 @click.option(
     "--quiz", is_flag=True, help="Rooms for a class: many people take the quiz on Play at once."
 )
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="NAME",
+    help="A plug-in whose code visitors may run: its name, py:FILE.py or py:MODULE; may be given several times [none].",
+)
 @click.pass_context
 def dashboard(
     ctx: click.Context,
@@ -50,6 +58,7 @@ def dashboard(
     read_only: bool,
     people: Sequence[str],
     quiz: bool,
+    plugins: Sequence[str],
 ) -> None:
     """Open the dashboard in a browser."""
     from vlprobe.storage.objects import MIRROR
@@ -60,6 +69,7 @@ def dashboard(
             f"At {address} others can reach the dashboard and read any file through it. Say which folders they may "
             "read with --root FOLDER, or serve what is stored with --read-only."
         )
+    require(plugins)
     store = Store(ctx.obj or DEFAULT)
     app = Path(__file__).resolve().parents[2] / "app.py"
     # A page has no place to upload to where it is read-only, but the server still would take it.

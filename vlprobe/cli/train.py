@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from vlprobe.cli.output import FORMATS, Bar, print_table
+from vlprobe.cli.plugins import typed
 from vlprobe.training.request import TrainRequest as Default
 
 
@@ -96,6 +97,7 @@ def train(
     from vlprobe.training.trainer import train as tune
 
     request = Default(datasets=tuple(datasets), freeze=freeze or "", **given)
+    typed(request.model, *request.datasets)
     with Bar() as bar:
         card = tune(request, Store(ctx.obj or DEFAULT).root, bar.update)
     trained, judged = weights(request.loss), card["held_out"]

@@ -99,7 +99,7 @@ def edits(
                 different = flips.literal(reading.text, item_id, index, seed)
             else:
                 different = strict.flips(reading, image_truths, item_id, index, seed, dropped)
-            different = _capped(
+            different = capped(
                 different,
                 k_diff,
                 draw(seed, item_id, index, "flips"),
@@ -149,7 +149,8 @@ def _checked(
     return kinds
 
 
-def _capped(pool: list, cap: int, number: int, dropped: Counter[str], kind: str) -> list:
+def capped(pool: list, cap: int, number: int, dropped: Counter[str], kind: str) -> list:
+    """The pool, or `cap` of it in random order; what is left out is counted."""
     if len(pool) <= cap:
         return pool
     dropped[f"{kind}, over the cap"] += len(pool) - cap
@@ -178,11 +179,11 @@ def _paraphrases(
             unique.setdefault(paraphrase.text, paraphrase)
     number = draw(seed, item_id, index, "paraphrases")
     if rules == "paper":
-        return _capped(list(unique.values()), cap, number, dropped, "paraphrase")
+        return capped(list(unique.values()), cap, number, dropped, "paraphrase")
     simple = [paraphrase for paraphrase in unique.values() if paraphrase.subtype == "simple"]
     advanced = [paraphrase for paraphrase in unique.values() if paraphrase.subtype == "advanced"]
     advanced_cap = max(cap // 2, cap - len(simple))
-    chosen_advanced = _capped(
+    chosen_advanced = capped(
         advanced,
         advanced_cap,
         draw(seed, item_id, index, "advanced"),
@@ -190,7 +191,7 @@ def _paraphrases(
         "paraphrase",
     )
     return (
-        _capped(simple, cap - len(chosen_advanced), number, dropped, "paraphrase") + chosen_advanced
+        capped(simple, cap - len(chosen_advanced), number, dropped, "paraphrase") + chosen_advanced
     )
 
 

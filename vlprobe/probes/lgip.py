@@ -15,6 +15,7 @@ from typing import NotRequired, TypedDict, cast
 import numpy as np
 import pandas as pd
 
+from vlprobe import registry
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics import pairwise
 from vlprobe.perturb import lgip, lgip_format
@@ -81,10 +82,14 @@ PRESENTATION = Presentation(
 )
 
 
+RULES_OF_PLUGIN = r"py:.+|[A-Za-z0-9][A-Za-z0-9._-]*"
+
+
 class LgipOptions(TypedDict):
     """The options as a run has them."""
 
     rules: str
+    rules_digest: NotRequired[str]
     kinds: list[str]
     k_same: int
     k_diff: int
@@ -107,8 +112,10 @@ class Lgip(Probe):
             default="strict",
             label="Rule set",
             help="Strict keeps captions grammatical and drops flips that stay true; paper does literally what LGIP "
-            "prints.",
+            "prints. Rules of a plug-in go by its name.",
             choices=lgip.RULES,
+            pattern=RULES_OF_PLUGIN,
+            expected=f"one of: {', '.join(lgip.RULES)}, or a plug-in's name",
         ),
         Option(
             name="kinds",
@@ -149,8 +156,16 @@ class Lgip(Probe):
     )
     metrics = pairwise.METRICS
 
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Raises a VlprobeError where the rules are of no plug-in, or of one that may not be asked."""
+        if options["rules"] not in lgip.RULES:
+            registry.check_name("rules", str(options["rules"]))
+
     def pin(self, options: Mapping[str, object], cache: Path) -> Mapping[str, object]:
-        """Adds the digest of a file of edits."""
+        """Adds the digest of a plug-in's rules, or of a file of edits."""
+        if options["rules"] not in lgip.RULES:
+            rules = registry.load_rules(str(options["rules"]))
+            options = {**options, "rules": rules.name, "rules_digest": rules.digest}
         if not options["edits"]:
             return options
         path = files.parse_path(str(options["edits"]))
@@ -221,15 +236,27 @@ class Lgip(Probe):
 
 def _new_edits(item: Item, options: LgipOptions, seed: int) -> lgip.CaptionEdits:
     """The edits that the rules make of the item's captions."""
-    return lgip.edits(
+    if options["rules"] in lgip.RULES:
+        return lgip.edits(
+            item.captions,
+            item.id,
+            seed=seed,
+            rules=options["rules"],
+            kinds=options["kinds"],
+            k_same=options["k_same"],
+            k_diff=options["k_diff"],
+            tag=options["tag"],
+        )
+    rules = registry.load_rules(options["rules"])
+    if options.get("rules_digest") != rules.digest:
+        raise InvalidInput(f"The rules '{rules.name}' were changed meanwhile. Start the run again.")
+    return rules.edits(
         item.captions,
         item.id,
-        seed=seed,
-        rules=options["rules"],
+        seed,
         kinds=options["kinds"],
         k_same=options["k_same"],
         k_diff=options["k_diff"],
-        tag=options["tag"],
     )
 
 

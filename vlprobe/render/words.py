@@ -40,10 +40,14 @@ WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
 }
 
 
-@functools.cache
 def presentations() -> dict[str, Presentation]:
     """Of every probe, in the order of their positions."""
-    every = {name: registry.load_probe(name).presentation for name in registry.names("probes")}
+    return _presentations(tuple(registry.names("probes")))
+
+
+@functools.lru_cache(maxsize=8)
+def _presentations(probes: tuple[str, ...]) -> dict[str, Presentation]:
+    every = {name: registry.load_probe(name).presentation for name in probes}
     return dict(sorted(every.items(), key=lambda entry: entry[1].position))
 
 

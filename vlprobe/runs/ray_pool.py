@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlprobe import __version__
 from vlprobe.errors import InvalidInput, JobFailed, MissingDependency, VlprobeError
+from vlprobe.storage.access import PLUGINS
 
 if TYPE_CHECKING:
     from ray.exceptions import RayTaskError
@@ -129,6 +130,16 @@ def readers(cpus: int, gpus: int) -> int:
     return max(1, min(shares, default=1)) if gpus else cpus
 
 
+def worker_environment(threads: int) -> dict[str, str]:
+    """What workers have of this process's environment: the threads of libraries, and the plug-ins that
+    were named here, no others.
+    """
+    return {
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads)),
+        PLUGINS: os.environ.get(PLUGINS, ""),
+    }
+
+
 class Crew:
     """Workers of one kind, each on its own CPU slots or GPU.
 
@@ -156,8 +167,14 @@ class Crew:
 
         self.ray, self.cpus, self.gpus, self.waiting = ray, cpus, gpus, waiting
         environment = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
+        environment |= {
+            PLUGINS: os.environ.get(PLUGINS, "")
+        }  # those that were named here, no others
         self.kind = ray.remote(worker).options(
-            num_cpus=cpus, num_gpus=gpus, max_restarts=0, runtime_env={"env_vars": environment}
+            num_cpus=cpus,
+            num_gpus=gpus,
+            max_restarts=0,
+            runtime_env={"env_vars": worker_environment(threads)},
         )
         self.job = ray.put(job)
         self.idle: list[Any] = []

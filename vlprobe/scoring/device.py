@@ -7,14 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from vlprobe.errors import InvalidInput
+from vlprobe.errors import InvalidInput, is_out_of_memory
 
-OUT_OF_MEMORY = (
-    "out of memory",
-    "not enough memory",
-    "can't allocate memory",
-    "ALLOC_FAILED",
-)  # CUDA, MPS, CPU, cuBLAS
 _log = logging.getLogger(__name__)
 Output = TypeVar("Output")
 
@@ -97,9 +91,7 @@ def _call_or_none(call: Callable[..., Output], *batch: Sequence | np.ndarray) ->
     try:
         return call(*batch)
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and not any(
-            words in str(error) for words in OUT_OF_MEMORY
-        ):
+        if not is_out_of_memory(error):
             raise
     if "torch" in sys.modules:  # releases what the failed call held before the next try
         sys.modules["torch"].cuda.empty_cache()

@@ -8,6 +8,7 @@ command line of a person on the machine itself is not limited.
     VLPROBE_ROOTS=/a:/b      files of datasets and models are read from these folders and nowhere else
     VLPROBE_SIGN_IN=a@b,@c   addresses or domains that may sign in; *: everybody who can
     VLPROBE_QUIZ=1           rooms may be opened in which several people take the quiz
+    VLPROBE_PLUGINS=a        plug-ins whose code may run, a name a line (`registry.plugins`); others: never
 """
 
 import os
@@ -21,6 +22,7 @@ READ_ONLY = "VLPROBE_READ_ONLY"
 ROOTS = "VLPROBE_ROOTS"
 SIGN_IN = "VLPROBE_SIGN_IN"
 QUIZ = "VLPROBE_QUIZ"
+PLUGINS = "VLPROBE_PLUGINS"
 
 
 def settings(

@@ -66,7 +66,7 @@ def severity(store: Store, question_set: QuestionSet, metric: str) -> pd.DataFra
     conditions = _fixed_conditions(_run_description(store, question_set))
     run_keys = {  # of one run of each such question set, the newest first
         manifest["case_key"]: manifest["key"]
-        for manifest in store.runs()
+        for manifest in runs.known_manifests(store)
         if _fixed_conditions(manifest["run"]) == conditions
     }
     alike = [question_set]

@@ -7,7 +7,7 @@ from typing import TypedDict, cast
 import pandas as pd
 
 from vlprobe import registry
-from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.errors import NotFound, VlprobeError
 from vlprobe.models.doctor import examine
 from vlprobe.storage.store import Store
 from vlprobe.types import Metric
@@ -81,9 +81,31 @@ def kinds(probe: str) -> dict[str, str]:
     return dict(registry.load_probe(probe).kinds)
 
 
+def known_manifests(store: Store) -> list[dict]:
+    """Manifests of the stored runs whose probe is known here, oldest first.
+
+    A stored run lets no plug-in be imported: those of a plug-in that nobody named are in `unread`.
+    """
+    return [
+        manifest for manifest in store.runs() if registry.has_probe(str(manifest["run"]["probe"]))
+    ]
+
+
+def _of_unknown_probes(store: Store) -> dict[str, VlprobeError]:
+    """Why runs are left out of all views, by the name of their probe."""
+    errors: dict[str, VlprobeError] = {}
+    for probe in dict.fromkeys(str(manifest["run"]["probe"]) for manifest in store.runs()):
+        if not registry.has_probe(probe):
+            try:
+                registry.load_probe(probe)
+            except VlprobeError as error:
+                errors[probe] = error
+    return errors
+
+
 def run_rows(store: Store) -> list[RunRow]:
     """All stored runs, newest first."""
-    return _run_rows(store, store.runs())
+    return _run_rows(store, known_manifests(store))
 
 
 def runs(store: Store) -> pd.DataFrame:
@@ -121,9 +143,12 @@ def _run_rows(store: Store, manifests: Sequence[dict]) -> list[RunRow]:
     return rows
 
 
-def unread(store: Store) -> list[InvalidInput]:
-    """The error of each stored run or examination that cannot be read: what other views leave out."""
-    return [*store.read_runs()[1].values(), *examine.read_errors(store)]
+def unread(store: Store) -> list[VlprobeError]:
+    """The error of each stored run or examination that cannot be read, and of each probe that is not
+    known here: what other views leave out.
+    """
+    unknown = _of_unknown_probes(store).values()
+    return [*store.read_runs()[1].values(), *examine.read_errors(store), *unknown]
 
 
 def models(store: Store) -> dict[str, str]:
@@ -131,7 +156,7 @@ def models(store: Store) -> dict[str, str]:
     then.
     """
     digests: dict[str, str] = {}
-    for manifest in store.runs():
+    for manifest in known_manifests(store):
         digests.setdefault(manifest["run"]["model"], manifest["run"]["model_digest"])
     return digests
 
@@ -143,7 +168,7 @@ def question_sets(store: Store) -> pd.DataFrame:
     `question_set`: the label says so where their answers are of an older version.
     """
     manifests_by_key: dict[str, list[dict]] = {}
-    for manifest in store.runs():
+    for manifest in known_manifests(store):
         manifests_by_key.setdefault(manifest["case_key"], []).append(manifest)
     rows = []
     for key, manifests in sorted(manifests_by_key.items(), key=_newest, reverse=True):
@@ -242,10 +267,10 @@ def _manifests(store: Store, key: str) -> list[dict]:
     none.
     """
     store.cases(key)  # refuses what is no key
-    manifests = [manifest for manifest in store.runs() if manifest["case_key"] == key]
+    manifests = [manifest for manifest in known_manifests(store) if manifest["case_key"] == key]
     if not manifests:
-        for error in store.read_runs()[1].values():  # its runs may be among these
-            raise error
+        for error in [*store.read_runs()[1].values(), *_of_unknown_probes(store).values()]:
+            raise error  # its runs may be among these
         raise NotFound(
             "question set",
             key,

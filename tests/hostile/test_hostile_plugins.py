@@ -1,0 +1,223 @@
+"""Names of plug-ins in everything that somebody else can write: links, forms, files of jobs, stored runs, settings of
+a model's folder. None of it runs code, unless whoever started vlprobe named that plug-in.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.conftest import make_tiny
+from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.test_pages_run import choose_probe, requests
+from tests.registry.conftest import FILES, TRAP
+from tests.runs.test_jobs import wait
+from vlprobe import registry, views
+from vlprobe.cli import main, serve
+from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.registry import plugins
+from vlprobe.runs import jobs, ray_pool
+from vlprobe.runs.request import Request
+from vlprobe.storage import access
+from vlprobe.storage.store import Store
+
+REFUSED = "is code from outside of vlprobe, and it runs only where whoever started this named it"
+
+
+class Trap:
+    """A file that tells when it was run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.mark, self.file = folder / "ran", folder / "trap.py"
+        self.file.write_text(TRAP.format(mark=str(self.mark)))
+
+    @property
+    def name(self) -> str:
+        return f"py:{self.file}"
+
+
+@pytest.fixture
+def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
+    """After the test its code has not run."""
+    monkeypatch.setenv(access.PLUGINS, "")
+    made = Trap(tmp_path)
+    yield made
+    assert not made.mark.exists()
+
+
+@pytest.fixture
+def unspawned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_spawn", lambda store, job_id: None)
+
+
+@pytest.mark.parametrize(
+    ("page", "parameter"),
+    [
+        ("home", "set"),
+        ("explore", "model"),
+        ("compare", "with"),
+        ("tradeoff", "model"),
+        ("play", "models"),
+        ("models", "model"),
+        ("repair", "before"),
+        ("present", "model"),
+    ],
+)
+def test_a_link_with_the_name_of_a_file_runs_nothing(
+    every_probe: Store, trap: Trap, monkeypatch: pytest.MonkeyPatch, page: str, parameter: str
+):
+    at = open_page(monkeypatch, every_probe, page, **{parameter: trap.name, "game": "playground"})
+    buttons = [button for button in at.button if button.key == f"load_{trap.name}"]
+    assert len(buttons) == (page == "play")
+    for button in buttons:
+        button.click().run()
+        assert REFUSED in at.error[0].value.replace("\\", "")
+    assert not at.exception
+
+
+@pytest.mark.parametrize("field", ["models", "dataset", "rules", "gallery"])
+def test_the_run_form_refuses_the_name_of_a_file(
+    store: Store,
+    trap: Trap,
+    unspawned: None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    field: str,
+):
+    at = open_page(monkeypatch, store, "run")
+    models, data = ["control:random"], make_tiny(tmp_path / "tiny")
+    if field == "gallery":
+        choose_probe(at, "prsm").run()
+    if field in ("rules", "gallery"):
+        key = "run_lgip_rules" if field == "rules" else "run_prsm_gallery"
+        at.selectbox(key=key).options.append(trap.name)  # typed
+        at.selectbox(key=key).set_value(trap.name)
+    at.multiselect(key="run_models").set_value([trap.name] if field == "models" else models)
+    at.text_input(key="run_own").set_value(trap.name if field == "dataset" else data).run()
+    assert REFUSED in at.error[0].value.replace("\\", "")
+    assert at.button(key="start").disabled and requests(store) == []
+
+
+def test_the_run_form_starts_a_plugin_that_the_starter_named(
+    store: Store, unspawned: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    named = {kind: f"py:{path}" for kind, path in FILES.items()}
+    monkeypatch.setenv(
+        access.PLUGINS, "\n".join(named[kind] for kind in ("model", "dataset", "probe"))
+    )
+    monkeypatch.setenv(access.ROOTS, str(tmp_path))  # named by whoever serves it: no visitor's file
+    at = open_page(monkeypatch, store, "run")
+    assert named["model"] in at.multiselect(key="run_models").options
+    assert f"run_probe_{named['probe']}" in [box.key for box in at.checkbox]
+    at.multiselect(key="run_models").set_value([named["model"]])
+    at.text_input(key="run_own").set_value(f"{named['dataset']}:2").run()
+    assert not at.error
+    at.button(key="start").click().run()
+    (request,) = requests(store)
+    assert request.models == (named["model"],) and request.dataset == f"{named['dataset']}:2"
+
+
+JOBS = {
+    "models": lambda name, tiny: Request((name,), tiny, "lgip"),
+    "dataset": lambda name, tiny: Request(("control:random",), name, "lgip"),
+    "probe": lambda name, tiny: Request(("control:random",), tiny, name),
+    "rules": lambda name, tiny: Request(("control:random",), tiny, "lgip", {"rules": name}),
+    "gallery": lambda name, tiny: Request(("control:random",), tiny, "prsm", {"gallery": name}),
+}
+
+
+@pytest.mark.parametrize("field", JOBS)
+def test_the_file_of_a_job_runs_no_code(store: Store, trap: Trap, tmp_path: Path, field: str):
+    job_id = jobs.write(JOBS[field](trap.name, make_tiny(tmp_path / "tiny")), store)
+    assert jobs.work(str(store.root), job_id) == 1
+    assert REFUSED in jobs.read(store, job_id).error
+
+
+def test_going_on_with_a_job_on_the_command_line_runs_no_code(
+    store: Store, trap: Trap, tmp_path: Path
+):
+    job_id = jobs.write(JOBS["models"](trap.name, make_tiny(tmp_path / "tiny")), store)
+    words = ["--cache", str(store.root), "jobs", "--resume", job_id]
+    jobs.write_json(store.root / "jobs" / job_id / "status.json", {"state": "failed"})
+    assert CliRunner().invoke(main.main, words).exit_code == 0
+    assert REFUSED in wait(store, job_id).error
+
+
+def test_a_job_inherits_the_list_of_its_server(
+    store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv(access.PLUGINS, f"py:{FILES['rules']}")
+    asked = JOBS["rules"](f"py:{FILES['rules']}", make_tiny(tmp_path / "tiny"))
+    job = wait(store, jobs.start(asked, store))
+    assert job.state == "done", job.error
+
+
+def test_workers_of_ray_have_the_list_of_whoever_asks(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(access.PLUGINS, raising=False)
+    assert ray_pool.worker_environment(1)[access.PLUGINS] == ""
+    monkeypatch.setenv(access.PLUGINS, "py:a\nmine")
+    assert ray_pool.worker_environment(1)[access.PLUGINS] == "py:a\nmine"
+
+
+def test_a_server_has_the_list_of_its_starter_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv(access.PLUGINS, "")
+    started = []
+    monkeypatch.setattr(serve, "_become", lambda command, folder, env: started.append(env))
+    monkeypatch.chdir(FILES["model"].parent)
+    words = ["--cache", str(tmp_path / "cache"), "dashboard"]
+    assert CliRunner().invoke(main.main, words).exit_code == 0
+    assert CliRunner().invoke(main.main, [*words, "--plugin", "py:model.py"]).exit_code == 0
+    assert [env[access.PLUGINS] for env in started] == ["", f"py:{FILES['model']}"]
+
+
+def test_a_stored_run_names_a_probe_and_runs_no_code(
+    every_probe: Store, trap: Trap, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    store = Store(shutil.copytree(every_probe.root, tmp_path / "copy"))
+    path = sorted((store.root / "runs").glob("*/manifest.json"))[0]
+    manifest = json.loads(path.read_text())
+    manifest["run"]["probe"] = trap.name
+    path.write_text(json.dumps(manifest))
+    assert trap.name not in set(views.runs.runs(store)["probe"])
+    commands = ["show"], ["show", manifest["key"]], ["failures", manifest["key"]], ["verify"]
+    for typed in (*commands, ["report", str(tmp_path / "report.html")], ["jobs"]):
+        said = CliRunner().invoke(main.main, ["--cache", str(store.root), *typed])
+        assert REFUSED in said.output or typed[0] not in ("show", "failures")
+    for page in ("home", "explore", "lab", "run"):
+        at = open_page(monkeypatch, store, page)
+        assert not at.exception and "evil" not in words(at)
+
+
+def test_the_settings_of_a_models_folder_name_no_plugin(trap: Trap, tmp_path: Path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    settings = {"model_type": "clip", "auto_map": {"AutoModel": trap.name}, "plugin": trap.name}
+    (folder / "config.json").write_text(json.dumps(settings))
+    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": settings}))
+    for name in (f"hf:{folder}", f"openclip:local-dir:{folder}", f"st:{folder}"):
+        with pytest.raises(VlprobeError):
+            registry.load_model(name, "cpu")
+
+
+def test_a_named_plugin_opens_no_file_outside_of_the_roots(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """The plug-in was named by whoever serves; what follows its name is a visitor's."""
+    monkeypatch.setenv(access.PLUGINS, "")
+    plugins.allow(f"py:{FILES['dataset']}")
+    monkeypatch.setenv(access.ROOTS, str(tmp_path))
+    assert registry.load_dataset(f"py:{FILES['dataset']}:1", tmp_path).items
+    for rest in ("/etc/passwd", "../x", "~", "1:/etc"):
+        with pytest.raises(InvalidInput, match="outside of the folders"):
+            registry.load_dataset(f"py:{FILES['dataset']}:{rest}", tmp_path)
+
+
+def test_what_a_job_asks_is_kept_as_it_was_typed(store: Store, tmp_path: Path):
+    asked = JOBS["models"](f"py:{FILES['model']}", "demo")
+    assert asdict(jobs.read(store, jobs.write(asked, store)).request) == asdict(asked)

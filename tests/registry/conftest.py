@@ -1,0 +1,77 @@
+"""Plug-ins as files and as installed distributions; each test begins with none that was named."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vlprobe.registry import plugins
+from vlprobe.storage import access
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "example"
+FILES = {path.stem: path for path in (EXAMPLE / "vlprobe_colours").glob("*.py")}
+TRAP = "import pathlib\npathlib.Path({mark!r}).write_text('ran')\n"  # code that must not run
+
+
+@pytest.fixture(autouse=True)
+def unnamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No plug-in may be imported yet; what a test names is forgotten after it."""
+    monkeypatch.setenv(access.PLUGINS, "")
+
+
+Install = Callable[..., Path]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Makes a distribution of these files that is found as an installed one is."""
+
+    def installed(
+        entries: dict[str, dict[str, str]],
+        texts: dict[str, str],
+        distribution: str = "acme",
+        version: str = "1.0",
+    ) -> Path:
+        folder = tmp_path / f"site-{distribution}"
+        for name, text in texts.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        about = folder / f"{distribution}-{version}.dist-info"
+        about.mkdir(parents=True)
+        (about / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
+        )
+        groups = [
+            f"[vlprobe.{group}]\n" + "".join(f"{name} = {value}\n" for name, value in names.items())
+            for group, names in entries.items()
+        ]
+        (about / "entry_points.txt").write_text("\n".join(groups))
+        monkeypatch.syspath_prepend(folder)
+        for name in {Path(file).parts[0].removesuffix(".py") for file in texts}:
+            for module in [known for known in sys.modules if known.split(".")[0] == name]:
+                monkeypatch.delitem(sys.modules, module)
+        importlib.invalidate_caches()
+        plugins._installed.cache_clear()
+        plugins.load.cache_clear()
+        return folder
+
+    return installed
+
+
+@pytest.fixture
+def colours(install: Install) -> Path:
+    """The example of docs/, as if it were installed."""
+    texts = {
+        f"vlprobe_colours/{name}.py": path.read_text(encoding="utf-8")
+        for name, path in FILES.items()
+    }
+    entries = {
+        "models": {"colours": "vlprobe_colours.model"},
+        "datasets": {"swatches": "vlprobe_colours.dataset"},
+        "probes": {"blank": "vlprobe_colours.probe:PROBE"},
+        "rules": {"loud": "vlprobe_colours.rules"},
+    }
+    return install(entries, texts, "vlprobe-colours")

@@ -1,0 +1,365 @@
+"""Models, datasets, probes and rules from outside: listed without being imported, imported when they are named."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.cli.test_main import call
+from tests.conftest import make_tiny
+from tests.registry.conftest import EXAMPLE, FILES, TRAP, Install
+from vlprobe import registry, views
+from vlprobe.cli import main
+from vlprobe.errors import InvalidInput, NotFound, VlprobeError
+from vlprobe.registry import plugins, sources
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import access
+from vlprobe.storage.store import Store
+
+ASK = ("run", "--no-doctor", "--format", "json")
+
+
+def listed(cache: Path, collection: str) -> dict[str, str]:
+    rows = json.loads(call(cache, "list", collection, "--format", "json").stdout)
+    return {next(iter(row.values())): row["from"] for row in rows}
+
+
+def test_listing_names_plugins_and_imports_none(install: Install, tmp_path: Path):
+    mark = str(tmp_path / "mark")
+    groups = ("models", "datasets", "probes", "rules")
+    install({group: {"trap": "trap"} for group in groups}, {"trap.py": TRAP.format(mark=mark)})
+    for group in groups:
+        assert listed(tmp_path, group)["trap"] == "acme 1.0"
+    assert "trap" not in sys.modules and not os.path.exists(mark)
+    assert "demo:softmax" in listed(tmp_path, "models")
+
+
+@pytest.mark.parametrize("group", ["models", "datasets", "probes", "rules"])
+@pytest.mark.parametrize("name", ["trap", "trap:large", "py:FILE", "py:FILE:large", "py:trap"])
+def test_what_nobody_named_is_refused_before_it_is_imported(
+    install: Install, tmp_path: Path, group: str, name: str
+):
+    mark = str(tmp_path / "mark")
+    folder = install({group: {"trap": "trap"}}, {"trap.py": TRAP.format(mark=mark)})
+    name = name.replace("FILE", str(folder / "trap.py"))
+    tries = {
+        "models": lambda: registry.load_model(name),
+        "datasets": lambda: registry.load_dataset(name, tmp_path),
+        "probes": lambda: registry.load_probe(name),
+        "rules": lambda: registry.load_rules(name),
+    }
+    with pytest.raises(InvalidInput, match="runs only where whoever started this named it"):
+        tries[group]()
+    if group != "probes":
+        with pytest.raises(InvalidInput, match="Start with --plugin"):
+            registry.check_name(group, name)
+    assert "trap" not in sys.modules and not os.path.exists(mark)
+
+
+def test_a_refusal_does_not_say_whether_the_file_is_there(tmp_path: Path):
+    for name in ("py:/etc/passwd", "py:/no/such/file.py", "py:a\0b.py", "py:" + "x" * 5000 + ".py"):
+        with pytest.raises(InvalidInput, match="is code from outside of vlprobe"):
+            registry.load_model(name)
+
+
+def test_a_name_that_is_typed_in_a_command_is_named_by_it(colours: Path, tmp_path: Path):
+    cache = tmp_path / "cache"
+    call(cache, *ASK, "--model", "colours", "--dataset", "swatches:3", "--option", "rules=loud")
+    (manifest,) = Store(cache).runs()
+    assert manifest["run"]["model"] == "colours" and manifest["run"]["dataset"] == "swatches:3"
+    assert manifest["n_cases"] == 3 * 2
+    rows = views.runs.runs(Store(cache))
+    assert rows["note"].tolist() == ["an example that knows colours alone"]
+
+
+def test_files_are_asked_by_their_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(EXAMPLE / "vlprobe_colours")
+    cache = tmp_path / "cache"
+    words = ["--model", "py:model.py", "--dataset", "py:dataset.py:2", "--option"]
+    call(cache, *ASK, *words, "rules=py:rules.py")
+    run = Store(cache).runs()[0]["run"]
+    assert run["model"] == f"py:{FILES['model']}"
+    assert run["dataset"] == f"py:{FILES['dataset']}:2"
+    assert run["options"]["rules"] == f"py:{FILES['rules']}"
+
+
+def test_a_probe_from_outside_is_asked_shown_and_left_out_where_nobody_names_it(
+    colours: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    cache = tmp_path / "cache"
+    words = ("--model", "colours", "--dataset", "swatches")
+    call(cache, *ASK, "--probe", "blank", *words)
+    call(cache, *ASK, *words)
+    manifest = next(row for row in Store(cache).runs() if row["run"]["probe"] == "blank")
+    by_hand = views.estimates.estimates(
+        Store(cache), views.runs.question_set(Store(cache), manifest["case_key"])
+    )
+    # red, green and blue beat a text without a colour; white is told from it by no direction
+    assert by_hand["value"].tolist() == [0.75]
+    monkeypatch.setenv(access.PLUGINS, "")
+    shown = call(cache, "show", "--format", "json")
+    assert [row["probe"] for row in json.loads(shown.stdout)] == ["lgip"]
+    assert "Left out: 'blank' is a plug-in of vlprobe-colours 1.0" in shown.stderr
+    assert "--plugin blank" in call(cache, "show", manifest["key"], code=1).stderr
+    assert "beats_blank" in call(cache, "--plugin", "blank", "show", manifest["key"]).stdout
+
+
+def test_rules_from_outside_are_written_by_perturb(colours: Path, tmp_path: Path):
+    words = ("perturb", "swatches:1", "--rules", "loud", "--format", "edits")
+    rows = [json.loads(line) for line in call(tmp_path / "cache", *words).stdout.splitlines()]
+    assert [row["text"] for row in rows] == [
+        "A RED SQUARE IS ON THE WALL.",
+        "A red square is not on the wall.",
+    ]
+
+
+def digest(tmp_path: Path, name: str = "m", version: str = "1.0", **texts: str) -> str:
+    root = tmp_path / name
+    shutil.rmtree(root, ignore_errors=True)
+    for stem, text in texts.items():
+        path = root / f"{stem.replace('__', '/', 1) if '/' not in stem else stem}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return sources.digest(root, version)
+
+
+def test_the_digest_covers_every_source_file_and_the_version(tmp_path: Path):
+    base = digest(tmp_path, a="1", deep__b="2")
+    assert base == digest(tmp_path, "elsewhere", a="1", deep__b="2")
+    others = [
+        digest(tmp_path, a="1", deep__b="3"),
+        digest(tmp_path, a="1", deep__c="2"),
+        digest(tmp_path, a="1"),
+        digest(tmp_path, a="2", deep__b="1"),
+        digest(tmp_path, version="1.1", a="1", deep__b="2"),
+    ]
+    assert len({base, *others}) == 6
+    digest(tmp_path, a="1", deep__b="2")
+    (tmp_path / "m" / "notes.txt").write_text("no code")
+    (tmp_path / "m" / "__pycache__").mkdir()
+    (tmp_path / "m" / "__pycache__" / "a.pyc").write_bytes(b"x")
+    assert sources.digest(tmp_path / "m", "1.0") == base
+
+
+def keys(folder: Path, cache: Path) -> set[str]:
+    """The keys of a run with a model, a dataset, a probe and rules of these files."""
+    plugins.load.cache_clear()
+    registry._probe_of_plugin.cache_clear()
+    every = {name: f"py:{folder / name}.py" for name in ("model", "dataset", "probe", "rules")}
+    for name in every.values():
+        plugins.allow(name)
+    tiny = make_tiny(cache.parent / "tiny")
+    asked = [
+        Request((every["model"],), tiny, "lgip", {"k_same": 1}, limit=1, examine=False),
+        Request(("control:random",), every["dataset"], "lgip", limit=1, examine=False),
+        Request(("control:random",), tiny, every["probe"], limit=1, examine=False),
+        Request(
+            ("control:random",), tiny, "lgip", {"rules": every["rules"]}, limit=1, examine=False
+        ),
+    ]
+    return {execute(request, Store(cache))[0]["key"] for request in asked}
+
+
+def test_a_changed_line_makes_every_run_a_new_one(tmp_path: Path):
+    folder = tmp_path / "mine"
+    shutil.copytree(EXAMPLE / "vlprobe_colours", folder)
+    before = keys(folder, tmp_path / "cache")
+    assert len(before) == 4 and keys(folder, tmp_path / "cache") == before
+    for path in folder.glob("*.py"):  # as long as before, and within the same second
+        path.write_text(path.read_text().replace('"""A', '"""B').replace('"""E', '"""F'))
+        path.write_text(path.read_text().replace('"""P', '"""Q'))
+    assert not keys(folder, tmp_path / "cache") & before
+
+
+def test_a_package_of_several_files_is_one_plugin(tmp_path: Path):
+    folder = tmp_path / "package"
+    folder.mkdir()
+    shutil.copy(FILES["model"], folder / "inner.py")
+    (folder / "__init__.py").write_text("from .inner import load\n")
+    plugins.allow(f"py:{folder}")
+    before = registry.load_model(f"py:{folder}").digest
+    with (folder / "inner.py").open("a") as handle:
+        handle.write("# more\n")
+    plugins.load.cache_clear()
+    assert registry.load_model(f"py:{folder}").digest != before
+
+
+BAD = {
+    "raises": ("1 / 0", "raised ZeroDivisionError while it was imported (bad.py, line 1)"),
+    "exits": ("raise SystemExit(3)", "raised SystemExit while it was imported"),
+    "is no Python": ("def (", "raised SyntaxError"),
+    "has nothing": ("", "is none of vlprobe's models. Expected load(name, device, precision)"),
+    "is a dataset": ("def load(name, cache): ...", "is none of vlprobe's models"),
+    "load raises": ("def load(name, device, precision):\n  {}['x']", "raised KeyError in load (bad"),
+    "gives nothing": ("def load(name, device, precision): return None", "raised AttributeError in"),
+    "no capability": (
+        "from vlprobe.types import Capabilities\nclass M: digest, capabilities = 'a', Capabilities()\n"
+        "def load(name, device, precision): return M()",
+        "declares nothing",
+    ),
+    "promises too much": (
+        "from vlprobe.types import Capabilities\nclass M: digest = 'a'; capabilities = "
+        "Capabilities(embeds_texts=True)\ndef load(name, device, precision): return M()",
+        "declares embeds_texts and lacks tokenize",
+    ),
+    "no digest": ("class M: digest = capabilities = None\ndef load(name, device, precision): return M", "digest"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_model_that_is_none_is_one_line_that_names_it(tmp_path: Path, case: str):
+    text, said = BAD[case]
+    path = tmp_path / "bad.py"
+    path.write_text(text + "\n")
+    tiny = make_tiny(tmp_path / "tiny")
+    result = call(tmp_path / "cache", *ASK, "--model", f"py:{path}", "--dataset", tiny, code=1)
+    assert said in result.stderr and f"Plug-in 'py:{path}' (bad.py)" in result.stderr
+    assert len(result.stderr.strip().splitlines()[-1:]) == 1 and "Traceback" not in result.stderr
+
+
+BROKEN = {
+    "model": (
+        "return _unit(pixels",
+        "return 1 / 0 or (pixels",
+        "ZeroDivisionError in encode_images",
+    ),
+    "dataset": ("items.append(Item(", "items.append((", "Plug-in 'py:PATH' (dataset.py)"),
+    "probe": ('item.captions[0], "A', 'item.nothing, "A', "AttributeError in cases"),
+    "rules": ("yield caption.upper(), Edit", "yield caption, 3, Edit", "gives an edit of item"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_code_that_fails_in_the_middle_of_a_run_is_one_line(tmp_path: Path, kind: str):
+    old, new, said = BROKEN[kind]
+    path = tmp_path / f"{kind}.py"
+    text = FILES[kind].read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    words = {
+        "model": ["--model", f"py:{path}"],
+        "dataset": ["--dataset", f"py:{path}"],
+        "probe": ["--probe", f"py:{path}"],
+        "rules": ["--option", f"rules=py:{path}"],
+    }[kind]
+    if kind != "model":
+        words += ["--model", "control:random"]
+    if kind != "dataset":
+        words += ["--dataset", make_tiny(tmp_path / "tiny")]
+    result = call(tmp_path / "cache", *ASK, *words, code=1)
+    assert said.replace("PATH", str(path)) in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_plugin_that_shadows_a_name_of_ours_is_told_and_never_used(
+    install: Install, tmp_path: Path
+):
+    mark = str(tmp_path / "mark")
+    shadows = {"models": "demo", "datasets": "csv", "probes": "lgip", "rules": "strict"}
+    entries = {group: {name: "trap"} for group, name in shadows.items()}
+    install(entries, {"trap.py": TRAP.format(mark=mark)})
+    for group, name in shadows.items():
+        result = call(tmp_path, "list", group)
+        assert (
+            f"Left out: Plug-in '{name}' (acme 1.0) shadows a name of vlprobe's {group}"
+            in result.stderr
+        )
+        result = call(tmp_path, "--plugin", name, "list", group, code=1)
+        assert "shadows a name" in result.stderr
+    assert registry.load_probe("lgip").version and not os.path.exists(mark)
+
+
+def test_two_distributions_with_one_name_are_refused(install: Install, tmp_path: Path):
+    install({"models": {"twice": "one"}}, {"one.py": ""}, "acme")
+    install({"models": {"twice": "two"}}, {"two.py": ""}, "other")
+    tiny = make_tiny(tmp_path / "tiny")
+    result = call(tmp_path, *ASK, "--model", "twice", "--dataset", tiny, code=1)
+    assert "comes from several: acme 1.0, other 1.0" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nothing", "No plug-in named 'nothing'"),
+        ("py:/no/such.py", "is no file, and no folder with an __init__.py"),
+        ("py:no_such_module", "names the module 'no_such_module', which is not installed here"),
+        ("py:", "names no plug-in"),
+        ("py:a\nb.py", "names no plug-in"),
+    ],
+)
+def test_a_plugin_that_is_not_there_is_told_at_the_start(tmp_path: Path, name: str, said: str):
+    for words in (("list", "models"), ("dashboard",)):
+        place = ["--plugin", name, *words] if words[0] == "list" else [*words, "--plugin", name]
+        result = CliRunner().invoke(main.main, place)
+        assert result.exit_code == 1 and said in result.output, result.output
+
+
+def test_a_name_with_a_line_break_names_no_second_plugin(monkeypatch: pytest.MonkeyPatch):
+    for name in ("a\npy:/evil.py", "py:/a\npy:/evil.py"):
+        with pytest.raises((VlprobeError, AssertionError)):
+            registry.allow_typed(name)
+            plugins.allow(name)
+            assert "evil" in os.environ[access.PLUGINS]
+    assert not plugins.named()
+
+
+def test_the_list_of_names_is_that_of_every_process_below(tmp_path: Path):
+    plugins.allow(f"py:{FILES['model']}")
+    code = "from vlprobe import registry; print(registry.names('models')[-1])"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert printed.stdout.strip() == f"py:{FILES['model']}", printed.stderr
+
+
+def test_named_plugins_are_among_the_names_that_can_be_chosen(colours: Path):
+    before = {group: registry.names(group) for group in plugins.GROUPS}
+    for name in ("colours", "swatches", "blank", "loud"):
+        plugins.allow(name)
+    added = [set(registry.names(group)) - set(before[group]) for group in plugins.GROUPS]
+    assert added == [{"colours"}, {"swatches"}, {"blank"}, {"loud"}]
+
+
+def test_an_unknown_name_is_told_with_the_installed_plugins(colours: Path):
+    with pytest.raises(NotFound, match="Did you mean 'colours'"):
+        registry.load_model("colors")
+
+
+def test_the_page_of_plugins_shows_the_files_that_are_tested():
+    page = (EXAMPLE.parent / "plugins.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:python|toml)\n(.*?)```", page, re.DOTALL)
+    shown = [
+        FILES[name].read_text(encoding="utf-8") for name in ("model", "dataset", "rules", "probe")
+    ]
+    assert blocks == [*shown, (EXAMPLE / "pyproject.toml").read_text(encoding="utf-8")]
+    assert max(sum(map(bool, map(str.strip, text.splitlines()))) for text in shown) <= 27
+
+
+@pytest.mark.full
+def test_the_example_installs_and_runs_from_a_folder_of_its_own(tmp_path: Path):
+    project, site = tmp_path / "project", tmp_path / "site"
+    shutil.copytree(EXAMPLE, project)
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--no-index", "--target", str(site), str(project)], check=True)
+    root = str(EXAMPLE.parents[1])
+    environment = os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{root}"}
+    command = [sys.executable, "-m", "vlprobe", "--cache", str(tmp_path / "cache")]
+    asked = ["run", "--model", "colours", "--dataset", "swatches", "--format", "csv"]
+    for words in ([], ["--option", "rules=loud"], ["--probe", "blank"]):
+        ended = subprocess.run(
+            [*command, *asked, *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        )
+        assert ended.returncode == 0 and ended.stdout.count("\n") > 1, ended.stderr
+    listed = subprocess.run(
+        [*command, "list", "probes"], env=environment, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert "blank vlprobe-colours 1.0" in re.sub(" +", " ", listed.stdout)

@@ -1,0 +1,24 @@
+"""Plug-ins that a person names on the command line: the only way, beside Python, for their code to run."""
+
+from collections.abc import Sequence
+
+
+def require(names: Sequence[str]) -> None:
+    """Imports the plug-ins of `--plugin`, and lets this process and those that it starts use them.
+
+    Raises NotFound or InvalidInput where one cannot be used.
+    """
+    if names:
+        from vlprobe import registry
+
+        for name in names:
+            registry.require_plugin(name)
+
+
+def typed(*values: object) -> None:
+    """Lets the plug-ins be imported whose names were typed among the values of a command."""
+    from vlprobe import registry
+
+    for value in values:
+        names = value if isinstance(value, list | tuple) else [value]
+        registry.allow_typed(*(name for name in names if isinstance(name, str) and name))

@@ -1,0 +1,71 @@
+"""Edits of captions that rules from outside of vlprobe made: checked, and as many kept as are wanted."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from vlprobe.errors import InvalidInput
+from vlprobe.perturb.draws import draw
+from vlprobe.perturb.lgip import KINDS, CaptionEdits, capped
+from vlprobe.types import Edit
+
+
+def kept(
+    captions: Sequence[str],
+    item_id: str,
+    edits: Sequence[Sequence[tuple[str, Edit]]],
+    maker: str,
+    *,
+    seed: int,
+    kinds: Iterable[str] = KINDS,
+    k_same: int = 6,
+    k_diff: int = 6,
+) -> CaptionEdits:
+    """The edits of the chosen kinds, no text twice and none equal to its caption; what is over a
+    limit is drawn by (seed, item id, caption index, kind) alone.
+
+    Args:
+        captions: Of one image.
+        item_id: Of the image.
+        edits: Per caption, texts and what was done.
+        maker: Whose rules they are, for an error.
+        seed: Of the draws.
+        kinds: Which of paraphrase, flip, combined to keep.
+        k_same: At most so many paraphrases per caption.
+        k_diff: At most so many flips, and so many combined edits.
+
+    Raises:
+        InvalidInput: edits that are not laid out as promised.
+    """
+    if len(edits) != len(captions):
+        raise InvalidInput(
+            f"{maker} gives edits of {len(edits)} captions of item '{item_id}', which has {len(captions)}. "
+            "Expected a list for each caption."
+        )
+    dropped: Counter[str] = Counter()
+    wanted, out = frozenset(kinds), []
+    for index, (caption, of_caption) in enumerate(zip(captions, edits, strict=True)):
+        by_text: dict[str, Edit] = {}
+        for entry in of_caption:
+            text, edit = _checked(entry, item_id, maker)
+            if text != caption and edit.kind in wanted:
+                by_text.setdefault(text, edit)
+        chosen: list[tuple[str, Edit]] = []
+        for kind in KINDS:
+            pool = [(text, edit) for text, edit in by_text.items() if edit.kind == kind]
+            cap = k_same if kind == "paraphrase" else k_diff
+            chosen += capped(
+                pool, cap, draw(seed, item_id, index, f"outside:{kind}"), dropped, kind
+            )
+        out.append(tuple(chosen))
+    return CaptionEdits(tuple(out), dict(dropped))
+
+
+def _checked(entry: object, item_id: str, maker: str) -> tuple[str, Edit]:
+    match entry:
+        case (str(text), Edit() as edit) if text.strip() and edit.kind in KINDS:
+            if bool(edit.via) == (edit.kind == "combined"):
+                return text, edit
+    raise InvalidInput(
+        f"{maker} gives an edit of item '{item_id}' that is none: {repr(entry)[:200]}. Expected a text with an Edit "
+        f"whose kind is one of {', '.join(KINDS)}, and whose `via` is the paraphrase of a combined one."
+    )
