@@ -12,7 +12,8 @@ from tests.conftest import make_tiny
 from tests.dashboard.test_pages import open_page, words
 from tests.dashboard.walls import component_values, send, wall
 from vlprobe import registry, views
-from vlprobe.dashboard.home import pictures, ready
+from vlprobe.dashboard import pictures
+from vlprobe.dashboard.home import ready
 from vlprobe.dashboard.navigation import BELOW, ROW
 from vlprobe.runs import jobs
 from vlprobe.runs.request import Request
@@ -334,9 +335,11 @@ def test_hostile_captions_reach_the_page_as_short_text(shown, tmp_path: Path, ca
 def test_what_home_shows_first_is_looked_up_before_anybody_asks(shown, come_along, monkeypatch):
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", come_along.root)
     drawings = []
-    encode = pictures._encoded
+    make = pictures._address
     monkeypatch.setattr(pictures, "_addresses", SingleFlightCache(1 << 24, len))
-    monkeypatch.setattr(pictures, "_encoded", lambda one: drawings.append(one) or encode(one))
+    monkeypatch.setattr(
+        pictures, "_address", lambda *picture: drawings.append(picture) or make(*picture)
+    )
     ready.prepare()
     assert len(drawings) == 3
     at = shown(come_along)

@@ -91,7 +91,7 @@ def test_the_first_case_is_one_that_is_lost_to_its_own_mixture_and_fools_all(
     assert f"case 1 of {place.n_fooling_all} that fool all three" in text
     data = values(at)
     assert data["steps"][data["start"]]["own"] == "Ranked 1st instead"
-    assert data["right"]["source"] == 0 and data["sources"][0].startswith("data:image/jpeg;base64,")
+    assert data["right"]["source"] == 0 and data["sources"][0].startswith("data:image/webp;base64,")
     assert not card_ids(at)
 
 
@@ -272,7 +272,7 @@ def test_pictures_that_are_gone_leave_their_captions(
     monkeypatch.setattr("vlprobe.dashboard.state._answers", SingleFlightCache(500))
     aside = moved.rename(tmp_path / "aside")
     try:
-        monkeypatch.setattr("vlprobe.dashboard.mixed.sources._large", SingleFlightCache(1000, len))
+        monkeypatch.setattr("vlprobe.dashboard.pictures._addresses", SingleFlightCache(1000, len))
         at = shown()
         assert values(at)["sources"][:2] == ["", ""] and values(at)["query"]
         at = send(at, "mixed", "ask", values(at)["id"])

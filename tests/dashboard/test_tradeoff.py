@@ -101,7 +101,7 @@ def test_a_press_pins_a_model_and_its_worst_mistake_and_the_link_has_it(
     example = data["examples"][SECOND]
     assert "".join(run for run, _ in example["lines"][0][1]) == worst.true_text
     assert "".join(run for run, _ in example["lines"][1][1]) == worst.wrong_text
-    assert example["source"].startswith("data:image/jpeg;base64,")
+    assert example["source"].startswith("data:image/webp;base64,")
     assert set(data["examples"]) == set(MODELS)
     assert drawn(shown(set=key, model=SECOND))["pinned"] == SECOND
 
@@ -248,7 +248,7 @@ def test_a_picture_that_is_gone_is_named_and_the_captions_stay(
     key: str,
 ):
     monkeypatch.setattr(picture, "addresses", lambda root, names: {})
-    monkeypatch.setattr(picture, "_large", lambda name: "")
+    monkeypatch.setattr(picture, "large_picture", lambda name, side: "")
     example = drawn(open_page(monkeypatch, filled, "tradeoff", set=key))["examples"][FIRST]
     assert example["source"] == "" and example["picture"].endswith(".png")
     assert len(example["lines"]) == 2

@@ -5,36 +5,21 @@ import json
 
 import pytest
 
+from tests.render.scenes import TRAINS
 from vlprobe.render import showcase as words
 from vlprobe.render.words import presentations
 from vlprobe.types import Picture, PictureEdit
 from vlprobe.views.records import AnswerRow
 from vlprobe.views.showcase import Showcase
-from vlprobe.views.wall import ModelVerdict, WallCard
+from vlprobe.views.wall import ModelVerdict
 
 FLIP = presentations()["lgip"].kind("flip")
 MODELS = tuple(f"model:{number}" for number in range(6))
 NAMES = {model: model.upper() for model in MODELS}
-CARD = WallCard(
-    case=0,
-    id="a/0",
-    item="a",
-    kind="flip",
-    subtype="object",
-    rule="flip:object",
-    source="trains",
-    target="dogs",
-    true_text="On the sand, three yellow trains are standing.",
-    wrong_text="On the sand, three yellow dogs are standing.",
+CARD = dataclasses.replace(
+    TRAINS,
     images=("/p/a.png",),
-    wrong_image="",
-    margin=-0.1,
     verdicts=tuple(ModelVerdict(model, -0.1, "fooled") for model in MODELS),
-    more=0,
-    texts=(),
-    roles=(),
-    tags={},
-    answer=None,
 )
 
 

@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from tests.render.scenes import TRAINS
 from vlprobe.render import wall
 from vlprobe.render.html import drawer
 from vlprobe.render.words import presentations
@@ -20,28 +21,9 @@ def verdicts(margins: dict[str, float]) -> tuple[ModelVerdict, ...]:
 
 def card(**changes: object) -> WallCard:
     margins = {"demo:softmax": -0.1, "demo:weak": 0.2, "control:random": -0.3}
-    known = WallCard(
-        case=7,
-        id="a/0",
-        item="a",
-        kind="flip",
-        subtype="object",
-        rule="flip:object",
-        source="trains",
-        target="dogs",
-        true_text="On the sand, three yellow trains are standing.",
-        wrong_text="On the sand, three yellow dogs are standing.",
-        images=("folder/a.png",),
-        wrong_image="",
-        margin=-0.1,
-        verdicts=verdicts(margins),
-        more=3,
-        texts=("On the sand, three yellow trains are standing.",),
-        roles=("original",),
-        tags={},
-        answer=None,
-    )
-    return dataclasses.replace(known, **changes)
+    known = {"verdicts": verdicts(margins), "more": 3, "texts": (TRAINS.true_text,)}
+    known["roles"] = ("original",)
+    return dataclasses.replace(TRAINS, **known | changes)
 
 
 def test_a_card_says_what_changed_and_how_many_models_believe_it():

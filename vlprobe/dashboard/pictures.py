@@ -1,10 +1,54 @@
-"""Pictures as pages show them."""
+"""Pictures as large as a page shows them; small ones are in `scoring.thumbnails`."""
 
+from PIL import Image
+
+from vlprobe.datasets import drawn
+from vlprobe.errors import VlprobeError
+from vlprobe.scoring import pictures, thumbnails
+from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import Picture
 
+MAX_BYTES = 120_000  # of one: six of them, as data addresses, stay below 1 MB
+QUALITIES = (82, 75, 60, 40)  # of WebP, until one fits
+MEMORY = 64 << 20  # bytes of addresses that are kept
 
-def changed_at(picture: Picture) -> int:
-    """When the picture's file was last written, in nanoseconds, so that what is remembered of it can be told from what
-    it is now; 0 where there is no file.
+_addresses = SingleFlightCache(MEMORY, len)
+
+
+def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
+    """A picture as the data address of a WebP; "" where it cannot be read.
+
+    It needs no visitor and may be called in any thread.
+
+    Args:
+        name: The picture's, as tables of cases and answers have it.
+        side: Pixels of its longer side, at most; none is made larger than its file.
+        drawn_side: Of a scene of the demo, which is drawn anew at this size; 0: as large as `side`.
     """
-    return picture.path.stat().st_mtime_ns if picture.path.exists() else 0
+    picture = Picture.from_name(name)
+    sides = side, drawn_side or side
+    return _addresses.get((name, changed_at(picture), sides), lambda: _address(picture, *sides))
+
+
+def changed_at(picture: Picture) -> tuple[int, ...]:
+    """When the picture's files were last written, so that what is remembered of it can be told from what it is now; 0
+    where there is no file.
+    """
+    paths = [picture.path] if picture.edit is None else [picture.path, picture.edit.partner]
+    return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in paths)
+
+
+def _address(picture: Picture, side: int, drawn_side: int) -> str:
+    try:
+        scene = drawn.draw(picture, drawn_side)
+        image, most_pixels = (scene, drawn_side) if scene else (_opened(picture, side), side)
+    except VlprobeError:
+        return ""
+    return thumbnails.data_address(thumbnails.encode(image, most_pixels, MAX_BYTES, QUALITIES))
+
+
+def _opened(picture: Picture, side: int) -> Image.Image:
+    contents = pictures.read(picture)
+    if picture.edit is None:
+        return pictures.decode(contents[0], str(picture.path), least_side=side)
+    return pictures.compose(picture, contents)

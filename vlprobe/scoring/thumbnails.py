@@ -34,18 +34,22 @@ _kept: set[tuple[str, str, int]] = set()  # root, path and bytes of what a run h
 _makers = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
 
 
-def encode(image: Image.Image) -> bytes:
-    """A picture as WebP with at most SIDE pixels a side and MAX_BYTES bytes, in its own
-    proportions; a smaller one keeps its size.
+def encode(
+    image: Image.Image,
+    side: int = stored.SIDE,
+    max_bytes: int = stored.MAX_BYTES,
+    qualities: Sequence[int] = QUALITIES,
+) -> bytes:
+    """A picture as WebP with at most so many pixels a side and so many bytes, in its own
+    proportions; a smaller one keeps its size. The defaults are those of a thumbnail.
     """
     small = image.copy()
-    side = stored.SIDE
     while True:
         small.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=3.0)
-        for quality in QUALITIES:
+        for quality in qualities:
             buffer = io.BytesIO()
             small.save(buffer, "WEBP", quality=quality, method=2)
-            if buffer.tell() <= stored.MAX_BYTES:
+            if buffer.tell() <= max_bytes:
                 return buffer.getvalue()
         side = side * 3 // 4
 
@@ -96,7 +100,12 @@ def thumbnail(root: Path, name: str) -> bytes:
 
 def address(root: Path, name: str) -> str:
     """The thumbnail as a data address for an <img>. Raises InvalidInput as `thumbnail` does."""
-    return f"data:image/webp;base64,{base64.b64encode(thumbnail(root, name)).decode()}"
+    return data_address(thumbnail(root, name))
+
+
+def data_address(content: bytes) -> str:
+    """A WebP as what an <img> shows without fetching anything."""
+    return f"data:image/webp;base64,{base64.b64encode(content).decode()}"
 
 
 def addresses(root: Path, names: Iterable[str]) -> dict[str, str]:

@@ -1,12 +1,9 @@
 """The pictures of one case, as large as the drawer has room for and never cropped."""
 
-import io
-
 import streamlit as st
 
-from vlprobe.dashboard.pictures import changed_at
+from vlprobe.dashboard.pictures import large_picture
 from vlprobe.datasets import drawn
-from vlprobe.errors import VlprobeError
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import cases as html_cases
 from vlprobe.render.html.elements import tag
@@ -29,7 +26,7 @@ def draw_pictures(card: WallCard, kind: KindPresentation) -> None:
         columns = st.columns(len(shots), gap="small") if len(shots) > 1 else [st.container()]
         for (name, label, alt, style), column in zip(shots, columns, strict=True):
             with column, st.container(key=f"case_picture_{style}{label}"):
-                _draw_picture(name, alt, is_single=len(shots) == 1)
+                _draw_picture(name, alt)
                 if label:
                     st.html(tag("p", label, class_="vp-quiet vp-small"))
 
@@ -64,28 +61,8 @@ def _rank_label(card: WallCard) -> str:
     return f"The right picture: rank {ranks[0]}, without mixtures {ranks[1]}"
 
 
-def _draw_picture(name: str, alt: str, is_single: bool) -> None:
-    picture = Picture.from_name(name)
-    try:
-        content = _large(name, changed_at(picture), is_single)
-    except VlprobeError:
+def _draw_picture(name: str, alt: str) -> None:
+    if source := large_picture(name, SIDE, DRAWN_SIDE):
+        st.image(source, width="stretch", alt=alt)
+    else:
         st.html(tag("div", html_cards.missing(name), class_="vp-missing"))
-        return
-    st.image(content, width="stretch", alt=alt)
-
-
-@st.cache_data(max_entries=100, show_spinner=False)
-def _large(name: str, changed: int, is_single: bool) -> bytes:
-    """A JPEG of at most SIDE pixels a side; `changed`, the file's time, makes a new one of a
-    changed file.
-
-    A single scene of the demo is drawn larger than its file, so that it is as sharp as a
-    photograph.
-    """
-    picture = Picture.from_name(name)
-    image = drawn.draw(picture, DRAWN_SIDE) if is_single and picture.edit is None else None
-    if image is None:
-        return html_cards.jpeg(name, SIDE)
-    buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=90)
-    return buffer.getvalue()

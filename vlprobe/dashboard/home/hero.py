@@ -8,9 +8,9 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.home.pictures import address
 from vlprobe.dashboard.home.subject import Link, Subject
 from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import model_name, view
 from vlprobe.render import showcase as words
 from vlprobe.render.marks import mark_values
@@ -23,6 +23,8 @@ SHIPPED_SEED = 196  # of the order in which shipped failures are shown; own ones
 AHEAD = 3  # failures that the browser has, the one that is shown among them
 MOST_MARKS = 9  # of models, side by side
 KEY = "hero"
+SIDE = 860  # pixels of a photograph, at most: twice those of its place on the page
+DRAWN_SIDE = 672  # of a drawn scene: three times those that models see
 PLACE = "home_place"  # in the session: the failure that was shown last
 
 
@@ -59,6 +61,11 @@ def seed_of(question_set: QuestionSet) -> int:
     own change with the day.
     """
     return SHIPPED_SEED if question_set.shipped else datetime.date.today().toordinal()
+
+
+def picture_source(name: str) -> str:
+    """The picture at the size of its place, as a data address; "" where it cannot be read."""
+    return large_picture(name, SIDE, DRAWN_SIDE)
 
 
 def _place(about: Subject) -> int:
@@ -103,7 +110,7 @@ def _case(about: Subject, showcase: Showcase) -> dict[str, object]:
         "heading": list(words.heading(showcase, kind, names[about.model])),
         "pictures": [
             {
-                "source": address(shot.name),
+                "source": picture_source(shot.name),
                 "name": Picture.from_name(shot.name).path.name,
                 "alt": shot.alt,
                 "label": shot.label,

@@ -1,7 +1,7 @@
 """What Home shows first, looked up before anybody asks; nothing of it needs a visitor."""
 
 from vlprobe import views
-from vlprobe.dashboard.home import hero, pictures
+from vlprobe.dashboard.home import hero
 from vlprobe.dashboard.home.mixed_door import mixed_door
 from vlprobe.dashboard.home.subject import Subject, first_model
 from vlprobe.dashboard.state import questions, view
@@ -26,7 +26,7 @@ def prepare() -> None:
     presentation = presentations()[question_set.probe].kind(kind)
     for showcase in showcases[: hero.AHEAD]:
         for shot in words.shots(showcase.card, presentation):
-            pictures.address(shot.name)
+            hero.picture_source(shot.name)
     view(views.showcase.lie_counts, question_set, kind)
     view(views.showcase.n_fooling_pictures, question_set, kind, model)
     mixed_door(Subject(stored, kind, model))

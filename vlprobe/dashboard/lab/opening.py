@@ -3,6 +3,7 @@ finding, with pictures of it.
 """
 
 import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -25,7 +26,9 @@ from vlprobe.dashboard.state import (
 from vlprobe.render import wall as render_wall
 from vlprobe.render.words import movement_kinds, presentations
 from vlprobe.scoring.thumbnails import addresses
+from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.filter import Filter
+from vlprobe.views.wall import WallCard
 
 N_EXAMPLES = 7  # cards: one row at 1280 pixels
 
@@ -104,16 +107,34 @@ def draw_examples(stored: Questions, case_filter: Filter, key: str = "examples")
     )
     if not cards:
         return
+    label = f"{len(cards)} of {n_pictures:,} examples"
+    draw_cards(cards, kind, label, lab_cases.query(stored, case_filter), key)
+
+
+def draw_cards(
+    cards: Sequence[WallCard],
+    kind: KindPresentation,
+    label: str,
+    query: Mapping[str, str],
+    key: str,
+) -> None:
+    """A row of cards; a press opens the case in Explore.
+
+    Args:
+        cards: Of one kind.
+        kind: How it is presented.
+        label: What the row is, for those who do not see it.
+        query: What Explore's address says beside the case.
+        key: Of the component.
+    """
     names = [name for card in cards for name, _ in render_wall.frames(card, kind)]
     sources = addresses(store().root, names)
     make = functools.partial(render_wall.card_data, kind=kind, picture=sources.__getitem__)
-    label = f"{len(cards)} of {n_pictures:,} examples"
     values = {"label": label, "strip": False, "bare": True, "cards": [make(card) for card in cards]}
     component("wall")(key=key, data=values, on_open_change=_nothing)
     opened = st.session_state[key].get("open") if key in st.session_state else None
     if opened in [card.id for card in cards]:
-        parameters = lab_cases.query(stored, case_filter, str(opened))
-        st.switch_page(page_file("explore"), query_params=parameters)
+        st.switch_page(page_file("explore"), query_params={**query, "case": str(opened)})
 
 
 def _nothing() -> None:

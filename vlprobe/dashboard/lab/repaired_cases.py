@@ -2,23 +2,18 @@
 not fool the model after.
 """
 
-import functools
 from dataclasses import dataclass
 
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.components import component
-from vlprobe.dashboard.lab import cases
+from vlprobe.dashboard.lab import cases, opening
 from vlprobe.dashboard.navigation import page_file
-from vlprobe.dashboard.state import Questions, model_name, plain, questions, quiet, store, view
-from vlprobe.render import wall as render_wall
+from vlprobe.dashboard.state import Questions, model_name, plain, questions, quiet, view
 from vlprobe.render.words import movement_kinds, presentations
-from vlprobe.scoring.thumbnails import addresses
 from vlprobe.views.filter import Filter
 from vlprobe.views.wall import Disagreements
 
-N_EXAMPLES = 7  # cards: one row at 1280 pixels
 N_READ = 60  # cases, of which those with the same picture are shown once
 KEY = "repaired_examples"
 
@@ -51,20 +46,13 @@ def draw(before: str, after: str) -> None:
     by_picture = {card.images or (card.item,): card for card in reversed(disagreements.only_base)}
     cards = [
         card for card in disagreements.only_base if by_picture[card.images or (card.item,)] is card
-    ][:N_EXAMPLES]
-    pictures = [name for card in cards for name, _ in render_wall.frames(card, kind)]
-    sources = addresses(store().root, pictures)
-    make = functools.partial(render_wall.card_data, kind=kind, picture=sources.__getitem__)
+    ][: opening.N_EXAMPLES]
     label = f"Repaired: {kind.lies} that fooled {model_name(before)} alone"
-    values = {"label": label, "strip": False, "bare": True, "cards": [make(card) for card in cards]}
-    component("wall")(key=KEY, data=values, on_open_change=_listen)
     parameters = cases.query(repaired.questions, repaired.case_filter) | {
         "other": after,
         "bucket": "only_first",
     }
-    opened = st.session_state[KEY].get("open") if KEY in st.session_state else None
-    if opened in [card.id for card in cards]:
-        st.switch_page(page_file("explore"), query_params=parameters | {"case": str(opened)})
+    opening.draw_cards(cards, kind, label, parameters, KEY)
     st.page_link(
         page_file("explore"),
         label=f"All {disagreements.n_only_base:,}",
@@ -101,7 +89,3 @@ def _most_repaired(before: str, after: str) -> Repaired | None:
         ),
         default=None,
     )
-
-
-def _listen() -> None:
-    """A trigger is only given to a page that listens."""

@@ -1,46 +1,18 @@
 """One question as it is drawn: its picture, large; and all that the component is told."""
 
-import base64
-import io
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import Questions, model_name
-from vlprobe.datasets import drawn
-from vlprobe.errors import VlprobeError
 from vlprobe.render import quiz as render_quiz
 from vlprobe.render.quiz import Participant
 from vlprobe.render.sentences import sentence_names
-from vlprobe.scoring import pictures
-from vlprobe.types import Picture
 from vlprobe.views.quiz import QuizRound
 
 SIDE = 720  # pixels of a picture
-
-
-def large_picture(name: str) -> str:
-    """A picture as a data address, drawn scenes larger than models saw them; ""
-    where it cannot be read.
-    """
-    picture = Picture.from_name(name)
-    changed = picture.path.stat().st_mtime_ns if picture.path.exists() else 0
-    return _address(name, changed)
-
-
-@st.cache_data(max_entries=300, show_spinner=False)
-def _address(name: str, changed: int) -> str:
-    """`changed`, the time of the file, makes a new one of a changed file."""
-    try:
-        picture = Picture.from_name(name)
-        image = drawn.draw(picture, SIDE) or pictures.open_picture(picture)
-    except VlprobeError:
-        return ""
-    image.thumbnail((SIDE, SIDE))
-    buffer = io.BytesIO()
-    image.convert("RGB").save(buffer, "WEBP", quality=82, method=2)
-    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
 def draw_question(
@@ -74,8 +46,8 @@ def draw_question(
         "place": f"Question {index + 1} of {len(quiz.questions)}",
         "heading": heading,
         "status": heading,
-        "picture": large_picture(question.picture),
-        "ahead": large_picture(ahead) if ahead and is_told else "",
+        "picture": large_picture(question.picture, SIDE),
+        "ahead": large_picture(ahead, SIDE) if ahead and is_told else "",
         "alt": question.captions[question.true_index]
         if is_told
         else "The picture of this question",

@@ -2,7 +2,6 @@
 the demo's; a few to press.
 """
 
-import base64
 import contextlib
 from collections.abc import Mapping
 
@@ -107,7 +106,6 @@ def _sample(dataset: str, item: str, _exhibit: Exhibit) -> str:
     where it cannot be read.
     """
     try:
-        content = thumbnails.encode(_exhibit.open())
+        return thumbnails.data_address(thumbnails.encode(_exhibit.open()))
     except VlprobeError:
         return ""
-    return f"data:image/webp;base64,{base64.b64encode(content).decode()}"

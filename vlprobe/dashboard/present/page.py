@@ -7,7 +7,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard import components
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.present.pictures import large_address
+from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import (
     Questions,
     choose,
@@ -24,6 +24,8 @@ from vlprobe.render.slides import deck, ranking, values
 from vlprobe.render.slides.records import Slide
 from vlprobe.render.words import presentations
 from vlprobe.views.story import Story, story
+
+SIDE = 1000  # pixels of a picture, at most
 
 
 def draw_page() -> None:
@@ -93,7 +95,7 @@ def _talk(
 ) -> values.Values:
     """All that the component takes."""
     kind = presentations()[stored.probe].kind(talk_story.standings.kind)
-    addresses = {name: large_address(name) for name in values.picture_names(slides)}
+    addresses = {name: large_picture(name, SIDE) for name in values.picture_names(slides)}
     names = sentence_names(stored.models, renamed)
     heading = ranking.ranking(talk_story.standings, names)
     return values.talk_values(

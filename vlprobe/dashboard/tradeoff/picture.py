@@ -2,9 +2,7 @@
 the one that is looked at.
 """
 
-import base64
 import functools
-import io
 from dataclasses import dataclass
 
 import pandas as pd
@@ -12,18 +10,16 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.components import component
+from vlprobe.dashboard.pictures import large_picture
 from vlprobe.dashboard.state import counts, store, view
 from vlprobe.dashboard.tradeoff.sentence import Field, pin, pinned
-from vlprobe.datasets import drawn
-from vlprobe.errors import VlprobeError
 from vlprobe.registry import is_control
 from vlprobe.render import steadiest, tradeoff
 from vlprobe.render.charts.styles import DISTINCT, emphasised
-from vlprobe.render.html.cards import jpeg
 from vlprobe.render.html.elements import tag
 from vlprobe.render.words import presentations
 from vlprobe.scoring.thumbnails import addresses
-from vlprobe.types import Metric, Picture
+from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
 from vlprobe.views.records import PointRow, PrintedRow, records
 from vlprobe.views.wall import WallCard
@@ -170,30 +166,6 @@ def _examples(about: Field, measured: Measured, model: str, best: str) -> dict[s
         card = cards.get(name)
         source = small.get(card.images[0], "") if card and card.images else ""
         if card and card.images and name == model:
-            source = _large(card.images[0]) or source
+            source = large_picture(card.images[0], LARGE) or source
         examples[name] = tradeoff.example_data(card, n_cases, source, name == best)
     return examples
-
-
-def _large(name: str) -> str:
-    """The picture with enough pixels for its place; "" where it cannot be read."""
-    picture = Picture.from_name(name)
-    changed = picture.path.stat().st_mtime_ns if picture.path.exists() else 0
-    try:
-        content = _encoded(name, changed)
-    except VlprobeError:
-        return ""
-    return f"data:image/jpeg;base64,{base64.b64encode(content).decode()}"
-
-
-@st.cache_data(max_entries=50, show_spinner=False)
-def _encoded(name: str, changed: int) -> bytes:
-    """A JPEG; a scene of the demo is drawn anew, as large. `changed`, the file's time, makes a new
-    one of a changed file.
-    """
-    scene = drawn.draw(Picture.from_name(name), LARGE)
-    if scene is None:
-        return jpeg(name, LARGE)
-    buffer = io.BytesIO()
-    scene.save(buffer, "JPEG", quality=88)
-    return buffer.getvalue()
