@@ -8,14 +8,7 @@ import streamlit as st
 from vlprobe import __version__, views
 from vlprobe.dashboard import navigation
 from vlprobe.dashboard.access import admit
-from vlprobe.dashboard.chart_panels import by_subtype, chart, triplets
-from vlprobe.dashboard.export import report_button
-from vlprobe.dashboard.figures import depths, deviations, lexical, severity, subsets
-from vlprobe.dashboard.influence import occlusion, word_influence
 from vlprobe.dashboard.jobs import all_watched, probe_button, watched
-from vlprobe.dashboard.models import checks, erased, examined, passport, verdict
-from vlprobe.dashboard.papers import paper
-from vlprobe.dashboard.repair import changed, probe_tuned, repaired, seeds
 from vlprobe.dashboard.run import bar
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import (
@@ -26,55 +19,15 @@ from vlprobe.dashboard.state import (
     model_name,
     pick_question_set,
     plain,
-    quiet,
     store,
     view,
 )
-from vlprobe.dashboard.tables import about, explain, headline, slices
-from vlprobe.dashboard.training import training_form, trainings
-from vlprobe.dashboard.verify import left_out, said, stored, way_out
+from vlprobe.dashboard.verify import left_out, said, way_out
 from vlprobe.errors import VlprobeError
 from vlprobe.render import fitness
 from vlprobe.render.html.style import style
-from vlprobe.render.html.tables import BOLD
-from vlprobe.render.words import AGREED, breakdown_label, presentations, slice_order, value_label
+from vlprobe.render.words import breakdown_label, presentations, slice_order, value_label
 from vlprobe.types import Metric
-
-__all__ = [
-    "AGREED",
-    "BOLD",
-    "about",
-    "by_subtype",
-    "changed",
-    "chart",
-    "checks",
-    "depths",
-    "deviations",
-    "erased",
-    "examined",
-    "explain",
-    "headline",
-    "lexical",
-    "occlusion",
-    "paper",
-    "passport",
-    "pick_question_set",
-    "probe_tuned",
-    "quiet",
-    "repaired",
-    "report_button",
-    "seeds",
-    "severity",
-    "slices",
-    "stored",
-    "subsets",
-    "training_form",
-    "trainings",
-    "triplets",
-    "verdict",
-    "view",
-    "word_influence",
-]
 
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
 AVERAGING = {"macro": "By caption (macro)", "micro": "By edit (micro)"}
