@@ -334,12 +334,9 @@ def test_hostile_captions_reach_the_page_as_short_text(shown, tmp_path: Path, ca
 
 def test_what_home_shows_first_is_looked_up_before_anybody_asks(shown, come_along, monkeypatch):
     monkeypatch.setattr("vlprobe.storage.store.DEFAULT", come_along.root)
-    drawings = []
-    make = pictures._address
+    drawings, make = [], pictures._address
     monkeypatch.setattr(pictures, "_addresses", SingleFlightCache(1 << 24, len))
-    monkeypatch.setattr(
-        pictures, "_address", lambda *picture: drawings.append(picture) or make(*picture)
-    )
+    monkeypatch.setattr(pictures, "_address", lambda *key: drawings.append(key) or make(*key))
     ready.prepare()
     assert len(drawings) == 3
     at = shown(come_along)
