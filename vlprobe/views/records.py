@@ -46,6 +46,20 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionSetRow:
+    """A question set in the list of all of them, `views.runs.question_set_rows`."""
+
+    case_key: str
+    label: str
+    dataset: str
+    probe: str
+    models: list[str]  # the one that was asked last first
+    n_items: int
+    n_cases: int
+    shipped: bool  # all its runs came with vlprobe
+
+
+@dataclass(frozen=True, slots=True)
 class CaseRow:
     """A case of a question set."""
 

@@ -1,7 +1,7 @@
 """Which runs and question sets are stored, and the question set that all other views are about."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TypedDict, cast
 
 import pandas as pd
@@ -13,7 +13,7 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Metric
 from vlprobe.views import published as published_csv
 from vlprobe.views import versions
-from vlprobe.views.records import RunRow
+from vlprobe.views.records import QuestionSetRow, RunRow
 
 RUN_COLUMNS = [
     *("key", "case_key", "model", "dataset", "probe", "limit", "seed", "options"),
@@ -161,8 +161,8 @@ def models(store: Store) -> dict[str, str]:
     return digests
 
 
-def question_sets(store: Store) -> pd.DataFrame:
-    """What models were asked, newest first: case key, a label, dataset, probe, models and sizes.
+def question_set_rows(store: Store) -> list[QuestionSetRow]:
+    """What models were asked, newest first.
 
     What came with vlprobe stands last, in the order of probes. The models are those of
     `question_set`: the label says so where their answers are of an older version.
@@ -183,22 +183,24 @@ def question_sets(store: Store) -> pd.DataFrame:
             versions.describe_older(run),
         )
         rows.append(
-            {
-                "case_key": key,
-                "label": f"{SHIPPED} · {label}" if shipped else label,
-                "dataset": run["dataset"],
-                "probe": run["probe"],
-                "models": list(
-                    dict.fromkeys(manifest["run"]["model"] for manifest in reversed(manifests))
-                ),
-                "n_items": newest["n_items"],
-                "n_cases": newest["n_cases"],
-                "shipped": shipped,
-            }
+            QuestionSetRow(
+                key,
+                f"{SHIPPED} · {label}" if shipped else label,
+                run["dataset"],
+                run["probe"],
+                list(dict.fromkeys(manifest["run"]["model"] for manifest in reversed(manifests))),
+                newest["n_items"],
+                newest["n_cases"],
+                shipped,
+            )
         )
-    columns = ["case_key", "label", "dataset", "probe", "models", "n_items", "n_cases", "shipped"]
-    rows.sort(key=lambda row: (row["shipped"], _position(row) if row["shipped"] else 0))
-    return pd.DataFrame(rows, columns=pd.Index(columns))
+    return sorted(rows, key=lambda row: (row.shipped, _position(row) if row.shipped else 0))
+
+
+def question_sets(store: Store) -> pd.DataFrame:
+    """`question_set_rows` as a table."""
+    columns = pd.Index([column.name for column in fields(QuestionSetRow)])
+    return pd.DataFrame([asdict(row) for row in question_set_rows(store)], columns=columns)
 
 
 def _newest(keyed_manifests: tuple[str, list[dict]]) -> tuple[str, str]:
@@ -206,8 +208,8 @@ def _newest(keyed_manifests: tuple[str, list[dict]]) -> tuple[str, str]:
     return newest["finished"], newest["key"]
 
 
-def _position(row: dict) -> int:
-    return registry.load_probe(row["probe"]).presentation.position
+def _position(row: QuestionSetRow) -> int:
+    return registry.load_probe(row.probe).presentation.position
 
 
 def _label(dataset: str, probe: str, n_items: int, options: str, older: str) -> str:

@@ -24,6 +24,7 @@ from vlprobe.registry import is_control
 from vlprobe.render.charts.styles import Look
 from vlprobe.render.html.elements import SHAPES, tag
 from vlprobe.render.words import SHIPPED_MODELS, dataset_name, distinct, model_name, presentations
+from vlprobe.views.records import QuestionSetRow
 
 NARROWEST, WIDEST = 96, 280  # of a picker, in pixels
 LETTER, FRAME = 8.1, 58  # pixels of a letter, and of all in a picker that is no text
@@ -54,8 +55,8 @@ class Subject:
 
 def stored_sets() -> list[StoredSet]:
     """All question sets, newest first; labels tell apart those that look alike."""
-    table = view(views.runs.question_sets)
-    labels = table["label"].tolist()
+    rows: list[QuestionSetRow] = view(views.runs.question_set_rows)
+    labels = [row.label for row in rows]
     return [
         StoredSet(
             row.case_key,
@@ -64,7 +65,7 @@ def stored_sets() -> list[StoredSet]:
             row.probe,
             tuple(row.models),
         )
-        for row in table.itertuples()
+        for row in rows
     ]
 
 

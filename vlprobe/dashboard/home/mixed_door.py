@@ -12,6 +12,7 @@ from vlprobe.render import mixed as words
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.views.mixed.case import MixedCase
 from vlprobe.views.mixed.outcomes import KIND
+from vlprobe.views.records import QuestionSetRow
 from vlprobe.views.runs import QuestionSet
 
 PROBE = "rococo"
@@ -46,9 +47,9 @@ def _searched(about: Subject) -> QuestionSet | None:
     same pictures, else of any.
     """
     home_set = about.questions.question_set
-    table = view(views.runs.question_sets)
-    candidates = list(table[table["probe"] == PROBE].itertuples())
-    datasets = {row.case_key: row.dataset for row in table.itertuples()}
+    rows: list[QuestionSetRow] = view(views.runs.question_set_rows)
+    candidates = [row for row in rows if row.probe == PROBE]
+    datasets = {row.case_key: row.dataset for row in rows}
     candidates.sort(
         key=lambda row: (row.case_key != home_set.key, row.dataset != datasets.get(home_set.key))
     )

@@ -23,6 +23,7 @@ from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, ranking, values
 from vlprobe.render.slides.records import Slide
 from vlprobe.render.words import presentations
+from vlprobe.views.records import QuestionSetRow
 from vlprobe.views.story import Story, story
 
 SIDE = 1000  # pixels of a picture, at most
@@ -52,19 +53,19 @@ def draw_page() -> None:
 
 def _pick_set() -> Questions:
     """Which questions the talk is about; without any, says so and stops."""
-    table = view(views.runs.question_sets)
-    if table.empty:
+    rows: list[QuestionSetRow] = view(views.runs.question_set_rows)
+    if not rows:
         st.html(
             tag("h1", "Nothing was asked yet, so there is nothing to tell.", class_="vp-nothing")
         )
         st.page_link("pages/run.py", label="Ask a model", icon=":material/play_arrow:")
         st.stop()
     labels = {
-        str(row.case_key): f"{presentations()[row.probe].name} · {dataset_name(row.dataset)}"
-        for row in table.itertuples()
+        row.case_key: f"{presentations()[row.probe].name} · {dataset_name(row.dataset)}"
+        for row in rows
     }
     twins = [label for label in labels.values() if list(labels.values()).count(label) > 1]
-    for row in table.itertuples():
+    for row in rows:
         if labels[row.case_key] in twins:
             labels[row.case_key] = f"{row.label} · {row.case_key[:6]}"
     return questions(choose("About", "set", labels, next(iter(labels)), always=True, width=320))
@@ -114,5 +115,7 @@ def _draw_download(stored: Questions, slides: tuple[Slide, ...], talk: values.Va
         key="offline_file",
         icon=":material/download:",
         on_click="ignore",
-        help="The slides, their pictures and notes. It opens in any browser, without a network.",
+        help=(
+            "The slides with their pictures and notes. It opens in any browser, without a network."
+        ),
     )
