@@ -1,13 +1,14 @@
 """COCO captions as published: `coco:DIR` with annotations/captions_*.json and the images, or
-`coco:FILE.json`.
+`coco:FILE.json`; with `+unpictured` also the pictures that are not here, for scores or embeddings
+from a file.
 """
 
 from pathlib import Path
 
 from vlprobe.datasets.file_formats import check_json_head, read_json
+from vlprobe.datasets.sources import keep_unpictured, split_unpictured
 from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
 PREFIX = "coco"
@@ -20,12 +21,13 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
-    check_json_head(_captions_file(files.parse_path(name.removeprefix("coco:"))))
+    check_json_head(_captions_file(split_unpictured(name)[0]))
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of their ids, captions in the order of theirs. Raises InvalidInput."""
-    captions = _captions_file(files.parse_path(name.removeprefix("coco:")))
+    path, keeps_all = split_unpictured(name)
+    captions = _captions_file(path)
     content = read_json(captions)
     try:
         if not isinstance(content, dict):
@@ -54,7 +56,8 @@ def load(name: str, cache: Path) -> LoadedDataset:
         raise InvalidInput(
             f"'{captions}' is not laid out as a captions file of COCO ({error}). Expected images and annotations."
         ) from None
-    return validated(name, items, cache)
+    items, notes = keep_unpictured(items, folder) if keeps_all else (items, [])
+    return validated(name, items, cache, notes)
 
 
 def _by_id(row: dict) -> int:

@@ -2,7 +2,8 @@
 
 Paths are relative to the table's folder. An image with several captions has several rows. Every
 further column is a tag that results can be sliced by; it belongs to the image, so its rows must
-agree. Separated by , ; | or tab.
+agree. Separated by , ; | or tab. `csv:FILE+unpictured` keeps rows whose picture is not here, for
+scores or embeddings from a file.
 """
 
 import csv
@@ -11,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vlprobe.datasets.file_formats import read_head, read_text
+from vlprobe.datasets.sources import keep_unpictured, split_unpictured
 from vlprobe.datasets.validation import LoadedDataset, validated
 from vlprobe.errors import InvalidInput
-from vlprobe.storage import files
 from vlprobe.types import Item, Picture
 
 if TYPE_CHECKING:
@@ -31,13 +32,17 @@ def names() -> list[str]:
 
 def check_name(name: str) -> None:
     """Checks a name and the head of its file before loading. Raises NotFound or InvalidInput."""
-    file = files.parse_path(name.removeprefix("csv:"))
+    file, _ = split_unpictured(name)
     _header(file, read_head(file)[0])
 
 
 def load(name: str, cache: Path) -> LoadedDataset:
     """Images in the order of their first rows, captions in file order. Raises InvalidInput."""
-    return validated(name, read_items(files.parse_path(name.removeprefix("csv:"))), cache)
+    file, keeps_all = split_unpictured(name)
+    items, notes = read_items(file), []
+    if keeps_all:
+        items, notes = keep_unpictured(items, file.parent)
+    return validated(name, items, cache, notes)
 
 
 def read_items(file: Path) -> list[Item]:

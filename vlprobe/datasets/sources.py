@@ -85,6 +85,37 @@ def _files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
     return matching
 
 
+def split_unpictured(name: str) -> tuple[Path, bool]:
+    """The path of PREFIX:PATH, and whether `+unpictured` follows it."""
+    path = name.partition(":")[2]
+    option = f"+{UNPICTURED}"
+    is_option = path.endswith(option) and not files.parse_path(path).exists()
+    return files.parse_path(path.removesuffix(option) if is_option else path), is_option
+
+
+def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], list[str]]:
+    """The items, those pictures marked that are not here, and a note for a reader.
+
+    Args:
+        items: Whose pictures may be missing.
+        folder: Where their pictures were looked for.
+    """
+    kept, n_missing = [], 0
+    for item in items:
+        picture = item.image
+        if picture and not files.is_file(picture.path):
+            n_missing += 1
+            item = replace(item, image=replace(picture, absent=_absent_name(picture.path.name)))
+        kept.append(item)
+    return kept, [_pictured_note(folder, len(items), n_missing)] if n_missing else []
+
+
+def _absent_name(name: str) -> str:
+    """What tells a picture that is not here from others: of COCO its id, as if it were here."""
+    match = COCO_FILE_NAME.fullmatch(Path(name).name)
+    return match[1] if match else name
+
+
 def refuse_rows(file: Path, faulty: Sequence[str], total: int, expected: str) -> None:
     """Raises InvalidInput where rows are faulty: how many, the first, and what was expected."""
     if faulty:
@@ -150,7 +181,7 @@ def attach_pictures(
     if missing and not keeps_all and not (items and AVAILABLE in source.options):
         raise _lack_of_pictures(source, len(rows), len(items), missing, knows_unpictured)
     if keeps_all:
-        notes = [_pictured_note(source, len(rows), len(missing))] if missing else []
+        notes = [_pictured_note(source.images, len(rows), len(missing))] if missing else []
     else:
         notes = count_note(
             [key for key, _ in missing],
@@ -185,10 +216,10 @@ def _lack_of_pictures(
     )
 
 
-def _pictured_note(source: Source, n_rows: int, n_missing: int) -> str:
+def _pictured_note(folder: Path, n_rows: int, n_missing: int) -> str:
     verb = "has" if n_rows - n_missing == 1 else "have"
     return (
-        f"{n_rows - n_missing:,} of {n_rows:,} {verb} a picture here (in {source.images}); "
+        f"{n_rows - n_missing:,} of {n_rows:,} {verb} a picture here (in {folder}); "
         "the others are shown by their texts and the picture's name."
     )
 
@@ -211,8 +242,7 @@ class _PictureFinder:
         path = self.find(name)
         if path is not None:
             return Picture(path)
-        match = COCO_FILE_NAME.fullmatch(Path(name).name)
-        return Picture(self.folder / name, absent=match[1] if match else name)
+        return Picture(self.folder / name, absent=_absent_name(name))
 
     def find(self, name: str) -> Path | None:
         """The file of that name, in the folder or in the sub-folder that the name gives."""

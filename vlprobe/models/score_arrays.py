@@ -13,6 +13,7 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models.score_table import MAX_BYTES, MAX_CELLS, ScoreTable, row_of_key
+from vlprobe.storage import files
 
 HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -74,6 +75,15 @@ def parse_arrays(file: Path, content: bytes, mapping: Mapping[str, str]) -> Scor
         for key in ids.tolist()
     ]
     return ScoreTable(row_of_key(file, names), scores)
+
+
+def parse_members(file: Path) -> dict[str, np.ndarray]:
+    """All arrays of an archive, by name. Raises InvalidInput."""
+    try:
+        content = files.read(file)
+    except OSError as error:
+        raise InvalidInput(f"'{file}' cannot be read ({error.strerror}). Check the path.") from None
+    return {name: _array(file, member) for name, member in _members(file, content).items()}
 
 
 def _members(file: Path, content: bytes) -> dict[str, bytes]:

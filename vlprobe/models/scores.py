@@ -24,9 +24,9 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import score_file
+from vlprobe.models.file_names import parse_options
 from vlprobe.models.score_table import ScoreTable
 from vlprobe.scoring import pictures
-from vlprobe.storage import files
 from vlprobe.types import Capabilities, CaseAnswerer, Reader
 
 if TYPE_CHECKING:
@@ -82,27 +82,16 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "ScoreFile
 
 
 def _parse_name(name: str) -> _Source:
-    text = name.partition(":")[2]
-    if not text:
-        raise InvalidInput(f"'{name}' names no file. Expected scores:FILE.")
-    options = []
-    while not files.parse_path(text).exists() and "+" in text:
-        text, _, option = text.rpartition("+")
-        match = OPTION.fullmatch(option)
-        if not match:
-            raise InvalidInput(
-                f"'{option[:80]}' in '{name}' is no option, or there is no such file. Expected {EXPECTED}."
-            )
-        options.append(match)
+    file, options = parse_options(name, OPTION, EXPECTED)
     words = {match[1] for match in options if match[1]}
     scales = sorted(words - {PARTIAL})
     if len(scales) > 1:
         raise InvalidInput(f"'{name}' has the scales {' and '.join(scales)}. Name one.")
     return _Source(
-        files.parse_path(text),
+        file,
         cast(Scale, scales[0]) if scales else "unknown",
         PARTIAL in words,
-        {match[2]: match[3] for match in reversed(options) if match[2]},
+        {match[2]: match[3] for match in options if match[2]},
     )
 
 

@@ -13,20 +13,35 @@ def score_type(model: Model, probe: Probe) -> str:
     of the pair.
     """
     declared = model.capabilities.score_type
+    if model.capabilities.looks_up:
+        return declared
     return "logit + cosine" if declared != "cosine" and probe.needs == "gallery" else declared
 
 
-def check_fit(model: Model, probe: Probe) -> None:
+def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:
     """Raises InvalidInput where the probe `needs` "pictures" or a "gallery" and the model lacks
     what that takes.
+
+    Args:
+        model: Any.
+        probe: Any.
+        items: Of the run, to say how much it would take.
     """
     capabilities = model.capabilities
     if capabilities.answers_cases and probe.needs == "gallery":
         raise InvalidInput(
             f"Probe '{probe.name}' searches a gallery, and '{model.name}' has scores of cases alone: it would take "
-            "the score of every picture with every caption. Choose a model, or a probe such as eqben."
+            f"the score of every picture with every caption{_pairs(items)}. Give them as a matrix (+matrix), or "
+            "choose a model, or a probe such as eqben."
         )
-    if capabilities.answers_cases:
+    if capabilities.answers_cases or capabilities.has_matrix:
+        return
+    if capabilities.looks_up:
+        if probe.needs and not capabilities.embeds_images:
+            raise InvalidInput(
+                f"Probe '{probe.name}' shows pictures, and '{model.name}' has embeddings of texts alone. Add those of "
+                "the pictures, or choose the probe visla, where texts are compared with texts."
+            )
         return
     if probe.needs and not capabilities.takes_pictures:
         raise InvalidInput(
@@ -38,6 +53,18 @@ def check_fit(model: Model, probe: Probe) -> None:
             f"Probe '{probe.name}' searches a gallery, and '{model.name}' has no embeddings to search with: it looks "
             "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2), or another probe."
         )
+
+
+def _pairs(items: Sequence[Item]) -> str:
+    """How many pairs the clean gallery of these items has, as words in brackets; "" of none."""
+    n_pictures = len({item.image.name for item in items if item.image})
+    n_captions = len({caption for item in items for caption in item.captions})
+    if not n_pictures:
+        return ""
+    return (
+        f" ({n_pictures:,} x {n_captions:,}: {n_pictures * n_captions:,} pairs, before anything is altered or "
+        "reworded)"
+    )
 
 
 def check_pictures(model: Model, items: Sequence[Item]) -> None:

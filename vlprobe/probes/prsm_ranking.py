@@ -47,6 +47,7 @@ class GroupGallery:
             len(pictures),
             encoder.image_dim,
             encoder.memory,
+            encoder.similarity,
         )
         self.index: Gallery | ApproximateGallery = nearest.searchable(exact, n_looked_up, encoder)
 

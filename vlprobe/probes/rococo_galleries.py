@@ -126,7 +126,7 @@ class TextGalleries:
             # In several blocks, all are kept: one text is then the same vector in each of them.
             return encoder.texts(texts[block], keep=block != slice(0, n_texts))
 
-        exact = Gallery.encode(encode, n_texts, encoder.dim, encoder.memory)
+        exact = Gallery.encode(encode, n_texts, encoder.dim, encoder.memory, encoder.similarity)
         return nearest.searchable(exact, self.n_looked_up, encoder)
 
 
@@ -174,6 +174,7 @@ class PictureGalleries:
                 len(candidates),
                 encoder.image_dim,
                 encoder.memory,
+                encoder.similarity,
             )
             searchable = nearest.searchable(exact, self.n_looked_up, encoder)
             self._galleries[rule] = searchable, candidates, self._names(rule, changed)

@@ -104,12 +104,14 @@ def model_name(name: str, renamed: Mapping[str, str] = MappingProxyType({})) -> 
     'Ours'
     >>> model_name("scores:/data/blip.csv+probability"), model_name("scores:/data/a.csv+key=x/y+as=ALBEF")
     ('blip', 'ALBEF')
+    >>> model_name("embeddings:/data/clip.npy+normalise")
+    'clip'
     """
     if name in renamed:
         return renamed[name]
     if name in SHIPPED_MODELS:
         return SHIPPED_MODELS[name][0]
-    if name.startswith("scores:"):
+    if name.startswith(("scores:", "embeddings:")):
         return _scores_name(name)
     bare = name.partition(":")[2] or name
     return _last_part(bare) if bare.startswith(("/", "./", "../", "~")) else bare

@@ -16,7 +16,7 @@ from vlprobe import __version__
 from vlprobe.errors import InvalidInput
 from vlprobe.metrics.judge import Judge
 from vlprobe.probes.fit import score_type
-from vlprobe.runs import questions
+from vlprobe.runs import lookups, questions
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.executor import CaseRange, Executor, part_name
 from vlprobe.scoring import cases as scoring_cases
@@ -56,7 +56,11 @@ def answer(context: RunContext, model: Model, executor: Executor) -> None:
     manifest of the run.
     """
     started = time.monotonic()
-    coverage = model.check_cases(context.read_cases) if answers_cases(model) else ""
+    coverage = (
+        model.check_cases(context.read_cases)
+        if answers_cases(model)
+        else lookups.bind(context, model)
+    )
     case_manifest, run_entry = context.case_entry.manifest(), context.run_entry
     case_ranges = questions.part_ranges(
         context.case_entry, _part_cases(context, model, executor.large_parts)

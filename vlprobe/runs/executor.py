@@ -10,6 +10,7 @@ from typing import Self
 
 import pyarrow as pa
 
+from vlprobe.runs import lookups
 from vlprobe.runs.context import RunContext
 from vlprobe.runs.request import Progress
 from vlprobe.scoring import thumbnails
@@ -94,6 +95,7 @@ class LocalExecutor(Executor):
     def encoder(self) -> Encoder:
         """The model with its batches and the stored embeddings."""
         if self._encoder is None:
+            lookups.bind(self.context, self.model)
             request, root = self.context.request, self.context.store.root
             self._encoder = Encoder(
                 self.model,

@@ -29,6 +29,7 @@ from vlprobe.types import (
     answers_cases,
     embeds_images,
     embeds_texts,
+    looks_up,
     scores_pairs,
 )
 
@@ -76,9 +77,10 @@ class Player:
     """A model with an in-memory cache of its embeddings and scores, for one caller at a time."""
 
     def __init__(self, model: Model) -> None:
-        if answers_cases(model):
+        if answers_cases(model) or looks_up(model):
+            what = "scores of the cases" if answers_cases(model) else "answers to what is"
             raise InvalidInput(
-                f"'{model.name}' has scores of the cases in its file alone and cannot be asked about new words. "
+                f"'{model.name}' has {what} in its file alone and cannot be asked about new words. "
                 "Choose a model."
             )
         self.model, self.name = model, model.name

@@ -26,7 +26,7 @@ from vlprobe.runs.settings import SETTINGS
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_writing
 from vlprobe.storage.store import Store
-from vlprobe.types import Dataset, Item, Model, Probe, Run, answers_cases
+from vlprobe.types import Dataset, Item, Model, Probe, Run, answers_cases, looks_up
 from vlprobe.types.options import parse_options
 
 
@@ -69,7 +69,7 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
     for model_name in request.models:
         progress.update(f"Loading {model_name}", 0, 1)
         model = registry.load_model(model_name, device, request.precision)
-        check_fit(model, probe)
+        check_fit(model, probe, items)
         check_pictures(model, items)
         context = RunContext(
             plan(model, dataset, probe, options, request), items, probe, request, store
@@ -111,7 +111,11 @@ def _examine(context: RunContext, dataset: Dataset, model: Model, progress: Prog
     examinations = doctor_examine.load(context.store, model.digest)
     if any(examination.dataset_digest == dataset.digest for examination in examinations):
         return
-    if answers_cases(model) or doctor_examine.sample(dataset.items, model):
+    if looks_up(model):
+        is_judged = model.is_bound  # else nothing was asked now, and nobody told it what is whose
+    else:
+        is_judged = answers_cases(model) or bool(doctor_examine.sample(dataset.items, model))
+    if is_judged:
         doctor_examine.examine(model, dataset, context.store.root, progress.update)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vlprobe.types import Encoder, Picture, answers_cases
+from vlprobe.types import Encoder, Picture, answers_cases, looks_up
 
 Scorer = Callable[[pa.Table], pa.Table]
 
@@ -71,6 +71,10 @@ def case_scorer(encoder: Encoder, margins: Callable[[pd.DataFrame], np.ndarray])
             values = encoder.model.answers(cases)
         elif encoder.scores_pairs:
             values = encoder.pairs(pictures, texts, left, right)
+        elif looks_up(encoder.model) and encoder.model.capabilities.has_matrix:
+            values = encoder.model.paired(
+                encoder.images(pictures)[left], encoder.texts(texts)[right]
+            )
         elif encoder.embeds_images:
             values = cosines(encoder.images(pictures), left, text_vectors, right)
         else:

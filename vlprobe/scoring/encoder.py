@@ -20,12 +20,13 @@ import numpy as np
 from vlprobe.scoring import pictures
 from vlprobe.scoring.batches import BATCH_MULTIPLES, OpenedPicture, PixelBatches, fill_up
 from vlprobe.scoring.device import DeviceBatches
+from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.scoring.prefetch import Prefetcher, pipelined
 from vlprobe.scoring.tokens import content_lengths, equal_length_batches, text_keys, token_counts
 from vlprobe.scoring.vectors import VectorStore
 from vlprobe.storage.memory import SingleFlightCache
 from vlprobe.types import DualEncoder, Model, PairScorer, Picture
-from vlprobe.types.protocols import embeds_images, embeds_texts, scores_pairs
+from vlprobe.types.protocols import embeds_images, embeds_texts, looks_up, scores_pairs
 
 Progress = Callable[[str, int, int], None]  # stage, done, total
 TOKENIZE_CHUNK = 65_536  # texts whose tokens are in memory at once
@@ -79,6 +80,7 @@ class Encoder:
         self.embeds_images = capabilities.embeds_images
         self.takes_pictures = capabilities.takes_pictures
         self.dim, self.image_dim = capabilities.dim, capabilities.image_dim
+        self.similarity = model.similarity if looks_up(model) else similarity_matrix
         model_folder = folder / model.digest if folder else None
         self._images = VectorStore(
             self.image_dim, model_folder / "images" if model_folder else None
@@ -95,6 +97,8 @@ class Encoder:
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
         """Embeddings of the texts, float32 of shape (len(texts), dim), rows l2-normalised."""
+        if looks_up(self.model):
+            return self.model.text_vectors(texts)
         position = {text: index for index, text in enumerate(dict.fromkeys(texts))}
         distinct = list(position)
         if not distinct:
@@ -167,6 +171,8 @@ class Encoder:
         """Embeddings of the pictures, always kept; float32 of shape (len(images), image_dim),
         rows l2-normalised.
         """
+        if looks_up(self.model):
+            return self.model.image_vectors(images)
         distinct = list(dict.fromkeys(images))
         with contextlib.closing(self._open_all(distinct)) as opened:
             batches = PixelBatches(self, distinct, opened)
@@ -192,7 +198,7 @@ class Encoder:
 
     def prefetch(self, images: Sequence[Picture]) -> None:
         """Begins to open pictures that `images` will be called with next, while the model is busy."""
-        if self.embeds_images and not self.scores_pairs:
+        if embeds_images(self.model) and not self.scores_pairs:
             self._drop_prefetched()
             self._prefetched = self._open_all(list(dict.fromkeys(images)))
 

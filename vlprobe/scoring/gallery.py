@@ -32,8 +32,13 @@ Match = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Gallery:
     """Candidates as embeddings, float32 of shape (n, dim)."""
 
-    def __init__(self, vectors: np.ndarray) -> None:
+    def __init__(
+        self,
+        vectors: np.ndarray,
+        similarity: "Callable[[np.ndarray, np.ndarray], np.ndarray] | None" = None,
+    ) -> None:
         self.n = len(vectors)
+        self._similarity = similarity or similarity_matrix
         self.representatives, self.column_of = distinct_rows(vectors)
         self._rows: np.ndarray | VectorFile = (
             vectors if len(self.representatives) == len(vectors) else vectors[self.representatives]
@@ -42,7 +47,12 @@ class Gallery:
 
     @classmethod
     def encode(
-        cls, encode: Callable[[slice], np.ndarray], n: int, width: int, memory: int
+        cls,
+        encode: Callable[[slice], np.ndarray],
+        n: int,
+        width: int,
+        memory: int,
+        similarity: "Callable[[np.ndarray, np.ndarray], np.ndarray] | None" = None,
     ) -> "Gallery":
         """A gallery of candidates that are encoded when it is made.
 
@@ -53,9 +63,11 @@ class Gallery:
             width: Numbers in a row.
             memory: Bytes that the whole run may take; a gallery of more than 1 / MEMORY_SHARES of
                 them goes to an unnamed temporary file.
+            similarity: How a query is compared with a candidate, as an encoder says; None: by a
+                product.
         """
         if 4 * n * width <= memory // MEMORY_SHARES:
-            return cls(encode(slice(0, n)))
+            return cls(encode(slice(0, n)), similarity)
         rows = VectorFile(width)
         row_of: dict[bytes, int] = {}
         representatives: list[int] = []
@@ -74,6 +86,7 @@ class Gallery:
             )
         gallery = cls.__new__(cls)
         gallery.n = n
+        gallery._similarity = similarity or similarity_matrix
         gallery.representatives = np.array(representatives)
         gallery.column_of = column_of if len(representatives) < n else slice(None)
         gallery._rows, gallery._room = rows, max(1, memory // MEMORY_SHARES // (4 * width))
@@ -153,7 +166,7 @@ class Gallery:
             block = slice(start, min(start + self.block, len(queries)))
             representatives, row_of = distinct_rows(queries[block])
             distinct = queries[block][representatives]
-            pieces = [similarity_matrix(distinct, vectors) for _, vectors in self.blocks()]
+            pieces = [self._similarity(distinct, vectors) for _, vectors in self.blocks()]
             yield block, (pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1))[row_of]
 
     @staticmethod

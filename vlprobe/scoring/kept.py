@@ -8,6 +8,7 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput
 from vlprobe.scoring import pictures
+from vlprobe.scoring.gallery import similarity_matrix
 from vlprobe.scoring.vectors import VectorStore
 from vlprobe.storage import objects
 from vlprobe.types import Model, Picture
@@ -40,6 +41,7 @@ class KeptEncoder:
         self.embeds_texts = capabilities.embeds_texts
         self.embeds_images = capabilities.embeds_images
         self.workers, self.memory = 2, MEMORY
+        self.similarity = similarity_matrix
         self.progress: Callable[[str, int, int], None] = lambda stage, done, total: None
         images = folder / model.digest / "images"
         files = list(images.glob("*.npy")) if objects.remote_of(folder) is None else []

@@ -44,6 +44,8 @@ class Capabilities:
     scores_pairs: bool = False  # it is a PairScorer
     matches_side_by_side: bool = False  # it is a SideBySideMatcher
     answers_cases: bool = False  # it is a CaseAnswerer
+    looks_up: bool = False  # it is a Lookup: what it embeds or scores, it finds in a file
+    has_matrix: bool = False  # a Lookup with the score of every picture with every text
     dim: int = 0  # of an embedding of a text; 0: it has none
     image_dim: int = 0  # of an embedding of a picture: `dim`, or a multiple of it
     score_type: Literal["cosine", "probability", "logit", "unknown"] = "cosine"
@@ -54,7 +56,7 @@ class Capabilities:
     @property
     def takes_pictures(self) -> bool:
         """Whether it has `preprocess`."""
-        return self.embeds_images or self.scores_pairs
+        return (self.embeds_images or self.scores_pairs) and not self.looks_up
 
 
 class Model(Protocol):
@@ -166,14 +168,69 @@ class CaseAnswerer(Model, Protocol):
         ...
 
 
+class Inputs(Protocol):
+    """The distinct pictures and texts of a run, in the order in which `vlprobe ask` writes them.
+
+    With each come the keys that it may go by in a file, the surest first: the first is one of its
+    content, and equal pictures have an equal one.
+    """
+
+    def pictures(self) -> "Iterator[tuple[Picture, Sequence[str]]]":
+        """Pictures, each path and edit once."""
+        ...
+
+    def texts(self) -> "Iterator[tuple[str, Sequence[str]]]":
+        """Texts, each once."""
+        ...
+
+
+class Lookup(Model, Protocol):
+    """A model whose embeddings, or whose scores of all pictures with all texts, were computed
+    elsewhere: it finds them in a file, and opens no picture.
+
+    With `capabilities.has_matrix` a vector is the place of a picture or of a text in the matrix,
+    which `similarity` alone can compare.
+    """
+
+    is_bound: bool  # whether it knows which rows are whose
+
+    def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
+        """Finds the rows of a run's pictures and texts; once for a `key`.
+
+        Returns:
+            What a reader must know of what is missing, "" if nothing.
+
+        Raises:
+            InvalidInput: some are missing, unless it was loaded to leave those unknown and there is
+                no gallery to rank.
+        """
+        ...
+
+    def text_vectors(self, texts: Sequence[str]) -> np.ndarray:
+        """Float32 of shape (n, dim), NaN where the file has none."""
+        ...
+
+    def image_vectors(self, images: Sequence[Picture]) -> np.ndarray:
+        """Float32 of shape (n, dim), NaN where the file has none."""
+        ...
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Similarity of every vector of one side with every one of the other, float32."""
+        ...
+
+    def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Similarity of each vector of one side with that of the same row of the other, float32."""
+        ...
+
+
 def embeds_texts(model: Model) -> TypeGuard[TextEncoder]:
     """Whether it has `encode_texts`."""
-    return model.capabilities.embeds_texts
+    return model.capabilities.embeds_texts and not model.capabilities.looks_up
 
 
 def embeds_images(model: Model) -> TypeGuard[DualEncoder]:
     """Whether it has `preprocess` and `encode_images`."""
-    return model.capabilities.embeds_images
+    return model.capabilities.embeds_images and not model.capabilities.looks_up
 
 
 def scores_pairs(model: Model) -> TypeGuard[PairScorer]:
@@ -189,6 +246,11 @@ def matches_side_by_side(model: Model) -> TypeGuard[SideBySideMatcher]:
 def answers_cases(model: Model) -> TypeGuard[CaseAnswerer]:
     """Whether it has `check_cases` and `answers`."""
     return model.capabilities.answers_cases
+
+
+def looks_up(model: Model) -> TypeGuard[Lookup]:
+    """Whether it finds what was computed elsewhere."""
+    return model.capabilities.looks_up
 
 
 class Encoder(Protocol):
@@ -207,6 +269,8 @@ class Encoder(Protocol):
     progress: Callable[
         [str, int, int], None
     ]  # called with stage, done and total; may raise to stop
+    # Vectors of two sides, shapes (n, width) and (m, width), to their similarities, (n, m)
+    similarity: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     def texts(self, texts: Sequence[str], keep: bool = False) -> np.ndarray:
         """Embeddings of the texts, float32 of shape (len(texts), dim); with `keep` they go to

@@ -18,6 +18,7 @@ from vlprobe.types import (
     DualEncoder,
     Estimate,
     Item,
+    Lookup,
     Measure,
     Model,
     PairScorer,
@@ -40,6 +41,7 @@ TEXT_BATCH = "A caption gives the same numbers whatever other captions are in it
 IMAGE_BATCH = "A picture gives the same numbers whatever other pictures are in its batch."
 UNKNOWN_WEIGHTS = "Not judged: the name does not say whose published weights these are."
 FROM_A_FILE = "Not judged: scores from a file cannot be asked for again."
+LOOKED_UP = "Not judged: a file cannot be asked for again."
 NOT_FINITE = "Not judged: what it gives are not finite numbers."
 
 
@@ -176,6 +178,18 @@ def of_answers(model: CaseAnswerer) -> list[Check]:
         *matching(nothing),
     ]
     return [finite(nothing), *(replace(check, detail=FROM_A_FILE) for check in unjudged)]
+
+
+def of_lookup(model: Lookup, similarity: Similarities) -> list[Check]:
+    """All checks of a model that looks up what was computed elsewhere: whether it matches is judged."""
+    unjudged = [
+        preprocessing(model),
+        activation(model),
+        Check("text_batch", TEXT_BATCH, None),
+        Check("image_batch", IMAGE_BATCH, None),
+    ]
+    told = [replace(check, detail=LOOKED_UP) for check in unjudged]
+    return [*told, finite(similarity), *matching(similarity)]
 
 
 def text_batch(model: Model, items: Sequence[Item]) -> Check:

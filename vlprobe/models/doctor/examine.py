@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from vlprobe.errors import InvalidInput, StoredDamage
@@ -20,6 +21,7 @@ from vlprobe.models.doctor import checks as doctor_checks
 from vlprobe.models.doctor import passport as doctor_passport
 from vlprobe.models.doctor.checks import Check
 from vlprobe.models.doctor.erased import Erased, erased
+from vlprobe.scoring.inputs import of_items
 from vlprobe.storage import objects
 from vlprobe.storage.files import (
     convert,
@@ -30,7 +32,7 @@ from vlprobe.storage.files import (
 )
 from vlprobe.storage.files import read as read_regular
 from vlprobe.storage.store import Store
-from vlprobe.types import Dataset, Item, Model, Picture, answers_cases
+from vlprobe.types import Dataset, Item, Lookup, Model, Picture, answers_cases, looks_up
 
 SCHEMA = 1
 # items that a model is tried on, drawn by lot, no two with the same picture or the same first
@@ -74,8 +76,8 @@ def examine(
     Raises:
         InvalidInput: the dataset has no such item, or a picture cannot be read.
     """
-    items = sample(dataset.items, model)
-    if not items and not answers_cases(model):
+    items = [] if looks_up(model) else sample(dataset.items, model)
+    if not items and not answers_cases(model) and not looks_up(model):
         raise InvalidInput(
             f"Dataset '{dataset.name}' has nothing to try '{model.name}' on. Expected items with a "
             "picture and a "
@@ -86,6 +88,8 @@ def examine(
     passport = doctor_passport.read_passport(model)
     if answers_cases(model):
         checks = doctor_checks.of_answers(model)
+    elif looks_up(model):
+        checks = doctor_checks.of_lookup(model, looked_up(model, dataset, cache))
     else:
         checks = _checks(model, items, lambda done, total: progress(label, done, total))
     examination = Examination(
@@ -95,7 +99,9 @@ def examine(
         dataset_digest=dataset.digest,
         passport=passport,
         checks=tuple(checks),
-        erased=() if answers_cases(model) else tuple(erased(plain_edits(items), model)),
+        erased=()
+        if answers_cases(model) or looks_up(model)
+        else tuple(erased(plain_edits(items), model)),
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     path = cache / "models" / f"{model.digest}-{dataset.digest}.json"
@@ -119,6 +125,34 @@ def _checks(
     ]
 
 
+def looked_up(model: Lookup, dataset: Dataset, cache: Path) -> doctor_checks.Similarities:
+    """Similarities of pictures with first captions, or of second captions with first ones where
+    the model has no pictures, as it looks them up; of ITEMS items of which it has both.
+
+    A model that no run has told what it is asked about is told the items.
+    """
+    if not model.is_bound:
+        inputs = of_items(dataset.items, cache)
+        model.bind(inputs, f"doctor {dataset.digest}", is_gallery=False)
+    sees = model.capabilities.embeds_images or model.capabilities.has_matrix
+    usable = [
+        item for item in dataset.items if (item.image if sees else len(set(item.captions)) > 1)
+    ]
+    items = _distinct(usable)[: 10 * ITEMS]
+    captions = model.text_vectors([item.captions[0] for item in items])
+    if sees:
+        left = model.image_vectors([item.image for item in items if item.image])
+    else:
+        left = model.text_vectors([item.captions[1] for item in items])
+    has_both = np.flatnonzero(~(np.isnan(left).any(axis=1) | np.isnan(captions).any(axis=1)))[
+        :ITEMS
+    ]
+    scores = model.similarity(left[has_both], captions[has_both]).astype(np.float64)
+    names = ("pictures" if sees else "second captions", "captions" if sees else "first captions")
+    n_bad = int((~np.isfinite(scores)).sum())
+    return doctor_checks.Similarities(scores, n_bad, scores.size, names)
+
+
 def _plain(examination: Examination) -> dict:
     """As JSON holds it; the passport as a list, since JSON would be sorted and a reader wants it in
     order.
@@ -137,8 +171,13 @@ def sample(items: Sequence[Item], model: Model) -> list[Item]:
     if not usable or not capabilities.takes_pictures:
         usable = [replace(item, image=None) for item in items if len(set(item.captions[:2])) > 1]
         usable = usable if capabilities.embeds_texts else []
+    return _distinct(usable)[: PAIR_ITEMS if capabilities.scores_pairs else ITEMS]
+
+
+def _distinct(items: Sequence[Item]) -> list[Item]:
+    """The items in an order drawn by lot, none with the picture or the first caption of another."""
     shuffled = sorted(
-        usable,
+        items,
         key=lambda item: hashlib.sha256(f"doctor/{item.id}".encode()).digest(),
     )
     sampled: list[Item] = []
@@ -148,7 +187,7 @@ def sample(items: Sequence[Item], model: Model) -> list[Item]:
         if not picture_and_caption & used:
             used |= picture_and_caption
             sampled.append(item)
-    return sampled[: PAIR_ITEMS if capabilities.scores_pairs else ITEMS]
+    return sampled
 
 
 def plain_edits(items: Sequence[Item]) -> pa.Table:

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 from PIL import Image
 
-from vlprobe.types import Model, answers_cases, embeds_images, scores_pairs
+from vlprobe.types import Model, answers_cases, embeds_images, looks_up, scores_pairs
 
 NO_TEXT = -1  # what TextEncoder.tokenize puts after the end of a text where a model sees no pads
 LONG = "a dog and a cat " * 150
@@ -42,7 +42,7 @@ def read_passport(model: Model) -> dict[str, str]:
         "precision": model.capabilities.precision,
         "score": model.capabilities.score_type,
         "note": model.note,
-        **({} if answers_cases(model) else _tokenization(model)),
+        **({} if answers_cases(model) or looks_up(model) else _tokenization(model)),
         **model.facts(),
         **measured_preprocessing(model),
         "versions": ", ".join(
@@ -52,7 +52,7 @@ def read_passport(model: Model) -> dict[str, str]:
 
 
 def _embedding(model: Model) -> str:
-    if answers_cases(model):
+    if answers_cases(model) or model.capabilities.has_matrix:
         return "none: scores from a file"
     dim = model.capabilities.dim
     return f"{dim} numbers" if dim else "none: it scores pairs"

@@ -1,0 +1,120 @@
+"""Embeddings that were computed elsewhere, as a model: embeddings:FILE, options after plus signs.
+
+    embeddings:FILE          vectors of pictures and texts; `vector_file` says in which files
+    embeddings:FOLDER        pictures.npy and texts.npy, beside what `vlprobe ask` wrote
+    +normalise               vectors may have any length; else those that are not 1 are refused
+    +partial                 cases without a vector are unknown; else they are refused
+    +key=COLUMN +vector=COLUMN +pictures=ARRAY +texts=ARRAY +picture_ids=ARRAY +text_ids=ARRAY
+                             which column or array is what
+    +as=NAME                 what it is called on pages
+
+A picture or text is found by the keys of `scoring.inputs`; rows without keys are in the order in
+which `vlprobe ask` writes them. A text is the same wherever it stands, and so is a picture.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models import vector_file
+from vlprobe.models.file_names import parse_options
+from vlprobe.models.lookups import BoundLookup
+from vlprobe.scoring import pictures
+from vlprobe.scoring.cases import cosines
+from vlprobe.scoring.gallery import similarity_matrix
+from vlprobe.types import Capabilities
+
+PREFIX = "embeddings"
+OPTION = re.compile(
+    r"(normalise|partial)|as=[^+/]{1,60}|(key|vector|pictures|texts|picture_ids|text_ids)=(.+)"
+)
+EXPECTED = "normalise, partial, as=NAME, key=COLUMN, vector=COLUMN or texts=ARRAY"
+
+
+def names() -> list[str]:
+    """The form of a name; FILE stands for a path."""
+    return ["embeddings:FILE"]
+
+
+def check_name(name: str) -> None:
+    """Raises InvalidInput where there is no such file, or an option is none."""
+    vector_file.check(parse_options(name, OPTION, EXPECTED)[0])
+
+
+def load(name: str, device: str = "auto", precision: str = "fp32") -> "EmbeddingFile":
+    """The embeddings of that name; they need no device and know no precision. Raises InvalidInput."""
+    file, options = parse_options(name, OPTION, EXPECTED)
+    words = {match[1] for match in options if match[1]}
+    mapping = {match[2]: match[3] for match in options if match[2]}
+    sides, content_digest = vector_file.read(file, mapping, "normalise" in words)
+    how = [content_digest, sorted(words), sorted(mapping.items())]
+    digest = pictures.digest(f"embeddings version 1 {json.dumps(how)}".encode())
+    return EmbeddingFile(name, str(file), sides, "partial" in words, digest)
+
+
+class EmbeddingFile(BoundLookup):
+    """A model that looks its embeddings up, and can be asked about nothing else."""
+
+    def __init__(
+        self,
+        name: str,
+        file: str,
+        sides: Mapping[str, vector_file.Vectors],
+        is_partial: bool,
+        digest: str,
+    ) -> None:
+        rows = {
+            side: (vectors.rows, len(vectors.array), vectors.missing)
+            for side, vectors in sides.items()
+        }
+        super().__init__(name, file, rows, is_partial)
+        self.digest, self._sides = digest, sides
+        self.note = "embeddings from a file"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Embeddings of texts, and of pictures where the file has some."""
+        dim = self._sides["texts"].array.shape[1]
+        return Capabilities(
+            looks_up=True,
+            embeds_texts=True,
+            embeds_images="pictures" in self._sides,
+            dim=dim,
+            image_dim=dim,
+        )
+
+    def facts(self) -> dict[str, str]:
+        """What the file has."""
+        return {
+            "architecture": "none: embeddings from a file",
+            "parameters": "unknown",
+            "embeddings": ", ".join(
+                f"{len(vectors.array) - len(vectors.missing):,} {side} by "
+                f"{'their place' if vectors.rows is None else 'name'}"
+                for side, vectors in self._sides.items()
+            ),
+        }
+
+    def tokenize(self, texts: Sequence[str]) -> NoReturn:
+        """Raises InvalidInput: there is nothing here that reads a text."""
+        raise InvalidInput(
+            f"'{self.name}' has embeddings of the pictures and texts in its file alone and reads no other text. "
+            "Choose a model."
+        )
+
+    def vectors_of_rows(self, side: str, rows: np.ndarray) -> np.ndarray:
+        """Unit vectors, float32 of shape (n, dim)."""
+        return self._sides[side].get(rows)
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Cosines of all with all."""
+        return similarity_matrix(left, right)
+
+    def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Cosines row by row."""
+        rows = np.arange(len(left))
+        return cosines(left, rows, right, rows)

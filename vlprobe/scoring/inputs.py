@@ -1,0 +1,144 @@
+"""The distinct pictures and texts that a run shows to a model, in the order in which `vlprobe ask`
+writes them, with the keys that each may go by in somebody's file.
+
+    p-16 hex digits         a picture by its content and edit, t-16 hex digits a text by its letters
+    ITEM_i0 ITEM_c0         the pictures and the texts (captions, then foils) of an item, from 0
+    ITEM, path, name, stem  of a picture that is not edited; a name that two pictures have is none
+    the text itself
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from vlprobe.scoring import pictures
+from vlprobe.types import Item, Picture, Reader
+
+
+def text_id(text: str) -> str:
+    """What a text is called, whatever asks about it.
+
+    >>> text_id("a red dog")
+    't-74a0998d2d47fc91'
+    """
+    return f"t-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+
+
+def picture_id(picture: Picture, digest_of: Mapping[Path, str]) -> str:
+    """What a picture is called: by the digests of its file and, where it is edited, of its
+    partner's; of one that is not here, by what tells it from others.
+    """
+    if picture.edit is None:
+        content = digest_of[picture.path]
+    else:
+        edit = picture.edit
+        files = f"{digest_of[picture.path]} {digest_of[edit.partner]}"
+        content = f"{files} {edit.kind} {edit.lam!r} {edit.seed}"
+    return f"p-{hashlib.blake2b(content.encode(), digest_size=8).hexdigest()}"
+
+
+class RunInputs:
+    """What `types.Inputs` promises, of a run.
+
+    Args:
+        items: Of the run; all their pictures and captions are inputs.
+        cases: Reads the cases of the run; their further texts come next.
+        candidates: Pictures and texts that galleries hold beside those.
+        cache: Where the digests of pictures are kept.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        cases: Reader,
+        candidates: tuple[Sequence[Picture], Sequence[str]],
+        cache: Path,
+    ) -> None:
+        self._items, self._cases, self._candidates, self._cache = items, cases, candidates, cache
+
+    def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
+        """Pictures, each path and edit once."""
+        own = [
+            (picture, f"{item.id}_i{number}", item.id if number == 0 else "")
+            for item in self._items
+            for number, picture in enumerate((item.image, item.foil_image))
+            if picture
+        ]
+        further = self._candidates[0]
+        digests = self._digests([*(picture for picture, _, _ in own), *further])
+        paths = {picture.path for picture, _, _ in own} | {
+            picture.path for picture in further if not picture.edit
+        }
+        n_of_name = Counter(name for path in paths for name in {path.name, path.stem})
+        seen: set[str] = set()
+        for picture, *labels in own:
+            if picture.name not in seen:
+                seen.add(picture.name)
+                yield picture, _keys(picture, labels, digests, n_of_name)
+        for picture in further:
+            if picture.name not in seen:
+                seen.add(picture.name)
+                yield picture, _keys(picture, (), digests, n_of_name)
+
+    def _digests(self, asked: Iterable[Picture]) -> dict[Path, str]:
+        """The digest of each picture's file and of its partner's; of one that is not here, its name."""
+        digests: dict[Path, str] = {}
+        paths: dict[Path, None] = {}
+        for picture in asked:
+            if picture.absent:
+                digests[picture.path] = f"absent {picture.absent}"
+            else:
+                paths[picture.path] = None
+            if picture.edit:
+                paths[picture.edit.partner] = None
+        here = [path for path in paths if path not in digests]
+        return digests | dict(zip(here, pictures.file_digests(here, self._cache), strict=True))
+
+    def texts(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """Texts, each once."""
+        seen: set[str] = set()
+        for text, label in self._all_texts():
+            key = text_id(text)
+            if key not in seen:
+                seen.add(key)
+                yield text, (key, label, text) if label else (key, text)
+
+    def _all_texts(self) -> Iterator[tuple[str, str]]:
+        for item in self._items:
+            for number, text in enumerate(item.captions):
+                yield text, f"{item.id}_c{number}"
+        labels = {
+            text_id(text): f"{item.id}_c{number}"
+            for item in self._items
+            for number, text in enumerate(item.foils, len(item.captions))
+        }
+        for block in self._cases(["texts"]):
+            for text in block["texts"].combine_chunks().flatten().unique().to_pylist():
+                yield text, labels.get(text_id(text), "") if labels else ""
+        for text in self._candidates[1]:
+            yield text, ""
+
+
+def of_items(items: Sequence[Item], cache: Path) -> RunInputs:
+    """The pictures and captions of a dataset alone, for trying a model on them."""
+
+    def no_cases(columns: Sequence[str]) -> Iterator:
+        return iter(())
+
+    return RunInputs(items, no_cases, ((), ()), cache)
+
+
+def _keys(
+    picture: Picture,
+    labels: Sequence[str],
+    digests: Mapping[Path, str],
+    n_of_name: Mapping[str, int],
+) -> tuple[str, ...]:
+    """The keys that a picture may go by, the surest first."""
+    key = picture_id(picture, digests)
+    if picture.edit:
+        return (key,)
+    path = picture.path
+    names = [name for name in (path.name, path.stem) if n_of_name[name] == 1]
+    return tuple(dict.fromkeys(filter(None, (key, *labels, str(path), picture.absent, *names))))
