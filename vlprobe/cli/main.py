@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from vlprobe import __version__
+from vlprobe.cli.ask import ask
 from vlprobe.cli.inputs import check, doctor, perturb
 from vlprobe.cli.listing import metrics_table, names_table
-from vlprobe.cli.output import FORMATS, Bar, print_folded, print_notes, print_table
+from vlprobe.cli.output import FORMATS, Bar, parse_pairs, print_folded, print_notes, print_table
 from vlprobe.cli.plugins import require, typed
 from vlprobe.cli.report import report
 from vlprobe.cli.serve import dashboard
@@ -69,22 +70,6 @@ def _store(ctx: click.Context) -> "Store":
     from vlprobe.storage.store import DEFAULT, Store
 
     return Store(ctx.obj or DEFAULT)
-
-
-def _options(pairs: Sequence[str]) -> dict[str, object]:
-    """`name=value` pairs to options; a comma makes a list. The probe says which types it expects."""
-    options: dict[str, object] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise click.BadParameter(f"'{pair}' is not NAME=VALUE", param_hint="--option")
-        if name in options:
-            raise click.BadParameter(
-                f"'{name}' is named more than once. Name it once; a comma separates the values of a list",
-                param_hint="--option",
-            )
-        options[name] = value.split(",") if "," in value else value
-    return options
 
 
 @main.command("list")
@@ -170,7 +155,7 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **se
         torch.set_num_threads(threads)
     keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
     settings = {name: value for name, value in settings.items() if value is not None}
-    request = Request(options=_options(options), keep_embeddings=keep, examine=examine, **settings)
+    request = Request(options=parse_pairs(options), keep_embeddings=keep, examine=examine, **settings)
     typed(*request.models, request.dataset, request.probe, *request.options.values())
     store = _store(ctx)
     with Bar() as bar:
@@ -328,6 +313,7 @@ def export(ctx: click.Context, output: Path) -> None:
     click.echo(f"{output}: {rows:,} scores", err=True)
 
 
+main.add_command(ask)
 main.add_command(check)
 main.add_command(dashboard)
 main.add_command(doctor)

@@ -130,3 +130,19 @@ class Bar(Progress):
     def __exit__(self, *_: object) -> None:
         if self.width:
             sys.stderr.write("\r" + " " * self.width + "\r")
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
+    """`name=value` pairs to options; a comma makes a list. The probe says which types it expects."""
+    options: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise click.BadParameter(f"'{pair}' is not NAME=VALUE", param_hint="--option")
+        if name in options:
+            raise click.BadParameter(
+                f"'{name}' is named more than once. Name it once; a comma separates the values of a list",
+                param_hint="--option",
+            )
+        options[name] = value.split(",") if "," in value else value
+    return options

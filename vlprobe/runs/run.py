@@ -9,8 +9,9 @@ crash, a cancel or a full disk.
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from vlprobe import registry
 from vlprobe.errors import InvalidInput
@@ -54,6 +55,34 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
     device = (
         request.device if request.executor == "local" else "cpu"
     )  # the workers on a cluster choose their own
+    dataset, items, probe, questions_run = prepare(request, store, progress)
+    manifests = []
+    for model_name in request.models:
+        progress.update(f"Loading {model_name}", 0, 1)
+        model = registry.load_model(model_name, device, request.precision)
+        check_fit(model, probe, items)
+        check_pictures(model, items)
+        run = replace(questions_run, model=model.name, model_digest=model.digest)
+        context = RunContext(run, items, probe, request, store)
+        if write_error and not context.run_entry.complete:
+            raise write_error
+        if not write_error:
+            _run_stages(context, dataset, model, progress)
+        manifests.append(context.run_entry.manifest())
+    return manifests
+
+
+class Prepared(NamedTuple):
+    """What a request asks, before any model."""
+
+    dataset: Dataset
+    items: Sequence[Item]  # of the dataset, at most `request.limit` of them
+    probe: Probe
+    run: Run  # without a model
+
+
+def prepare(request: Request, store: Store, progress: Progress) -> Prepared:
+    """Reads what is asked about, and pins it. Raises a VlprobeError."""
     probe = registry.load_probe(request.probe)
     options = parse_options(probe.options, request.options, f"Probe '{probe.name}'")
     probe.check_options(options)
@@ -65,31 +94,24 @@ def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
         _with_whole_paths(item)
         for item in (dataset.items[: request.limit] if request.limit else dataset.items)
     ]
-    manifests = []
-    for model_name in request.models:
-        progress.update(f"Loading {model_name}", 0, 1)
-        model = registry.load_model(model_name, device, request.precision)
-        check_fit(model, probe, items)
-        check_pictures(model, items)
-        context = RunContext(
-            plan(model, dataset, probe, options, request), items, probe, request, store
-        )
-        if write_error and not context.run_entry.complete:
-            raise write_error
-        if not write_error:
-            _run_stages(context, dataset, model, progress)
-        manifests.append(context.run_entry.manifest())
-    return manifests
+    return Prepared(dataset, items, probe, plan(dataset, probe, options, request))
 
 
-def _run_stages(context: RunContext, dataset: Dataset, model: Model, progress: Progress) -> None:
-    """Takes one model through the stages of a run; another process at the same stage is waited for."""
+def write_questions(context: RunContext, dataset: Dataset, progress: Progress) -> None:
+    """Writes the cases of a run to the store, unless they are there."""
     waiting = f"{context.label}: another process is at it"
     wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
     with files.lock(context.case_entry.folder / ".lock", wait):
         if not questions.stored(context):
             findings = questions.check_data(context, progress)
             questions.write_cases(context, getattr(dataset, "notes", ()), findings, progress)
+
+
+def _run_stages(context: RunContext, dataset: Dataset, model: Model, progress: Progress) -> None:
+    """Takes one model through the stages of a run; another process at the same stage is waited for."""
+    write_questions(context, dataset, progress)
+    waiting = f"{context.label}: another process is at it"
+    wait: Callable[[], None] = functools.partial(progress.update, waiting, 0, 1)
     if not context.run_entry.complete:
         with files.lock(context.run_entry.folder / ".lock", wait):
             if not context.run_entry.complete:
@@ -147,13 +169,11 @@ def _with_whole_paths(item: Item) -> Item:
     return replace(item, **pictures)
 
 
-def plan(
-    model: Model, dataset: Dataset, probe: Probe, options: Mapping[str, object], request: Request
-) -> Run:
-    """Pins everything that can change a number."""
+def plan(dataset: Dataset, probe: Probe, options: Mapping[str, object], request: Request) -> Run:
+    """Pins everything that can change a number, but the model."""
     return Run(
-        model=model.name,
-        model_digest=model.digest,
+        model="",
+        model_digest="",
         dataset=dataset.name,
         dataset_digest=dataset.digest,
         probe=probe.name,

@@ -1,0 +1,178 @@
+"""The questions of a run as files, for models that answer elsewhere: OUT/
+
+    pictures.parquet .jsonl   id, name, file (from OUT on; "" where it is not here): each distinct picture
+    texts.parquet .jsonl      id, text: each distinct text
+    cases.parquet .jsonl      id, item, kind, subtype, rule, roles, pictures, texts (their ids)
+    pictures/                 what exists as an edit alone, as PNG; with `copies` all pictures
+    questions.json            what was asked, how many pairs there are, and how answers come back
+
+The order of pictures and texts is that of the rows of an array without ids.
+"""
+
+import contextlib
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.context import RunContext
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.run import prepare, write_questions
+from vlprobe.scoring import pictures
+from vlprobe.scoring.inputs import RunInputs, text_id
+from vlprobe.storage import files
+from vlprobe.storage.store import Store
+from vlprobe.types import Picture
+
+ROWS = 4096  # of a table that are written at once
+STRINGS = pa.list_(pa.string())
+SCHEMAS = {
+    "pictures": pa.schema([("id", pa.string()), ("name", pa.string()), ("file", pa.string())]),
+    "texts": pa.schema([("id", pa.string()), ("text", pa.string())]),
+    "cases": pa.schema(
+        [
+            *((name, pa.string()) for name in ("id", "item", "kind", "subtype", "rule")),
+            *((name, STRINGS) for name in ("roles", "pictures", "texts")),
+        ]
+    ),
+}
+HOW = (
+    "embeddings:OUT once pictures.npy and texts.npy lie here: row by row as in pictures.parquet and texts.parquet",
+    "scores:OUT once scores.npy lies here: the score of each picture (row) with each text (column)",
+    "scores:FILE with a label and a score a line: CASE_cTEXT_iPICTURE, counted from 0 within the case",
+)
+
+
+def ask(
+    request: Request,
+    folder: Path,
+    store: Store,
+    progress: Progress | None = None,
+    copies: bool = False,
+) -> dict[str, object]:
+    """Writes the questions of a request; its models are not looked at.
+
+    Args:
+        request: What is asked of which data.
+        folder: OUT. Answers that lie in it stay there.
+        store: Where cases are kept.
+        progress: Of pictures and cases.
+        copies: Whether all pictures are copied into the folder, so that it can be taken elsewhere.
+
+    Returns:
+        What questions.json says.
+
+    Raises:
+        InvalidInput: the folder cannot be written, or a picture cannot be read.
+    """
+    progress = progress or Progress()
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"'{folder}' is a file. Expected a folder for the questions.")
+    dataset, items, probe, run = prepare(request, store, progress)
+    context = RunContext(run, items, probe, request, store)
+    write_questions(context, dataset, progress)
+    candidates = probe.candidates(run, items, context.read_cases, store.root)
+    inputs = RunInputs(items, context.read_cases, candidates, store.root)
+    id_of_name: dict[str, str] = {}
+    pictures_asked = _pictures(inputs, folder, copies, id_of_name, progress)
+    n_pictures = _write(folder, "pictures", pictures_asked)
+    n_texts = _write(
+        folder, "texts", ({"id": keys[0], "text": text} for text, keys in inputs.texts())
+    )
+    n_pairs = [0]
+    n_cases = _write(folder, "cases", _cases(context, id_of_name, n_pairs))
+    facts: dict[str, object] = {
+        **{"dataset": run.dataset, "dataset_digest": run.dataset_digest, "probe": run.probe},
+        **{"probe_version": run.probe_version, "options": dict(run.options), "seed": run.seed},
+        **{"limit": run.limit, "case_key": run.case_key},
+        **{"n_pictures": n_pictures, "n_texts": n_texts, "n_cases": n_cases},
+        "n_pairs": n_pictures * n_texts if probe.needs == "gallery" else n_pairs[0],
+        "needs": "every picture with every text"
+        if probe.needs == "gallery"
+        else "the pairs of each case",
+        "answers": list(HOW),
+    }
+    files.write_json(folder / "questions.json", facts)
+    return facts
+
+
+def _pictures(
+    inputs: RunInputs,
+    folder: Path,
+    copies: bool,
+    id_of_name: dict[str, str],
+    progress: Progress,
+) -> Iterator[Mapping[str, object]]:
+    """A row for each distinct picture; fills `id_of_name` with those of all names."""
+    written: set[str] = set()
+    for picture, (key, *_) in inputs.pictures():
+        id_of_name[picture.name] = key
+        if key not in written:
+            written.add(key)
+            progress.update("Writing pictures", len(written), len(written))
+            file = _file(picture, key, folder, copies)
+            yield {"id": key, "name": picture.path.name, "file": file}
+
+
+def _file(picture: Picture, key: str, folder: Path, copies: bool) -> str:
+    """Where a picture can be opened, from the folder on; "" where it is not here."""
+    if picture.absent:
+        return ""
+    if picture.edit:
+        name = f"pictures/{key}.png"
+        buffer = io.BytesIO()
+        pictures.open_picture(picture).save(buffer, format="PNG")
+        files.write_bytes(folder / name, buffer.getvalue(), durable=False)
+        return name
+    if copies:
+        name = f"pictures/{key}{picture.path.suffix.lower()}"
+        files.write_bytes(folder / name, pictures.read_bytes(picture.path), durable=False)
+        return name
+    return str(picture.path)
+
+
+def _cases(
+    context: RunContext, id_of_name: Mapping[str, str], n_pairs: list[int]
+) -> Iterator[Mapping[str, object]]:
+    """A row for each case; adds their pairs up."""
+    columns = ["id", "item", "kind", "subtype", "rule", "roles", "images", "texts"]
+    for block in context.read_cases(columns):
+        for row in block.to_pylist():
+            images, texts = row.pop("images"), row.pop("texts")
+            n_pairs[0] += len(images) * len(texts)
+            shown = [id_of_name[name] for name in images]
+            yield {**row, "pictures": shown, "texts": [text_id(text) for text in texts]}
+
+
+def _write(folder: Path, name: str, rows: Iterable[Mapping[str, object]]) -> int:
+    """Writes a table as Parquet and as JSON lines, a block of rows at a time; how many rows."""
+    schema, n_rows = SCHEMAS[name], 0
+    block: list[Mapping[str, object]] = []
+    with contextlib.ExitStack() as stack:
+        lines = stack.enter_context(files.atomic_writer(folder / f"{name}.jsonl"))
+        table = stack.enter_context(files.atomic_writer(folder / f"{name}.parquet"))
+        writer = stack.enter_context(pq.ParquetWriter(table, schema))
+        for row in rows:
+            block.append(row)
+            if len(block) == ROWS:
+                n_rows += _write_block(block, schema, lines, writer)
+                block = []
+        n_rows += _write_block(block, schema, lines, writer)
+    return n_rows
+
+
+def _write_block(
+    rows: Sequence[Mapping[str, object]],
+    schema: pa.Schema,
+    lines: BinaryIO,
+    writer: pq.ParquetWriter,
+) -> int:
+    for row in rows:
+        lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    writer.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=schema))
+    return len(rows)
