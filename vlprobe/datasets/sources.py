@@ -100,14 +100,14 @@ def keep_unpictured(items: Sequence[Item], folder: Path) -> tuple[list[Item], li
         items: Whose pictures may be missing.
         folder: Where their pictures were looked for.
     """
-    kept, n_missing = [], 0
+    marked, n_missing = [], 0
     for item in items:
         picture = item.image
         if picture and not files.is_file(picture.path):
             n_missing += 1
             item = replace(item, image=replace(picture, absent=_absent_name(picture.path.name)))
-        kept.append(item)
-    return kept, [_pictured_note(folder, len(items), n_missing)] if n_missing else []
+        marked.append(item)
+    return marked, [_pictured_note(folder, len(items), n_missing)] if n_missing else []
 
 
 def _absent_name(name: str) -> str:

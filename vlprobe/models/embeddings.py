@@ -1,6 +1,6 @@
 """Embeddings that were computed elsewhere, as a model: embeddings:FILE, options after plus signs.
 
-    embeddings:FILE          vectors of pictures and texts; `vector_file` says in which files
+    embeddings:FILE          vectors of pictures and texts; `from_files.vectors` says in which files
     embeddings:FOLDER        pictures.npy and texts.npy, beside what `vlprobe ask` wrote
     +normalise               vectors may have any length; else those that are not 1 are refused
     +partial                 cases without a vector are unknown; else they are refused
@@ -20,9 +20,9 @@ from typing import NoReturn
 import numpy as np
 
 from vlprobe.errors import InvalidInput
-from vlprobe.models import vector_file
-from vlprobe.models.file_names import parse_options
-from vlprobe.models.lookups import BoundLookup
+from vlprobe.models.from_files import vectors as vector_file
+from vlprobe.models.from_files.lookup import BoundLookup
+from vlprobe.models.from_files.names import parse_options
 from vlprobe.scoring import pictures
 from vlprobe.scoring.cases import cosines
 from vlprobe.scoring.gallery import similarity_matrix

@@ -84,7 +84,7 @@ def check_file(file: Path) -> None:
     refuse_outside(file)
     if file.suffix.lower() not in SUFFIXES:
         raise InvalidInput(
-            f"'{file}' has no known ending. Expected scores in {', '.join(SUFFIXES)}."
+            f"'{file}' has no known ending. Expected scores in {', '.join(SUFFIXES)}, or a folder with scores.npy."
         )
     try:
         files.require_regular(file)

@@ -5,6 +5,8 @@
     +probability +cosine +logit      what the scores are; else their scale is unknown, and with it
                                      all that is measured in cosines, or needs probabilities
     +partial                         cases without a score are unknown; else they are refused
+    +matrix                          FILE has the score of every picture with every text, and so has
+                                     a folder in which scores.npy lies: `from_files.matrix` says how
     +key=COLUMN/COLUMN +score=COLUMN +caption=COLUMN +image=COLUMN +c0_i0=COLUMN
                                      which column is what
     +as=NAME                         what it is called on pages
@@ -24,9 +26,11 @@ import numpy as np
 
 from vlprobe.errors import InvalidInput
 from vlprobe.models import score_file
-from vlprobe.models.file_names import parse_options
+from vlprobe.models.from_files import matrix as score_matrix
+from vlprobe.models.from_files.names import parse_options
 from vlprobe.models.score_table import ScoreTable
 from vlprobe.scoring import pictures
+from vlprobe.storage import files
 from vlprobe.types import Capabilities, CaseAnswerer, Reader
 
 if TYPE_CHECKING:
@@ -36,12 +40,14 @@ PREFIX = "scores"
 Scale = Literal["cosine", "probability", "logit", "unknown"]
 # What a score of each scale lies between; rounding may take a cosine beyond 1
 BOUNDS = {"cosine": (-1.001, 1.001), "probability": (0.0, 1.0)}
-PARTIAL = "partial"
+PARTIAL, MATRIX = "partial", "matrix"
 OPTION = re.compile(
-    r"(probability|cosine|logit|partial)|as=[^+/]{1,60}|"
+    r"(probability|cosine|logit|partial|matrix)|as=[^+/]{1,60}|"
     r"(key|score|caption|image|c[0-9]{1,5}_i[0-9]{1,5})=(.+)"
 )
-EXPECTED = "probability, cosine, logit, partial, as=NAME, key=COLUMN, score=COLUMN or c0_i0=COLUMN"
+EXPECTED = (
+    "probability, cosine, logit, partial, matrix, as=NAME, key=COLUMN, score=COLUMN or c0_i0=COLUMN"
+)
 CASE_COLUMNS = ("id", "item", "item_code", "images", "texts")
 
 
@@ -57,17 +63,26 @@ class _Source:
     file: Path
     scale: Scale
     partial: bool
+    is_matrix: bool
     mapping: Mapping[str, str]
 
 
 def check_name(name: str) -> None:
     """Raises InvalidInput where there is no such file, or an option is none."""
-    score_file.check_file(_parse_name(name).file)
+    source = _parse_name(name)
+    (score_matrix.check if source.is_matrix else score_file.check_file)(source.file)
 
 
-def load(name: str, device: str = "auto", precision: str = "fp32") -> "ScoreFile":
+def load(
+    name: str, device: str = "auto", precision: str = "fp32"
+) -> "ScoreFile | score_matrix.ScoreMatrix":
     """The scores of that name; they need no device and know no precision. Raises InvalidInput."""
     source = _parse_name(name)
+    if source.is_matrix:
+        bounds = BOUNDS.get(source.scale)
+        return score_matrix.load(
+            name, source.file, source.scale, bounds, source.mapping, source.partial
+        )
     content = score_file.read_content(source.file)
     table = score_file.parse(source.file, content, source.mapping)
     if source.scale in BOUNDS:
@@ -84,13 +99,14 @@ def load(name: str, device: str = "auto", precision: str = "fp32") -> "ScoreFile
 def _parse_name(name: str) -> _Source:
     file, options = parse_options(name, OPTION, EXPECTED)
     words = {match[1] for match in options if match[1]}
-    scales = sorted(words - {PARTIAL})
+    scales = sorted(words - {PARTIAL, MATRIX})
     if len(scales) > 1:
         raise InvalidInput(f"'{name}' has the scales {' and '.join(scales)}. Name one.")
     return _Source(
         file,
         cast(Scale, scales[0]) if scales else "unknown",
         PARTIAL in words,
+        MATRIX in words or files.is_file(file / "scores.npy"),
         {match[2]: match[3] for match in options if match[2]},
     )
 

@@ -145,8 +145,8 @@ def _cases(
         for row in block.to_pylist():
             images, texts = row.pop("images"), row.pop("texts")
             n_pairs[0] += len(images) * len(texts)
-            shown = [id_of_name[name] for name in images]
-            yield {**row, "pictures": shown, "texts": [text_id(text) for text in texts]}
+            picture_ids = [id_of_name[name] for name in images]
+            yield {**row, "pictures": picture_ids, "texts": [text_id(text) for text in texts]}
 
 
 def _write(folder: Path, name: str, rows: Iterable[Mapping[str, object]]) -> int:

@@ -78,9 +78,9 @@ class Player:
 
     def __init__(self, model: Model) -> None:
         if answers_cases(model) or looks_up(model):
-            what = "scores of the cases" if answers_cases(model) else "answers to what is"
+            content = "scores of the cases" if answers_cases(model) else "answers to what is"
             raise InvalidInput(
-                f"'{model.name}' has {what} in its file alone and cannot be asked about new words. "
+                f"'{model.name}' has {content} in its file alone and cannot be asked about new words. "
                 "Choose a model."
             )
         self.model, self.name = model, model.name

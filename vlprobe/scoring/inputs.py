@@ -59,26 +59,26 @@ class RunInputs:
 
     def pictures(self) -> Iterator[tuple[Picture, Sequence[str]]]:
         """Pictures, each path and edit once."""
-        own = [
+        item_pictures = [
             (picture, f"{item.id}_i{number}", item.id if number == 0 else "")
             for item in self._items
             for number, picture in enumerate((item.image, item.foil_image))
             if picture
         ]
         further = self._candidates[0]
-        digests = self._digests([*(picture for picture, _, _ in own), *further])
-        paths = {picture.path for picture, _, _ in own} | {
+        digests = self._digests([*(picture for picture, _, _ in item_pictures), *further])
+        paths = {picture.path for picture, _, _ in item_pictures} | {
             picture.path for picture in further if not picture.edit
         }
         n_of_name = Counter(name for path in paths for name in {path.name, path.stem})
-        seen: set[str] = set()
-        for picture, *labels in own:
-            if picture.name not in seen:
-                seen.add(picture.name)
+        yielded: set[str] = set()
+        for picture, *labels in item_pictures:
+            if picture.name not in yielded:
+                yielded.add(picture.name)
                 yield picture, _keys(picture, labels, digests, n_of_name)
         for picture in further:
-            if picture.name not in seen:
-                seen.add(picture.name)
+            if picture.name not in yielded:
+                yielded.add(picture.name)
                 yield picture, _keys(picture, (), digests, n_of_name)
 
     def _digests(self, asked: Iterable[Picture]) -> dict[Path, str]:
@@ -92,16 +92,18 @@ class RunInputs:
                 paths[picture.path] = None
             if picture.edit:
                 paths[picture.edit.partner] = None
-        here = [path for path in paths if path not in digests]
-        return digests | dict(zip(here, pictures.file_digests(here, self._cache), strict=True))
+        present = [path for path in paths if path not in digests]
+        return digests | dict(
+            zip(present, pictures.file_digests(present, self._cache), strict=True)
+        )
 
     def texts(self) -> Iterator[tuple[str, Sequence[str]]]:
         """Texts, each once."""
-        seen: set[str] = set()
+        yielded: set[str] = set()
         for text, label in self._all_texts():
             key = text_id(text)
-            if key not in seen:
-                seen.add(key)
+            if key not in yielded:
+                yielded.add(key)
                 yield text, (key, label, text) if label else (key, text)
 
     def _all_texts(self) -> Iterator[tuple[str, str]]:

@@ -27,7 +27,8 @@ def similarity_spread(
         that scores pair by pair; NaN with fewer than two items, and for a model that takes no
         pictures.
     """
-    if len(images) < 2 or not (encoder.embeds_images or encoder.scores_pairs):
+    is_matrix = encoder.model.capabilities.has_matrix
+    if len(images) < 2 or not (encoder.embeds_images or encoder.scores_pairs or is_matrix):
         return float("nan")
     item_of_caption = np.repeat(
         np.arange(len(images)), [len(item_captions) for item_captions in captions]
@@ -41,7 +42,7 @@ def similarity_spread(
     n_pairs = 0
     for start in range(0, len(images), PICTURE_BLOCK):
         block = slice(start, min(start + PICTURE_BLOCK, len(images)))
-        similarities = (image_vectors[block] @ text_vectors.T).astype(np.float64)
+        similarities = encoder.similarity(image_vectors[block], text_vectors).astype(np.float64)
         mismatched = similarities[
             np.arange(block.start, block.stop)[:, None] != item_of_caption[None, :]
         ]

@@ -188,8 +188,8 @@ def of_lookup(model: Lookup, similarity: Similarities) -> list[Check]:
         Check("text_batch", TEXT_BATCH, None),
         Check("image_batch", IMAGE_BATCH, None),
     ]
-    told = [replace(check, detail=LOOKED_UP) for check in unjudged]
-    return [*told, finite(similarity), *matching(similarity)]
+    unjudged = [replace(check, detail=LOOKED_UP) for check in unjudged]
+    return [*unjudged, finite(similarity), *matching(similarity)]
 
 
 def text_batch(model: Model, items: Sequence[Item]) -> Check:

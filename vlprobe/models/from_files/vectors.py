@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from vlprobe.errors import InvalidInput
-from vlprobe.models import mapped_arrays
+from vlprobe.models.from_files import mapped_arrays
+from vlprobe.models.from_files.vector_table import read_keys, read_vectors
 from vlprobe.models.score_arrays import parse_members
 from vlprobe.models.score_table import MAX_BYTES, MAX_TEXT_BYTES, row_of_key
-from vlprobe.models.vector_table import read_keys, read_vectors
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_outside
 
@@ -46,14 +46,14 @@ class Vectors:
     def get(self, rows: np.ndarray) -> np.ndarray:
         """Unit vectors, float32 of shape (len(rows), dim); a negative row is NaN."""
         vectors = np.full((len(rows), self.array.shape[1]), np.nan, dtype=np.float32)
-        known = np.flatnonzero(rows >= 0)
+        row_places = np.flatnonzero(rows >= 0)
         size = max(1, mapped_arrays.BLOCK_BYTES // (8 * max(self.array.shape[1], 1)))
-        for start in range(0, len(known), size):
-            places = known[start : start + size]
-            block = np.asarray(self.array[rows[places]], dtype=np.float64)
+        for start in range(0, len(row_places), size):
+            block_places = row_places[start : start + size]
+            block = np.asarray(self.array[rows[block_places]], dtype=np.float64)
             lengths = np.linalg.norm(block, axis=1, keepdims=True)
             off = np.abs(lengths - 1) > EXACT
-            vectors[places] = np.where(off, block / np.where(off, lengths, 1), block)
+            vectors[block_places] = np.where(off, block / np.where(off, lengths, 1), block)
         return vectors
 
 
@@ -124,17 +124,38 @@ def check(path: Path) -> None:
         )
 
 
+def ids_beside(folder: Path, side: str) -> list[str] | None:
+    """The ids of a side in the table of its name, as `vlprobe ask` writes it; None where there is none."""
+    tables = [folder / f"{side}{suffix}" for suffix in (".parquet", ".jsonl", ".csv", ".tsv")]
+    table = next(filter(files.is_file, tables), None)
+    if table is None:
+        return None
+    check(table)
+    return read_keys(table)
+
+
+def ids_in(path: Path, arrays: Mapping[str, np.ndarray], name: str) -> list[str] | None:
+    """The ids in an array of an archive; None where there is none."""
+    ids = arrays.get(name)
+    if ids is None:
+        return None
+    if ids.ndim != 1 or ids.dtype.kind not in "USiu":
+        raise InvalidInput(
+            f"'{path}': '{name}' holds {ids.dtype} of shape {ids.shape}. Expected a text for each row."
+        )
+    return [
+        key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
+        for key in ids.tolist()
+    ]
+
+
 def _folder(path: Path) -> tuple[dict[str, tuple[np.ndarray, list[str] | None]], str]:
     sides: dict[str, tuple[np.ndarray, list[str] | None]] = {}
     digests = []
     for side in SIDES:
         file = path / f"{side}.npy"
         if files.is_file(file):
-            tables = [path / f"{side}{suffix}" for suffix in (".parquet", ".jsonl", ".csv", ".tsv")]
-            table = next(filter(files.is_file, tables), None)
-            if table:
-                check(table)
-            sides[side] = mapped_arrays.mapped(file), read_keys(table) if table else None
+            sides[side] = mapped_arrays.mapped(file), ids_beside(path, side)
             digests += [mapped_arrays.file_digest(file), *(sides[side][1] or ["by place"])]
     return sides, mapped_arrays.text_digest(digests)
 
@@ -148,12 +169,7 @@ def _archive(
         name = mapping.get(side, side)
         id_name = mapping.get(f"{side[:-1]}_ids", f"{side[:-1]}_ids")
         if name in members:
-            ids = members.get(id_name)
-            if ids is not None and (ids.ndim != 1 or ids.dtype.kind not in "USiu"):
-                raise InvalidInput(
-                    f"'{path}': '{id_name}' holds {ids.dtype} of shape {ids.shape}. Expected a text for each row."
-                )
-            sides[side] = members[name], None if ids is None else _texts(ids)
+            sides[side] = members[name], ids_in(path, members, id_name)
     if "texts" not in sides:
         wanted = mapping.get("texts", "texts")
         raise InvalidInput(
@@ -161,13 +177,6 @@ def _archive(
             "and 'text_ids' for ids."
         )
     return sides
-
-
-def _texts(ids: np.ndarray) -> list[str]:
-    return [
-        key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
-        for key in ids.tolist()
-    ]
 
 
 def _checked(file: Path, array: np.ndarray, keys: Sequence[str] | None, normalise: bool) -> Vectors:

@@ -19,7 +19,6 @@ class _Sought(NamedTuple):
 
     n_asked: int
     n_missing: int
-    first: str  # of those that are asked about
     first_missing: str
 
 
@@ -45,16 +44,37 @@ class BoundLookup(Lookup):
         """Whether it knows which rows are whose."""
         return bool(self._bound_to)
 
+    def is_bound_to(self, key: str, *, is_gallery: bool) -> bool:
+        """Whether `bind` was called with these."""
+        return self._bound_to == f"{key} {is_gallery}"
+
+    def forget(self) -> None:
+        """As if it had never been told what is asked."""
+        self._bound_to = ""
+
+    def add_note(self, sentence: str) -> str:
+        """Joins a sentence to what a reader must know."""
+        self._note = "; ".join(filter(None, [self._note, sentence]))
+        return self._note
+
+    def rows_asked(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of all pictures and of all texts that are asked about and there, in rising order."""
+        images, texts = (
+            np.unique(np.fromiter(row_of.values(), np.int64, len(row_of)))
+            for row_of in (self._row_of_picture, self._row_of_text)
+        )
+        return images[images >= 0], texts[texts >= 0]
+
     def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
         """Finds the rows of a run's pictures and texts; see `types.Lookup`."""
-        if self._bound_to == f"{key} {is_gallery}":
+        if self.is_bound_to(key, is_gallery=is_gallery):
             return self._note
         self._bound_to = ""
         self._row_of_text, self._row_of_picture = {}, {}
         sought = {}
         if "pictures" in self._rows:
-            named = ((picture.name, keys) for picture, keys in inputs.pictures())
-            sought["pictures"] = self._find("pictures", named, self._row_of_picture)
+            images = ((picture.name, keys) for picture, keys in inputs.pictures())
+            sought["pictures"] = self._find("pictures", images, self._row_of_picture)
         texts = ((keys[0], keys) for _, keys in inputs.texts())
         sought["texts"] = self._find("texts", texts, self._row_of_text)
         self._note = self._told(sought, is_gallery)
@@ -64,18 +84,18 @@ class BoundLookup(Lookup):
     def _find(
         self,
         side: str,
-        named: Iterable[tuple[str, Sequence[str]]],
+        keys_of_names: Iterable[tuple[str, Sequence[str]]],
         row_of: dict[str, int],
     ) -> _Sought:
         """Fills `row_of`; what is missing has the row -1."""
         rows, n_rows, empty = self._rows[side]
-        places: dict[str, int] = {}
+        place_of: dict[str, int] = {}
         missing: set[str] = set()
-        first = first_missing = ""
-        for name, keys in named:
-            first = first or keys[-1]
+        first_name = first_missing = ""
+        for name, keys in keys_of_names:
+            first_name = first_name or keys[-1]
             content = keys[0]
-            place = places.setdefault(content, len(places))
+            place = place_of.setdefault(content, len(place_of))
             if rows is None:
                 row = place if place < n_rows else -1
             else:
@@ -86,19 +106,19 @@ class BoundLookup(Lookup):
                 missing.add(content)
                 first_missing = first_missing or keys[-1]
             row_of[name] = row
-        if rows is None and len(places) != n_rows:
+        if rows is None and len(place_of) != n_rows:
             raise InvalidInput(
-                f"'{self._file}' has {n_rows:,} {side} without ids, and {len(places):,} are asked about. Expected one "
-                "row for each, in the order in which `vlprobe ask` writes them."
+                f"'{self._file}' has {n_rows:,} {side} without ids, and {len(place_of):,} are asked about. "
+                "Expected one row for each, in the order in which `vlprobe ask` writes them."
             )
-        if places and len(missing) == len(places):
+        if place_of and len(missing) == len(place_of):
             key = next(iter(rows or {}), "")
             holds = f"its first key is '{key[:80]}'" if key else "its rows are empty"
             raise InvalidInput(
-                f"'{self._file}' has none of the {len(places):,} {side} that are asked about: {holds}, and the first "
-                f"{SIDES[side]} is '{first[:80]}'. Expected the ids that `vlprobe ask` writes, or their names."
+                f"'{self._file}' has none of the {len(place_of):,} {side} that are asked about: {holds}, and the first "
+                f"{SIDES[side]} is '{first_name[:80]}'. Expected the ids that `vlprobe ask` writes, or their names."
             )
-        return _Sought(len(places), len(missing), first, first_missing)
+        return _Sought(len(place_of), len(missing), first_missing)
 
     def _told(self, sought: Mapping[str, _Sought], is_gallery: bool) -> str:
         """What a reader must know. Raises InvalidInput where what is missing is refused."""
@@ -111,14 +131,14 @@ class BoundLookup(Lookup):
             by_place = [side for side in sought if self._rows[side][0] is None]
             return f"{' and '.join(by_place)} are found by their place" if by_place else ""
         side, of_side = next(iter(lacking.items()))
-        what = (
+        problem = (
             f"'{self._file}' lacks {counts} (first: {SIDES[side]} '{of_side.first_missing[:80]}')"
         )
         if is_gallery:
-            raise InvalidInput(f"{what}. A gallery takes them all: `vlprobe ask` writes them.")
+            raise InvalidInput(f"{problem}. A gallery takes them all: `vlprobe ask` writes them.")
         if not self._is_partial:
             raise InvalidInput(
-                f"{what}. Add them, or write '{self.name}+{PARTIAL}' to leave their cases unknown."
+                f"{problem}. Add them, or write '{self.name}+{PARTIAL}' to leave their cases unknown."
             )
         return f"{counts} are missing: their cases are unknown"
 

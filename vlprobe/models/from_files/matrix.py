@@ -1,0 +1,230 @@
+"""The score of every picture with every text, computed elsewhere: a matrix that is read where it
+lies.
+
+    FOLDER      scores.npy, a row a picture and a column a text as `vlprobe ask` wrote them beside it
+    .npy        the same by place
+    .npz        `scores`; with `picture_ids` and `text_ids` in any order
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import numpy as np
+
+from vlprobe.errors import InvalidInput
+from vlprobe.models.from_files import mapped_arrays
+from vlprobe.models.from_files import vectors as vector_file
+from vlprobe.models.from_files.lookup import BoundLookup, Rows
+from vlprobe.models.score_arrays import parse_members
+from vlprobe.models.score_table import row_of_key
+from vlprobe.scoring import pictures
+from vlprobe.types import Capabilities, Inputs
+
+Scale = Literal["cosine", "probability", "logit", "unknown"]
+SIDES = ("pictures", "texts")
+NO_CELLS = frozenset[int]()
+MOST_PLACES = 1 << 24  # that float32 tells apart
+
+
+def check(path: Path) -> None:
+    """Raises InvalidInput where there can be no matrix."""
+    if path.is_dir():
+        mapped_arrays.check_readable(path / "scores.npy")
+    elif path.suffix.lower() not in (".npy", ".npz"):
+        raise InvalidInput(
+            f"'{path}' is no matrix. Expected scores of pictures (rows) with texts (columns) as .npy or .npz, or a "
+            "folder with scores.npy."
+        )
+    else:
+        vector_file.check(path)
+
+
+def load(
+    name: str,
+    path: Path,
+    scale: Scale,
+    bounds: tuple[float, float] | None,
+    mapping: Mapping[str, str],
+    is_partial: bool,
+) -> "ScoreMatrix":
+    """The matrix in a file. Raises InvalidInput.
+
+    Args:
+        name: Of the model.
+        path: A file or a folder.
+        scale: What the scores are.
+        bounds: What they lie between; None: anything.
+        mapping: Of an archive: what the array `score` is called.
+        is_partial: Whether scores that are missing are unknown rather than refused.
+    """
+    check(path)
+    keys: dict[str, list[str] | None] = dict.fromkeys(SIDES)
+    if path.is_dir():
+        file = path / "scores.npy"
+        matrix = mapped_arrays.mapped(file)
+        keys = {side: vector_file.ids_beside(path, side) for side in SIDES}
+    elif path.suffix.lower() == ".npy":
+        file, matrix = path, mapped_arrays.mapped(path)
+    else:
+        file, arrays = path, parse_members(path)
+        wanted = mapping.get("score", "scores")
+        if wanted not in arrays:
+            raise InvalidInput(
+                f"'{path}' holds {', '.join(arrays) or 'nothing'}. Expected '{wanted}', and 'picture_ids' and "
+                "'text_ids' for ids."
+            )
+        matrix = arrays[wanted]
+        keys = {side: vector_file.ids_in(path, arrays, f"{side[:-1]}_ids") for side in SIDES}
+    _require_matrix(file, matrix, keys, bounds, scale)
+    details = [mapped_arrays.file_digest(file), scale, is_partial, sorted(mapping.items())]
+    content = json.dumps([*details, keys["pictures"], keys["texts"]])
+    digest = pictures.digest(f"score matrix version 1 {content}".encode())
+    rows = {
+        side: (None if ids is None else row_of_key(file, ids), size, NO_CELLS)
+        for (side, ids), size in zip(keys.items(), matrix.shape, strict=True)
+    }
+    return ScoreMatrix(name, file, matrix, scale, rows, is_partial, digest)
+
+
+def _require_matrix(
+    file: Path,
+    matrix: np.ndarray,
+    keys: Mapping[str, Sequence[str] | None],
+    bounds: tuple[float, float] | None,
+    scale: str,
+) -> None:
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or max(matrix.shape) > MOST_PLACES:
+        raise InvalidInput(
+            f"'{file}' holds {matrix.dtype} of shape {matrix.shape}. Expected a score of each picture (row) with each "
+            "text (column)."
+        )
+    for (side, ids), size in zip(keys.items(), matrix.shape, strict=True):
+        if ids is not None and len(ids) != size:
+            raise InvalidInput(
+                f"'{file}' has scores of {size:,} {side} and {len(ids):,} ids. Expected an id for each."
+            )
+    for start, block in mapped_arrays.row_blocks(matrix):
+        wrong = np.isinf(block)
+        if bounds:
+            wrong |= (block < bounds[0]) | (block > bounds[1])
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            expected = f"a {scale}" if bounds else "a finite number"
+            raise InvalidInput(
+                f"'{file}', row {start + row}, column {column}: {block[row, column]:g}. Expected {expected}."
+            )
+
+
+class ScoreMatrix(BoundLookup):
+    """A model that looks up the score of any picture with any text of a matrix.
+
+    The vector of a picture or text is its side and its place: only `similarity` and `paired` can
+    make something of it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        file: Path,
+        matrix: np.ndarray,
+        scale: Scale,
+        rows: Mapping[str, Rows],
+        is_partial: bool,
+        digest: str,
+    ) -> None:
+        super().__init__(name, str(file), rows, is_partial)
+        self.digest, self._matrix = digest, matrix
+        self._scale: Scale = scale
+        self.note = "scores from a file: similarities of texts are unknown"
+        if scale == "unknown":
+            self.note += (
+                ", and so is what is measured in cosines or needs probabilities, because the scale is not named "
+                "(+probability, +cosine or +logit)"
+            )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """A score of every picture with every text."""
+        return Capabilities(
+            looks_up=True, has_matrix=True, dim=2, image_dim=2, score_type=self._scale
+        )
+
+    def facts(self) -> dict[str, str]:
+        """What the file has."""
+        n_pictures, n_texts = self._matrix.shape
+        return {
+            "architecture": "none: scores from a file",
+            "parameters": "unknown",
+            "scores": f"{n_pictures:,} pictures with {n_texts:,} texts",
+        }
+
+    def tokenize(self, texts: Sequence[str]) -> NoReturn:
+        """Raises InvalidInput: there is nothing here that reads a text."""
+        raise InvalidInput(
+            f"'{self.name}' has scores of the texts in its file alone and reads no other text. Choose a model."
+        )
+
+    def bind(self, inputs: Inputs, key: str, *, is_gallery: bool) -> str:
+        """As of any lookup; scores that are NaN are missing too."""
+        if self.is_bound_to(key, is_gallery=is_gallery):
+            return super().bind(inputs, key, is_gallery=is_gallery)
+        note = super().bind(inputs, key, is_gallery=is_gallery)
+        asked_pictures, asked_texts = self.rows_asked()
+        if not len(asked_pictures):
+            self.forget()
+            raise InvalidInput(
+                f"All cases compare texts alone, and '{self.name}' has scores of pictures. Choose a text encoder."
+            )
+        n_missing, first_cell = 0, (0, 0)
+        for start, block in mapped_arrays.row_blocks(self._matrix):
+            inside = asked_pictures[
+                (asked_pictures >= start) & (asked_pictures < start + len(block))
+            ]
+            is_missing = np.isnan(block[inside - start][:, asked_texts])
+            if is_missing.any() and not n_missing:
+                row, column = np.argwhere(is_missing)[0]
+                first_cell = int(inside[row]), int(asked_texts[column])
+            n_missing += int(is_missing.sum())
+        if not n_missing:
+            return note
+        count = f"{n_missing:,} of {len(asked_pictures) * len(asked_texts):,} scores"
+        if is_gallery or not self._is_partial:
+            self.forget()
+            remedy = (
+                "A gallery takes them all."
+                if is_gallery
+                else f"Add them, or write '{self.name}+partial' to leave their cases unknown."
+            )
+            raise InvalidInput(
+                f"'{self._file}' lacks {count} that may be asked for (first: row {first_cell[0]}, column "
+                f"{first_cell[1]}). {remedy}"
+            )
+        return self.add_note(f"{count} are missing: cases that need them are unknown")
+
+    def vectors_of_rows(self, side: str, rows: np.ndarray) -> np.ndarray:
+        """Side and place of each, float32 of shape (n, 2); NaN for a negative row."""
+        addresses = np.stack([np.full(len(rows), SIDES.index(side)), rows], axis=1)
+        return np.where(rows[:, None] < 0, np.nan, addresses).astype(np.float32)
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Scores of all with all, float32 of shape (n, m)."""
+        if len(left) and left[0, 0] == SIDES.index("texts"):
+            return self.similarity(right, left).T
+        images, texts = left[:, 1].astype(np.int64), right[:, 1].astype(np.int64)
+        scores = np.empty((len(images), len(texts)), dtype=np.float32)
+        width = max(1, self._matrix.shape[1] * self._matrix.dtype.itemsize)
+        size = max(1, mapped_arrays.BLOCK_BYTES // width)
+        for start in range(0, len(images), size):
+            block = slice(start, start + size)
+            scores[block] = self._matrix[images[block]][:, texts]
+        return scores
+
+    def paired(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Scores row by row, NaN where one side is not in the file."""
+        is_known = ~(np.isnan(left[:, 1]) | np.isnan(right[:, 1]))
+        scores = np.full(len(left), np.nan, dtype=np.float32)
+        images, texts = (side[is_known, 1].astype(np.int64) for side in (left, right))
+        scores[is_known] = self._matrix[images, texts]
+        return scores
