@@ -33,11 +33,13 @@ def ask(
 
     Its answers come back as a model: embeddings:OUTPUT, scores:OUTPUT or scores:FILE.
     """
+    from vlprobe.cli.plugins import typed
     from vlprobe.runs.ask import ask as write
     from vlprobe.runs.request import Request
     from vlprobe.storage.store import DEFAULT, Store
 
     request = Request((), dataset, probe, parse_pairs(options), seed, limit)
+    typed(dataset, probe, *request.options.values())
     with Bar() as bar:
         facts = write(request, output, Store(ctx.obj or DEFAULT), bar, copies)
     click.echo(

@@ -155,7 +155,9 @@ def run(ctx: click.Context, options: Sequence[str], threads: int, how: str, **se
         torch.set_num_threads(threads)
     keep, examine = not settings.pop("no_embedding_cache"), not settings.pop("no_doctor")
     settings = {name: value for name, value in settings.items() if value is not None}
-    request = Request(options=parse_pairs(options), keep_embeddings=keep, examine=examine, **settings)
+    request = Request(
+        options=parse_pairs(options), keep_embeddings=keep, examine=examine, **settings
+    )
     typed(*request.models, request.dataset, request.probe, *request.options.values())
     store = _store(ctx)
     with Bar() as bar:
