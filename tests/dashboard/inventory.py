@@ -134,6 +134,7 @@ VIEWS = {
     "tradeoff folds": View("tradeoff", {"set": LGIP, "open": "kinds|numbers|paper"}),
     "breakdown other": View("breakdown", {"set": VISLA}),
     "retrieval": View("retrieval", {"set": ROCOCO}),
+    "retrieval asked": View("retrieval", {"set": ROCOCO}, press="load_encode_texts"),
     "retrieval first": View("retrieval", cache="empty"),
     "pairs": View("pairs"),
     "triplets": View("triplets", {"set": VISLA}),

@@ -25,9 +25,7 @@ from vlprobe.storage.store import Store
 from vlprobe.views.filter import Filter
 
 CLIP = "demo:softmax"
-PAGES = [
-    name for name in {**ROW, **BELOW} if name not in ("home", "retrieval")
-]  # the latter loads a model
+PAGES = [name for name in {**ROW, **BELOW} if name != "home"]
 
 
 @pytest.fixture

@@ -59,6 +59,7 @@ def test_a_gallery_too_small_for_an_overlap_is_said(shown, key):
 
 def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legend(shown, key):
     at = shown("retrieval", set=key["rococo"], reader=RANDOM, looker=RANDOM)
+    at.button(key="load_encode_texts").click().run()
     text = bodies(at)
     assert not at.error and not at.exception and "severity" in drawn(at)
     assert text.count('class="vp-words"') == dashboard_influence.CAPTIONS
@@ -68,6 +69,18 @@ def test_words_of_captions_and_parts_of_a_failure_have_their_numbers_and_a_legen
     titles = [element.value for element in at.markdown]
     assert "**The right picture**" in titles and "**What came first instead**" in titles
     assert text.count("Strongest in row") == 2
+
+
+def test_who_only_looks_loads_no_model(shown, key, monkeypatch):
+    def refuse(name: str):
+        raise AssertionError(f"{name} was loaded")
+
+    monkeypatch.setattr(dashboard_influence, "loaded", refuse)
+    monkeypatch.setattr("vlprobe.registry.load_model", refuse)
+    at = shown("retrieval", set=key["rococo"])
+    assert not at.exception and {"severity"} <= drawn(at)
+    assert at.button(key="load_encode_texts") and at.button(key="load_encode_images")
+    assert 'class="vp-words"' not in bodies(at)
 
 
 def test_the_missing_strengths_are_asked_as_a_job_that_differs_in_nothing_else(
@@ -97,10 +110,11 @@ def test_a_model_that_cannot_be_loaded_is_one_line_and_a_read_only_dashboard_off
     at = shown(
         "retrieval", set=key["rococo"], edit="danger", measure="rsms", reader=RANDOM, looker=RANDOM
     )
-    assert not at.exception
-    assert bodies(at).count(f"The weights of {RANDOM} are gone.") == 2 and "vp-word" not in bodies(
-        at
-    )
+    for does in ("encode_texts", "encode_images"):
+        at.button(key=f"load_{does}").click().run()
+        assert not at.exception
+        assert f"The weights of {RANDOM} are gone." in bodies(at)
+        assert "vp-word" not in bodies(at)
     assert "ask_severity" not in {button.key for button in at.button}
 
 
@@ -110,7 +124,7 @@ def test_the_deviation_of_one_subset_names_its_group_scores(shown, every_probe, 
     ).query("metric == 'group_score'")
     own = table[table["model"] == RANDOM].iloc[0]
     at = shown("pairs", set=key["eqben"], subset=own["slice"])
-    assert f"{RANDOM} {100 * own['value']:.1f} %" in bodies(at)
+    assert f"Coin flip {100 * own['value']:.1f} %" in bodies(at)
 
 
 def test_the_noun_that_does_least_is_the_one_whose_loss_moves_the_caption_least():

@@ -8,7 +8,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.lab import cases
-from vlprobe.dashboard.state import Questions, plain, quiet, view
+from vlprobe.dashboard.state import Questions, model_name, plain, quiet, view
 from vlprobe.render import charts, numbers
 from vlprobe.render.html.elements import breakable, mark
 from vlprobe.render.words import presentations, slice_order, value_label
@@ -83,7 +83,11 @@ def headlines(asked: Questions, averaging: str, unit: str) -> None:
     )
     left, right = st.columns([5, 2], gap="medium")
     with left:
-        chart(figure, "headlines", "A row a number, a mark a model; the table has the numbers.")
+        chart(
+            cases.with_names(figure, asked.models),
+            "headlines",
+            "A row a number, a mark a model; the table has the numbers.",
+        )
     with right:
         links(asked)
         quiet(ARMS + GUESSING)
@@ -95,7 +99,7 @@ def links(asked: Questions) -> None:
     for model in asked.models:
         st.page_link(
             "pages/explore.py",
-            label=f"{word} {plain(model)}",
+            label=f"{word} {plain(model_name(model))}",
             icon=":material/image_search:",
             query_params={"set": asked.key, "model": model},
         )
@@ -103,7 +107,7 @@ def links(asked: Questions) -> None:
 
 def mentioned(asked: Questions, more: str = "") -> None:
     """Which mark is which model, once for several small figures."""
-    names = [f"{mark(asked.looks[model])} {breakable(model)}" for model in asked.models]
+    names = [f"{mark(asked.looks[model])} {breakable(model_name(model))}" for model in asked.models]
     st.html(f'<p class="vp-small">{" &emsp; ".join([*names, more])}</p>')
 
 

@@ -10,7 +10,7 @@ from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.chart_panels import ARMS, GUESSING, chart, chart_of_cases, mentioned
 from vlprobe.dashboard.jobs import begin
 from vlprobe.dashboard.lab import cases
-from vlprobe.dashboard.state import Questions, attempt, choose, plain, quiet, view
+from vlprobe.dashboard.state import Questions, attempt, choose, model_name, plain, quiet, view
 from vlprobe.render import charts, numbers
 from vlprobe.render.words import slice_order, value_label
 from vlprobe.runs.request import Request
@@ -110,14 +110,15 @@ def deviations(asked: Questions, unit: str) -> None:
         quiet("No case here has two pictures.")
         return
     chart(
-        charts.dots.distribution(table, metric, unit, asked.looks),
+        cases.with_names(charts.dots.distribution(table, metric, unit, asked.looks), asked.models),
         "deviations",
         f"{metric.label}, shares of the pairs.",
     )
     scores = view(views.estimates.estimates, asked.question_set, "subtype" if subset else "all")
     scores = scores[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
     told = ", ".join(
-        f"{row.model} {numbers.number(row.value, 'rate')}" for row in scores.itertuples()
+        f"{model_name(row.model)} {numbers.number(row.value, 'rate')}"
+        for row in scores.itertuples()
     )
     quiet(
         "How to read it: a model that answers equally to equal changes piles up at 0; the last step has all beyond. "
@@ -203,7 +204,7 @@ def lexical(asked: Questions) -> None:
         if (first := "0.00 to 0.25") in steps and next(iter(steps)) != first:
             charts.papers.turning_point(figure, steps, first, "words mislead")
         chart(
-            figure,
+            cases.with_names(figure, asked.models),
             "lures",
             "Text-to-text accuracy over how much the words mislead, a line a model.",
         )

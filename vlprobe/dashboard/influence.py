@@ -1,4 +1,7 @@
-"""RoCOCO's figures 7 and 8: how much each word of a caption and each part of a picture moves its embedding."""
+"""RoCOCO's figures 7 and 8: how much each word of a caption and each part of a picture moves its embedding.
+
+A model is loaded by a press alone: who only looks at the page loads none.
+"""
 
 import numpy as np
 import streamlit as st
@@ -8,7 +11,16 @@ from vlprobe import views
 from vlprobe.dashboard.access import changes
 from vlprobe.dashboard.loaded import at_hand, loaded
 from vlprobe.dashboard.pictures import changed_at
-from vlprobe.dashboard.state import Questions, choose, plain, quiet, turn, view
+from vlprobe.dashboard.state import (
+    Questions,
+    choose,
+    model_labels,
+    model_name,
+    plain,
+    quiet,
+    turn,
+    view,
+)
 from vlprobe.errors import VlprobeError
 from vlprobe.perturb import influence, substitution
 from vlprobe.render.html.elements import tag
@@ -24,9 +36,7 @@ SIDE = 480  # pixels of a picture with its parts
 
 def word_influence(asked: Questions) -> None:
     """RoCOCO's figure 7: how much each word of a few captions does to their embedding, for a model of choice."""
-    name = choose(
-        "Model that reads", "reader", {model: model for model in asked.models}, asked.models[0]
-    )
+    name = _pick_model(asked, "Model that reads", "reader")
     model = _encoder(name, "encode_texts", "texts")
     if model is None:
         return
@@ -55,14 +65,12 @@ def word_influence(asked: Questions) -> None:
 
 def occlusion(asked: Questions) -> None:
     """RoCOCO's figure 8: which parts of a picture decide its embedding, on one failure of a model of choice."""
-    name = choose(
-        "Model that looks", "looker", {model: model for model in asked.models}, asked.models[0]
-    )
+    name = _pick_model(asked, "Model that looks", "looker")
     kinds = set(view(views.estimates.choices, asked.question_set)["kind"])
     chosen = Filter(name, "t2i" if "t2i" in kinds else "i2t")
     total = view(views.cases.outcomes, asked.question_set, chosen)["fooled"]
     if not total:
-        quiet(f"{name} was not fooled here, so there is no failure to look into.")
+        quiet(f"{model_name(name)} was not fooled here, so there is no failure to look into.")
         return
     model = _encoder(name, "encode_images", "pictures")
     if model is None:
@@ -98,7 +106,9 @@ def _part(title: str, picture: str, name: str) -> None:
         quiet(str(error))
         return
     if not np.isfinite(values).all():
-        quiet(f"{name} gives embeddings that are not numbers, so nothing can be said of the parts.")
+        quiet(
+            f"{model_name(name)} gives embeddings that are not numbers, so nothing can be said of the parts."
+        )
         return
     row, column = np.unravel_index(np.argmax(values), values.shape)
     told = f"strongest in row {row + 1}, column {column + 1}: {values[row, column]:.3f}"
@@ -111,14 +121,30 @@ def _part(title: str, picture: str, name: str) -> None:
     )
 
 
+def _pick_model(asked: Questions, label: str, name: str) -> str:
+    """A picker of the models, without a choice the one that the page is about."""
+    called = model_labels(asked.models)
+    about = st.query_params.get("model", "")
+    default = about if about in asked.models else asked.models[0]
+    return choose(label, name, {model: called(model) for model in asked.models}, default)
+
+
 def _encoder(name: str, does: str, what: str) -> Player | None:
-    """The model, loaded at once where that takes a moment, else after a press; None where it cannot be had."""
+    """The model, loaded after a press; None before, and where it cannot be had."""
     ready = st.session_state.setdefault("figures_loaded", set())
-    if not at_hand(name) and name not in ready:
-        if not changes(f"{name} cannot be loaded here."):
+    called = model_name(name)
+    if name not in ready:
+        if not at_hand(name) and not changes(f"{called} cannot be loaded here."):
             return None
-        if not st.button(f"Load {plain(name)}", icon=":material/download:", key=f"load_{does}"):
-            quiet("Loading may take a while, and fetches weights that are not on this machine.")
+        verb, icon = ("Ask", "play_arrow") if at_hand(name) else ("Load", "download")
+        label = f"{verb} {plain(called)}"
+        if not st.button(label, icon=f":material/{icon}:", key=f"load_{does}"):
+            takes = "It is asked anew, which takes a moment."
+            if not at_hand(name):
+                takes = (
+                    "Loading may take a while, and fetches weights that are not on this machine."
+                )
+            quiet(takes)
             return None
     try:
         player = loaded(name)
@@ -131,7 +157,7 @@ def _encoder(name: str, does: str, what: str) -> Player | None:
         does
     ]:
         quiet(
-            f"{name} gives no embeddings of {what}, so nothing can be said of their parts. Choose another model."
+            f"{called} gives no embeddings of {what}, so nothing can be said of their parts. Choose another model."
         )
         return None
     return player

@@ -84,13 +84,13 @@ def verdict(found: Examination) -> None:
     elif failed:
         names = ", ".join(fitness.check_name(name) for name in failed)
         st.error(
-            f"{plain(found.model)} failed {len(failed)} of {judged} checks: {plain(names)}. "
+            f"{plain(model_name(found.model))} failed {len(failed)} of {judged} checks: {plain(names)}. "
             "Do not believe its numbers before you know why.",
             icon=":material/warning:",
         )
     else:
         st.success(
-            f"{plain(found.model)} passed all {judged} checks that apply.",
+            f"{plain(model_name(found.model))} passed all {judged} checks that apply.",
             icon=":material/check_circle:",
         )
 
@@ -102,7 +102,7 @@ def checks(found: Examination) -> None:
         for title in ("Check", "Outcome", "Found", "What a healthy model does")
     )
     own = is_control(found.model)
-    show(f"Checks of {found.model}", head, [_row(check, own) for check in found.checks])
+    show(f"Checks of {model_name(found.model)}", head, [_row(check, own) for check in found.checks])
 
 
 def _row(check: Check, of_control: bool) -> str:
@@ -124,7 +124,7 @@ def passport(found: Examination) -> None:
         for name, value in found.passport.items()
     ]
     show(
-        f"Passport of {found.model}",
+        f"Passport of {model_name(found.model)}",
         tag("th", "Fact", scope="col") + tag("th", "Value", scope="col"),
         rows,
     )

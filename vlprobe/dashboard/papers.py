@@ -3,7 +3,7 @@
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.state import Questions, choose, quiet, view
+from vlprobe.dashboard.state import Questions, choose, model_name, quiet, view
 from vlprobe.render.html import papers
 from vlprobe.views.paper_tables import PaperTable, paper_tables
 
@@ -22,6 +22,7 @@ def paper(asked: Questions) -> PaperTable:
         asked.probe,
         asked.metrics,
         asked.looks,
+        {model: model_name(model) for model in asked.models},
     )
     st.html(shown.table)
     quiet(shown.remark)

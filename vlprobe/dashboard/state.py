@@ -138,13 +138,17 @@ def _unshared(answer: Any) -> Any:
 
 def model_name(name: str) -> str:
     """What a model is called on a page: as somebody renamed it here, else its plain name."""
-    return words.model_name(name, _display_names(store(), display_names.version(store())))
+    return words.model_name(name, renamed())
+
+
+def renamed() -> Mapping[str, str]:
+    """What somebody called models and datasets here, by their stored names."""
+    return _display_names(store(), display_names.version(store()))
 
 
 def dataset_name(name: str) -> str:
     """What a dataset is called on a page; its stored name belongs into a tooltip."""
-    renamed = _display_names(store(), display_names.version(store()))
-    return renamed.get(name) or words.dataset_name(name)
+    return words.dataset_name(name, renamed())
 
 
 @functools.lru_cache(maxsize=8)

@@ -27,6 +27,7 @@ SHIPPED_MODELS = {  # models that come with vlprobe: what they are called, and w
         "A control: it scores everything alike and is meant to fail.",
     ),
 }
+NOT_RENAMED: Mapping[str, str] = MappingProxyType({})
 WRONG_SUBTYPES = {  # what is wrong with a lie, after "fooled by" or above a row
     "color": "a wrong colour",
     "number": "a wrong number",
@@ -95,7 +96,7 @@ def value_label(name: str) -> str:
     return f"{labels[edit]}, {strength} words" if edit in labels and strength.isdigit() else name
 
 
-def model_name(name: str, renamed: Mapping[str, str] = MappingProxyType({})) -> str:
+def model_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
     """What a model is called in a sentence: as somebody renamed it, as shipped, or the last part of a path.
 
     >>> model_name("demo:softmax"), model_name("openclip:ViT-B-32/openai"), model_name("hf:/models/my-clip@rev")
@@ -117,7 +118,7 @@ def model_name(name: str, renamed: Mapping[str, str] = MappingProxyType({})) -> 
     return _last_part(bare) if bare.startswith(("/", "./", "../", "~")) else bare
 
 
-def dataset_name(name: str) -> str:
+def dataset_name(name: str, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
     """What a dataset is called in a sentence; the full name belongs into a tooltip.
 
     >>> dataset_name("demo"), dataset_name("coco:/data/val2017"), dataset_name("mine")
@@ -125,6 +126,8 @@ def dataset_name(name: str) -> str:
     >>> dataset_name("pairs:/data/valse@/data/val2017+unpictured"), dataset_name("triplets:swap_obj.json@/data")
     ('Pairs (valse)', 'Triplets (swap_obj)')
     """
+    if name in renamed:
+        return renamed[name]
     prefix, _, path = name.partition(":")
     pattern = DATASETS.get(prefix)
     if not pattern or not (path or "{}" not in pattern):

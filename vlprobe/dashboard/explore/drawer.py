@@ -13,7 +13,16 @@ from vlprobe.dashboard.explore import filters, wall
 from vlprobe.dashboard.explore.patterns import pattern_words
 from vlprobe.dashboard.explore.pictures import can_be_opened, draw_pictures
 from vlprobe.dashboard.explore.scores import scores
-from vlprobe.dashboard.state import Questions, attempt, counts, picked, plain, store, view
+from vlprobe.dashboard.state import (
+    Questions,
+    attempt,
+    counts,
+    picked,
+    plain,
+    renamed,
+    store,
+    view,
+)
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html import cards as html_cards
 from vlprobe.render.html import drawer
@@ -69,7 +78,7 @@ def draw_case(stored: Questions, case_filter: Filter, size: int) -> None:
     if kind.body == "rankings":
         names = {name for ranking in top_lists(card) for name in ranking}
         st.html(drawer.ranking_strips(card, addresses(store().root, names)))
-    st.html(drawer.bars(card, kind, stored.looks))
+    st.html(drawer.bars(card, kind, stored.looks, renamed()))
     _draw_ways_on(stored, card, kind, near)
     _draw_pattern(stored, case_filter, card)
     component("keys")(key="case_keys")
@@ -186,7 +195,9 @@ def _draw_pattern(stored: Questions, case_filter: Filter, card: WallCard) -> Non
             "label": words,
             "strip": True,
             "cards": [
-                render_wall.card_data(neighbour, kind, sources.__getitem__, badge=False)
+                render_wall.card_data(
+                    neighbour, kind, sources.__getitem__, renamed=renamed(), badge=False
+                )
                 for neighbour in others
             ],
         }

@@ -19,6 +19,8 @@ from vlprobe.dashboard.state import (
     Questions,
     choose,
     counts,
+    model_labels,
+    model_name,
     picked,
     plain,
     quiet,
@@ -26,7 +28,7 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.render.words import model_name, movement_kinds, value_label
+from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
 from vlprobe.views.filter import Filter, parse_corners
 from vlprobe.views.paired_outcomes import bucket
@@ -142,7 +144,8 @@ def _second_model(about: Subject) -> str:
     """Another model whose answers decide, too."""
     if len(about.questions.models) < 2:
         return ""
-    others = {name: model_name(name) for name in about.questions.models if name != about.model}
+    label = model_labels(about.questions.models)
+    others = {name: label(name) for name in about.questions.models if name != about.model}
     help_ = (
         "Another model's answers to the same cases: who of the two is fooled, and how far apart "
         "they are."

@@ -4,7 +4,7 @@ the details of the drawer.
 
 from collections.abc import Mapping
 
-from vlprobe.dashboard.state import Questions, store
+from vlprobe.dashboard.state import Questions, model_name, store
 from vlprobe.render.html import cards
 from vlprobe.render.words import presentations
 from vlprobe.scoring import thumbnails
@@ -34,6 +34,7 @@ def scores(
         _source,
         everything=True,
         beside=bool(case_filter.other),
+        called={name: model_name(name) for name in models},
     )
     return f'<div class="vp-card">{card}</div>'
 

@@ -15,6 +15,8 @@ from vlprobe.dashboard.state import (
     carried,
     carry,
     choose,
+    dataset_name,
+    model_labels,
     picked,
     plain,
     questions,
@@ -23,7 +25,7 @@ from vlprobe.dashboard.state import (
 from vlprobe.registry import is_control
 from vlprobe.render.charts.styles import Look
 from vlprobe.render.html.elements import SHAPES, tag
-from vlprobe.render.words import SHIPPED_MODELS, dataset_name, distinct, model_name, presentations
+from vlprobe.render.words import SHIPPED_MODELS, distinct, presentations
 from vlprobe.views.records import QuestionSetRow
 
 NARROWEST, WIDEST = 96, 280  # of a picker, in pixels
@@ -198,7 +200,8 @@ def draw_sentence(about: Subject) -> None:
 
 def pick_model(about: Subject, on_change: Callable[[], None] | None = None) -> None:
     """The picker of the model; `on_change` is called before the URL names the new one."""
-    models = {name: model_name(name) for name in about.questions.models}
+    label = model_labels(about.questions.models)
+    models = {name: label(name) for name in about.questions.models}
     choose(
         "Model",
         "model",

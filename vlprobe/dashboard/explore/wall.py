@@ -8,10 +8,20 @@ from vlprobe import views
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.explore import filters
 from vlprobe.dashboard.navigation import PAGE_SIZE
-from vlprobe.dashboard.state import Questions, counts, picked, store, turn, turned, view
+from vlprobe.dashboard.state import (
+    Questions,
+    counts,
+    model_name,
+    picked,
+    renamed,
+    store,
+    turn,
+    turned,
+    view,
+)
 from vlprobe.render import wall as render_wall
 from vlprobe.render.html.elements import tag
-from vlprobe.render.words import model_name, movement_kinds, presentations
+from vlprobe.render.words import movement_kinds, presentations
 from vlprobe.scoring.thumbnails import addresses
 from vlprobe.storage import annotations
 from vlprobe.views.filter import Filter
@@ -88,7 +98,11 @@ def _draw_cards(
     names = [name for card in cards for name, _ in render_wall.frames(card, kind)]
     sources = addresses(store().root, names)
     make = functools.partial(
-        render_wall.card_data, kind=kind, picture=sources.__getitem__, badge=is_grouped()
+        render_wall.card_data,
+        kind=kind,
+        picture=sources.__getitem__,
+        renamed=renamed(),
+        badge=is_grouped(),
     )
     pictures_note = "" if all(sources.values()) else _pictures_here(stored, case_filter)
     values = {

@@ -122,7 +122,7 @@ def count_text(stored: Questions, case_filter: Filter) -> str:
 
 
 def with_names(figure: go.Figure, models: Sequence[str]) -> go.Figure:
-    """The figure with models' plain names in its legend and beside its marks."""
+    """The figure with models' plain names in its legend and beside its marks and in its tooltips."""
 
     def rename(trace: go.Scatter) -> None:
         stored = html.unescape(str(trace.name or ""))
@@ -133,5 +133,8 @@ def with_names(figure: go.Figure, models: Sequence[str]) -> go.Figure:
         bold, display_bold = f"<b>{safe(stored)}</b>", f"<b>{display_name}</b>"
         texts = [str(line).replace(bold, display_bold, 1) for line in lines]
         trace.update(name=display_name, text=texts)
+        if trace.hovertemplate:
+            told = str(trace.hovertemplate).replace(bold, display_bold, 1)
+            trace.update(hovertemplate=told)
 
     return figure.for_each_trace(rename)

@@ -20,6 +20,7 @@ from vlprobe.dashboard.state import (
     model_name,
     pick_question_set,
     plain,
+    renamed,
     store,
     view,
 )
@@ -129,7 +130,9 @@ def draw_cards(
     """
     names = [name for card in cards for name, _ in render_wall.frames(card, kind)]
     sources = addresses(store().root, names)
-    make = functools.partial(render_wall.card_data, kind=kind, picture=sources.__getitem__)
+    make = functools.partial(
+        render_wall.card_data, kind=kind, picture=sources.__getitem__, renamed=renamed()
+    )
     values = {"label": label, "strip": False, "bare": True, "cards": [make(card) for card in cards]}
     component("wall")(key=key, data=values, on_open_change=_nothing)
     opened = st.session_state[key].get("open") if key in st.session_state else None

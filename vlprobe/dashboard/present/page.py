@@ -12,9 +12,9 @@ from vlprobe.dashboard.state import (
     Questions,
     choose,
     dataset_name,
-    model_name,
     picked,
     questions,
+    renamed,
     view,
 )
 from vlprobe.render.html.elements import tag
@@ -44,9 +44,8 @@ def draw_page() -> None:
                 args=(talk_story.opener.next,),
                 help="Begins with the next case; those come first that fool most models.",
             )
-        renamed = {model: model_name(model) for model in stored.looks}
-        slides = deck.slides(talk_story, renamed)
-        talk = _talk(stored, talk_story, slides, renamed)
+        slides = deck.slides(talk_story, renamed())
+        talk = _talk(stored, talk_story, slides)
         _draw_download(stored, slides, talk)
     component("slides")(key="slides", data=talk)
 
@@ -91,16 +90,14 @@ def _open_next(case_id: str) -> None:
     st.query_params["case"] = case_id
 
 
-def _talk(
-    stored: Questions, talk_story: Story, slides: tuple[Slide, ...], renamed: dict[str, str]
-) -> values.Values:
+def _talk(stored: Questions, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:
     """All that the component takes."""
     kind = presentations()[stored.probe].kind(talk_story.standings.kind)
     addresses = {name: large_picture(name, SIDE) for name in values.picture_names(slides)}
-    names = sentence_names(stored.models, renamed)
+    names = sentence_names(stored.models, renamed())
     heading = ranking.ranking(talk_story.standings, names)
     return values.talk_values(
-        slides, stored.looks, addresses, names, heading, deck.asked(talk_story, kind)
+        slides, stored.looks, addresses, names, heading, deck.asked(talk_story, kind, renamed())
     )
 
 

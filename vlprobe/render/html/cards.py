@@ -52,6 +52,7 @@ def card(
     picture: Callable[[str], str],
     everything: bool = False,
     beside: bool = False,
+    called: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Verdict, texts and scores of one case.
 
@@ -64,6 +65,7 @@ def card(
         picture: Gives the `src` of a small picture by its name.
         everything: All there is; else what a card has room for.
         beside: Also how far the margin of the first model is from that of the second.
+        called: What models are called, where that is not their stored name.
     """
     mine = said[names[0]]
     kind = presentation.kind(row.kind)
@@ -72,7 +74,7 @@ def card(
         [
             verdict(kind, float(mine["margin"])),
             *body,
-            _scores(row, kind, said, names, looks, beside),
+            _scores(row, kind, said, names, looks, beside, called),
         ]
     )
 
@@ -84,6 +86,7 @@ def _scores(
     names: Sequence[str],
     looks: Looks,
     beside: bool,
+    called: Mapping[str, str],
 ) -> str:
     """A line a model: what its kind of case has to tell, and the margin."""
     columns = cases.columns(row, kind)
@@ -104,7 +107,8 @@ def _scores(
             title=word,
         )
         lines.append(
-            f'<tr><th scope="row">{mark(looks[name])} {breakable(name)}</th>{cells}{margin}</tr>'
+            f'<tr><th scope="row" title="{html.escape(name)}">{mark(looks[name])} '
+            f"{breakable(called.get(name, name))}</th>{cells}{margin}</tr>"
         )
     if beside:
         gap = float(said[names[0]]["margin"]) - float(said[names[1]]["margin"])

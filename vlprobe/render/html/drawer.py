@@ -10,7 +10,7 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import mark
 from vlprobe.render.report.embed import embed
 from vlprobe.render.wall import count_word, stayed, top_lists
-from vlprobe.render.words import model_name
+from vlprobe.render.words import NOT_RENAMED, model_name
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import in_step
 from vlprobe.views.wall import ModelVerdict, WallCard
@@ -160,7 +160,9 @@ def _rank_text(rank: int, name: str, own: str, in_first: bool) -> str:
     return f"Rank {rank}" if in_first else f"Rank {rank}, new"
 
 
-def bars(card: WallCard, kind: KindPresentation, styles: Looks) -> str:
+def bars(
+    card: WallCard, kind: KindPresentation, styles: Looks, renamed: Mapping[str, str] = NOT_RENAMED
+) -> str:
     """A line a model: its mark and name, how far the lie or the truth wins, and that in a word."""
     known = [verdict.margin for verdict in card.verdicts if not math.isnan(verdict.margin)]
     most_lie = max([-margin for margin in known if margin < 0], default=0.0)
@@ -175,7 +177,10 @@ def bars(card: WallCard, kind: KindPresentation, styles: Looks) -> str:
         title = "moved by"
     elif most_lie:
         title = f"{WINNERS.get(kind.body, 'the lie')} wins by"
-    lines = [_bar(verdict, kind, styles, zero, scale) for verdict in card.verdicts]
+    lines = [
+        _bar(verdict, kind, styles, zero, scale, model_name(verdict.model, renamed))
+        for verdict in card.verdicts
+    ]
     return str(
         htpy.div(".vp-bars")[
             htpy.p(".vp-bars-title")[
@@ -195,7 +200,12 @@ def _scale(most_lie: float, most_true: float, zero: float) -> float:
 
 
 def _bar(
-    verdict: ModelVerdict, kind: KindPresentation, styles: Looks, zero: float, scale: float
+    verdict: ModelVerdict,
+    kind: KindPresentation,
+    styles: Looks,
+    zero: float,
+    scale: float,
+    name: str,
 ) -> htpy.Element:
     style, word = _verdict_words(verdict, kind)
     width = 0.0 if math.isnan(verdict.margin) else abs(verdict.margin) * scale
@@ -203,7 +213,7 @@ def _bar(
     side = "vp-lie-bar" if verdict.margin < 0 else "vp-true-bar"
     size = "unknown" if math.isnan(verdict.margin) else f"by {abs(verdict.margin):.3f}"
     return htpy.li(title=f"{verdict.model}: {word}, {size}")[
-        htpy.span(".vp-model")[_mark(styles, verdict.model), model_name(verdict.model)],
+        htpy.span(".vp-model")[_mark(styles, verdict.model), htpy.bdi[name]],
         htpy.span(".vp-track-line", aria_hidden="true")[
             htpy.b(style=f"left:{100 * zero:.1f}%"),
             htpy.i(f".{side}", style=f"left:{100 * begin:.1f}%;width:{100 * width:.1f}%"),

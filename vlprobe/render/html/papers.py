@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -34,14 +35,16 @@ def remade(
     probe: str,
     metrics: Mapping[str, Metric],
     styles: Looks,
+    called: Mapping[str, str] = MappingProxyType({}),
 ) -> Remade:
-    """What `views.papers.remade` returns, as HTML."""
+    """What `views.papers.remade` returns, as HTML; `called`: other names of models than the stored ones."""
     rows = records(CellRow, cells)
     notes = dict.fromkeys(row.note for row in rows if row.note)
     drawing = _Drawing(
         tuple(metrics[column.metric] for column in paper_table.columns),
         styles,
         {note: number for number, note in enumerate(notes, 1)},
+        called,
     )
     width = len(paper_table.columns) + 1
     source = SOURCES[probe]
@@ -75,6 +78,7 @@ class _Drawing:
     metrics: tuple[Metric, ...]  # of the columns
     styles: Looks
     note_numbers: Mapping[str, int]  # by the note
+    called: Mapping[str, str]  # other names of models than the stored ones
 
     @property
     def are_rates(self) -> bool:
@@ -107,9 +111,11 @@ def _lines(rows: Sequence[CellRow], drawing: _Drawing) -> list[str]:
         cells = [row for row in rows if row.model == model]
         is_run = cells[0].source == "run"
         symbol = f"{mark(drawing.styles[model])} " if is_run else ""
+        tip = f' title="{html.escape(model)}"' if is_run else ""
+        name = breakable(drawing.called.get(model, model) if is_run else model)
         css = "" if is_run else ' class="printed"'
         values = "".join(_cell(cell, drawing) for cell in cells)
-        lines.append(f'<tr{css}><th scope="row">{symbol}{breakable(model)}</th>{values}</tr>')
+        lines.append(f'<tr{css}><th scope="row"{tip}>{symbol}{name}</th>{values}</tr>')
     return lines
 
 

@@ -9,7 +9,7 @@ from vlprobe.render.slides import ranking
 from vlprobe.render.slides.case import MOST_BARS, case_slides
 from vlprobe.render.slides.records import Bar, Figure, Slide, SlidePicture
 from vlprobe.render.wall import BELIEVED, count_word, shorten
-from vlprobe.render.words import dataset_name, presentations, wrong
+from vlprobe.render.words import NOT_RENAMED, dataset_name, presentations, wrong
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.believed import Contestant
 from vlprobe.views.standings import Standings, SubtypeShare
@@ -20,43 +20,43 @@ LEAST_ANSWERS = 30  # of a type of edit, before a number is said of it
 ROOM = 0.8  # of the width, for the longest bar with its interval
 
 
-def slides(story: Story, renamed: Mapping[str, str] | None = None) -> tuple[Slide, ...]:
+def slides(story: Story, renamed: Mapping[str, str] = NOT_RENAMED) -> tuple[Slide, ...]:
     """The slides of a talk; those that nothing is known for are left out.
 
     Args:
         story: What is told.
-        renamed: Names that people gave to models.
+        renamed: Names that people gave to models and datasets.
     """
     kind = presentations()[story.probe].kind(story.standings.kind)
     models = [contestant.model for contestant in story.standings.contestants]
-    names = sentence_names(models, renamed or {})
-    deck = [_title(story, kind)]
+    names = sentence_names(models, renamed)
+    deck = [_title(story, kind, renamed)]
     if story.opener:
         deck += case_slides(story, story.opener, kind, names)
     deck += [
         *_how_often(story.standings, kind),
-        *_who_is_better(story, kind, names),
-        *_mixed(story.mixture),
+        *_who_is_better(story, kind, names, renamed),
+        *_mixed(story.mixture, renamed),
         _what_next(story, kind, names),
     ]
     return tuple(deck)
 
 
-def asked(story: Story, kind: KindPresentation) -> str:
+def asked(story: Story, kind: KindPresentation, renamed: Mapping[str, str] = NOT_RENAMED) -> str:
     """Who was asked, and how much."""
     n_models = len(story.models)
     subject = f"{count_word(n_models)} {'model' if n_models == 1 else 'models'}"
     lies = kind.lies if story.standings.n_cases != 1 else kind.lies.removesuffix("s")
     clauses = [_upper(subject), f"{story.standings.n_cases:,} {lies}"]
-    return f"{', '.join(clauses)}. {dataset_name(story.dataset)}."
+    return f"{', '.join(clauses)}. {dataset_name(story.dataset, renamed)}."
 
 
-def _title(story: Story, kind: KindPresentation) -> Slide:
+def _title(story: Story, kind: KindPresentation, renamed: Mapping[str, str]) -> Slide:
     return Slide(
         id="title",
         tag=presentations()[story.probe].name or presentations()[story.probe].title,
         heading=((f"Who {kind.verb} {kind.lie or kind.label}?", ""),),
-        detail=asked(story, kind),
+        detail=asked(story, kind, renamed),
         notes=(
             kind.question,
             f"{counted(story.n_items, 'item')} of {story.dataset}.",
@@ -132,7 +132,12 @@ def _share(row: SubtypeShare | Contestant) -> str:
 # Who is better.
 
 
-def _who_is_better(story: Story, kind: KindPresentation, names: Mapping[str, str]) -> list[Slide]:
+def _who_is_better(
+    story: Story,
+    kind: KindPresentation,
+    names: Mapping[str, str],
+    renamed: Mapping[str, str] = NOT_RENAMED,
+) -> list[Slide]:
     standings = story.standings
     fit = [contestant for contestant in standings.fit if not math.isnan(contestant.share)]
     rest = [
@@ -145,7 +150,7 @@ def _who_is_better(story: Story, kind: KindPresentation, names: Mapping[str, str
     bars = fit if len(fit) <= MOST_BARS else [*fit[: MOST_BARS - 1], fit[-1]]
     heading = _headline(fit or rest, standings, kind)
     left_out = len(fit) - len(bars)
-    note = _measured(standings, kind, story.dataset)
+    note = _measured(standings, kind, dataset_name(story.dataset, renamed))
     if left_out:
         note += f" {counted(left_out, 'model')} between the last two not shown."
     return [
@@ -214,7 +219,7 @@ def _bars(contestants: Sequence[Contestant], standings: Standings) -> tuple[Bar,
 
 
 def _measured(standings: Standings, kind: KindPresentation, dataset: str) -> str:
-    about = f"{standings.n_cases:,} {kind.lies}. {dataset_name(dataset)}."
+    about = f"{standings.n_cases:,} {kind.lies}. {dataset}."
     if standings.is_movement:
         return f"How far each model moves: {about} Lines: 95 % intervals."
     happened = BELIEVED.get(kind.body, "believed")
@@ -255,7 +260,7 @@ def _ranking_notes(
 # Mixed pictures.
 
 
-def _mixed(mixture: MixedStory | None) -> list[Slide]:
+def _mixed(mixture: MixedStory | None, renamed: Mapping[str, str]) -> list[Slide]:
     if mixture is None:
         return []
     case = mixture.case
@@ -281,7 +286,7 @@ def _mixed(mixture: MixedStory | None) -> list[Slide]:
             heading=((f"{_part(100 - case.share)} is enough to lose the right one.", ""),),
             detail=f"“{shorten(case.caption, 160)}” {losing} it to its own mixture.",
             pictures=tuple(picture for picture in pictures if picture.name),
-            note=f"{dataset_name(mixture.dataset)}: {case.n_pictures:,} pictures, and "
+            note=f"{dataset_name(mixture.dataset, renamed)}: {case.n_pictures:,} pictures, and "
             f"{case.n_mixtures:,} mixtures hidden among them.",
             notes=(
                 f"Without mixtures the right picture is number {ranks.clean or '?'}, with them number "

@@ -1,0 +1,122 @@
+"""A model that was renamed is called so on every page; its stored name stands in tooltips, commands and data alone."""
+
+import html
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+from streamlit.testing.v1 import AppTest
+
+from tests.dashboard.test_pages import open_page
+from vlprobe import views
+from vlprobe.dashboard.navigation import BELOW, ROW
+from vlprobe.storage import display_names
+from vlprobe.storage.store import Store
+
+STORED, PLAIN, RENAMED = "control:constant", "Always the same", "Zebra & Sons"
+PROBES = ("lgip", "rococo", "eqben", "visla", "prsm")
+PROBE_OF = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}
+# What nobody reads: tooltips, keys, addresses, and what a mark or a press tells the page.
+UNSEEN = {
+    *("help", "tooltip", "helpText", "id", "userKey", "queryString", "formId", "key", "href"),
+    *("stored", "model", "pinned", "customdata", "elementId", "pageScriptHash"),
+}
+TITLE = re.compile(r'\btitle="[^"]*"|\bhref="[^"]*"')
+MARKUP = re.compile(r"<[^>]+>")
+
+
+@pytest.fixture
+def renamed(every_probe: Store) -> Iterator[Store]:
+    display_names.rename(every_probe, STORED, RENAMED)
+    yield every_probe
+    display_names.rename(every_probe, STORED, "")
+
+
+def strings(value: object, name: str = "") -> Iterator[str]:
+    """All texts in what a page sends to the browser, but for those that nobody sees."""
+    if name in UNSEEN:
+        return
+    if isinstance(value, dict):
+        for part, own in value.items():
+            yield from strings(own, part)
+    elif isinstance(value, list):
+        for own in value:
+            yield from strings(own, name)
+    elif isinstance(value, str):
+        if name in ("json", "spec", "figure") and value[:1] in "{[":
+            yield from strings(json.loads(value))
+        else:
+            yield html.unescape(MARKUP.sub(" ", TITLE.sub("", value)))
+
+
+def told(at: AppTest) -> list[str]:
+    """All that a page says."""
+    return [
+        f"{element.type}: {text}"
+        for element in walk(at._tree)
+        if getattr(element, "key", "") not in TYPED
+        for text in strings(MessageToDict(element.proto))
+    ]
+
+
+def walk(block) -> Iterator:
+    for child in block.children.values():
+        if hasattr(child, "children"):
+            yield from walk(child)
+        if getattr(child, "proto", None) is not None and hasattr(child.proto, "DESCRIPTOR"):
+            yield child
+
+
+FOLDS = {"compare": "measured|map|details", "tradeoff": "kinds|numbers|paper|details"}
+TYPED = ("rename_stored", "run_models")  # pickers of stored names
+
+
+def addresses() -> list[tuple[str, str]]:
+    """Every page, and of those that show any probe, every probe."""
+    several = ("home", "explore", "compare", "tradeoff", "play", "present", "breakdown")
+    every = [(page, PROBE_OF.get(page, "")) for page in {**ROW, **BELOW} if page not in several]
+    return every + [(page, probe) for page in several for probe in PROBES]
+
+
+def assert_renamed(at: AppTest) -> None:
+    texts = told(at)
+    assert [text for text in texts if PLAIN in text] == []
+    assert [text for text in texts if STORED in text] == []
+
+
+def opened(monkeypatch: pytest.MonkeyPatch, store: Store, page: str, probe: str, **query: str):
+    """A page about the renamed model."""
+    if probe:
+        sets = views.runs.question_sets(store).set_index("probe")["case_key"]
+        query = {"set": sets[probe]} | query
+    return open_page(monkeypatch, store, page, **{"model": STORED} | query)
+
+
+@pytest.mark.parametrize(("page", "probe"), addresses())
+def test_a_renamed_model_is_called_so(renamed, monkeypatch, page, probe):
+    folds = {"open": FOLDS[page]} if page in FOLDS else {}
+    assert_renamed(opened(monkeypatch, renamed, page, probe, **folds))
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_a_renamed_model_is_called_so_beside_a_case(renamed, monkeypatch, probe):
+    sets = views.runs.question_sets(renamed).set_index("probe")["case_key"]
+    question_set = views.runs.question_set(renamed, sets[probe])
+    case = views.cases.questions(renamed, question_set, [0])["id"][0]
+    at = opened(monkeypatch, renamed, "explore", probe, case=case, other="control:random")
+    assert at.get("dialog")
+    assert_renamed(at)
+
+
+def test_a_renamed_model_is_called_so_where_it_searches_among_mixed_pictures(renamed, monkeypatch):
+    at = opened(monkeypatch, renamed, "explore", "rococo", kind="t2i")
+    assert_renamed(at)
+
+
+def test_a_renamed_model_is_called_so_when_it_is_asked(renamed, monkeypatch):
+    at = opened(monkeypatch, renamed, "play", "", game="playground", models=STORED)
+    assert_renamed(at)
+    at = opened(monkeypatch, renamed, "retrieval", "rococo", reader=STORED, looker=STORED)
+    assert_renamed(at.button(key="load_encode_texts").click().run())
