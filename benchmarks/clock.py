@@ -106,8 +106,11 @@ WATCH = """
       ran ||= state() === "running";
       for (const image of pictures()) {
         if (clock.seen.get(image) === image.src || !image.src || image.closest("[data-stale=true]")) continue;
-        try { await image.decode(); } catch { continue; }
-        if (visible(image) && image.naturalWidth > 1) return now();
+        if (image.decoding_of !== image.src) {  // not awaited: that of a picture that is taken away may never end
+          image.decoding_of = image.src;
+          image.decode().then(() => { image.decoded_at = now(); image.decoded_of = image.src; }, () => {});
+        }
+        if (image.decoded_of === image.src && image.naturalWidth > 1) return image.decoded_at;
       }
       const text = document.querySelector("[data-testid=stMain]")?.innerText || "";
       quiet = ran && idle() && text.length > 40 && text !== clock.heading ? quiet || now() : 0;

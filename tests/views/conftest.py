@@ -46,7 +46,7 @@ def rows(filled: Store, key: str) -> pd.DataFrame:
     """Every model's margins by case, joined without SQL."""
     runs = pd.DataFrame(views.runs.question_set(filled, key).runs).set_index("model")["key"]
     table = pd.read_parquet(filled.root / "cases" / key / "cases.parquet").set_index("case")[
-        ["item", "kind"]
+        ["item", "kind", "subtype"]
     ]
     for model in MODELS:
         scores = pd.read_parquet(filled.root / "runs" / runs[model] / "scores.parquet").set_index(

@@ -22,9 +22,10 @@ from vlprobe.storage.store import Store
 from vlprobe.types import Estimate, Measure
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.compare import SIGNIFICANCE, select_runs
-from vlprobe.views.paired_outcomes import BUCKETS, paired_differences, unit_counts
+from vlprobe.views.paired_outcomes import paired_differences
 from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.unit_counts import BUCKETS, unit_counts
 
 MOST_SUBTYPES = 12  # rows beside that of all lies; of more, those with the most lies
 # A model's share against that of guessing; "unknown" where guessing, or its interval, is unknown.
@@ -159,7 +160,7 @@ def from_counts(
     """What `comparison` returns, from the counts of each subtype and unit of resampling.
 
     Args:
-        counts: What `paired_outcomes.unit_counts` returns.
+        counts: What `unit_counts` returns.
         runs: Of the models, the baseline first.
         kind: Of the cases.
         presented: How the kind is shown: whether it moves, what guessing holds.
@@ -188,7 +189,7 @@ class Cells:
     """The counts as arrays over units of resampling, per subtype.
 
     Args:
-        counts: What `paired_outcomes.unit_counts` returns.
+        counts: What `unit_counts` returns.
         runs: Of the models, the baseline first.
         is_movement: Whether values are movements, and not shares of lies believed.
         unit: "spread": movements in each model's own spread.

@@ -14,20 +14,13 @@ from vlprobe.errors import NotFound
 from vlprobe.metrics import estimate
 from vlprobe.storage.store import Store
 from vlprobe.types import Measure
-from vlprobe.views import rows as views_rows
 from vlprobe.views.cases import outcomes
 from vlprobe.views.compare import select_runs
 from vlprobe.views.filter import Filter
-from vlprobe.views.records import RunRow
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.unit_counts import BUCKETS, unit_counts
 
 POINTS = 3000  # of a scatter: more take long to send and cover each other
-BUCKETS = {  # outcome of the first model, outcome of the second
-    "both_fooled": ("fooled", "fooled"),
-    "only_first": ("fooled", "held"),
-    "only_second": ("held", "fooled"),
-    "both_held": ("held", "held"),
-}
 
 
 @dataclass(frozen=True)
@@ -132,74 +125,6 @@ def paired_outcomes(
         unknown=n_cases - sum(counts.values()),
         p=p,
         independent=independent,
-    )
-
-
-def unit_counts(
-    store: Store,
-    case_key: str,
-    runs: Sequence[RunRow],
-    kind: str,
-) -> pd.DataFrame:
-    """A row a subtype and unit of resampling: answers of each model, and of each against the first.
-
-    Returns:
-        subtype, unit; of model i `answered_i`, `fooled_i`, `tied_i`, `moved_i` (the sum of its
-        movements); of model i beside the first the BUCKETS with `_i`, and of the cases that both
-        answered `both_i`, and what the first and i believed and moved there.
-    """
-    files = [store.files([run.key], "scores") for run in runs]
-    joined = "(SELECT margin AS margin_0, kind, subtype, item FROM read_parquet(?))"
-    for side in range(1, len(runs)):
-        joined += (
-            f" POSITIONAL JOIN (SELECT margin AS margin_{side} FROM read_parquet(?)) AS run_{side}"
-        )
-    unit = "item"
-    if runs[0].n_units < runs[0].n_items:  # items that share a picture are one observation
-        unit = "unit"
-        expression = views_rows.unit_expression(store, case_key)
-        joined += f" POSITIONAL JOIN (SELECT {expression} AS unit FROM read_parquet(?)) AS units"
-        files.append(store.files([case_key], "cases"))
-    columns = [f"count(*) AS n_cases, {unit} AS unit"]
-    for side in range(len(runs)):
-        margin = f"margin_{side}"
-        columns.append(
-            f"count(*) FILTER (NOT isnan({margin})) AS answered_{side}, "
-            f"count(*) FILTER ({margin} <= 0) AS fooled_{side}, "
-            f"count(*) FILTER ({margin} = 0) AS tied_{side}, "
-            f"coalesce(-sum({margin}::DOUBLE) FILTER (NOT isnan({margin})), 0) AS moved_{side}"
-        )
-        if side:
-            both = f"FILTER (NOT isnan(margin_0) AND NOT isnan({margin})"
-            columns.append(
-                f"{_outcome_counts('margin_0', margin, f'_{side}')}, "
-                f"count(*) {both}) AS both_{side}, "
-                f"count(*) {both} AND margin_0 <= 0) AS base_believes_{side}, "
-                f"count(*) {both} AND {margin} <= 0) AS model_believes_{side}, "
-                f"coalesce(-sum(margin_0::DOUBLE) {both}), 0) AS base_moved_{side}, "
-                f"coalesce(-sum({margin}::DOUBLE) {both}), 0) AS model_moved_{side}"
-            )
-    with store.cursor() as cursor:
-        return cursor.execute(
-            f"SELECT subtype, {', '.join(columns)} FROM {joined} WHERE kind = ? "
-            "GROUP BY ALL ORDER BY ALL",
-            [*files, kind],
-        ).df()
-
-
-def _outcome_counts(margin: str, second_margin: str, suffix: str = "") -> str:
-    """SQL that counts cases by the outcomes of two models, as columns named by BUCKETS.
-
-    Args:
-        margin: The column of the first model's margins.
-        second_margin: That of the second one's.
-        suffix: Of the names.
-    """
-    conditions = {"fooled": "{} <= 0", "held": "{0} > 0 AND NOT isnan({0})"}
-    return ", ".join(
-        f"count(*) FILTER ({conditions[outcome].format(margin)} AND "
-        f"{conditions[second_outcome].format(second_margin)}) AS {name}{suffix}"
-        for name, (outcome, second_outcome) in BUCKETS.items()
     )
 
 

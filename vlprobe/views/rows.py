@@ -167,6 +167,41 @@ def unit_codes(store: Store, case_key: str) -> np.ndarray:
 
 
 @_readable()
+def cases_version(store: Store, case_key: str) -> FileVersion:
+    """What changes with the file that has the cases of a question set."""
+    return _file_version(store.files([case_key], "cases")[0])
+
+
+@_readable()
+def unit_ranks(store: Store, case_key: str, by_item: bool) -> np.ndarray:
+    """The place of each case's unit of resampling, or item, among the sorted names of all: int32 of
+    shape (n_cases,), by the case's number.
+    """
+    files = store.files([case_key], "cases")
+    unit = "item" if by_item else unit_expression(store, case_key)
+
+    def read() -> np.ndarray:
+        if unit in ("item", "cluster"):
+            codes, names = _dictionary_codes(files[0], unit)
+        else:
+            with store.cursor() as cursor:
+                statement = f'SELECT {unit} AS unit FROM read_parquet(?) ORDER BY "case"'
+                codes, names = pd.factorize(cursor.execute(statement, [files]).df()["unit"])
+        _, place = np.unique(np.array(names, dtype=object), return_inverse=True)
+        return place.astype(np.int32)[codes]
+
+    return _cache.get((_file_version(files[0]), "rank", unit), read)
+
+
+@_readable()
+def subtype_codes(store: Store, case_key: str) -> tuple[np.ndarray, list[str]]:
+    """The subtype of each case of a question set: codes, int32 of shape (n_cases,), and the names
+    that these stand for.
+    """
+    return _dictionary_codes(store.files([case_key], "cases")[0], "subtype")
+
+
+@_readable()
 def words_changed(
     store: Store, case_key: str
 ) -> tuple[np.ndarray, list[str], np.ndarray, list[str]]:

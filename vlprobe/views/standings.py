@@ -24,8 +24,9 @@ from vlprobe.views.believed import (
     row_verdict,
     sides_of,
 )
-from vlprobe.views.paired_outcomes import paired_differences, unit_counts
+from vlprobe.views.paired_outcomes import paired_differences
 from vlprobe.views.runs import QuestionSet
+from vlprobe.views.unit_counts import unit_counts
 
 MIRRORED: dict[RowVerdict, RowVerdict] = {"fewer": "more", "more": "fewer"}
 

@@ -1,0 +1,47 @@
+"""Counts by type and unit of resampling, against plain loops over the cases and against SQL's order."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.views.believed_scenes import count
+from tests.views.conftest import MODELS
+from vlprobe import views
+from vlprobe.storage.store import Store
+from vlprobe.views.unit_counts import unit_counts
+
+
+def expected(rows: pd.DataFrame, models: Sequence[str], kind: str) -> pd.DataFrame:
+    """By loops, sorted as SQL would sort it."""
+    table = rows[rows["kind"] == kind].rename(columns={"item": "unit"})
+    renamed = {model: f"margin_{place}" for place, model in enumerate(models)}
+    counted = count(table.rename(columns=renamed)[["subtype", "unit", *renamed.values()]])
+    return counted.sort_values(["subtype", "n_cases", "unit"], ignore_index=True)
+
+
+@pytest.mark.parametrize("kind", ["flip", "combined", "paraphrase"])
+def test_counts_and_their_order_are_those_of_a_loop(
+    filled: Store, key: str, rows: pd.DataFrame, kind: str
+):
+    question_set = views.runs.question_set(filled, key)
+    runs = [question_set.run(model) for model in MODELS[:3]]
+    counted = unit_counts(filled, key, runs, kind)
+    by_loop = expected(rows, MODELS[:3], kind)
+    assert len(counted) and set(counted.columns) == set(by_loop.columns)
+    names = sorted(rows["item"].unique())
+    assert [names[place] for place in counted["unit"]] == by_loop["unit"].tolist()
+    for name in by_loop.columns.drop("unit"):
+        if "moved" in name:
+            assert counted[name].to_numpy() == pytest.approx(by_loop[name].to_numpy(), abs=1e-6)
+        else:
+            assert counted[name].tolist() == by_loop[name].tolist(), name
+
+
+def test_a_kind_that_was_not_asked_has_no_row(filled: Store, key: str):
+    question_set = views.runs.question_set(filled, key)
+    runs = [question_set.run(model) for model in MODELS[:2]]
+    counted = unit_counts(filled, key, runs, "not asked")
+    assert not len(counted) and "both_fooled_1" in counted
+    assert counted["answered_0"].dtype == np.int64
