@@ -2,10 +2,10 @@
 papers, and what is stored.
 """
 
-from vlprobe.dashboard import frame, verify
-from vlprobe.dashboard.lab import doors
+from vlprobe.dashboard import frame
+from vlprobe.dashboard.lab import doors, stored
 
 frame.enter()
 frame.watched_job()
 doors.draw()
-verify.stored()
+stored.draw()

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from vlprobe.dashboard import frame, models, state
-from vlprobe.dashboard.lab import names
+from vlprobe.dashboard import frame, state
+from vlprobe.dashboard.lab import models, names
 
 frame.enter()
 st.title("Which models can be believed?", anchor=False)

@@ -4,7 +4,8 @@ and a fine-tuning to watch.
 
 import streamlit as st
 
-from vlprobe.dashboard import frame, repair, training
+from vlprobe.dashboard import frame
+from vlprobe.dashboard.lab import repair, training
 
 frame.enter()
 st.title("What repairs a model, and at what cost?", anchor=False)

@@ -4,8 +4,8 @@ that were altered (RoCOCO).
 
 import streamlit as st
 
-from vlprobe.dashboard import chart_panels, figures, frame, influence, state
-from vlprobe.dashboard.lab import paper_page
+from vlprobe.dashboard import frame, state
+from vlprobe.dashboard.lab import chart_panels, figures, influence, paper_page
 
 frame.enter()
 opening = paper_page.begin("rococo")

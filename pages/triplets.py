@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from vlprobe.dashboard import chart_panels, figures, frame
-from vlprobe.dashboard.lab import paper_page
+from vlprobe.dashboard import frame
+from vlprobe.dashboard.lab import chart_panels, figures, paper_page
 
 frame.enter()
 stored = paper_page.begin("visla").questions

@@ -10,7 +10,7 @@ from PIL import Image
 
 from tests.dashboard.test_pages import bodies, open_page
 from vlprobe import registry, views
-from vlprobe.dashboard import influence as dashboard_influence
+from vlprobe.dashboard.lab import influence as dashboard_influence
 from vlprobe.dashboard.pictures import changed_at
 from vlprobe.errors import InvalidInput
 from vlprobe.perturb import influence, substitution

@@ -19,8 +19,8 @@ from tests.views.conftest import (
     filled,  # noqa: F401 (fixture)
 )
 from vlprobe import views
-from vlprobe.dashboard import repair as dashboard_repair
-from vlprobe.dashboard import training as dashboard_training
+from vlprobe.dashboard.lab import repair as dashboard_repair
+from vlprobe.dashboard.lab import training as dashboard_training
 from vlprobe.render import charts, numbers
 from vlprobe.render.html import repair
 from vlprobe.runs import jobs

@@ -14,7 +14,8 @@ from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page, words
 from tests.faults import forks
 from tests.faults.test_damage import harm
-from vlprobe.dashboard import state, verify
+from vlprobe.dashboard import damage, state
+from vlprobe.dashboard.lab import stored
 from vlprobe.errors import REPAIR, InvalidInput, StoredDamage
 from vlprobe.runs import jobs
 from vlprobe.runs import thumbnails as runs_thumbnails
@@ -151,15 +152,15 @@ def test_a_damaged_manifest_leaves_the_way_to_the_button_on_every_page(
 
 def test_a_name_that_reads_like_the_command_is_no_damage(monkeypatch):
     named = InvalidInput(f"'{REPAIR}' is no path that can be read. Check the name.")
-    assert verify.said(named) == str(named)
-    assert verify.said(StoredDamage(f"'{REPAIR}' is damaged.")) == (
-        f"'{REPAIR}' is damaged. {verify.PRESS}"
+    assert damage.error_text(named) == str(named)
+    assert damage.error_text(StoredDamage(f"'{REPAIR}' is damaged.")) == (
+        f"'{REPAIR}' is damaged. {damage.PRESS}"
     )
     links: list[str] = []
-    monkeypatch.setattr(verify.st, "page_link", lambda page, **_: links.append(page))
-    verify.way_out(named)
+    monkeypatch.setattr(damage.st, "page_link", lambda page, **_: links.append(page))
+    damage.way_out(named)
     assert links == []
-    verify.way_out(StoredDamage("'a' is damaged."))
+    damage.way_out(StoredDamage("'a' is damaged."))
     assert links == ["pages/lab.py"]
 
 
@@ -172,7 +173,7 @@ def test_a_job_that_damage_has_stopped_tells_the_way_to_the_button(monkeypatch, 
     assert jobs.work(copied.address, job_id) == 1
     assert jobs.read(copied, job_id).error == f"'scores.parquet' is damaged. {REPAIR}"
     at = open_page(monkeypatch, copied, "run", job=job_id)
-    assert at.error[0].value == state.plain(f"'scores.parquet' is damaged. {verify.PRESS}")
+    assert at.error[0].value == state.plain(f"'scores.parquet' is damaged. {damage.PRESS}")
 
 
 def test_what_was_made_anew_since_the_look_is_left_alone(monkeypatch, copied, started):
@@ -212,16 +213,16 @@ def test_a_stale_press_leaves_what_another_machine_has_mended_in_a_bucket(
     runs_verify.repair(list(found))
     execute(asked, store)
     whole = remote.names("index")
-    monkeypatch.setattr(verify, "store", lambda: store)
+    monkeypatch.setattr(stored, "store", lambda: store)
 
     def press(found: tuple) -> None:
-        from vlprobe.dashboard import verify
+        from vlprobe.dashboard.lab import stored
 
-        verify._mend(found)
+        stored._mend(found)
 
     at = AppTest.from_function(press, args=(found,)).run()
     assert not at.exception
-    assert "Nothing was removed" in at.session_state[verify.MENDED]
+    assert "Nothing was removed" in at.session_state[stored.MENDED]
     assert remote.names("index") == whole
     assert started == []
 

@@ -2,12 +2,12 @@
 
 import contextvars
 
-import pandas as pd
 import streamlit as st
 
 from vlprobe import __version__, views
 from vlprobe.dashboard import navigation
 from vlprobe.dashboard.access import admit
+from vlprobe.dashboard.damage import error_text, left_out, way_out
 from vlprobe.dashboard.jobs import all_watched, probe_button, watched
 from vlprobe.dashboard.run import bar
 from vlprobe.dashboard.run.progress import panel
@@ -22,11 +22,10 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.verify import left_out, said, way_out
 from vlprobe.errors import VlprobeError
 from vlprobe.render import fitness
 from vlprobe.render.html.style import style
-from vlprobe.render.words import breakdown_label, presentations, slice_order, value_label
+from vlprobe.render.words import presentations
 from vlprobe.types import Metric
 
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
@@ -58,7 +57,7 @@ def main() -> None:
                 page.run()
             bar.draw()
     except VlprobeError as error:
-        st.error(plain(said(error)), icon=":material/error:")
+        st.error(plain(error_text(error)), icon=":material/error:")
         way_out(error)
     finally:
         _framed.reset(token)
@@ -119,43 +118,6 @@ def averaging(asked: Questions, metric: Metric | None = None) -> str:
         "Macro: the mean of each caption's edits first, then of captions. Micro: all edits pooled."
     )
     return choose("Average", "average", AVERAGING, "macro", segments=True, help_=help_)
-
-
-def metric(asked: Questions) -> Metric:
-    """One of the probe's metrics, of those that have a value."""
-    known = set(
-        view(views.estimates.estimates, asked.question_set).dropna(subset=["value"])["metric"]
-    )
-    options = {key: own.label for key, own in asked.metrics.items() if key in known}
-    first = next(
-        (name for name in presentations()[asked.probe].main_metrics if name in options),
-        next(iter(options)),
-    )
-    return asked.metrics[choose("Metric", "metric", options, first)]
-
-
-def by(asked: Questions) -> str:
-    """What to take the numbers apart by."""
-    options = {
-        name: breakdown_label(asked.probe, name)
-        for name in view(views.estimates.slices, asked.question_set)
-    }
-    return choose("Taken apart by", "by", options, next(iter(options)))
-
-
-def sliced(asked: Questions, metric: Metric, by: str, averaging: str, unit: str) -> pd.DataFrame:
-    """The estimates of one metric, a row a model and slice. Without any, says so and stops the page."""
-    table = view(views.estimates.estimates, asked.question_set, by, averaging, unit)
-    table = table[table["metric"] == metric.name]
-    if table.empty:
-        st.info(f"{metric.label} does not come in these parts. Take it apart by something else.")
-        st.stop()
-    return table
-
-
-def slice_names(table: pd.DataFrame) -> dict[str, str]:
-    """The slices of a table in words and in order."""
-    return {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
 
 
 def watched_job() -> None:

@@ -10,7 +10,7 @@ import math
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.chart_panels import inked
+from vlprobe.dashboard.chart import inked
 from vlprobe.dashboard.compare import columns
 from vlprobe.dashboard.compare.folds import fold
 from vlprobe.dashboard.compare.sentence import BETWEEN, CARDS, Contest

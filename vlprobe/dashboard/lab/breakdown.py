@@ -9,10 +9,10 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard import export, frame, tables
-from vlprobe.dashboard.chart_panels import chart_of_cases
 from vlprobe.dashboard.lab import cases, numbers, opening
+from vlprobe.dashboard.lab.chart_panels import chart_of_cases
 from vlprobe.dashboard.lab.paper_page import OPENS, capital, how_it_is_measured
-from vlprobe.dashboard.state import Questions, counts, model_name, plain, quiet, view
+from vlprobe.dashboard.state import Questions, choose, counts, model_name, plain, quiet, view
 from vlprobe.render import charts, words
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
@@ -23,8 +23,8 @@ def draw_page() -> None:
     with st.container(horizontal=True, key="lab_subject"):
         stored = opening.pick()
         model = opening.pick_model(stored)
-        metric = frame.metric(stored)
-        slicing = frame.by(stored)
+        metric = _pick_metric(stored)
+        slicing = _pick_slicing(stored)
     heading, examples, figure, rows = (st.container() for _ in range(4))
     with how_it_is_measured():
         frame.sentence(stored)
@@ -38,8 +38,8 @@ def draw_page() -> None:
             f"arms overlap the order may be chance. {words.AGREED}"
         )
     of_metric = averaging if averaging in metric.averaging else metric.averaging[0]
-    table = frame.sliced(stored, metric, slicing, of_metric, unit)
-    names = frame.slice_names(table)
+    table = _sliced(stored, metric, slicing, of_metric, unit)
+    names = _slice_names(table)
     filters = {
         name: cases.slice_filter(stored, model, metric.kinds, slicing, name) for name in names
     }
@@ -130,3 +130,44 @@ def _heading(stored: Questions, model: str, slicing: str, worst: str) -> str:
     if slicing == "subtype":
         return f"{model_name(model)} is fooled most often by {words.wrong(worst)}"
     return f"{model_name(model)} is fooled most often here: {words.value_label(worst)}"
+
+
+def _pick_metric(stored: Questions) -> Metric:
+    """One of the probe's metrics, of those that have a value."""
+    estimates = view(views.estimates.estimates, stored.question_set).dropna(subset=["value"])
+    with_value = set(estimates["metric"])
+    options = {key: metric.label for key, metric in stored.metrics.items() if key in with_value}
+    default = next(
+        (name for name in words.presentations()[stored.probe].main_metrics if name in options),
+        next(iter(options)),
+    )
+    return stored.metrics[choose("Metric", "metric", options, default)]
+
+
+def _pick_slicing(stored: Questions) -> str:
+    """What to take the numbers apart by."""
+    options = {
+        name: words.breakdown_label(stored.probe, name)
+        for name in view(views.estimates.slices, stored.question_set)
+    }
+    return choose("Taken apart by", "by", options, next(iter(options)))
+
+
+def _sliced(
+    stored: Questions, metric: Metric, slicing: str, averaging: str, unit: str
+) -> pd.DataFrame:
+    """The estimates of one metric, a row a model and slice. Without any, says so and stops the
+    page.
+    """
+    table = view(views.estimates.estimates, stored.question_set, slicing, averaging, unit)
+    table = table[table["metric"] == metric.name]
+    if table.empty:
+        st.info(f"{metric.label} does not come in these parts. Take it apart by something else.")
+        st.stop()
+    return table
+
+
+def _slice_names(table: pd.DataFrame) -> dict[str, str]:
+    """The slices of a table in words and in order."""
+    slices = sorted(table["slice"].unique(), key=words.slice_order)
+    return {name: words.value_label(name) for name in slices}

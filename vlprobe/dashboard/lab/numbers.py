@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import chart_panels, tables
+from vlprobe.dashboard import tables
+from vlprobe.dashboard.lab import chart_panels
 from vlprobe.dashboard.state import Questions, model_name, quiet, view
 from vlprobe.render.html.tables import BOLD
 from vlprobe.render.sentences import sentence_names

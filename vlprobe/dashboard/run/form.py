@@ -12,10 +12,10 @@ import streamlit as st
 
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.damage import error_text
 from vlprobe.dashboard.jobs import begin, span
 from vlprobe.dashboard.run import fields, steps
 from vlprobe.dashboard.state import attempt, plain, quiet, view
-from vlprobe.dashboard.verify import said
 from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models.frozen import pick_device
@@ -48,7 +48,7 @@ def draw() -> None:
         if changes(NO_CHANGES):
             _draw()
     except VlprobeError as error:
-        st.error(plain(said(error)), icon=":material/error:")
+        st.error(plain(error_text(error)), icon=":material/error:")
 
 
 def _draw() -> None:
@@ -83,7 +83,7 @@ def _bar(
     except VlprobeError as error:
         problem = error
         if models and probes:
-            st.error(plain(said(error)), icon=":material/error:")
+            st.error(plain(error_text(error)), icon=":material/error:")
         else:
             quiet(str(error))
     st.space("stretch")

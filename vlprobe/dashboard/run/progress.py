@@ -9,6 +9,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
+from vlprobe.dashboard.damage import error_text
 from vlprobe.dashboard.jobs import STATES, span
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import (
@@ -20,7 +21,6 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
-from vlprobe.dashboard.verify import said
 from vlprobe.errors import VlprobeError
 from vlprobe.render import charts, marks
 from vlprobe.render.html.elements import tag
@@ -129,7 +129,7 @@ def _panel(job_id: str, ended: bool, n_stored: int) -> None:
             f"{tag('span', f'{_what(job)} · {models}')}</p>"
         )
         if job.error:
-            st.error(plain(said(job.failure)))
+            st.error(plain(error_text(job.failure)))
         _cards(job, finished)
         if not job.ended:
             quiet(
@@ -275,7 +275,7 @@ def past() -> None:
     watched = st.query_params.get_all("job")
     earlier = [job for job in jobs.jobs(store()) if job.id not in watched][:PAST]
     for error in jobs.damaged(store()):
-        st.warning(plain(said(error)), icon=":material/warning:")
+        st.warning(plain(error_text(error)), icon=":material/warning:")
     if not earlier:
         quiet(
             "None yet. Runs that were started in a terminal are not listed here; their results are "

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard.chart_panels import ARMS, chart
+from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.state import plain, quiet, view
 from vlprobe.dashboard.tradeoff.picture import Measured, cases_query
 from vlprobe.dashboard.tradeoff.sentence import Field

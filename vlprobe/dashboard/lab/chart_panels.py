@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.lab import cases
 from vlprobe.dashboard.state import Questions, model_name, plain, quiet, view
 from vlprobe.render import charts, numbers
@@ -15,26 +16,8 @@ from vlprobe.render.words import presentations, slice_order, value_label
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
 
-ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
 GUESSING = "On the dotted line a model only guesses."
 WORDS_ALONE = "counting shared words"
-
-
-def chart(figure: go.Figure, key: str, alt: str, chosen: bool = False) -> list[dict]:
-    """A figure in the page's theme, its letters dark enough to read; `alt` says it to those who cannot see it.
-
-    Returns:
-        The points that were clicked, where they can be `chosen`.
-    """
-    inked(figure)
-    config = {"displayModeBar": False, "scrollZoom": False}
-    if not chosen:
-        st.plotly_chart(figure, key=key, alt=alt, config=config)
-        return []
-    event = st.plotly_chart(
-        figure, key=key, alt=alt, config=config, on_select="rerun", selection_mode="points"
-    )
-    return event["selection"]["points"]
 
 
 def chart_of_cases(
@@ -52,17 +35,6 @@ def chart_of_cases(
         asked,
         lambda model, name: cases.slice_filter(asked, model, kinds, by, name),
     )
-
-
-def inked(figure: go.Figure) -> go.Figure:
-    """The figure with letters dark enough to read in the page's theme."""
-    ink = "#d5dae2" if st.context.theme.type == "dark" else "#3a4454"
-    if st.context.theme.type == "dark":
-        charts.theme.on_dark(figure)
-    figure.update_layout(font_color=ink, legend_font_color=ink)
-    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
-    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
-    return figure
 
 
 def headlines(asked: Questions, averaging: str, unit: str) -> None:

@@ -7,9 +7,10 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.chart_panels import ARMS, GUESSING, chart, chart_of_cases, mentioned
+from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.jobs import begin
 from vlprobe.dashboard.lab import cases
+from vlprobe.dashboard.lab.chart_panels import GUESSING, chart_of_cases, mentioned
 from vlprobe.dashboard.state import Questions, attempt, choose, model_name, plain, quiet, view
 from vlprobe.render import charts, numbers
 from vlprobe.render.words import slice_order, value_label

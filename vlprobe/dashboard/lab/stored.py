@@ -10,11 +10,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from vlprobe import registry, views
-from vlprobe.dashboard.navigation import page_file
-from vlprobe.dashboard.state import attempt, plain, quiet, store, view
+from vlprobe import registry
+from vlprobe.dashboard.state import attempt, plain, quiet, store
 from vlprobe.dashboard.tables import show
-from vlprobe.errors import StoredDamage, VlprobeError
+from vlprobe.errors import VlprobeError
 from vlprobe.render.html.elements import breakable, tag
 from vlprobe.runs import jobs, thumbnails, verify
 from vlprobe.runs.request import Request
@@ -27,9 +26,7 @@ from vlprobe.types import Run
 FOUND = "stored_damages"  # of this session's last look
 MENDED = "stored_mended"
 HEAD = ("What", "File", "What is wrong", "What happens to it")
-PRESS = "In Lab, press 'Check what is stored', then 'Make it anew'."
 ROWS = 50
-UNREAD = 3  # lines above a page about what cannot be read
 OTHERS = {  # what is no run: in plain words, and what becomes of it
     "embeddings": (
         "Embeddings, kept to save time",
@@ -63,7 +60,7 @@ class Known:
     asked: Mapping[str, Request]
 
 
-def stored() -> None:
+def draw() -> None:
     """A button that reads all that is stored; of what is damaged a list, and a button that makes it anew."""
     if access.read_only():
         return
@@ -86,37 +83,6 @@ def stored() -> None:
         )
         return
     _list(looked)
-
-
-def left_out() -> None:
-    """Above a page: what is stored and cannot be read, a line each. The rest is shown."""
-    try:
-        errors = view(views.runs.unread)
-    except VlprobeError:  # nothing can be told of what is stored, and the page says so itself
-        return
-    for error in errors[:UNREAD]:
-        st.warning(plain(said(error)), icon=":material/warning:")
-    if len(errors) > UNREAD:
-        quiet(f"And {len(errors) - UNREAD:,} more. `vlprobe verify` lists all of them.")
-    for error in [error for error in errors if isinstance(error, StoredDamage)][:1]:
-        way_out(error)
-
-
-def way_out(error: VlprobeError) -> None:
-    """Below an error that says something stored is damaged: the way to the button."""
-    if isinstance(error, StoredDamage) and not access.read_only():
-        st.page_link(
-            page_file("lab"),
-            label="Check what is stored, and make it anew",
-            icon=":material/fact_check:",
-        )
-
-
-def said(error: VlprobeError) -> str:
-    """An error as a page says it: the button that mends what is stored, in place of the command."""
-    if isinstance(error, StoredDamage) and error.remedy and not access.read_only():
-        return f"{error.problem} {PRESS}"
-    return str(error)
 
 
 def _look() -> None:

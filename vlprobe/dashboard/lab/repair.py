@@ -11,12 +11,12 @@ import streamlit as st
 
 from vlprobe import registry, views
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.chart_panels import ARMS, chart
+from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.jobs import span, watched
 from vlprobe.dashboard.lab import repaired_cases
+from vlprobe.dashboard.lab.training import other_seeds, trained
 from vlprobe.dashboard.run.progress import panel
 from vlprobe.dashboard.state import attempt, choose, model_name, plain, quiet, store, view
-from vlprobe.dashboard.training import other_seeds, trained
 from vlprobe.render import charts
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import repair, tables

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from vlprobe.dashboard.access import changes
-from vlprobe.dashboard.chart_panels import chart
+from vlprobe.dashboard.chart import chart
 from vlprobe.dashboard.jobs import STATES, span
 from vlprobe.dashboard.run.progress import reread, resume, stop
 from vlprobe.dashboard.state import attempt, choose, plain, quiet, store, tag

@@ -1,0 +1,43 @@
+"""What pages say where something that is stored cannot be read, and the way to mend it."""
+
+import streamlit as st
+
+from vlprobe import views
+from vlprobe.dashboard.navigation import page_file
+from vlprobe.dashboard.state import plain, quiet, view
+from vlprobe.errors import StoredDamage, VlprobeError
+from vlprobe.storage import access
+
+PRESS = "In Lab, press 'Check what is stored', then 'Make it anew'."
+UNREAD = 3  # lines above a page about what cannot be read
+
+
+def left_out() -> None:
+    """Above a page: what is stored and cannot be read, a line each. The rest is shown."""
+    try:
+        errors = view(views.runs.unread)
+    except VlprobeError:  # nothing can be told of what is stored, and the page says so itself
+        return
+    for error in errors[:UNREAD]:
+        st.warning(plain(error_text(error)), icon=":material/warning:")
+    if len(errors) > UNREAD:
+        quiet(f"And {len(errors) - UNREAD:,} more. `vlprobe verify` lists all of them.")
+    for error in [error for error in errors if isinstance(error, StoredDamage)][:1]:
+        way_out(error)
+
+
+def way_out(error: VlprobeError) -> None:
+    """Below an error that says something stored is damaged: the way to the button."""
+    if isinstance(error, StoredDamage) and not access.read_only():
+        st.page_link(
+            page_file("lab"),
+            label="Check what is stored, and make it anew",
+            icon=":material/fact_check:",
+        )
+
+
+def error_text(error: VlprobeError) -> str:
+    """An error as a page says it: the button that mends what is stored, in place of the command."""
+    if isinstance(error, StoredDamage) and error.remedy and not access.read_only():
+        return f"{error.problem} {PRESS}"
+    return str(error)
