@@ -102,7 +102,15 @@ def serving(folder: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "vlprobe.dashboard.server",
+        "run",
+        "app.py",
+        "--server.port",
+        str(port),
+    ]
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
             [*command, "--server.headless", "true"],
@@ -156,11 +164,14 @@ def driver() -> Iterator:
 def page(url: str, driver):
     """A browser page on the server of all tests."""
     with browsing(url, driver) as page:
-        page.first_links = visit(page, url + "/explore?model=x").locator(
+        told: list[str] = []
+        page.on("console", lambda message: told.append(message.text))
+        page.first_links = visit(page, url + "/failures?model=x").locator(
             "[data-testid=stTopNavLink]"
         )
         page.first_links = [text.split()[-1] for text in page.first_links.all_inner_texts()]
         page.first_title = page.title()
+        page.first_told = told
         yield page
 
 

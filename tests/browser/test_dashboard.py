@@ -44,9 +44,10 @@ def cards(page) -> list[str]:
     return [card.get_attribute("aria-label") for card in page.locator("button.card").all()]
 
 
-def test_a_deep_link_on_a_fresh_server_gets_the_whole_frame(page):
+def test_a_link_of_before_on_a_fresh_server_gets_the_whole_frame_and_no_page_that_is_missing(page):
     assert page.first_links == list(navigation.ROW.values())
     assert page.first_title == "Explore · vlprobe"
+    assert not [text for text in page.first_told if "does not seem to exist" in text]
 
 
 def test_the_first_page_shows_the_results_of_the_three_demo_models(page, url: str, results):

@@ -2,11 +2,13 @@
 
 What the first page needs is imported before the server answers. Its failure is looked up in a thread of its own, in
 which all pages are then drawn once (`rehearsal`): the first visitor of a fresh server waits for none of this.
+The pages are those of `navigation` from the first visitor on.
 """
 
 import contextlib
 import threading
 
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import cli
 
 from vlprobe.dashboard import frame, rehearsal  # noqa: F401 - the frame ahead of the first page
@@ -16,6 +18,8 @@ from vlprobe.errors import VlprobeError
 
 def main() -> None:
     """Serves; the arguments of the process are those of the command `streamlit`."""
+    # Else Streamlit looks into the folder of pages until the first one has been drawn: an address of before is not there.
+    PagesManager.uses_pages_directory = False
     threading.Thread(target=_prepare, daemon=True).start()
     cli.main(prog_name="streamlit")
 

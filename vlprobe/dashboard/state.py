@@ -321,8 +321,11 @@ def search(label: str, name: str, placeholder: str) -> str:
 
 def turn(total: int, size: int, name: str = "page") -> int:
     """Page numbers that the URL names; returns the page, 1 or more."""
-    st.session_state[name] = turned(total, size, name)
-    return st.pagination(max(1, -(-total // size)), key=name, on_change=_write, args=(name, 1))
+    page = turned(total, size, name)
+    if st.session_state.get(name, page) != page:  # the address changed, or there are fewer now
+        st.session_state[name] = page
+    n_pages = max(1, -(-total // size))
+    return st.pagination(n_pages, default=page, key=name, on_change=_write, args=(name, 1))
 
 
 def turned(total: int, size: int, name: str = "page") -> int:
