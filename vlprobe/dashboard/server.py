@@ -18,7 +18,7 @@ from vlprobe.errors import VlprobeError
 
 def main() -> None:
     """Serves; the arguments of the process are those of the command `streamlit`."""
-    # Else Streamlit looks into the folder of pages until the first one has been drawn: an address of before is not there.
+    # Else Streamlit looks into the folder of pages until one was drawn: an address of before is not there.
     PagesManager.uses_pages_directory = False
     threading.Thread(target=_prepare, daemon=True).start()
     cli.main(prog_name="streamlit")
