@@ -1,10 +1,12 @@
-"""One server and one browser for all tests of the dashboard, on a cache that begins empty.
+"""One server and one browser for all tests of the dashboard, on the results that come with vlprobe.
 
 Without Debian's chromium the tests skip and say so; where the environment says CI, that is a failure.
 """
 
 import base64
 import contextlib
+import csv
+import io
 import os
 import shutil
 import signal
@@ -15,16 +17,18 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import make_tiny
 from vlprobe.dashboard import components
-from vlprobe.dashboard.jobs import DEMO
 from vlprobe.render.html.style import STYLE
 from vlprobe.runs import jobs
+from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
+from vlprobe.storage import shipped
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -63,7 +67,10 @@ MOUNT = """async ([script, css, data]) => {
   };
   window.draw(data);
 }"""
-SCENES = 40  # of the demo, in the results that all tests but the full one look at
+HOSTILE_CAPTIONS = [
+    *(f"{HOSTILE[name]} a red dog" for name in ("script", "image", "right to left")),
+    HOSTILE["long"],
+]  # about which questions can be asked
 NOWHERE = "--proxy-server=http://127.0.0.1:9"  # a route would keep others out, too, but turns the browser's cache off
 IDLE = """() => { const app = document.querySelector('[data-testid=stApp]');
   return app && app.getAttribute('data-test-connection-state') === 'CONNECTED'
@@ -84,19 +91,40 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the server has its cache and its log."""
-    return tmp_path_factory.mktemp("dashboard")
+    """Where the server has its log and its cache; that has answers about hostile captions."""
+    folder = tmp_path_factory.mktemp("dashboard")
+    dataset = make_tiny(folder / "hostile")
+    file = folder / "hostile" / "captions.csv"
+    images = [row["image"] for row in csv.DictReader(io.StringIO(file.read_text("utf-8")))]
+    with file.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["image", "caption"])
+        writer.writerows(zip(images, HOSTILE_CAPTIONS, strict=False))
+    execute(Request(("control:constant",), dataset, "lgip", examine=False), Store(folder / "cache"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def stored(folder: Path) -> Store:
+    """What the server shows: the results that come with vlprobe, and those about hostile captions."""
+    return StoreAboveShipped(folder / "cache", shipped.FOLDER)
+
+
+@pytest.fixture(scope="session")
+def hostile_key(folder: Path) -> str:
+    """Of the questions with hostile captions."""
+    return Store(folder / "cache").read_runs()[0][0]["case_key"]
 
 
 @pytest.fixture(scope="session")
 def url(folder: Path) -> Iterator[str]:
-    """A server of its own on an empty cache."""
+    """A server of its own."""
     with serving(folder) as address:
         yield address
 
 
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def serving(folder: Path, *, with_shipped: bool = True) -> Iterator[str]:
     """Serves the dashboard on the cache of a folder; only the processes started here are stopped."""
     chromium()
     with socket.socket() as free:
@@ -111,6 +139,11 @@ def serving(folder: Path) -> Iterator[str]:
         "--server.port",
         str(port),
     ]
+    environment = {name: value for name, value in os.environ.items() if name != shipped.SETTING}
+    environment |= {
+        "VLPROBE_CACHE": str(folder / "cache"),
+        "OMP_NUM_THREADS": "1",
+    }  # the browser has a core
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
             [*command, "--server.headless", "true"],
@@ -118,11 +151,7 @@ def serving(folder: Path) -> Iterator[str]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={
-                **os.environ,
-                "VLPROBE_CACHE": str(folder / "cache"),
-                "OMP_NUM_THREADS": "1",
-            },  # the browser has a core
+            env=environment | ({} if with_shipped else {shipped.SETTING: ""}),
         )
     address = f"http://127.0.0.1:{port}"
     try:
@@ -164,14 +193,11 @@ def driver() -> Iterator:
 def page(url: str, driver):
     """A browser page on the server of all tests."""
     with browsing(url, driver) as page:
-        told: list[str] = []
-        page.on("console", lambda message: told.append(message.text))
-        page.first_links = visit(page, url + "/failures?model=x").locator(
+        page.first_links = visit(page, url + "/explore?model=x").locator(
             "[data-testid=stTopNavLink]"
         )
         page.first_links = [text.split()[-1] for text in page.first_links.all_inner_texts()]
         page.first_title = page.title()
-        page.first_told = told
         yield page
 
 
@@ -223,7 +249,7 @@ def mount(page, name: str, data: dict, *parts: str) -> None:
 def idle(page) -> None:
     page.wait_for_function(IDLE, timeout=90_000)  # the first page that asks a model imports torch
     page.wait_for_timeout(250)
-    page.wait_for_function(IDLE)
+    page.wait_for_function(IDLE, timeout=90_000)
 
 
 def visit(page, address: str):
@@ -245,16 +271,3 @@ def begin_demo(page, url: str) -> None:
     page.get_by_role("button", name="Start").click()
     page.locator("[data-testid=stProgress]").first.wait_for(timeout=120_000)  # a busy machine
     page.get_by_role("button", name="Cancel").wait_for(timeout=120_000)
-
-
-@pytest.fixture(scope="session")
-def results(page, url: str, folder: Path) -> None:
-    """Begins the demo on the Run page, cancels it, and has the first scenes of the same run answered at once."""
-    begin_demo(page, url)
-    page.locator("[class*=st-key-job_]").get_by_role("button", name="Cancel").click()
-    page.locator("[class*=st-key-job_]").get_by_text("Cancelled", exact=False).first.wait_for(
-        timeout=120_000
-    )
-    execute(replace(DEMO, limit=SCENES), Store(folder / "cache"))
-    visit(page, url + "/tradeoff")
-    assert page.locator(".area").is_visible(), page.locator("main").inner_text()

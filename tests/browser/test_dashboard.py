@@ -1,19 +1,15 @@
-"""The dashboard in a real browser, as people use it: one server and one browser, on a cache that begins empty.
-
-With VLPROBE_SCREENSHOTS=FOLDER each page is also written there as a picture.
-"""
+"""The dashboard in a real browser, as people use it: one server and one browser, on the results that come with it."""
 
 import csv
 import io
-import os
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.browser.conftest import idle, visit
+from tests.browser.test_walk import SETS
 from tests.conftest import make_tiny
-from tests.probes.test_common import make
 from vlprobe import views
 from vlprobe.dashboard import navigation
 from vlprobe.render.report import case, report
@@ -23,20 +19,9 @@ from vlprobe.storage.store import Store
 
 pytestmark = pytest.mark.browser
 
-PAGES = {
-    "home": "/",
-    "run": "/run",
-    "explore": "/explore",
-    "breakdown": "/breakdown",
-    "compare": "/compare",
-    "tradeoff": "/tradeoff",
-    "repair": "/repair",
-    "play": "/play",
-    "playground": "/play?game=playground",
-}
-NAMES = {"Tiny CLIP", "Tiny SigLIP", "Half-trained"}
+NAMES = {"Tiny CLIP", "Tiny SigLIP", "Half-trained", "Longer-trained", "Pair-tuned", "Mix-tuned"}
+TRADEOFF = f"/tradeoff?set={SETS['lgip']}"
 NASTY = "A dog <script>document.title='ran'</script> <img src=http://127.0.0.1:9/x onerror=alert(1)> is on a bench."
-PROBES = {"retrieval": "rococo", "pairs": "eqben", "triplets": "visla", "rankings": "prsm"}
 
 
 def cards(page) -> list[str]:
@@ -44,22 +29,22 @@ def cards(page) -> list[str]:
     return [card.get_attribute("aria-label") for card in page.locator("button.card").all()]
 
 
-def test_a_link_of_before_on_a_fresh_server_gets_the_whole_frame_and_no_page_that_is_missing(page):
+def test_a_deep_link_on_a_fresh_server_gets_the_whole_frame(page):
     assert page.first_links == list(navigation.ROW.values())
     assert page.first_title == "Explore · vlprobe"
-    assert not [text for text in page.first_told if "does not seem to exist" in text]
 
 
-def test_the_first_page_shows_the_results_of_the_three_demo_models(page, url: str, results):
+def test_the_trade_off_and_a_table_of_lab_have_every_model(page, url: str):
+    visit(page, url + TRADEOFF)
     assert set(page.locator(".models .word").all_inner_texts()) == NAMES
-    assert page.locator(".spot.mark").count() == 3
-    visit(page, url + "/breakdown")
+    assert page.locator(".spot.mark").count() == len(NAMES)
+    visit(page, f"{url}/breakdown?set={SETS['lgip']}")
     titles = " ".join(page.locator(".vp-table thead th").all_text_contents())
     assert all(name in titles for name in NAMES)
 
 
-def test_a_filtered_page_reopens_from_its_link(page, url: str, results):
-    visit(page, url + "/explore?model=demo:weak&cards=every")
+def test_a_filtered_page_reopens_from_its_link(page, url: str):
+    visit(page, url + f"/explore?set={SETS['lgip']}&model=demo:weak&kind=flip&cards=every")
     page.get_by_role("button", name=re.compile("Filters")).click()
     page.locator(".st-key-outcome").get_by_text(re.compile("^All")).click()
     idle(page)
@@ -77,7 +62,7 @@ def test_a_filtered_page_reopens_from_its_link(page, url: str, results):
     assert cards(page) == first
 
 
-def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str, results):
+def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str):
     visit(page, url + "/run")
     for field, name in (("run_models", "control:random"), ("run_own", "demo")):
         page.locator(f".st-key-{field} input").fill(name)
@@ -111,31 +96,27 @@ def drag(page, box: tuple[float, float, float, float]) -> None:
     page.mouse.up()
 
 
-def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, folder: Path, results):
-    visit(page, url + "/compare?model=demo:sigmoid&with=demo:softmax&open=map")
+def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, stored: Store):
+    visit(page, url + f"/compare?set={SETS['lgip']}&model=demo:sigmoid&with=demo:softmax&open=map")
     drag(page, (0.05, 0.6, 0.6, 0.97))
     page.wait_for_url("**area=*")
     idle(page)
     inside = int(page.locator(".vp-marked strong").inner_text().replace(",", ""))
     area = re.search("area=([^&]*)", page.evaluate("() => decodeURIComponent(location.search)"))[1]
     corners = tuple(tuple(map(float, pair.split(","))) for pair in area.split(";"))
-    store = Store(folder / "cache")
-    asked = views.runs.question_sets(store).iloc[0]
     both = views.filter.Filter(
         "demo:sigmoid", "flip", outcome="all", other="demo:softmax", within=corners
     )
     assert (
         inside
-        == views.cases.outcomes(store, views.runs.question_set(store, asked["case_key"]), both)[
-            "all"
-        ]
+        == views.cases.outcomes(stored, views.runs.question_set(stored, SETS["lgip"]), both)["all"]
     )
     assert (
         0
         < inside
         < views.cases.outcomes(
-            store,
-            views.runs.question_set(store, asked["case_key"]),
+            stored,
+            views.runs.question_set(stored, SETS["lgip"]),
             views.filter.Filter("demo:sigmoid", "flip"),
         )["all"]
     )
@@ -143,9 +124,9 @@ def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, folder: Path, 
 
 
 def test_a_mark_of_the_trade_off_pins_its_worst_mistake_and_the_button_opens_what_fools_it(
-    page, url: str, results
+    page, url: str
 ):
-    visit(page, url + "/tradeoff")
+    visit(page, url + TRADEOFF)
     page.locator(".spot.mark[data-model='demo:weak']").click()
     page.wait_for_url("**/tradeoff?*model=demo*weak*")
     idle(page)
@@ -159,10 +140,8 @@ def test_a_mark_of_the_trade_off_pins_its_worst_mistake_and_the_button_opens_wha
     assert heading.partition(" lies")[0] in said
 
 
-def test_the_list_of_the_trade_off_is_one_stop_of_the_keyboard_and_keeps_it(
-    page, url: str, results
-):
-    visit(page, url + "/tradeoff")
+def test_the_list_of_the_trade_off_is_one_stop_of_the_keyboard_and_keeps_it(page, url: str):
+    visit(page, url + TRADEOFF)
     first = page.locator(".model").first.get_attribute("data-model")
     page.locator(".model[tabindex='0']").focus()
     page.keyboard.press("Home")
@@ -179,19 +158,17 @@ def test_the_list_of_the_trade_off_is_one_stop_of_the_keyboard_and_keeps_it(
     assert page.locator(".model[aria-pressed='true']").count() == 1
 
 
-def test_the_cases_that_are_shown_are_downloaded(page, url: str, folder: Path, results):
-    visit(page, url + "/explore?type=number&model=demo:weak")
+def test_the_cases_that_are_shown_are_downloaded(page, url: str, stored: Store):
+    visit(page, url + f"/explore?set={SETS['lgip']}&type=number&model=demo:weak&kind=flip")
     page.get_by_role("button", name="Share").click()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="CSV").click()
     with open(waiting.value.path(), newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
-    store = Store(folder / "cache")
-    asked = views.runs.question_sets(store).iloc[0]
     chosen = views.filter.Filter("demo:weak", "flip", subtype="number")
     assert (
         len(rows)
-        == views.cases.outcomes(store, views.runs.question_set(store, asked["case_key"]), chosen)[
+        == views.cases.outcomes(stored, views.runs.question_set(stored, SETS["lgip"]), chosen)[
             "fooled"
         ]
         > 0
@@ -199,9 +176,8 @@ def test_the_cases_that_are_shown_are_downloaded(page, url: str, folder: Path, r
     assert {row["subtype"] for row in rows} == {"number"}
 
 
-def test_a_picture_of_one_s_own_is_uploaded_asked_about_and_not_kept(
-    page, url: str, folder: Path, results
-):
+@pytest.mark.full  # it loads models
+def test_a_picture_of_one_s_own_is_uploaded_asked_about_and_not_kept(page, url: str, folder: Path):
     from PIL import Image
 
     mine = folder / "mine.png"
@@ -217,77 +193,28 @@ def test_a_picture_of_one_s_own_is_uploaded_asked_about_and_not_kept(
     assert sorted(folder.rglob("*")) == kept
 
 
-# Each page once in the default suite, light and dark in turn; the other half takes as long again.
-LOOKS = [(name, "light" if place % 2 else "dark") for place, name in enumerate(PAGES)]
-FULL_LOOKS = [(name, "dark" if scheme == "light" else "light") for name, scheme in LOOKS]
-
-
 @pytest.mark.parametrize(
-    ("name", "scheme"),
-    [*LOOKS, *(pytest.param(*look, marks=pytest.mark.full) for look in FULL_LOOKS)],
-)
-def test_a_page_is_accessible_and_fits_a_telephone(page, url: str, results, name: str, scheme: str):
-    from axe_playwright_python.sync_playwright import Axe
-
-    page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": 1280, "height": 900})
-    visit(page, url + PAGES[name])
-    page.wait_for_timeout(300)
-    violations = Axe().run(page).response["violations"]
-    bad = [
-        (v["id"], v["nodes"][0]["html"][:160])
-        for v in violations
-        if v["impact"] in ("serious", "critical")
-    ]
-    screenshot(page, f"{name}-{scheme}")
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_timeout(400)
-    wide = page.evaluate("""() => { const main = document.querySelector('[data-testid=stMain]');
-      return [document.documentElement.scrollWidth, main.scrollWidth - main.clientWidth]; }""")
-    screenshot(page, f"{name}-{scheme}-390")
-    page.set_viewport_size({"width": 1280, "height": 900})
-    page.emulate_media(color_scheme="light")
-    assert bad == []
-    assert wide == [390, 0]
-
-
-def screenshot(page, name: str) -> None:
-    if folder := os.environ.get("VLPROBE_SCREENSHOTS"):
-        height = page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollHeight")
-        width = page.viewport_size["width"]
-        page.set_viewport_size({"width": width, "height": min(height, 3000)})
-        page.wait_for_timeout(400)
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
-
-
-@pytest.mark.parametrize(
-    "name",
+    ("name", "probe"),
     [
-        "retrieval",
-        "rankings",
-        *(pytest.param(name, marks=pytest.mark.full) for name in ("pairs", "triplets")),
+        ("rankings", "prsm"),
+        *(
+            pytest.param(name, probe, marks=pytest.mark.full)
+            for name, probe in (("retrieval", "rococo"), ("pairs", "eqben"), ("triplets", "visla"))
+        ),
     ],
 )
-def test_a_probe_s_page_and_its_cards_open_from_a_link(
-    page, url: str, folder: Path, results, name: str
-):
+def test_a_probe_s_page_and_its_cards_open_from_a_link(page, url: str, name: str, probe: str):
     from axe_playwright_python.sync_playwright import Axe
 
-    dataset = make(PROBES[name], folder / name, 14)
-    key = execute(Request(("control:random",), dataset, PROBES[name]), Store(folder / "cache"))[0][
-        "case_key"
-    ]
+    key = SETS[probe]
     visit(page, f"{url}/{name}?set={key}")
     assert page.locator("h1").first.is_visible()
-    assert "control:random" in page.locator(".vp-paper").first.text_content()
+    assert "demo:softmax" in page.locator(".vp-paper").first.text_content()
     assert page.locator(".vp-paper tr.printed").count() >= 3
-    violations = Axe().run(page).response["violations"]
-    screenshot(page, name)
-    page.set_viewport_size({"width": 1280, "height": 900})
-    visit(page, f"{url}/explore?set={key}&outcome=all")
+    visit(page, f"{url}/explore?set={key}&outcome=all&cards=every")
     page.locator("button.card").first.click()
     page.get_by_role("dialog").locator(".vp-bars").wait_for()
-    violations += Axe().run(page).response["violations"]
+    violations = Axe().run(page).response["violations"]
     assert [
         (v["id"], v["nodes"][0]["html"][:160])
         for v in violations
@@ -350,7 +277,7 @@ def test_pages_that_stand_alone_show_all_and_do_nothing(page, alone: dict[str, P
         shown.close()
 
 
-def test_nothing_outside_this_machine_was_asked_for(page, results):
+def test_nothing_outside_this_machine_was_asked_for(page):
     assert page.outside == []
     for address in (
         "http://192.0.2.1/x",

@@ -97,7 +97,6 @@ def test_two_browsers_are_in_one_room(driver, tmp_path: Path, monkeypatch: pytes
     from axe_playwright_python.sync_playwright import Axe
 
     monkeypatch.setenv(access.QUIZ, "1")
-    monkeypatch.delenv("VLPROBE_SHIPPED", raising=False)
     with serving(tmp_path) as url, browsing(url, driver) as host, browsing(url, driver) as guest:
         visit(host, f"{url}/play?round=3&quiz=fair")
         host.get_by_role("button", name="Room").click()

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.full]
 
 
 def test_one_button_takes_an_empty_cache_to_results(tmp_path: Path, driver):
-    with serving(tmp_path) as url, browsing(url, driver) as page:
+    with serving(tmp_path, with_shipped=False) as url, browsing(url, driver) as page:
         begin_demo(page, url)
         page.get_by_role("button", name="Cancel").wait_for(state="detached", timeout=600_000)
         idle(page)

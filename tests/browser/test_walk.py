@@ -1,0 +1,157 @@
+"""Every screen of the dashboard at every size, light and dark: nothing is cut off, nothing breaks, pictures come first.
+
+One server on the results that come with vlprobe. From screen to screen the address changes as the browser's buttons
+Back and Forward change it, which loads nothing anew. With VLPROBE_SCREENSHOTS=FOLDER each screen is written there, too.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import idle, visit
+from vlprobe.dashboard import navigation
+
+pytestmark = pytest.mark.browser
+
+HEIGHTS = {390: 844, 1024: 768, 1280: 900, 1920: 1080}
+LOOKS = [(width, scheme) for scheme in ("light", "dark") for width in HEIGHTS]
+DEFAULT = {(1280, "light"), (390, "dark")}
+SETS = {
+    "lgip": "0f8fb90eb6d5977b",
+    "rococo": "994512b8534b18e3",
+    "eqben": "f48bdd995cda2f2a",
+    "visla": "eb366819f3e89ca3",
+    "prsm": "5d36e1450f412d03",
+}
+LGIP = f"set={SETS['lgip']}"
+EXPLORE = f"/explore?{LGIP}&model=demo:softmax&kind=flip"
+SCREENS = {
+    "home": f"/?{LGIP}",
+    "explore": EXPLORE,
+    "drawer": f"{EXPLORE}&case=",
+    "mixed": f"/explore?set={SETS['rococo']}&model=demo:softmax&kind=t2i",
+    "near twins": f"/explore?set={SETS['eqben']}&model=demo:softmax",
+    "compare": f"/compare?{LGIP}&model=demo:softmax&with=demo:weak",
+    "tradeoff": f"/tradeoff?{LGIP}",
+    "quiz": f"/play?{LGIP}&round=3&quiz=fair",
+    "playground": "/play?game=playground",
+    "present": f"/present?{LGIP}",
+    "slides": f"/present?{LGIP}",
+    "run": "/run",
+    "lab": "/lab",
+    "models": "/models",
+    "repair": "/repair",
+    "breakdown": f"/breakdown?{LGIP}",
+    "retrieval": f"/retrieval?set={SETS['rococo']}",
+    "pairs": f"/pairs?set={SETS['eqben']}",
+    "triplets": f"/triplets?set={SETS['visla']}",
+    "rankings": f"/rankings?set={SETS['prsm']}",
+}
+# What is whole in the first screen, and how many of it at each width.
+FIRST = {
+    "home": (".hero img.picture", {390: 1, 1024: 1, 1280: 1, 1920: 1}),
+    "explore": ("button.card .frames", {390: 2, 1024: 6, 1280: 14, 1920: 22}),
+    "drawer": ("[role=dialog] img", {1024: 1, 1280: 1, 1920: 1}),
+    "mixed": (".sum .square", {1024: 3, 1280: 3, 1920: 3}),
+    "near twins": ("button.card .frames", {1024: 2, 1280: 2, 1920: 4}),
+    "compare": ("button.row", {390: 1, 1024: 4, 1280: 4, 1920: 4}),
+    "tradeoff": (".area", {1280: 1, 1920: 1}),
+    "quiz": (".photo", {390: 1, 1024: 1, 1280: 1, 1920: 1}),
+    "present": (".page img", {1024: 1, 1280: 1, 1920: 1}),
+    "slides": ("dialog .title", {1024: 1, 1280: 1, 1920: 1}),
+}
+WIDE = """() => { const main = document.querySelector('[data-testid=stMain]');
+  return [document.documentElement.scrollWidth, main.scrollWidth - main.clientWidth]; }"""
+
+
+@pytest.fixture(scope="module")
+def walk(page, url: str):
+    """The browser page; what goes wrong on it while it walks is kept."""
+    page.problems = []
+    page.look = None
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    visit(page, url + EXPLORE)
+    page.locator("button.card").first.click()
+    page.wait_for_url("**case=*")
+    page.case = page.url.partition("case=")[2].partition("&")[0]
+    yield page
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def go(page, url: str, screen: str, look: tuple[int, str]) -> None:
+    """To a screen, at a size and in a colour scheme; what was scrolled is at its top."""
+    width, scheme = look
+    if page.look != look:
+        page.look = look
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+        visit(page, url + "/lab")
+    address = SCREENS[screen] + (page.case if screen == "drawer" else "")
+    page.evaluate(
+        "(address) => { history.pushState({}, '', address); dispatchEvent(new PopStateEvent('popstate')); }",
+        address,
+    )
+    page.wait_for_timeout(50)
+    idle(page)
+    if screen == "slides":
+        page.locator("button.start").click()
+        page.wait_for_timeout(200)
+    page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollTo(0, 0)")
+
+
+def whole(page, selector: str) -> int:
+    """How many of these are whole in the first screen."""
+    return page.locator(selector).evaluate_all(
+        """every => every.map((e) => e.getBoundingClientRect()).filter((b) => b.width > 20 && b.height > 10
+      && b.top >= 0 && b.bottom <= innerHeight && b.left >= 0 && b.right <= innerWidth).length"""
+    )
+
+
+def screenshot(page, name: str) -> None:
+    """Writes the first screen, where somebody wants to look at it."""
+    if folder := os.environ.get("VLPROBE_SCREENSHOTS"):
+        page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+
+def test_the_walk_comes_by_every_page():
+    addresses = {address.partition("?")[0].strip("/") for address in SCREENS.values()}
+    assert addresses == {navigation.address(name) for name in (*navigation.ROW, *navigation.BELOW)}
+
+
+@pytest.mark.parametrize(
+    ("look", "screen"),
+    [
+        pytest.param(
+            look,
+            screen,
+            id=f"{screen}-{look[0]}-{look[1]}",
+            marks=[] if look in DEFAULT else pytest.mark.full,
+        )
+        for look in LOOKS
+        for screen in SCREENS
+    ],
+)
+def test_a_screen_is_whole_accessible_and_begins_with_pictures(
+    walk, url: str, look: tuple[int, str], screen: str
+):
+    from axe_playwright_python.sync_playwright import Axe
+
+    walk.problems.clear()
+    go(walk, url, screen, look)
+    screenshot(walk, f"{screen.replace(' ', '-')}-{look[0]}-{look[1]}")
+    shown = walk.locator("[data-testid=stException]").count()
+    selector, least = FIRST.get(screen, ("", {}))
+    n_whole = whole(walk, selector) if look[0] in least else 0
+    wide = walk.evaluate(WIDE)
+    violations = Axe().run(walk, options={"resultTypes": ["violations"]}).response["violations"]
+    bad = [
+        (v["id"], v["nodes"][0]["html"][:160])
+        for v in violations
+        if v["impact"] in ("serious", "critical")
+    ]
+    if screen == "slides":
+        walk.keyboard.press("Escape")
+    assert (bad, wide, shown, walk.problems, walk.outside) == ([], [look[0], 0], 0, [], [])
+    assert n_whole >= least.get(look[0], 0)
