@@ -23,6 +23,7 @@ from vlprobe.scoring.approximate_gallery import ApproximateGallery
 from vlprobe.scoring.gallery import Gallery
 from vlprobe.types import Run
 from vlprobe.types.options import parse_options
+from vlprobe.views.records import AnswerRow
 
 faiss = pytest.importorskip("faiss", reason="needs faiss-cpu of requirements-ray.txt")
 MEMORY = 1 << 30
@@ -350,7 +351,7 @@ def test_a_run_tells_its_recall_and_leaves_open_what_it_does_not_know(
         assert f"; of the altered {100 * own['altered_10'].mean():.1f} % and" in manifest["note"]
     assert (rows["altered_10"] != rows["found_10"]).any()
     assert "can only improve ranks, so the true R@K is this or lower" in manifest["note"]
-    lost = rows[rows["rank"].isna()].iloc[0].to_dict()
+    lost = AnswerRow(0, "", 0.0, (), rows[rows["rank"].isna()].iloc[0].to_dict())
     assert cases._rank_text(lost).startswith("rank more than 10")
     ranked = execute(
         Request(("control:random",), data, "prsm", {"approximate": 10}, examine=False), store

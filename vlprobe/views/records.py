@@ -4,8 +4,10 @@ A table is a DataFrame where it is filtered, joined or printed, and a list of th
 is read by name.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
+from numbers import Real
 from typing import ClassVar, Protocol, TypeVar
 
 import pandas as pd
@@ -95,6 +97,15 @@ class AnswerRow:
     scores: Sequence[float]
     # All columns of the row, the probe's own included.
     columns: Mapping[str, object] = field(default_factory=dict)
+
+    def number(self, name: str) -> float:
+        """A column of numbers; NaN where it is unknown or the probe has none."""
+        value = self.columns.get(name)
+        return float(value) if isinstance(value, Real) else math.nan
+
+    def text(self, name: str) -> str:
+        """A column of texts; "" where the probe has none."""
+        return str(self.columns.get(name, ""))
 
 
 @dataclass(frozen=True, slots=True)

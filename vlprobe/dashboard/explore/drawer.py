@@ -231,13 +231,11 @@ def _draw_details(stored: Questions, case_filter: Filter, card: WallCard) -> Non
     table = view(views.cases.questions, stored.question_set, (card.case,))
     (row,) = records(CaseRow, table)
     answers = view(views.cases.answers, stored.question_set, (card.case,))
-    columns = {
-        model: answer.columns for model, answer in answer_records(answers)[card.case].items()
-    }
+    by_model = answer_records(answers)[card.case]
     st.html(tag("p", MARGIN, class_="vp-quiet vp-small"))
     if legend := presentations()[stored.probe].kind(card.kind).legend:
         st.html(tag("p", legend, class_="vp-quiet vp-small"))
-    st.html(scores(row, columns, stored, case_filter))
+    st.html(scores(row, by_model, stored, case_filter))
     st.html(html_cards.about(row, stored.probe))
     run = stored.question_set.run(case_filter.model)
     st.html(tag("p", "The same in a terminal:", class_="vp-quiet"))

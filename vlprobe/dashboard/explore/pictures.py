@@ -56,8 +56,9 @@ def _shots(card: WallCard, kind: KindPresentation) -> list[tuple[str, str, str, 
 
 def _rank_label(card: WallCard) -> str:
     """Where the right picture came, and where it was without mixed ones."""
-    columns = card.answer.columns if card.answer else {}
-    ranks = [html_cases.rank(columns, name) for name in ("rank", "rank_clean")]
+    if card.answer is None:
+        return "The right picture"
+    ranks = [html_cases.rank(card.answer, name) for name in ("rank", "rank_clean")]
     return f"The right picture: rank {ranks[0]}, without mixtures {ranks[1]}"
 
 

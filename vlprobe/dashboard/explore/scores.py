@@ -9,17 +9,17 @@ from vlprobe.render.html import cards
 from vlprobe.render.words import presentations
 from vlprobe.scoring import thumbnails
 from vlprobe.views.filter import Filter
-from vlprobe.views.records import CaseRow
+from vlprobe.views.records import AnswerRow, CaseRow
 
 
 def scores(
-    row: CaseRow, answers: Mapping[str, Mapping], stored: Questions, case_filter: Filter
+    row: CaseRow, answers: Mapping[str, AnswerRow], stored: Questions, case_filter: Filter
 ) -> str:
     """The case as HTML, the filter's models first.
 
     Args:
         row: The case.
-        answers: Columns of the answers by model.
+        answers: By model.
         stored: The question set.
         case_filter: Names the model whose verdict it is, and the one that it is compared with.
     """

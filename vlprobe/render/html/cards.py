@@ -1,4 +1,4 @@
-"""A case as people look at it, as HTML: verdict, texts with the changed words marked, and what each model said."""
+"""A case as people look at it, as HTML: verdict, texts with marked words, every model's scores."""
 
 import base64
 import html
@@ -18,10 +18,14 @@ from vlprobe.scoring import pictures
 from vlprobe.storage import shipped
 from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation, Presentation
+from vlprobe.views.records import AnswerRow, CaseRow
 
 
 def judged(kind: KindPresentation, margin: float) -> tuple[str, str, str]:
-    """Icon, word and colour class of an outcome: what is only reworded moves or stays, what is wrong fools or not."""
+    """Icon, word and colour class of an outcome.
+
+    What is only reworded moves or stays; what is wrong fools or is held off.
+    """
     words = kind.verdict_words
     if math.isnan(margin):
         return "?", "Unknown", "tied"
@@ -37,18 +41,19 @@ def verdict(kind: KindPresentation, margin: float) -> str:
     """The headline of a card."""
     icon, word, css = judged(kind, margin)
     if math.isnan(margin):
-        by = "the model cannot tell the candidates apart"
+        size = "the model cannot tell the candidates apart"
     else:
-        by = f"by {abs(margin):.3f}" if margin else kind.verdict_words.zero_margin
-    return f'<p class="vp-verdict vp-{css}"><strong>{icon} {word}</strong> <small>{by}</small></p>'
+        size = f"by {abs(margin):.3f}" if margin else kind.verdict_words.zero_margin
+    headline = f"<strong>{icon} {word}</strong> <small>{size}</small>"
+    return f'<p class="vp-verdict vp-{css}">{headline}</p>'
 
 
 def card(
-    row: object,
+    case: CaseRow,
     presentation: Presentation,
-    said: Mapping[str, Mapping],
-    names: Sequence[str],
-    looks: Looks,
+    answers: Mapping[str, AnswerRow],
+    models: Sequence[str],
+    styles: Looks,
     picture: Callable[[str], str],
     everything: bool = False,
     beside: bool = False,
@@ -57,105 +62,104 @@ def card(
     """Verdict, texts and scores of one case.
 
     Args:
-        row: The case, as `views.failures` has it.
+        case: Which one.
         presentation: Of the case's probe.
-        said: What the models said to it, by model, as `views.answers` has it.
-        names: Models in order; the verdict is the first one's.
-        looks: What `charts.styles` returns.
+        answers: To the case, by model.
+        models: In order; the verdict is the first one's.
+        styles: What `charts.styles` returns.
         picture: Gives the `src` of a small picture by its name.
         everything: All there is; else what a card has room for.
         beside: Also how far the margin of the first model is from that of the second.
         called: What models are called, where that is not their stored name.
     """
-    mine = said[names[0]]
-    kind = presentation.kind(row.kind)
-    body = cases.body(row, presentation, mine, picture, everything)
-    return "".join(
-        [
-            verdict(kind, float(mine["margin"])),
-            *body,
-            _scores(row, kind, said, names, looks, beside, called),
-        ]
-    )
+    answer = answers[models[0]]
+    kind = presentation.kind(case.kind)
+    texts = cases.body(case, presentation, answer, picture, everything)
+    scores = _scores(case, kind, [answers[model] for model in models], styles, beside, called)
+    return "".join([verdict(kind, answer.margin), *texts, scores])
 
 
 def _scores(
-    row: object,
+    case: CaseRow,
     kind: KindPresentation,
-    said: Mapping[str, Mapping],
-    names: Sequence[str],
-    looks: Looks,
+    answers: Sequence[AnswerRow],
+    styles: Looks,
     beside: bool,
     called: Mapping[str, str],
 ) -> str:
     """A line a model: what its kind of case has to tell, and the margin."""
-    columns = cases.columns(row, kind)
-    moved = kind.is_movement
-    titles = ["Scores" if columns else "Model", *columns, "moved" if moved else "margin"]
+    columns = cases.columns(case, kind)
+    titles = ["Scores" if columns else "Model", *columns, "moved" if kind.is_movement else "margin"]
     head = "".join(tag("th", title, scope="col") for title in titles)
     lines = []
-    for name in names:
-        answer = said[name]
-        icon, word, css = judged(kind, float(answer["margin"]))
-        cells = "".join(tag("td", told(answer)) for told in columns.values())
-        margin = abs(answer["margin"]) if moved or not answer["margin"] else answer["margin"]
-        sign = "" if moved or not margin else "+"
-        margin = tag(
-            "td",
-            icon if math.isnan(margin) else f"{icon} {margin:{sign}.3f}",
-            class_=f"vp-{css}",
-            title=word,
-        )
-        lines.append(
-            f'<tr><th scope="row" title="{html.escape(name)}">{mark(looks[name])} '
-            f"{breakable(called.get(name, name))}</th>{cells}{margin}</tr>"
-        )
+    for answer in answers:
+        name = called.get(answer.model, answer.model)
+        heading = f"{mark(styles[answer.model])} {breakable(name)}"
+        cells = "".join(tag("td", cell_text(answer)) for cell_text in columns.values())
+        margin = _margin_cell(kind, answer.margin)
+        tip = html.escape(answer.model)
+        lines.append(f'<tr><th scope="row" title="{tip}">{heading}</th>{cells}{margin}</tr>')
     if beside:
-        gap = float(said[names[0]]["margin"]) - float(said[names[1]]["margin"])
-        gap = -gap if moved else gap  # how far it moved is told without a sign
-        told = tag("td", "-" if math.isnan(gap) else f"{gap:+.3f}")
-        first = tag(
-            "th", "Difference, first minus second", scope="row", colspan=str(1 + len(columns))
-        )
-        lines.insert(2, f'<tr class="vp-apart">{first}{told}</tr>')
-    return f'<table class="vp-scores"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
-
-
-def about(row: object, probe: str, more: Mapping[str, str] = MappingProxyType({})) -> str:
-    """What is known of a case beside its texts: the question, the rule, the words, the pictures, the tags."""
-    question = views.runs.kinds(probe).get(row.kind, row.kind)
-    known = {
-        "Question": f"{question} · {value_label(row.subtype)}" if row.subtype else question,
-        "Rule": row.rule,
-    }
-    if row.source or row.target:
-        known["Words"] = f"{row.source or '(nothing)'} → {row.target or '(nothing)'}"
-    known |= {"Case": row.id} | (
-        {"Pictures": ", ".join(Picture.from_name(name).path.name for name in row.images)}
-        if len(row.images)
-        else {}
+        gap = answers[0].margin - answers[1].margin
+        gap = -gap if kind.is_movement else gap  # how far it moved is told without a sign
+        title = "Difference, first minus second"
+        heading = tag("th", title, scope="row", colspan=str(1 + len(columns)))
+        cell = tag("td", "-" if math.isnan(gap) else f"{gap:+.3f}")
+        lines.insert(2, f'<tr class="vp-apart">{heading}{cell}</tr>')
+    return (
+        f'<table class="vp-scores"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table>"
     )
-    known |= {f"Tag {name}": value for name, value in dict(row.tags).items() if value}
-    return facts({**known, **more})
+
+
+def _margin_cell(kind: KindPresentation, margin: float) -> str:
+    """Icon and margin; a distance that something moved has no sign."""
+    icon, word, css = judged(kind, margin)
+    text = icon
+    if not math.isnan(margin):
+        is_signed = margin and not kind.is_movement
+        text = f"{icon} {margin:+.3f}" if is_signed else f"{icon} {abs(margin):.3f}"
+    return tag("td", text, class_=f"vp-{css}", title=word)
+
+
+def about(case: CaseRow, probe: str, origin: Mapping[str, str] = MappingProxyType({})) -> str:
+    """What a case has beside its texts: the question, the rule, the words, the pictures, the tags.
+
+    Args:
+        case: Which one.
+        probe: Whose.
+        origin: More facts by their name, such as the dataset.
+    """
+    question = views.runs.kinds(probe).get(case.kind, case.kind)
+    if case.subtype:
+        question = f"{question} · {value_label(case.subtype)}"
+    values = {"Question": question, "Rule": case.rule}
+    if case.source or case.target:
+        values["Words"] = f"{case.source or '(nothing)'} → {case.target or '(nothing)'}"
+    values["Case"] = case.id
+    if len(case.images):
+        names = [Picture.from_name(name).path.name for name in case.images]
+        values["Pictures"] = ", ".join(names)
+    values |= {f"Tag {name}": value for name, value in dict(case.tags).items() if value}
+    return facts({**values, **origin})
 
 
 def chips(tags: Sequence[str], note: str) -> str:
     """What people said of a case: tags, and a note below them."""
-    shown = "".join(tag("span", name, class_="vp-chip") for name in tags)
-    parts = [
-        f'<p class="vp-chips">{shown}</p>' if shown else "",
-        tag("p", note, class_="vp-note") if note else "",
-    ]
-    return "".join(parts)
+    spans = "".join(tag("span", name, class_="vp-chip") for name in tags)
+    row = f'<p class="vp-chips">{spans}</p>' if spans else ""
+    return row + (tag("p", note, class_="vp-note") if note else "")
 
 
-def command(run_key: str, row: object, is_shipped: bool = False) -> str:
-    """What finds the case in a terminal, which looks at one's own results unless it is told where."""
+def command(run_key: str, case: CaseRow, is_shipped: bool = False) -> str:
+    """What finds the case in a terminal.
+
+    That looks at a user's own results unless it is told where the shipped ones are.
+    """
     cache = ["--cache", str(shipped.FOLDER)] if is_shipped else []
-    words = ["vlprobe", *cache, "failures", run_key[:8], "--kind", row.kind, "--rule", row.rule]
-    return shlex.join(
-        [*words, "--outcome", "all", "--contains", row.texts[min(1, len(row.texts) - 1)]]
-    )
+    words = ["vlprobe", *cache, "failures", run_key[:8], "--kind", case.kind, "--rule", case.rule]
+    text = case.texts[min(1, len(case.texts) - 1)]
+    return shlex.join([*words, "--outcome", "all", "--contains", text])
 
 
 def jpeg(name: str, side: int) -> bytes:
@@ -167,9 +171,9 @@ def jpeg(name: str, side: int) -> bytes:
     return buffer.getvalue()
 
 
-def inline(data: bytes) -> str:
+def inline(content: bytes) -> str:
     """A JPEG as what an <img> shows without fetching anything."""
-    return f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
+    return f"data:image/jpeg;base64,{base64.b64encode(content).decode()}"
 
 
 def source(name: str, side: int) -> str:
@@ -180,20 +184,19 @@ def source(name: str, side: int) -> str:
         return ""
 
 
-def shots(row: object, kind: KindPresentation, mine: Mapping, side: int) -> str:
-    """The pictures of a case, one beside the other, or a line that says why one cannot be shown."""
-    found = []
-    for shot in cases.shots(row, kind, mine):
-        data = source(shot.name, side)
-        label = shot.label or row.texts[0]
-        image = (
-            f'<img src="{data}" alt="{html.escape(label)}">'
-            if data
-            else tag("div", missing(shot.name), class_="vp-missing")
-        )
-        told = tag("figcaption", shot.label, class_="vp-label") if shot.label else ""
-        found.append(f"<figure{' class=vp-wrong' if shot.wrong else ''}>{told}{image}</figure>")
-    return f'<div class="vp-shots">{"".join(found)}</div>' if found else ""
+def shots(case: CaseRow, kind: KindPresentation, answer: AnswerRow, side: int) -> str:
+    """The pictures of a case side by side, or a line that says why one cannot be shown."""
+    figures = []
+    for shot in cases.shots(case, kind, answer):
+        address = source(shot.name, side)
+        alt = html.escape(shot.label or case.texts[0])
+        image = f'<img src="{address}" alt="{alt}">'
+        if not address:
+            image = tag("div", missing(shot.name), class_="vp-missing")
+        label = tag("figcaption", shot.label, class_="vp-label") if shot.label else ""
+        css = " class=vp-wrong" if shot.wrong else ""
+        figures.append(f"<figure{css}>{label}{image}</figure>")
+    return f'<div class="vp-shots">{"".join(figures)}</div>' if figures else ""
 
 
 def missing(name: str) -> str:

@@ -32,11 +32,12 @@ WORDS = {
 
 def how_to_read(compared: pd.DataFrame) -> str:
     """What stands in the table of differences, what p is, and how many pictures are left out."""
+    n_compared = sum(not math.isnan(row.p) for row in records(DifferenceRow, compared))
     sentences = [
         "Below each value: how far it is from the baseline, with the 95 % interval of that "
         f"difference from resampling pictures. {AGREED} p: how often a difference as large comes "
         "about by luck, if the models are alike and a fair coin exchanges their two answers to "
-        f"each picture; raised, because {int(compared['p'].notna().sum()):,} comparisons are made "
+        f"each picture; raised, because {n_compared:,} comparisons are made "
         "at once (Holm's method). From p = .05 up, these are tied. The interval minds its own "
         "comparison alone, so it may leave out 0 where these are tied."
     ]

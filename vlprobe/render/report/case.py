@@ -40,7 +40,6 @@ def case_page(
     (case,) = records(CaseRow, views.cases.questions(store, question_set, [number]))
     kind = presentation.kind(case.kind)
     answers = answer_records(views.cases.answers(store, question_set, [number]))[number]
-    columns = {name: answer.columns for name, answer in answers.items()}
     models = list(
         dict.fromkeys([model, *filter(None, [second_model]), *ordered(question_set.models)])
     )
@@ -51,7 +50,7 @@ def case_page(
     card = cards.card(
         case,
         presentation,
-        columns,
+        answers,
         models,
         model_styles,
         thumbnail,
@@ -66,7 +65,7 @@ def case_page(
             htpy.p[kind.question],
             htpy.p(".vp-quiet")[f"The verdict is that of {model}."],
             htpy.article(".vp-one-case")[
-                embed(cards.shots(case, kind, columns[model], LARGE)),
+                embed(cards.shots(case, kind, answers[model], LARGE)),
                 htpy.div(".vp-card")[embed(card)],
                 annotation and embed(cards.chips(annotation.tags, annotation.note)),
             ],

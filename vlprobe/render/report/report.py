@@ -264,13 +264,15 @@ def _cards(
     thumbnail = functools.partial(cards.source, side=SMALL)
     articles = []
     for case in case_rows:
-        columns = {model: answer.columns for model, answer in answers[case.case].items()}
         kind = subject.presentation.kind(case.kind)
-        card = cards.card(case, subject.presentation, columns, models, subject.styles, thumbnail)
+        case_answers = answers[case.case]
+        card = cards.card(
+            case, subject.presentation, case_answers, models, subject.styles, thumbnail
+        )
         annotation = annotated.get(case.case)
         articles.append(
             htpy.article[
-                embed(cards.shots(case, kind, columns[models[0]], LARGE)),
+                embed(cards.shots(case, kind, case_answers[models[0]], LARGE)),
                 htpy.div(".vp-card")[embed(card)],
                 annotation and embed(cards.chips(annotation.tags, annotation.note)),
             ]
