@@ -3,6 +3,7 @@
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -190,6 +191,10 @@ def test_a_dataset_that_goes_before_the_press_starts_nothing(
     [
         ("lgip", "run_models", ["control:rondom"], "Did you mean 'control:random'"),
         ("lgip", "run_models", ["openclip:ViT-B-32@/nope.pt"], "'/nope.pt' does not exist"),
+        ("lgip", "run_models", ["scores:/nope.csv"], "'/nope.csv' cannot be read"),
+        ("lgip", "run_models", ["embeddings:/nope.npz"], "'/nope.npz' cannot be read"),
+        ("lgip", "run_models", ["embeddings:/nope.npz+best"], "'best' in 'embeddings:"),
+        ("lgip", "run_models", [f"embeddings:{__file__}"], "has no known ending"),
         ("lgip", "run_lgip_kinds", [], "'kinds' has no value"),
         ("rococo", "run_rococo_policies", ["danger:9"], "'danger:9'. Expected NAME"),
         ("rococo", "run_rococo_policies", ["danger", "danger:1"], "Name it once"),
@@ -217,6 +222,29 @@ def test_a_value_that_means_nothing_is_told_in_one_line(
     kind(key=field).set_value(value).run()
     assert len(at.error) == 1 and said in at.error[0].value.replace("\\", "")
     assert at.button(key="start").disabled
+
+
+def test_answers_from_files_are_taken_where_they_fit_and_refused_before_a_job_starts(
+    monkeypatch, store: Store, unspawned: None, tmp_path: Path
+):
+    (tmp_path / "s.csv").write_text("label,score\na_c0_i0,0.5\n")
+    np.save(tmp_path / "m.npy", np.zeros((2, 3)))
+    np.save(tmp_path / "texts.npy", np.eye(2))
+    scores, matrix = f"scores:{tmp_path}/s.csv", f"scores:{tmp_path}/m.npy+matrix"
+    at = open_page(monkeypatch, store, "run")
+    choose_probe(at, "prsm").run()
+    at.multiselect(key="run_models").set_value([scores]).run()
+    assert "every picture with every caption" in at.error[0].value
+    assert at.button(key="start").disabled
+    at.multiselect(key="run_models").set_value([f"embeddings:{tmp_path}"]).run()
+    assert "embeddings of texts alone" in at.error[0].value
+    (tmp_path / "texts.npy").write_bytes(b"no array")
+    at.multiselect(key="run_models").set_value([f"embeddings:{tmp_path}"]).run()
+    assert "cannot be read as numbers" in at.error[0].value
+    at.multiselect(key="run_models").set_value([matrix]).run()
+    assert not at.error
+    at.button(key="start").click().run()
+    assert [request.models for request in requests(store)] == [(matrix,)]
 
 
 def test_a_device_that_is_not_here_starts_nothing(monkeypatch, store: Store, unspawned: None):

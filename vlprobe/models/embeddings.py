@@ -26,6 +26,7 @@ from vlprobe.models.from_files.names import parse_options
 from vlprobe.scoring import pictures
 from vlprobe.scoring.cases import cosines
 from vlprobe.scoring.gallery import similarity_matrix
+from vlprobe.storage import files
 from vlprobe.types import Capabilities
 
 PREFIX = "embeddings"
@@ -43,6 +44,15 @@ def names() -> list[str]:
 def check_name(name: str) -> None:
     """Raises InvalidInput where there is no such file, or an option is none."""
     vector_file.check(parse_options(name, OPTION, EXPECTED)[0])
+
+
+def named_capabilities(name: str) -> Capabilities | None:
+    """What embeddings of that name can be asked, where that can be seen: a folder has its files."""
+    file = parse_options(name, OPTION, EXPECTED)[0]
+    if not file.is_dir():
+        return None
+    has_pictures = files.is_file(file / "pictures.npy")
+    return Capabilities(looks_up=True, embeds_texts=True, embeds_images=has_pictures)
 
 
 def load(name: str, device: str = "auto", precision: str = "fp32") -> "EmbeddingFile":

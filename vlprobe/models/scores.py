@@ -73,6 +73,13 @@ def check_name(name: str) -> None:
     (score_matrix.check if source.is_matrix else score_file.check_file)(source.file)
 
 
+def named_capabilities(name: str) -> Capabilities:
+    """What scores of that name can be asked, by its options alone."""
+    source = _parse_name(name)
+    is_matrix = source.is_matrix
+    return Capabilities(answers_cases=not is_matrix, looks_up=is_matrix, has_matrix=is_matrix)
+
+
 def load(
     name: str, device: str = "auto", precision: str = "fp32"
 ) -> "ScoreFile | score_matrix.ScoreMatrix":

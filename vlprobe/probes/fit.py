@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from vlprobe import registry
 from vlprobe.errors import InvalidInput
-from vlprobe.types import Item, Model, Probe
+from vlprobe.types import Capabilities, Item, Model, Probe
 
 
 def score_type(model: Model, probe: Probe) -> str:
@@ -18,6 +19,13 @@ def score_type(model: Model, probe: Probe) -> str:
     return "logit + cosine" if declared != "cosine" and probe.needs == "gallery" else declared
 
 
+def check_name_fits(name: str, probe: Probe) -> None:
+    """As `check_fit`, before a model is loaded, where its name alone says what it can be asked."""
+    capabilities = registry.named_capabilities(name)
+    if capabilities:
+        _refuse_misfit(name, capabilities, probe, ())
+
+
 def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:
     """Raises InvalidInput where the probe `needs` "pictures" or a "gallery" and the model lacks
     what that takes.
@@ -27,10 +35,15 @@ def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:
         probe: Any.
         items: Of the run, to say how much it would take.
     """
-    capabilities = model.capabilities
+    _refuse_misfit(model.name, model.capabilities, probe, items)
+
+
+def _refuse_misfit(
+    name: str, capabilities: Capabilities, probe: Probe, items: Sequence[Item]
+) -> None:
     if capabilities.answers_cases and probe.needs == "gallery":
         raise InvalidInput(
-            f"Probe '{probe.name}' searches a gallery, and '{model.name}' has scores of cases alone: it would take "
+            f"Probe '{probe.name}' searches a gallery, and '{name}' has scores of cases alone: it would take "
             f"the score of every picture with every caption{_pairs(items)}. Give them as a matrix (+matrix), or "
             "choose a model, or a probe such as eqben."
         )
@@ -39,18 +52,18 @@ def check_fit(model: Model, probe: Probe, items: Sequence[Item] = ()) -> None:
     if capabilities.looks_up:
         if probe.needs and not capabilities.embeds_images:
             raise InvalidInput(
-                f"Probe '{probe.name}' shows pictures, and '{model.name}' has embeddings of texts alone. Add those of "
+                f"Probe '{probe.name}' shows pictures, and '{name}' has embeddings of texts alone. Add those of "
                 "the pictures, or choose the probe visla, where texts are compared with texts."
             )
         return
     if probe.needs and not capabilities.takes_pictures:
         raise InvalidInput(
-            f"Probe '{probe.name}' needs a model that sees pictures, and '{model.name}' is a text encoder. "
+            f"Probe '{probe.name}' needs a model that sees pictures, and '{name}' is a text encoder. "
             "Choose another model, or the probe visla, where texts are compared with texts."
         )
     if probe.needs == "gallery" and not (capabilities.embeds_images and capabilities.embeds_texts):
         raise InvalidInput(
-            f"Probe '{probe.name}' searches a gallery, and '{model.name}' has no embeddings to search with: it looks "
+            f"Probe '{probe.name}' searches a gallery, and '{name}' has no embeddings to search with: it looks "
             "at each pair. Choose a dual encoder, a head with one beside it (BLIP, BLIP-2), or another probe."
         )
 

@@ -3,10 +3,10 @@ edit; and what plug-ins define outside of vlprobe, where their names may be aske
 
 A module of `datasets` or `models` defines PREFIX, `names()` (what can be typed without looking
 anything up) and `load(name, ...)`, and may define `check_name(name)`, which raises what is wrong
-with a name before anything is loaded; or it defines FAMILIES, a sequence of objects that have
-these. A name is its prefix, or its prefix, a colon and whatever that family understands after it. A
-module of `probes` defines PROBE. Modules are cheap to import: heavy libraries are imported where
-they are used.
+with a name before anything is loaded, and `named_capabilities(name)`; or it defines FAMILIES, a
+sequence of objects that have these. A name is its prefix, or its prefix, a colon and whatever that
+family understands after it. A module of `probes` defines PROBE. Modules are cheap to import: heavy
+libraries are imported where they are used.
 """
 
 import functools
@@ -22,7 +22,7 @@ from vlprobe.registry import guarded, plugins
 from vlprobe.registry.plugins import Plugin
 from vlprobe.storage import files
 from vlprobe.storage.access import refuse_name
-from vlprobe.types import Dataset, Model, Probe
+from vlprobe.types import Capabilities, Dataset, Model, Probe
 
 
 class Family(Protocol):
@@ -197,6 +197,14 @@ def check_name(folder: str, name: str) -> None:
         raise InvalidInput(
             f"'{name}' cannot be read ({error.strerror}). Check the path and who may read it."
         ) from None
+
+
+def named_capabilities(name: str) -> Capabilities | None:
+    """What a model of that name can be asked, where its name and the heads of its files say that;
+    None where loading tells. `check_name` comes first.
+    """
+    tell = getattr(_family("models", name), "named_capabilities", None)
+    return tell(name) if tell else None
 
 
 def _refuse_bytes(name: str) -> None:

@@ -19,6 +19,7 @@ from vlprobe.dashboard.state import attempt, plain, quiet, view
 from vlprobe.datasets.file_formats import read_head
 from vlprobe.errors import InvalidInput, VlprobeError
 from vlprobe.models.frozen import pick_device
+from vlprobe.probes.fit import check_name_fits
 from vlprobe.render.html.elements import tag
 from vlprobe.runs.request import Request
 from vlprobe.runs.settings import SETTINGS
@@ -142,6 +143,8 @@ def checked(
         registry.check_name("datasets", request.dataset)
     for name in models:
         registry.check_name("models", name)
+        for probe in probes:
+            check_name_fits(name, registry.load_probe(probe))
     return requests
 
 

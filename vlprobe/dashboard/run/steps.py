@@ -19,8 +19,8 @@ DRAWN = "Made on this computer, for each question its own"
 OWN_DATA = "coco:/path/to/folder"
 MODELS_HELP = (
     "Any OpenCLIP model can be typed: `openclip:NAME/TAG`, or `openclip:NAME@CHECKPOINT` for a "
-    "file; `hf:FOLDER` for one of Hugging Face; `scores:FILE` for scores that were computed "
-    "elsewhere."
+    "file; `hf:FOLDER` for one of Hugging Face; `scores:FILE` and `embeddings:FILE` for what was "
+    "computed elsewhere (`vlprobe ask` writes the questions)."
 )
 
 

@@ -31,7 +31,7 @@ MOST_PLACES = 1 << 24  # that float32 tells apart
 def check(path: Path) -> None:
     """Raises InvalidInput where there can be no matrix."""
     if path.is_dir():
-        mapped_arrays.check_readable(path / "scores.npy")
+        mapped_arrays.mapped(path / "scores.npy")
     elif path.suffix.lower() not in (".npy", ".npz"):
         raise InvalidInput(
             f"'{path}' is no matrix. Expected scores of pictures (rows) with texts (columns) as .npy or .npz, or a "

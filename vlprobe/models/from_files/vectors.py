@@ -111,6 +111,9 @@ def check(path: Path) -> None:
                 f"Folder '{path}' has no texts.npy. Expected pictures.npy and texts.npy, a row for each that "
                 "`vlprobe ask` wrote."
             )
+        for side in SIDES:
+            if files.is_file(path / f"{side}.npy"):
+                mapped_arrays.mapped(path / f"{side}.npy")
         return
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidInput(
@@ -118,7 +121,9 @@ def check(path: Path) -> None:
         )
     size = mapped_arrays.check_readable(path)
     limit = MAX_TEXT_BYTES if path.suffix.lower() in TABLES[:3] else MAX_BYTES
-    if path.suffix.lower() != ".npy" and size > limit:
+    if path.suffix.lower() == ".npy":
+        mapped_arrays.mapped(path)
+    elif size > limit:
         raise InvalidInput(
             f"'{path}' has {size >> 20:,} MiB. Expected at most {limit >> 20} MiB; save embeddings as .npy in a folder."
         )

@@ -1,0 +1,202 @@
+"""Embeddings and matrices that somebody made to break us: one line that names the file and the row."""
+
+import json
+import os
+import pickle
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.hostile.test_hostile_scores import Trap, archive, header, lines, parquet, saved
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.storage import access
+
+UNIT = np.eye(3, dtype=np.float32)
+LONG = UNIT * np.array([[1], [1], [5]])
+HOLED = np.where(np.arange(9).reshape(3, 3) == 5, np.nan, UNIT)
+GOOD = {"id": "a", "embedding": [1, 0]}
+WRITTEN = parquet(id=["a", "b"], embedding=[[1.0, 0.0], [0.0, 1.0]])
+ZIPPED = archive(texts=saved(UNIT), pictures=saved(UNIT))
+FILES = {
+    "objects in an array": ("a.npy", saved(np.array([Trap()], dtype=object)), "Python objects"),
+    "objects in an archive": ("a.npz", archive(texts=saved(np.array([[Trap()]], dtype=object))), "Python objects"),
+    "a pickle with another name": ("a.npy", pickle.dumps(Trap()), "cannot be read as numbers"),
+    "ten gigabytes in a hundred bytes": ("a.npy", header("(2, 10000, 62500)"), "says that it has the shape"),
+    "more than any number": ("a.npy", header("(2, 99999999999, 99999999999)"), "says that it has the shape"),
+    "a negative shape": ("a.npy", header("(2, -1, 2)") + bytes(64), "says that it has the shape"),
+    "a header without an end": ("a.npy", header("(1, ("), "cannot be read as numbers"),
+    "words in place of numbers": ("a.npy", saved(np.array([["a"]])), "it holds <U1"),
+    "one side alone": ("a.npy", saved(UNIT), "of shape (3, 3). Expected (2, n, dim)"),
+    "an archive that is none": ("a.npz", b"PK\x03\x04", "cannot be read as numbers"),
+    "an archive that is cut": ("a.npz", ZIPPED[: len(ZIPPED) // 2], "cannot be read as numbers"),
+    "an archive of other arrays": ("a.npz", archive(x=saved(UNIT)), "holds x. Expected 'pictures' and 'texts'"),
+    "another width": (
+        "a.npz",
+        archive(texts=saved(UNIT), pictures=saved(np.eye(4))),
+        "has pictures of 4 numbers and texts of 3",
+    ),
+    "ids of another length": (
+        "a.npz",
+        archive(texts=saved(UNIT), text_ids=saved(np.array(["a"]))),
+        "has 3 rows and 1 ids",
+    ),
+    "ids that are none": ("a.npz", archive(texts=saved(UNIT), text_ids=saved(UNIT)), "'text_ids' holds float32"),
+    "ids twice": (
+        "a.npz",
+        archive(texts=saved(UNIT), text_ids=saved(np.array(["a", "a", "b"]))),
+        "'a' more than once",
+    ),
+    "not normalised": ("a.npz", archive(texts=saved(LONG)), "row 2: the vector has length 5. Expected 1: normalise"),
+    "not normalised, by name": (
+        "a.npz",
+        archive(texts=saved(LONG), text_ids=saved(np.array(["a", "b", "the third"]))),
+        "row 2 ('the third'): the vector has length 5",
+    ),
+    "NaN among numbers": ("a.npz", archive(texts=saved(HOLED)), "row 1: a number of the vector is NaN"),
+    "an infinite number": ("a.npz", archive(texts=saved(np.array([[np.inf, 0]]))), "row 0: a number of the vector"),
+    "no direction": ("a.npz", archive(texts=saved(np.zeros((2, 2)))), "row 0: the vector is 0 throughout"),
+    "no rows of numbers": ("a.npz", archive(texts=saved(np.zeros(3))), "Expected a vector a row"),
+    "Parquet that is cut": ("a.parquet", WRITTEN[: len(WRITTEN) // 2], "cannot be read as Parquet"),
+    "no Parquet": ("a.parquet", b"PAR1PAR1", "cannot be read as Parquet"),
+    "words for vectors": ("a.parquet", parquet(id=["a"], embedding=["x"]), "cannot be read as Parquet"),
+    "vectors of two lengths": (
+        "a.parquet",
+        parquet(id=["a", "b"], embedding=[[1.0], [1.0, 0.0]]),
+        "row 1: vectors of 1, 2 numbers",
+    ),
+    "a key that is none": (
+        "a.parquet",
+        parquet(id=pa.array([None], pa.string()), embedding=[[1.0]]),
+        "row 0: no text in the column of keys",
+    ),
+    "no columns of use": ("a.parquet", parquet(x=[1]), "has the columns x. Expected an id and an embedding"),
+    "a vector that is none": ("a.jsonl", lines(GOOD, GOOD | {"embedding": "high"}), "row 1: 'no list' is no vector"),
+    "a truth in a vector": ("a.jsonl", lines(GOOD | {"embedding": [True, 0]}), "is no vector"),
+    "a list in a vector": ("a.jsonl", lines(GOOD | {"embedding": [[1], 0]}), "is no vector"),
+    "a giant in a vector": ("a.jsonl", b'{"id": "a", "embedding": [1' + b"0" * 400 + b"]}", "is no vector"),
+    "rows of two lengths": ("a.jsonl", lines(GOOD, {"id": "b", "embedding": [1, 0, 0]}), "row 1: vectors of 2, 3"),
+    "no object": ("a.jsonl", lines(GOOD, 3), "row 1, is no object"),
+    "a key twice": ("a.jsonl", lines(GOOD, GOOD), "'a' more than once"),
+    "nested too deeply": ("a.jsonl", b"[" * 100_000, "nested too deeply"),
+    "nested too deeply inside": (
+        "a.jsonl",
+        json.dumps({"id": "a", "embedding": "[" * 100_000}).encode(),
+        "row 0: 'no list' is no vector",
+    ),
+    "a table without rows": ("a.csv", b"id,embedding\n", "vectors of no numbers"),
+    "a table of nothing": ("a.csv", b"", "has the columns none"),
+    "fields that are missing": ("a.csv", b"id,e0,e1\na,1\n", "row 0: 2 fields, and 3 columns"),
+    "numbers with a gap": ("a.csv", b"id,e0,e2\na,1,0\n", "Expected an id and an embedding"),
+    "two columns of one name": ("a.csv", b"id,e0,E0\na,1,0\n", "two columns of one name"),
+    "no UTF-8": ("a.csv", b"id,e0\n\xff,1\n", "is not UTF-8"),
+    "an ending of nobody": ("a.pkl", pickle.dumps(Trap()), "has no known ending"),
+}  # fmt: skip
+
+
+def refused(name: str) -> str:
+    with pytest.raises(InvalidInput) as caught:
+        registry.check_name("models", name)
+        registry.load_model(name)
+    message = str(caught.value)
+    assert message.isprintable() and len(message) < 1500
+    assert not Path("/tmp/vlprobe-was-run").exists()
+    return message
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_embeddings_that_are_not_as_expected_are_one_line_that_names_file_and_row(
+    what: str, tmp_path: Path
+):
+    name, content, said = FILES[what]
+    (tmp_path / name).write_bytes(content)
+    message = refused(f"embeddings:{tmp_path / name}")
+    assert said in message and name in message
+
+
+MATRICES = {
+    "objects": (saved(np.array([[Trap()]], dtype=object)), "Python objects"),
+    "ten gigabytes": (header("(40000, 31250)"), "says that it has the shape"),
+    "three dimensions": (saved(np.zeros((2, 2, 2))), "Expected a score of each picture"),
+    "an infinite score": (
+        saved(np.array([[0, 1], [np.inf, 0]])),
+        "row 1, column 0: inf. Expected a finite number",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MATRICES)
+def test_a_matrix_that_is_not_as_expected_is_one_line(what: str, tmp_path: Path):
+    content, said = MATRICES[what]
+    (tmp_path / "scores.npy").write_bytes(content)
+    assert said in refused(f"scores:{tmp_path}")
+    assert said in refused(f"scores:{tmp_path}/scores.npy+matrix")
+
+
+def test_a_scale_that_is_none_is_told_with_row_and_column(tmp_path: Path):
+    np.save(tmp_path / "scores.npy", np.array([[0.5, 7]]))
+    message = refused(f"scores:{tmp_path}+probability")
+    assert "row 0, column 1: 7. Expected a probability" in message
+
+
+NAMES = {
+    "nothing": ("embeddings:", "names no file"),
+    "no file": ("embeddings:gone.npz", "cannot be read"),
+    "a folder of other things": ("embeddings:/tmp", "has no texts.npy"),
+    "a device": ("embeddings:/dev/zero", "no known ending"),
+    "an option of nobody": ("embeddings:FILE+cosine", "'cosine' in .* is no option"),
+    "a column that is not there": ("embeddings:FILE+vector=sim", "has the columns id, e0"),
+    "no matrix": ("scores:FILE+matrix", "is no matrix"),
+}
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_a_name_that_is_not_as_expected_is_one_line(what: str, tmp_path: Path):
+    name, said = NAMES[what]
+    (tmp_path / "a.csv").write_text("id,e0\na,1\n")
+    with pytest.raises(InvalidInput, match=said):
+        model = name.replace("FILE", str(tmp_path / "a.csv"))
+        registry.check_name("models", model)
+        registry.load_model(model)
+
+
+def test_a_pipe_and_a_link_out_of_the_roots_are_not_opened(tmp_path: Path, monkeypatch):
+    os.mkfifo(tmp_path / "texts.npz")
+    assert "Not a regular file" in refused(f"embeddings:{tmp_path}/texts.npz")
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    inside.mkdir()
+    outside.mkdir()
+    np.save(outside / "texts.npy", UNIT)
+    np.save(outside / "scores.npy", UNIT)
+    (inside / "texts.npy").symlink_to(outside / "texts.npy")
+    (inside / "scores.npy").symlink_to(outside / "scores.npy")
+    monkeypatch.setenv(access.ROOTS, str(inside))
+    names = [
+        f"embeddings:{inside}",
+        f"embeddings:{outside}",
+        f"scores:{inside}",
+        f"scores:{outside}+matrix",
+    ]
+    for name in names:
+        assert "outside of the folders" in refused(name)
+    monkeypatch.delenv(access.ROOTS)
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    for name in (f"embeddings:{outside}", f"scores:{outside}"):
+        assert "read-only" in refused(name)
+
+
+def test_a_large_file_is_read_where_it_lies(tmp_path: Path):
+    shape = (200_000, 64)
+    array = np.lib.format.open_memmap(tmp_path / "texts.npy", "w+", np.float32, shape)
+    array[:] = 1 / 8
+    array.flush()
+    del array
+    tracemalloc.start()
+    model = registry.load_model(f"embeddings:{tmp_path}")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert model.capabilities.dim == 64
+    assert peak < 40 << 20  # of 49 MiB, in blocks of 16
