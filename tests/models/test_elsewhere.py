@@ -1,0 +1,144 @@
+"""The table of docs/elsewhere.md: each cell is what a run with such a file gives."""
+
+import functools
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.datasets.test_pairs import valse
+from tests.models import answered
+from tests.models.test_scores import values
+from tests.probes.test_common import PROBES, make, picture
+from vlprobe import registry
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.ask import ask
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+PAGE = Path(__file__).parents[2] / "docs" / "elsewhere.md"
+OPTIONS = {"rococo": {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}}
+SCALES = ("", "+cosine", "+probability")
+WAYS = ("scores", "matrix", "embeddings")
+
+
+def table() -> dict[tuple[str, str], dict[str, str]]:
+    """Cells by probe and metric, by way."""
+    rows = re.findall(
+        r"^\| `(\w+)` \| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$",
+        PAGE.read_text(encoding="utf-8"),
+        re.M,
+    )
+    return {(probe, metric): dict(zip(WAYS, cells, strict=True)) for probe, metric, *cells in rows}
+
+
+def dataset(probe: str, folder: Path) -> str:
+    """Some of every kind of case that the probe has."""
+    data = make(probe, folder, 8)
+    if probe == "eqben":
+        rows = {
+            f"k{n}": valse()
+            | {"image_file": picture(folder / f"v{n}.png", 9 * n), "caption": f"v {n}"}
+            for n in range(8)
+        }
+        (folder / "valse.json").write_text(json.dumps(rows))
+        return f"pairs:{folder}@{folder}"
+    if probe == "visla":
+        pairs = [
+            {"id": n, "filename": f"{n}.png", "caption": f"a {n}", "negative_caption": f"no {n}"}
+            for n in range(8)
+        ]
+        (folder / "pairs.json").write_text(json.dumps(pairs))
+        return f"triplets:{folder}@{folder}"
+    return data
+
+
+def options(probe: str, folder: Path) -> dict:
+    """Of the probe; rankings are of more pictures than the deepest overlap counts."""
+    if probe != "prsm":
+        return OPTIONS.get(probe, {})
+    (folder / "gallery").mkdir(exist_ok=True)
+    lines = ["image,caption"]
+    for n in range(1001):
+        image = Image.new("RGB", (8, 8), (n % 256, n // 256, 7))
+        image.save(folder / "gallery" / f"{n}.bmp")
+        lines.append(f"{n}.bmp,thing {n}")
+    (folder / "gallery" / "captions.csv").write_text("\n".join(lines))
+    return {"gallery": f"csv:{folder}/gallery/captions.csv"}
+
+
+def written(folder: Path, probe: str, store: Store) -> tuple[Request, dict[str, str]]:
+    """Questions with answers of all three sorts; a request, and the models by way."""
+    data, out = dataset(probe, folder / "data"), folder / "out"
+    request = Request((), data, probe, options(probe, folder / "data"), examine=False)
+    ask(request, out, store)
+    images, texts = answered.vectors(out)
+    matrix = (1 + images @ texts.T) / 2  # cosines or probabilities, as one likes
+    for name, array in (("pictures", images), ("texts", texts), ("scores", matrix)):
+        np.save(out / f"{name}.npy", array)
+    row, column = (
+        {row["id"]: n for n, row in enumerate(answered.rows(out / f"{side}.jsonl"))}
+        for side in ("pictures", "texts")
+    )
+    labelled = [
+        {"label": f"{case['id']}_c{c}_i{i}", "score": float(matrix[row[shown], column[text]])}
+        for case in answered.rows(out / "cases.jsonl")
+        for i, shown in enumerate(case["pictures"])
+        for c, text in enumerate(case["texts"])
+    ]
+    (folder / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in labelled))
+    return request, {
+        "scores": f"scores:{folder}/s.jsonl",
+        "matrix": f"scores:{out}",
+        "embeddings": f"embeddings:{out}",
+    }
+
+
+def metrics(request: Request, name: str, store: Store) -> dict[str, float]:
+    """Each metric's value; none where the run is refused."""
+    try:
+        return values(store, execute(replace(request, models=(name,)), store)[0])
+    except InvalidInput as error:
+        assert "\n" not in str(error)
+        return {}
+
+
+@functools.cache
+def cells(probe: str, folder: Path) -> dict[str, dict[str, str]]:
+    """What runs give, in the words of the table."""
+    store = Store(folder / "cache")
+    request, names = written(folder, probe, store)
+    by_metric: dict[str, dict[str, str]] = {}
+    for way, name in names.items():
+        by_scale = {
+            scale: metrics(request, name + scale, store)
+            for scale in (SCALES if way != "embeddings" else ("",))
+        }
+        for metric in (metric.name for metric in registry.load_probe(probe).metrics):
+            known = [
+                scale
+                for scale, of_scale in by_scale.items()
+                if not math.isnan(of_scale.get(metric, math.nan))
+            ]
+            if not any(by_scale.values()):
+                word = "refused"
+            else:
+                word = (
+                    "yes"
+                    if "" in known
+                    else " or ".join(f"`{scale}`" for scale in known) or "unknown"
+                )
+            by_metric.setdefault(metric, {})[way] = word
+    return by_metric
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_each_cell_is_what_a_run_gives(probe, tmp_path_factory):
+    expected = {metric: row for (name, metric), row in table().items() if name == probe}
+    assert cells(probe, tmp_path_factory.mktemp(probe)) == expected

@@ -1,0 +1,111 @@
+"""Questions as files: each distinct picture and text once, and all that a case is made of."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from tests.conftest import make_tiny
+from tests.datasets.test_pairs import eqben
+from tests.models.answered import rows
+from vlprobe import registry
+from vlprobe.cli.main import main
+from vlprobe.errors import InvalidInput
+from vlprobe.runs.ask import ask
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.scoring import pictures
+from vlprobe.scoring.inputs import text_id
+from vlprobe.types import Picture
+
+HOSTILE = '</script><img onerror="x">\u202e "quoted"\ttab'
+
+
+def test_the_cases_are_those_of_a_run_and_both_forms_say_the_same(tiny, tmp_path, store):
+    facts = ask(Request((), tiny, "lgip"), tmp_path / "out", store)
+    manifest = execute(Request(("control:constant",), tiny, "lgip", examine=False), store)[0]
+    assert facts["case_key"] == manifest["case_key"]
+    stored = store.cases(manifest["case_key"]).table("cases").to_pylist()
+    written = rows(tmp_path / "out" / "cases.jsonl")
+    text_of = {row["id"]: row["text"] for row in rows(tmp_path / "out" / "texts.jsonl")}
+    assert [row["id"] for row in written] == [row["id"] for row in stored]
+    assert [[text_of[key] for key in row["texts"]] for row in written] == [
+        row["texts"] for row in stored
+    ]
+    assert facts["n_pairs"] == sum(len(row["texts"]) * len(row["images"]) for row in stored)
+    for name in ("pictures", "texts", "cases"):
+        table = pq.read_table(tmp_path / "out" / f"{name}.parquet").to_pylist()
+        assert table == rows(tmp_path / "out" / f"{name}.jsonl")
+        assert len({row["id"] for row in table}) == len(table) == facts[f"n_{name}"]
+    assert all(key == text_id(text) for key, text in text_of.items())
+
+
+def test_mixed_pictures_are_written_as_they_are_seen(tiny, tmp_path, store):
+    options = {"policies": [], "pictures": ["patch:0.8"], "picture_seeds": [1]}
+    facts = ask(Request((), tiny, "rococo", options), tmp_path / "out", store)
+    shown = rows(tmp_path / "out" / "pictures.jsonl")
+    edited = [row for row in shown if not Path(row["file"]).is_absolute()]
+    assert len(shown) == 12 and len(edited) == 6 and facts["n_pairs"] == 12 * 12
+    store_run = execute(
+        Request(("control:random",), tiny, "rococo", options, examine=False), store
+    )[0]
+    tops = {row["top"] for row in store.run(store_run["key"]).table("scores").to_pylist()}
+    pixels = {Image.open(tmp_path / "out" / row["file"]).tobytes() for row in edited}
+    assert {pictures.open_picture(Picture.from_name(top)).tobytes() for top in tops} <= pixels
+
+
+def test_a_folder_can_be_taken_elsewhere_and_pictures_that_are_not_here_have_a_name_alone(
+    tiny, tmp_path, store
+):
+    ask(Request((), tiny, "prsm", limit=2), tmp_path / "out", store, copies=True)
+    shown = rows(tmp_path / "out" / "pictures.jsonl")
+    folder = Path(tiny.partition(":")[2]).parent
+    assert [(tmp_path / "out" / row["file"]).read_bytes() for row in shown] == [
+        (folder / row["name"]).read_bytes() for row in shown
+    ]
+    (tmp_path / "pairs.json").write_text(
+        json.dumps([eqben("p/", caption0=HOSTILE, caption1="two")])
+    )
+    ask(Request((), f"pairs:{tmp_path}/pairs.json+unpictured", "eqben"), tmp_path / "absent", store)
+    absent = rows(tmp_path / "absent" / "pictures.jsonl")
+    assert {row["file"] for row in absent} == {""} and len({row["id"] for row in absent}) == 2
+    assert rows(tmp_path / "absent" / "texts.jsonl")[0]["text"] == HOSTILE
+
+
+def test_equal_pictures_and_texts_are_asked_once(tmp_path, store):
+    data = Path(make_tiny(tmp_path / "data").partition(":")[2])
+    (data.parent / "1.png").write_bytes((data.parent / "0.png").read_bytes())
+    data.write_text("image,caption\n0.png,a dog\n1.png,a dog\n2.png,a cat\n")
+    facts = ask(
+        Request((), f"csv:{data}", "rococo", {"policies": [], "pictures": []}),
+        tmp_path / "out",
+        store,
+    )
+    assert (facts["n_pictures"], facts["n_texts"]) == (2, 2)
+
+
+def test_what_cannot_be_written_or_asked_is_one_line(tiny, tmp_path, store, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match=r"is a file\. Expected a folder"):
+        ask(Request((), tiny, "prsm"), tmp_path / "file", store)
+    with pytest.raises(InvalidInput, match="has no option 'x'"):
+        ask(Request((), tiny, "prsm", {"x": 1}), tmp_path / "out", store)
+    monkeypatch.setenv("VLPROBE_READ_ONLY", "1")
+    with pytest.raises(InvalidInput, match="read-only"):
+        ask(Request((), tiny, "prsm"), tmp_path / "out", store)
+
+
+def test_the_command_writes_them_and_says_how_many(tiny, tmp_path):
+    out = str(tmp_path / "out")
+    called = CliRunner().invoke(
+        main,
+        ["--cache", str(tmp_path / "cache"), "ask", tiny, "--probe", "prsm", out, "--limit", "3"],
+    )
+    assert called.exit_code == 0, called.output
+    assert "3 pictures" in called.stderr and "every picture with every text" in called.stderr
+    facts = json.loads((tmp_path / "out" / "questions.json").read_text())
+    assert facts["limit"] == 3 and facts["n_pairs"] == 3 * facts["n_texts"]
+    assert registry.load_dataset(tiny, tmp_path / "cache").digest == facts["dataset_digest"]
