@@ -8,9 +8,10 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.dashboard.test_pages import bodies, open_page
+from tests.dashboard.test_pages import open_page
 from tests.dashboard.walls import component_values, send, wall
 from vlprobe import views
+from vlprobe.dashboard import state
 from vlprobe.dashboard.lab import cases
 from vlprobe.render.words import movement_kinds
 from vlprobe.storage import access, display_names
@@ -115,10 +116,42 @@ def test_a_pressed_mark_opens_its_cases(
     assert query.get("type", "") in set(of_kind["subtype"])
 
 
-def test_parts_that_no_filter_says_have_no_links_and_that_is_said(shown, key):
-    at = shown("breakdown", set=key["lgip"], metric="positive_rate", by="strength_bin")
-    assert not at.exception and not links_to_cases(at)
-    assert "These parts have no filter in Explore." in bodies(at)
+def test_bins_of_strength_open_as_many_cases_as_they_say(shown, every_probe, key):
+    query = {"set": key["lgip"], "model": RANDOM}
+    at = shown("breakdown", **query, metric="positive_rate", by="strength_bin")
+    links = [link.proto.label for link in at.get("page_link") if "**" in link.proto.label]
+    bins = [parameters["bin"][0] for parameters in links_to_cases(at)]
+    assert len(links) == len(bins) == 3
+    question_set = views.runs.question_set(every_probe, key["lgip"])
+    for label, name in zip(links, bins, strict=True):
+        counted = views.cases.outcomes(every_probe, question_set, Filter(RANDOM, bin=name))
+        assert f"**{counted['fooled']:,} of {counted['all']:,}**" in label
+        at = shown("explore", **query, kind="flip", bin=name)
+        assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
+
+
+def test_a_bin_of_the_lure_opens_its_triplets(shown, every_probe, key, monkeypatch):
+    chosen = cases.slice_filter(
+        state_questions(every_probe, key["visla"], monkeypatch),
+        RANDOM,
+        ("t2t",),
+        "lure",
+        "0.25 to 0.50",
+    )
+    assert chosen == Filter(RANDOM, "t2t", bin="lure=0.25 to 0.50")
+    at = shown(
+        "explore", **cases.query(state_questions(every_probe, key["visla"], monkeypatch), chosen)
+    )
+    counted = views.cases.outcomes(
+        every_probe, views.runs.question_set(every_probe, key["visla"]), chosen
+    )
+    assert counted["all"] and at.selectbox(key="bin").value == "lure=0.25 to 0.50"
+    assert wall(at)["heading"].startswith(f"{counted['fooled']:,} ")
+
+
+def state_questions(store: Store, key: str, monkeypatch: pytest.MonkeyPatch) -> state.Questions:
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", store.root)
+    return state.questions(key)
 
 
 def test_a_pressed_example_opens_its_case(shown, key, monkeypatch):

@@ -1,6 +1,7 @@
 """A filter over two models' margins passes what a plain loop over the Parquet files passes."""
 
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 
 from vlprobe import views
 from vlprobe.errors import InvalidInput, NotFound
-from vlprobe.storage import annotations
+from vlprobe.storage import annotations, shipped
 from vlprobe.storage.annotations import Annotation
+from vlprobe.storage.shipped import StoreAboveShipped
 from vlprobe.storage.store import Store
 
 ONE, OTHER = "control:random", "guess"
@@ -169,3 +171,62 @@ def test_tagged_cases_are_those_that_people_tagged(compared: Store, key: str, tm
             set(passing(there, key, views.filter.Filter(ONE, outcome="all", tagged=tag)))
             == expected
         )
+
+
+@pytest.mark.parametrize("name", views.bins.STRENGTHS)
+def test_flips_of_a_strength_are_those_that_the_model_s_answers_put_there(
+    compared: Store, key: str, rows, name: str
+):
+    chosen = views.filter.Filter(ONE, outcome="all", bin=f"strength_bin={name}")
+    expected = {row.case for row in rows.itertuples() if row.strength_bin == name}
+    assert expected and set(passing(compared, key, chosen)) == expected
+
+
+def test_triplets_of_a_lure_are_those_that_a_loop_over_their_words_finds(tmp_path: Path):
+    store, model = StoreAboveShipped(tmp_path, shipped.FOLDER), "demo:weak"
+    sets = views.runs.question_sets(store)
+    key = str(sets.loc[sets["probe"] == "visla", "case_key"].iloc[0])
+    texts = pd.read_parquet(store.files([key], "cases")[0])
+    texts = texts[texts["kind"] == "t2t"]
+
+    def shared(one: str, other: str) -> float:
+        first, second = (set(re.findall(r"\w+", text.lower())) for text in (one, other))
+        return len(first & second) / len(first | second)
+
+    found: dict[int, str] = {}
+    for name in views.bins.lure_bins():
+        chosen = views.filter.Filter(model, "t2t", outcome="all", bin=f"lure={name}")
+        found |= dict.fromkeys(passing(store, key, chosen), name)
+    assert set(found) == set(texts["case"]) and len(set(found.values())) > 1
+    for row in texts.itertuples():
+        p1, p2, n = row.texts
+        lure = max(shared(p1, n), shared(p2, n)) - shared(p1, p2)
+        low, high = map(float, found[row.case].split(" to "))
+        assert low - 1e-6 <= lure <= high + 1e-6
+
+
+def test_cases_with_a_picture_here_are_those_whose_files_exist(
+    compared: Store, key: str, rows, monkeypatch: pytest.MonkeyPatch
+):
+    table = pd.read_parquet(compared.root / "cases" / key / "cases.parquet").set_index("case")
+    gone = table["images"].iloc[0][0]
+    exists = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda path: str(path) != gone and exists(path))
+    chosen = views.filter.Filter(ONE, outcome="all", pictured="here")
+    expected = {
+        row.case
+        for row in rows.itertuples()
+        if row.kind == "flip" and table["images"][row.case][0] != gone
+    }
+    found = set(passing(compared, key, chosen))
+    assert 0 < len(expected) < (rows["kind"] == "flip").sum() and found == expected
+
+
+@pytest.mark.parametrize("name", ["strength_bin", "margin=1", "strength_bin=huge", "lure=0 to 1"])
+def test_a_bin_that_does_not_exist_is_refused(compared: Store, key: str, name: str):
+    with pytest.raises((InvalidInput, NotFound)):
+        passing(compared, key, views.filter.Filter(ONE, bin=name))
+
+
+def test_a_bin_of_another_probe_holds_nothing(compared: Store, key: str):
+    assert passing(compared, key, views.filter.Filter(ONE, bin="lure=0.00 to 0.25")) == []

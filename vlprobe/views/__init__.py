@@ -2,6 +2,7 @@
 
 from vlprobe.views import (
     believed,
+    bins,
     cases,
     changes,
     compare,
@@ -31,6 +32,7 @@ from vlprobe.views import (
 
 __all__ = [
     "believed",
+    "bins",
     "cases",
     "changes",
     "compare",

@@ -1,18 +1,18 @@
 """Cases of a question set and the stored models' answers to them."""
 
-import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from vlprobe.datasets import drawn
 from vlprobe.errors import StoredDamage
 from vlprobe.storage import annotations
 from vlprobe.storage.store import Store
 from vlprobe.types import Picture
+from vlprobe.views import bins, pattern_groups
 from vlprobe.views import filter as views_filter
-from vlprobe.views import pattern_groups
 from vlprobe.views import rows as views_rows
 from vlprobe.views.filter import Filter
 from vlprobe.views.mixed.outcomes import outcomes as search_outcomes
@@ -53,6 +53,12 @@ def matching(
     if case_filter.lost_to:
         of_model = search_outcomes(store, question_set, case_filter.model)
         numbers = np.intersect1d(numbers, of_model.numbers[of_model.is_own], assume_unique=True)
+    if case_filter.bin:
+        members = bins.members(store, run.key, case_filter.bin)
+        numbers = np.intersect1d(numbers, members, assume_unique=True)
+    if case_filter.pictured:
+        pictured = _pictured(store, question_set, case_filter.kind)
+        numbers = np.intersect1d(numbers, pictured, assume_unique=True)
     margins = margins_of(store, run.key, numbers)
     if not case_filter.paired or second_run is None:
         return numbers, margins, None
@@ -98,19 +104,38 @@ def questions(store: Store, question_set: QuestionSet, numbers: Sequence[int]) -
 
 
 def with_pictures(store: Store, question_set: QuestionSet, kind: str) -> tuple[int, int]:
-    """How many cases of a kind have files of all their pictures on this machine, and how many cases
-    there are; (0, 0) where they have more than MOST_FILES pictures, which are not looked for.
+    """How many cases of a kind have all their pictures on this machine, and how many cases there
+    are; (0, 0) where they have more than MOST_FILES pictures, which are not looked for.
+    """
+    rows = _cases_of_pictures(store, question_set, kind)
+    n_pictured = sum(len(numbers) for names, numbers in rows if _are_here(names))
+    return n_pictured, sum(len(numbers) for _, numbers in rows)
+
+
+def _pictured(store: Store, question_set: QuestionSet, kind: str) -> np.ndarray:
+    """Numbers of the cases of a kind that have all their pictures on this machine, rising."""
+    rows = _cases_of_pictures(store, question_set, kind)
+    return np.sort([number for names, cases in rows if _are_here(names) for number in cases])
+
+
+def _cases_of_pictures(
+    store: Store, question_set: QuestionSet, kind: str
+) -> list[tuple[tuple[str, ...], list[int]]]:
+    """Names of pictures, and the numbers of the cases that are about just these; nothing of more
+    than MOST_FILES.
     """
     with store.cursor() as cursor:
         rows = cursor.execute(
-            "SELECT images, count(*) FROM read_parquet(?) WHERE kind = ? GROUP BY images LIMIT ?",
+            'SELECT images, list("case") FROM read_parquet(?) WHERE kind = ? GROUP BY images LIMIT ?',
             [store.files([question_set.key], "cases"), kind, MOST_FILES + 1],
         ).fetchall()
-    if len(rows) > MOST_FILES:
-        return 0, 0
-    n_cases = sum(count for _, count in rows)
-    is_here = functools.cache(lambda name: Picture.from_name(name).path.exists())
-    return sum(count for names, count in rows if all(map(is_here, names))), n_cases
+    return [] if len(rows) > MOST_FILES else rows
+
+
+def _are_here(names: Sequence[str]) -> bool:
+    """Whether there is a file of each picture, or a scene of which it is drawn."""
+    paths = [Picture.from_name(name).path for name in names]
+    return bool(paths) and all(path.exists() or drawn.scene_of(path) for path in paths)
 
 
 def case_number(store: Store, question_set: QuestionSet, case_id: str) -> int | None:

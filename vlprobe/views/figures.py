@@ -2,7 +2,6 @@
 overlap by depth.
 """
 
-import itertools
 import math
 from collections.abc import Mapping
 
@@ -16,6 +15,7 @@ from vlprobe.perturb.mix import LAMBDAS
 from vlprobe.storage.store import Store
 from vlprobe.views import estimates, runs, tradeoff, versions
 from vlprobe.views import rows as views_rows
+from vlprobe.views.bins import LURE_EDGES, lure_bins
 from vlprobe.views.papers import histograms
 from vlprobe.views.runs import QuestionSet
 
@@ -27,7 +27,6 @@ EDIT_QUANTILE = 0.99  # of edit distances; the last bin has all beyond
 DEPTHS = ("10", "100", "1000")  # of PRSM's overlap
 # Of PRSM's rows.
 GROUPS = {"overall": "CLIP, everyone", "female": "CLIP, women", "male": "CLIP, men"}
-_LURE_EDGES = np.linspace(-1, 1, 9)  # of lures: differences of two Jaccard indices
 _ESTIMATE_COLUMNS = ["model", "slice", "value", "low", "high", "n_items", "n_cases"]
 
 
@@ -247,7 +246,7 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
         )
         lure = np.maximum(overlap_02, overlap_12) - overlap_01
         value = np.where(np.isnan(lure), np.nan, triplets.t2t_accuracy(answered))
-        bin_of_case = np.digitize(lure, _LURE_EDGES[1:-1])
+        bin_of_case = np.digitize(lure, LURE_EDGES[1:-1])
         bins = np.unique(bin_of_case[~np.isnan(value)])
         units = answered["unit"].to_numpy()
         means = [estimate.micro(value, bin_of_case == number, units) for number in bins]
@@ -256,11 +255,3 @@ def lures(store: Store, question_set: QuestionSet) -> pd.DataFrame:
             bounds = (interval.value, interval.low, interval.high)
             rows.append((run.model, bin_names[number], *bounds, interval.n_items, len(mean.value)))
     return pd.DataFrame(rows, columns=pd.Index(_ESTIMATE_COLUMNS))
-
-
-def lure_bins() -> dict[str, str]:
-    """The bins of `lures` from left to right, and what they are called."""
-    return {
-        f"{low:.2f} to {high:.2f}": f"{low:g} to<br>{high:g}"
-        for low, high in itertools.pairwise(_LURE_EDGES)
-    }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.views import bins
 
 # Margins of cases to whether each has the outcome; what is unknown has none.
 OUTCOMES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -26,6 +27,7 @@ SORTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "dataset": lambda margin, second: np.zeros(len(margin), dtype=np.int8),
 }
 LOST_TO = ("", "own")
+PICTURED = ("", "here")
 CORNERS = 500  # of a polygon
 MOST_PAIRS = 100
 
@@ -51,6 +53,10 @@ class Filter:
     pair: tuple[str, ...] = ()
     # "own": searches for a picture that are found, and lost to the picture's own mixture.
     lost_to: str = ""
+    # NAME=VALUE of what the model's answers say of a case: see `views.bins`.
+    bin: str = ""
+    # "here": cases with all their pictures on this machine.
+    pictured: str = ""
 
     @property
     def paired(self) -> bool:
@@ -65,6 +71,10 @@ def check(case_filter: Filter) -> None:
             raise NotFound(name.replace("_", " "), getattr(case_filter, name), names)
     if case_filter.lost_to not in LOST_TO:
         raise NotFound("way to lose", case_filter.lost_to, LOST_TO)
+    if case_filter.pictured not in PICTURED:
+        raise NotFound("place of pictures", case_filter.pictured, PICTURED)
+    if case_filter.bin:
+        bins.check(case_filter.bin)
     if case_filter.paired and not case_filter.other:
         raise InvalidInput(
             "Only one model is named. Name the other that it is to be compared with."
@@ -96,8 +106,8 @@ def parse_corners(text: str) -> tuple[tuple[float, float], ...]:
 
 
 def condition(case_filter: Filter) -> tuple[str, list[object]]:
-    """The SQL condition on a question set's `cases` that the filter stands for, but for `tagged`
-    and `pair`.
+    """The SQL condition on a question set's `cases` that the filter stands for, but for `tagged`,
+    `pair`, `lost_to`, `bin` and `pictured`.
 
     Returns:
         The condition, and the values of its question marks.

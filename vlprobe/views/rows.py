@@ -82,8 +82,28 @@ def case_numbers(
     """The cases of a question set that meet an SQL condition on its `cases` table: int32 of shape
     (n,), rising.
     """
-    files = store.files([case_key], "cases")
+    return _numbers(store, store.files([case_key], "cases"), condition, values)
 
+
+@_readable()
+def answer_numbers(
+    store: Store, run_key: str, condition: str, values: Sequence[object]
+) -> np.ndarray:
+    """The cases whose answers in one run meet an SQL condition on its `scores` table: int32 of
+    shape (n,), rising.
+    """
+    return _numbers(store, store.files([run_key], "scores"), condition, values)
+
+
+@_readable()
+def answer_columns(store: Store, run_key: str) -> tuple[str, ...]:
+    """Names of what one run stores of each answer."""
+    return tuple(pq.read_schema(store.files([run_key], "scores")[0]).names)
+
+
+def _numbers(
+    store: Store, files: Sequence[str], condition: str, values: Sequence[object]
+) -> np.ndarray:
     def query() -> np.ndarray:
         statement = f'SELECT "case" FROM read_parquet(?) WHERE {condition}'
         with store.cursor() as cursor:

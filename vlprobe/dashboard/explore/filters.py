@@ -17,6 +17,7 @@ from vlprobe.dashboard.explore.sentence import (
 from vlprobe.dashboard.mixed import KIND, WALL
 from vlprobe.dashboard.state import (
     Questions,
+    carry,
     choose,
     counts,
     model_labels,
@@ -28,8 +29,10 @@ from vlprobe.dashboard.state import (
     store,
     view,
 )
+from vlprobe.datasets.sources import UNPICTURED
 from vlprobe.render.words import movement_kinds, value_label
 from vlprobe.storage import annotations
+from vlprobe.views import bins
 from vlprobe.views.filter import Filter, parse_corners
 from vlprobe.views.paired_outcomes import bucket
 
@@ -38,6 +41,12 @@ ORDERS_MOVED = {"worst": "Moved most first", "best": "Moved least first"}
 BETWEEN_TWO = {"difference": "Largest difference first"}
 IN_ORDER = {"dataset": "In the dataset's order"}
 SEARCHES = {"": "All", "own": "Found first, then lost to their own mixture"}
+PICTURES = {"": "All cases", "here": "Only with a picture here"}
+KEEPS_UNPICTURED = (
+    f"+{UNPICTURED}"  # ends the names of datasets of which some pictures are not here
+)
+BETWEEN_MODELS = "|"  # in the URL, of Compare
+STRONG_KIND, LURED_KIND = "flip", "t2t"
 LAYOUTS = {"": "One card a picture", "every": "Every case"}
 TIES = "Fooled: what is wrong scores at least as high as what is right; a tie counts as fooled."
 OUTCOMES = {"fooled": "Fooled", "tied": "Tied", "held": "Held", "all": "All"}
@@ -80,7 +89,7 @@ def draw_filters(about: Subject) -> Filter:
 
 PARAMETERS = (  # what the button "Clear all filters" takes from the URL
     *("type", "rule", "tag", "words", "tagged", "outcome", "other", "bucket", "area", "cards"),
-    *("pair", "lost"),
+    *("pair", "lost", "bin", "pictured"),
 )
 
 
@@ -125,6 +134,8 @@ def _words_and_tags(about: Subject) -> Filter:
     with right:
         second = _second_model(about)
     lost_to = choose("Searches", "lost", SEARCHES) if about.kind == KIND else ""
+    chosen_bin = _bin(about)
+    pictured = _pictured(about)
     return Filter(
         about.model,
         about.kind,
@@ -137,13 +148,37 @@ def _words_and_tags(about: Subject) -> Filter:
         tagged=tagged,
         pair=() if about.kind in movement_kinds() else chosen_pairs(),
         lost_to=lost_to,
+        bin=chosen_bin,
+        pictured=pictured,
     )
+
+
+def _bin(about: Subject) -> str:
+    """A bin of what the model's answers say of the question itself, where they say it."""
+    if about.kind == LURED_KIND:
+        names = {f"{bins.LURE}={name}": name for name in bins.lure_bins()}
+        return choose("How far shared words mislead", "bin", {"": "Any", **names})
+    if about.kind == STRONG_KIND and bins.STRENGTH in view(
+        views.estimates.slices, about.questions.question_set
+    ):
+        names = {f"{bins.STRENGTH}={name}": value_label(name) for name in bins.STRENGTHS}
+        return choose("How strong the lie is", "bin", {"": "Any", **names})
+    return ""
+
+
+def _pictured(about: Subject) -> str:
+    """Whether cases without a picture here are left out; not asked where all have one."""
+    dataset = about.questions.question_set.runs[0].dataset
+    if not dataset.endswith(KEEPS_UNPICTURED) and "pictured" not in st.query_params:
+        return ""
+    return choose("Pictures", "pictured", PICTURES, segments=True)
 
 
 def _second_model(about: Subject) -> str:
     """Another model whose answers decide, too."""
     if len(about.questions.models) < 2:
         return ""
+    _read_with(about)
     label = model_labels(about.questions.models)
     others = {name: label(name) for name in about.questions.models if name != about.model}
     help_ = (
@@ -151,6 +186,19 @@ def _second_model(about: Subject) -> str:
         "they are."
     )
     return choose("Compared with", "other", {"": "Nobody", **others}, help_=help_)
+
+
+def _read_with(about: Subject) -> None:
+    """What an address of Compare calls `with` is the second model here; the first of several."""
+    linked = st.query_params.get("with", "")
+    if not linked:
+        return
+    carry("with", linked)  # Compare has all of them again
+    del st.query_params["with"]
+    rivals = [name for name in linked.split(BETWEEN_MODELS) if name in about.questions.models]
+    rivals = [name for name in rivals if name != about.model]
+    if rivals and "other" not in st.query_params:
+        st.query_params["other"] = rivals[0]
 
 
 def _outcomes(about: Subject, case_filter: Filter) -> Filter:
@@ -247,6 +295,8 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
         ),
         ("tagged", case_filter.tagged and f"tagged {case_filter.tagged}", {"tagged": ""}),
         ("pair", _pattern_label(case_filter), {"pair": ()}),
+        ("bin", case_filter.bin and _bin_label(case_filter.bin), {"bin": ""}),
+        ("pictured", case_filter.pictured and "with a picture here", {"pictured": ""}),
         ("lost", case_filter.lost_to and "lost to its own mixture", {"lost_to": ""}),
         ("area", case_filter.within and "in the marked area", {"within": ()}),
         ("bucket", _pair_label(case_filter), {"outcome": "all", "other_outcome": ""}),
@@ -256,6 +306,11 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
         for parameter, label, changes in narrowed
         if label
     ]
+
+
+def _bin_label(name: str) -> str:
+    what, _, value = name.partition("=")
+    return value_label(value) if what == bins.STRENGTH else f"lure {value}"
 
 
 def _pattern_label(case_filter: Filter) -> str:

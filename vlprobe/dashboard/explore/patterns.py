@@ -15,6 +15,7 @@ from vlprobe.views.pattern_groups import TAG, TYPE, words_of
 from vlprobe.views.patterns import ASKED, Pattern
 
 TITLE = "Patterns"
+NO_RATES = "none: they count words that are believed, and nobody is fooled by a rewording"
 
 
 def chosen_pairs() -> tuple[str, ...]:
@@ -39,6 +40,11 @@ def pattern_words(key: str) -> tuple[str, str]:
 def draw_patterns(stored: Questions, case_filter: Filter) -> None:
     """One row of switches; where no words stand out, that."""
     if case_filter.kind in movement_kinds():
+        component("patterns")(
+            key="patterns",
+            data={"title": TITLE, "nothing": NO_RATES, "patterns": []},
+            on_toggle_change=_toggle,
+        )
         return
     summary = view(views.patterns.patterns, stored.question_set, case_filter)
     listed = {pattern.key: _chip(pattern, case_filter.pair) for pattern in summary.patterns}

@@ -13,6 +13,7 @@ from vlprobe.dashboard.state import Questions, counts, model_name, plain, view
 from vlprobe.registry import is_control
 from vlprobe.render.charts.theme import safe
 from vlprobe.render.words import movement_kinds
+from vlprobe.views import bins
 from vlprobe.views.filter import Filter
 
 MOST_LINKS = 40  # rows that are links; a table has the rest
@@ -22,6 +23,7 @@ PARAMETERS = {  # of Explore's address, by the fields of a filter
     "subtype": "type",
     "rule": "rule",
     "tag": "tag",
+    "bin": "bin",
 }
 Target = Callable[[str, str], Filter | None]  # of a model and the key of a mark
 
@@ -41,7 +43,7 @@ def slice_filter(
         stored: The question set.
         model: Whose answers.
         kinds: Of the cases that the slice's metric judges; the first that the slice has is taken.
-        slicing: "subtype", "rule" or "tag:NAME".
+        slicing: "subtype", "rule", "strength_bin", "lure" or "tag:NAME".
         value: The slice.
     """
     choices = view(views.estimates.choices, stored.question_set)
@@ -55,6 +57,8 @@ def slice_filter(
         return Filter(model, kind, subtype=value, outcome=outcome)
     if slicing == "rule":
         return Filter(model, kind, rule=value, outcome=outcome)
+    if slicing in (bins.STRENGTH, bins.LURE):
+        return Filter(model, kind, bin=f"{slicing}={value}", outcome=outcome)
     if slicing.startswith("tag:"):
         return Filter(model, kind, tag=f"{slicing.removeprefix('tag:')}={value}", outcome=outcome)
     return None

@@ -16,9 +16,10 @@ from vlprobe.render import charts, numbers
 from vlprobe.render.words import slice_order, value_label
 from vlprobe.runs.request import Request
 from vlprobe.types import Metric
+from vlprobe.views import bins
+from vlprobe.views.bins import lure_bins
 from vlprobe.views.figures import (
     DEPTHS,
-    lure_bins,
     published_depths,
     published_severity,
     severity_steps,
@@ -204,11 +205,8 @@ def lexical(asked: Questions) -> None:
         figure = charts.tradeoff.curves(found, metric, "cosine", asked.looks, steps, across)
         if (first := "0.00 to 0.25") in steps and next(iter(steps)) != first:
             charts.papers.turning_point(figure, steps, first, "words mislead")
-        chart(
-            cases.with_names(figure, asked.models),
-            "lures",
-            "Text-to-text accuracy over how much the words mislead, a line a model.",
-        )
+        alt = "Text-to-text accuracy over how much the words mislead, a line a model."
+        chart_of_cases(figure, "lures", alt, asked, metric.kinds, bins.LURE)
         quiet(
             "How to read it: the lure is the share of words that the false caption has in common with a true one, "
             "minus that of the two true ones. Left of the line, whoever counts shared words is right, right of it "

@@ -9,6 +9,7 @@ import streamlit as st
 
 from vlprobe import views
 from vlprobe.dashboard.chart import ARMS, chart
+from vlprobe.dashboard.lab import cases
 from vlprobe.dashboard.state import plain, quiet, view
 from vlprobe.dashboard.tradeoff.picture import Measured, cases_query
 from vlprobe.dashboard.tradeoff.sentence import Field
@@ -18,13 +19,14 @@ from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.elements import mark
 from vlprobe.render.sentences import listed
 from vlprobe.render.words import value_label
+from vlprobe.views.bins import STRENGTH, STRENGTHS
+from vlprobe.views.filter import Filter
 from vlprobe.views.tradeoff import COMBINED, TYPES, published_by_type, published_values
 
 EXPLORE = "pages/explore.py"
 KINDS = {name: f"{value_label(name)} flips" for name in TYPES} | {
     COMBINED: "Flips of a reworded caption"
 }
-STRENGTHS = ("weak", "medium", "strong")
 WORDINGS = ("simple", "advanced")
 HOW_PANELS = (
     "How to read it: right is steadier and up is more alert, on the same axes in every panel, so a "
@@ -35,7 +37,8 @@ HOW_PANELS = (
 HOW_STRENGTH = (
     "How to read it: a model that understands what it reads rises to the right. Strength is half a "
     "prior of the type (colour below number below object), half the distance of the two captions "
-    "to the model itself; weak is its lowest quarter, strong its highest. "
+    "to the model itself; weak is its lowest quarter, strong its highest. A press on a mark opens "
+    "its lies. "
 )
 HOW_WORDINGS = (
     "How to read it: left is steadier. Simple: a frame around the caption, such as 'a photo of'; "
@@ -157,7 +160,14 @@ def _draw_strength(about: Field, measured: Measured, names: Mapping[str, str]) -
         paper,
     )
     alt = f"{measured.up.label} for weak, medium and strong flips, a line a model."
-    chart(figure, "strength", alt)
+    points = chart(figure, "strength", alt, True)
+    stored_names = {shown: model for model, shown in names.items()}
+
+    def target(shown: str, name: str) -> Filter | None:
+        model = stored_names.get(shown, "")
+        return cases.slice_filter(about.questions, model, measured.up.kinds, STRENGTH, name)
+
+    cases.open_clicked(points, about.questions, target)
     quiet(HOW_STRENGTH + ARMS.strip())
 
 

@@ -1,0 +1,70 @@
+"""Filters of Explore that came after the wall: pictures that are here, and the second model of a comparison."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import make_tiny
+from tests.dashboard.test_pages import open_page
+from tests.dashboard.walls import wall
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage.store import Store
+
+ONE, OTHER = "control:random", "guess"
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch):
+    return partial(open_page, monkeypatch)
+
+
+@pytest.fixture
+def unpictured(tmp_path: Path) -> Store:
+    """Answers to captions of twelve pictures, of which three are not here."""
+    name = make_tiny(tmp_path / "tiny")
+    store = Store(tmp_path / "cache")
+    execute(Request((ONE,), name, "lgip", examine=False), store)
+    return store
+
+
+def test_cases_without_a_picture_are_left_out_where_that_is_asked(shown, unpictured, tmp_path):
+    for number in range(3):
+        (tmp_path / "tiny" / f"{number}.png").unlink()
+    at = shown(unpictured, "explore", outcome="all", cards="every")
+    everything = wall(at)
+    assert "have a picture here" in everything["note"]
+    n_pictured = int(everything["note"].split(" · ")[-1].split(" of ")[0].replace(",", ""))
+    at = shown(unpictured, "explore", outcome="all", cards="every", pictured="here")
+    here = wall(at)
+    assert here["heading"].startswith(f"{n_pictured:,} ")
+    assert "with a picture here" in here["note"]
+    assert {card["frames"][0]["name"] for card in here["cards"]} == {"3.png", "4.png", "5.png"}
+    assert all(card["frames"][0]["source"] for card in here["cards"])
+    at.button(key="clear_filters").click().run()
+    assert "pictured" not in at.query_params
+
+
+def test_where_every_case_has_a_picture_nobody_is_asked(shown, unpictured):
+    at = shown(unpictured, "explore")
+    assert "pictured" not in {group.key for group in at.get("button_group")}
+
+
+def test_the_second_model_of_a_comparison_is_kept(shown, compared: Store):
+    at = shown(compared, "explore", model=ONE, **{"with": OTHER})
+    assert at.query_params["other"] == OTHER
+    assert "with" not in at.query_params
+    assert at.selectbox(key="other").value == OTHER
+    at.selectbox(key="other").set_value("").run()
+    assert at.selectbox(key="other").value == ""
+    at.query_params.clear()
+    at.switch_page("pages/compare.py").run()
+    assert at.query_params["with"] == OTHER
+
+
+@pytest.mark.parametrize("rivals", ["nobody", ONE, "|", f"nobody|{OTHER}"])
+def test_of_several_models_the_first_that_was_asked_is_the_second(shown, compared, rivals):
+    at = shown(compared, "explore", model=ONE, **{"with": rivals})
+    assert at.query_params.get("other", "") == (OTHER if OTHER in rivals else "")
+    assert not at.error
