@@ -15,9 +15,9 @@ from vlprobe.views.unit_counts import unit_counts
 
 def expected(rows: pd.DataFrame, models: Sequence[str], kind: str) -> pd.DataFrame:
     """By loops, sorted as SQL would sort it."""
-    table = rows[rows["kind"] == kind].rename(columns={"item": "unit"})
-    renamed = {model: f"margin_{place}" for place, model in enumerate(models)}
-    counted = count(table.rename(columns=renamed)[["subtype", "unit", *renamed.values()]])
+    own = rows[rows["kind"] == kind]
+    margins = {f"margin_{place}": own[model] for place, model in enumerate(models)}
+    counted = count(pd.DataFrame({"subtype": own["subtype"], "unit": own["item"], **margins}))
     return counted.sort_values(["subtype", "n_cases", "unit"], ignore_index=True)
 
 
