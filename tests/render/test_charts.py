@@ -188,3 +188,13 @@ def test_a_mark_in_html_is_cut_to_its_shape():
     look = charts.styles.Look("#d55e00", "star")
     assert model_marks.PATHS["star"] in model_marks.html(look)
     assert look.css in model_marks.html(look)
+
+
+def test_lines_between_rows_are_those_that_plotly_draws_one_by_one():
+    figure, expected = go.Figure(), go.Figure()
+    for one in (figure, expected):
+        one.add_scatter(x=[1], y=[2])
+    charts.theme.divided(figure, 4)
+    for height in (0.5, 1.5, 2.5):
+        expected.add_hline(y=height, line={"color": charts.theme.QUIET, "width": 0.5})
+    assert figure.layout.shapes == expected.layout.shapes

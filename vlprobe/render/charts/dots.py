@@ -12,6 +12,7 @@ from vlprobe.render.charts.theme import (
     QUIET,
     arms,
     axis,
+    divided,
     finished,
     mean_text,
     safe,
@@ -147,8 +148,7 @@ def _rows(
             customdata=[[model, name] for name in keys],
             hovertemplate="%{text}<extra></extra>",
         )
-    for height in range(1, len(names)):
-        figure.add_hline(y=height - 0.5, line={"color": QUIET, "width": 0.5})
+    divided(figure, len(names))
     figure.update_yaxes(
         tickvals=list(heights.values()),
         ticktext=[wrapped(text, 24) for text in names.values()],

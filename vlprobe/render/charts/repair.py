@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.charts.theme import QUIET, arms, finished, safe, wrapped
+from vlprobe.render.charts.theme import QUIET, arms, divided, finished, safe, wrapped
 from vlprobe.render.numbers import interval, number
 from vlprobe.views.records import LevelRow, records
 
@@ -69,8 +69,7 @@ def dumbbells(
             text=[_hover(level, *rows[level.probe, level.metric], name) for level in marks],
             hovertemplate="%{text}<extra></extra>",
         )
-    for height in range(1, len(rows)):
-        figure.add_hline(y=height - 0.5, line={"color": QUIET, "width": 0.5})
+    divided(figure, len(rows))
     figure.update_yaxes(
         tickvals=list(heights.values()),
         ticktext=[wrapped(label, 26) for label, _ in rows.values()],

@@ -61,6 +61,14 @@ def guessing(figure: go.Figure, way: str, chance: float) -> None:
         figure.add_vline(x=chance, line=line, annotation={"text": "guessing", "yanchor": "bottom"})
 
 
+def divided(figure: go.Figure, n_rows: int) -> None:
+    """Thin lines between so many rows, all at once: Plotly takes long over each `add_hline`."""
+    line = {"color": QUIET, "width": 0.5}
+    ends = {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "line": line}
+    heights = [row - 0.5 for row in range(1, n_rows)]
+    figure.update_layout(shapes=[ends | {"y0": height, "y1": height} for height in heights])
+
+
 def mean_text(row: SliceRow, unit: str) -> str:
     """What stands beside the mark of a mean: its value, its interval and its counts."""
     value = f"{number(row.value, unit)} ({interval(row.low, row.high, unit)})"
