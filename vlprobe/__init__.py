@@ -1,3 +1,52 @@
-"""vlprobe: a stress bench for vision-language models."""
+"""vlprobe: a stress bench for vision-language models.
+
+    import vlprobe
+
+    model = vlprobe.load_model("demo:softmax")
+    found = vlprobe.run(model, "folder:photos", "lgip")
+    found.failures()                                       # pictures first, in a notebook
+    vlprobe.compare(vlprobe.results(), "demo:softmax", "demo:weak")
+
+`docs/python.md` shows all of it. What is named here is imported when it is first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from vlprobe.render.notebook.callback import Callback
+    from vlprobe.render.notebook.interface import (
+        compare,
+        edits,
+        failures,
+        load_dataset,
+        load_model,
+        results,
+        run,
+    )
+
+__all__ = [
+    "Callback",
+    "__version__",
+    "compare",
+    "edits",
+    "failures",
+    "load_dataset",
+    "load_model",
+    "results",
+    "run",
+]
+_MODULES = {"Callback": "vlprobe.render.notebook.callback"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'vlprobe' has no attribute '{name}'")
+    module = importlib.import_module(_MODULES.get(name, "vlprobe.render.notebook.interface"))
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -23,15 +23,15 @@ def names_table(collection: str) -> "pd.DataFrame":
     listed = registry.names(collection)
     prefixes = {name.partition(":")[0] for name in listed}
     listed += [name for name in providers if name not in prefixes]
-    ours = f"vlprobe {__version__}"
-    rows = [(name, _origin(name, providers, ours)) for name in listed]
+    origin = f"vlprobe {__version__}"
+    rows = [(name, _origin(name, providers, origin)) for name in listed]
     for line in problems:
         click.echo(f"Left out: {line}", err=True)
     return pd.DataFrame(rows, columns=pd.Index([collection.removesuffix("s"), "from"]))
 
 
-def _origin(name: str, providers: dict[str, str], ours: str) -> str:
-    return "a file" if name.startswith("py:") else providers.get(name.partition(":")[0], ours)
+def _origin(name: str, providers: dict[str, str], origin: str) -> str:
+    return "a file" if name.startswith("py:") else providers.get(name.partition(":")[0], origin)
 
 
 def metrics_table() -> "pd.DataFrame":

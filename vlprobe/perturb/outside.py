@@ -42,21 +42,21 @@ def kept(
             "Expected a list for each caption."
         )
     dropped: Counter[str] = Counter()
-    wanted, out = frozenset(kinds), []
+    kinds_to_keep, out = frozenset(kinds), []
     for index, (caption, of_caption) in enumerate(zip(captions, edits, strict=True)):
         by_text: dict[str, Edit] = {}
         for entry in of_caption:
             text, edit = _checked(entry, item_id, maker)
-            if text != caption and edit.kind in wanted:
+            if text != caption and edit.kind in kinds_to_keep:
                 by_text.setdefault(text, edit)
-        chosen: list[tuple[str, Edit]] = []
+        kept_edits: list[tuple[str, Edit]] = []
         for kind in KINDS:
             pool = [(text, edit) for text, edit in by_text.items() if edit.kind == kind]
             cap = k_same if kind == "paraphrase" else k_diff
-            chosen += capped(
+            kept_edits += capped(
                 pool, cap, draw(seed, item_id, index, f"outside:{kind}"), dropped, kind
             )
-        out.append(tuple(chosen))
+        out.append(tuple(kept_edits))
     return CaptionEdits(tuple(out), dict(dropped))
 
 

@@ -157,8 +157,8 @@ def require_plugin(name: str) -> None:
 
 def _absent(folder: str, name: str) -> NotFound:
     installed, _ = installed_plugins(folder)
-    known = [*names(folder), *(plugin.name for plugin in installed)]
-    return NotFound(NOUNS[folder], name, dict.fromkeys(known))
+    every_name = [*names(folder), *(plugin.name for plugin in installed)]
+    return NotFound(NOUNS[folder], name, dict.fromkeys(every_name))
 
 
 def _family(folder: str, name: str) -> Family | guarded.Family:

@@ -43,8 +43,8 @@ METHODS = {  # that a model has which declares the capability
 }
 
 
-def _refused(imported: Imported, what: str) -> InvalidInput:
-    return InvalidInput(f"{imported.plugin.title} {what}")
+def _refused(imported: Imported, reason: str) -> InvalidInput:
+    return InvalidInput(f"{imported.plugin.title} {reason}")
 
 
 def combined(digest: str, imported: Imported) -> str:
@@ -109,8 +109,8 @@ class Family:
             raise _refused(self.imported, "gives a dataset without a digest. Expected a text.")
         strays = [item for item in items if not isinstance(item, Item)]
         if strays or not items:
-            what = f"a {type(strays[0]).__name__} among its items" if strays else "no items"
-            raise _refused(self.imported, f"gives {what}. Expected vlprobe.types.Item.")
+            gift = f"a {type(strays[0]).__name__} among its items" if strays else "no items"
+            raise _refused(self.imported, f"gives {gift}. Expected vlprobe.types.Item.")
         if len({item.id for item in items}) < len(items):
             raise _refused(self.imported, "gives several items one id. Give each its own.")
         guarded = GuardedDataset(name, combined(digest, self.imported), items, notes)

@@ -97,7 +97,7 @@ def problem(plugin: Plugin, folder: str, taken: Collection[str]) -> str:
         return f"{plugin.title} has no name that can be typed. Expected letters, digits, dots and dashes."
     if plugin.name in taken or plugin.name == PREFIX[:-1]:
         return f"{plugin.title} shadows a name of vlprobe's {folder}. Its author has to give it another."
-    rivals = [other.provider for other in installed(folder) if other.name == plugin.name]
+    rivals = [entry.provider for entry in installed(folder) if entry.name == plugin.name]
     if len(rivals) > 1:
         return f"Plug-in '{plugin.name}' comes from several: {', '.join(rivals)}. Uninstall all but one."
     return ""

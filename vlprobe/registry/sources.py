@@ -54,9 +54,9 @@ def package_root(module: str) -> Path | None:
     Nothing is imported: only the first part of the name is looked up. Of a folder without
     `__init__.py`, which several distributions may share, it is the first package inside of it.
     """
-    first, *rest = module.split(".")
+    package, *rest = module.split(".")
     try:
-        spec = importlib.util.find_spec(first)
+        spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
         return None
     if spec is None:
@@ -65,9 +65,9 @@ def package_root(module: str) -> Path | None:
         return Path(spec.origin) if spec.has_location and spec.origin else None
     for location in spec.submodule_search_locations:
         root = Path(location)
-        parts = iter(rest)
-        while not (root / "__init__.py").exists() and (part := next(parts, None)):
-            root = root / part if (root / part).is_dir() else root / f"{part}.py"
+        inner_names = iter(rest)
+        while not (root / "__init__.py").exists() and (inner := next(inner_names, None)):
+            root = root / inner if (root / inner).is_dir() else root / f"{inner}.py"
         if root.exists():
             return root
     return None

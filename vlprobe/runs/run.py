@@ -11,6 +11,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from vlprobe import registry
@@ -31,8 +32,21 @@ from vlprobe.types import Dataset, Item, Model, Probe, Run, answers_cases, looks
 from vlprobe.types.options import parse_options
 
 
-def execute(request: Request, store: Store, progress: Progress | None = None) -> list[dict]:
+def execute(
+    request: Request,
+    store: Store,
+    progress: Progress | None = None,
+    models: Mapping[str, Model] = MappingProxyType({}),
+    dataset: Dataset | None = None,
+) -> list[dict]:
     """Runs what is requested and not stored yet.
+
+    Args:
+        request: Names and options.
+        store: Where results are kept.
+        progress: Told how far it is; may raise to stop.
+        models: Of the request's models, by name, those that are loaded already.
+        dataset: The request's dataset, where it is read already.
 
     Returns:
         The manifest of each model's run, in the order of the request. What is finished stays when a
@@ -42,24 +56,35 @@ def execute(request: Request, store: Store, progress: Progress | None = None) ->
     parse_options(
         SETTINGS, {option.name: getattr(request, option.name) for option in SETTINGS}, "A run"
     )
+    if models and request.executor != "local":
+        raise InvalidInput(
+            f"'{next(iter(models))}' is in this process alone, and workers on Ray load models by name. "
+            "Choose executor local, or name the model."
+        )
     with (
         ray_pool.joined(request.ray_address)
         if request.executor == "ray"
         else contextlib.nullcontext()
     ):
-        return _execute(request, store, progress)
+        return _execute(request, store, progress, models, dataset)
 
 
-def _execute(request: Request, store: Store, progress: Progress) -> list[dict]:
+def _execute(
+    request: Request,
+    store: Store,
+    progress: Progress,
+    models: Mapping[str, Model],
+    dataset: Dataset | None,
+) -> list[dict]:
     write_error = _write_error(store)
     device = (
         request.device if request.executor == "local" else "cpu"
     )  # the workers on a cluster choose their own
-    dataset, items, probe, questions_run = prepare(request, store, progress)
+    dataset, items, probe, questions_run = prepare(request, store, progress, dataset)
     manifests = []
     for model_name in request.models:
         progress.update(f"Loading {model_name}", 0, 1)
-        model = registry.load_model(model_name, device, request.precision)
+        model = models.get(model_name) or registry.load_model(model_name, device, request.precision)
         check_fit(model, probe, items)
         check_pictures(model, items)
         run = replace(questions_run, model=model.name, model_digest=model.digest)
@@ -81,15 +106,18 @@ class Prepared(NamedTuple):
     run: Run  # without a model
 
 
-def prepare(request: Request, store: Store, progress: Progress) -> Prepared:
+def prepare(
+    request: Request, store: Store, progress: Progress, dataset: Dataset | None = None
+) -> Prepared:
     """Reads what is asked about, and pins it. Raises a VlprobeError."""
     probe = registry.load_probe(request.probe)
     options = parse_options(probe.options, request.options, f"Probe '{probe.name}'")
     probe.check_options(options)
     options = probe.pin(options, store.root)
-    dataset_name = request.dataset or probe.dataset
-    progress.update(f"Reading {dataset_name}", 0, 1)
-    dataset = registry.load_dataset(dataset_name, store.root)
+    if dataset is None:
+        dataset_name = request.dataset or probe.dataset
+        progress.update(f"Reading {dataset_name}", 0, 1)
+        dataset = registry.load_dataset(dataset_name, store.root)
     items = [
         _with_whole_paths(item)
         for item in (dataset.items[: request.limit] if request.limit else dataset.items)

@@ -249,9 +249,8 @@ def _known(there: Store) -> Known:
     for path in there.root.glob("runs/*/manifest.json"):
         try:
             run = Run(**parse_json(path.read_text())["run"])
-            if (
-                run.key == path.parent.name
-            ):  # the rest of a damaged manifest may be wrong, but not this
+            # The rest of a damaged manifest may be wrong, but not the key; a plug-in may be unnamed here.
+            if run.key == path.parent.name and registry.has_probe(run.probe):
                 runs[run.key] = run
         except (OSError, ValueError, TypeError, KeyError):
             continue

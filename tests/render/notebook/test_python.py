@@ -1,0 +1,252 @@
+"""`import vlprobe`: lazy, typed, and shown in a notebook with pictures first, whatever captions say."""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import vlprobe
+from tests.conftest import CAPTIONS, make_tiny
+from tests.registry.conftest import FILES
+from vlprobe import registry, views
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.perturb import lgip
+from vlprobe.render.notebook.objects import Results
+from vlprobe.storage import access
+from vlprobe.storage.store import Store
+
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "python.md"
+HOSTILE = (
+    "A red dog </script><img src=x onerror=vpevil()> \u202evpevil\u202c is sitting on a bench."
+)
+CONTROLS = ["control:random", "control:constant"]
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Both controls on six pictures."""
+    folder = tmp_path_factory.mktemp("python")
+    tiny = make_tiny(folder / "tiny")
+    return vlprobe.run(CONTROLS, tiny, cache=folder / "cache", examine=False)
+
+
+def test_the_import_brings_neither_numpy_nor_torch():
+    code = (
+        "import sys, vlprobe; vlprobe.__version__; dir(vlprobe); "
+        "print([name for name in ('numpy', 'torch', 'pandas', 'click', 'streamlit', 'htpy') if name in sys.modules])"
+    )
+    root = str(DOCS.parents[1])
+    printed = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": root},
+    )
+    assert printed.stdout.strip() == "[]", printed.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in vlprobe.__all__ if name != "__version__"])
+def test_every_name_is_there_typed_and_documented(name: str):
+    function = getattr(vlprobe, name)
+    assert name in dir(vlprobe) and inspect.getdoc(function)
+    called = function.__init__ if inspect.isclass(function) else function
+    hints = inspect.get_annotations(called)
+    assert set(hints) >= set(inspect.signature(called).parameters) - {"self"}
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = vlprobe.nothing  # type: ignore[attr-defined] - that is the test
+
+
+def test_a_run_has_the_numbers_of_the_command_line(asked: Results):
+    stored = views.estimates.estimates(asked.store, views.runs.question_set(asked.store, asked.key))
+    assert asked.table.equals(stored)
+    rows = stored.loc[(stored["metric"] == "positive_rate") & (stored["model"] == CONTROLS[0])]
+    assert asked.value("positive_rate", CONTROLS[0]) == rows["value"].iloc[0]
+    assert asked.models == tuple(sorted(CONTROLS))
+    found = vlprobe.results(asked.key[:6], asked.store.root)
+    assert found.table.equals(stored)
+    run_key = asked.question_set.runs[0].key
+    assert vlprobe.results(run_key[:8], asked.store.root).key == asked.key
+
+
+def test_a_dataset_and_a_model_that_are_loaded_make_the_same_run(asked: Results, tmp_path: Path):
+    tiny = make_tiny(tmp_path / "tiny")
+    data = vlprobe.load_dataset(tiny, tmp_path / "cache")
+    models = [vlprobe.load_model(CONTROLS[0]), registry.load_model(CONTROLS[1])]
+    again = vlprobe.run(models, data, cache=tmp_path / "cache", examine=False)
+    assert {run.key for run in again.question_set.runs} == {
+        run.key for run in asked.question_set.runs
+    }
+    with pytest.raises(InvalidInput, match="in this process alone"):
+        vlprobe.run(models, data, cache=tmp_path / "cache", executor="ray")
+
+
+def test_failures_are_the_lowest_margins(asked: Results):
+    found = vlprobe.failures(asked, CONTROLS[0], kind="flip", limit=5)
+    margins = views.cases.matching(asked.store, asked.question_set, found.case_filter)[1]
+    assert [card.margin for card in found] == sorted(margins[margins <= 0])[:5]
+    assert found.total == int((margins <= 0).sum()) and len(found) == min(5, found.total)
+    assert found.table["id"].tolist() == [card.id for card in found]
+    assert found[0] == next(iter(found))
+
+
+def test_compare_is_paired_and_says_no_more_than_is_known(asked: Results):
+    compared = vlprobe.compare(asked, *CONTROLS)
+    expected = views.compare.compare(asked.store, asked.question_set, tuple(CONTROLS))
+    assert compared.table.equals(expected)
+    assert "better" not in compared.sentence.lower()  # neither control may be called so
+    assert compared.only.keys() == set(CONTROLS)
+
+
+def test_edits_are_those_of_the_probe():
+    captions = CAPTIONS[0][2:]
+    made = vlprobe.edits(captions, item="0")
+    expected = lgip.edits(captions, "0")
+    assert [(entry.text, entry.edit) for entry in made] == [
+        entry for edits in expected.edits for entry in edits
+    ]
+    assert len(made.table) == len(made) > 10
+    assert {entry.edit.kind for entry in vlprobe.edits(captions[0], kinds=["flip"])} == {"flip"}
+
+
+def test_rules_and_models_of_plugins_are_named_by_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(access.PLUGINS, "")
+    (text, negated) = vlprobe.edits("The dog is red.", rules=f"py:{FILES['rules']}")
+    assert (text.text, negated.text) == ("THE DOG IS RED.", "The dog is not red.")
+    model = vlprobe.load_model(f"py:{FILES['model']}")
+    data = vlprobe.load_dataset(f"py:{FILES['dataset']}", tmp_path)
+    table = model.similarity(
+        [item.image.path for item in data], [item.captions[0] for item in data]
+    )
+    assert table.shape == (4, 4) and (table.argmax(axis=1) == np.arange(4)).all()
+    white = 1.1 * np.array([1, 1, 1]) / np.linalg.norm([1.1] * 3)
+    red = np.array([1.1, 0.1, 0.1]) / np.linalg.norm([1.1, 0.1, 0.1])
+    assert table[0, 3] == pytest.approx(float(white @ red), abs=1e-6)
+
+
+def html_of(thing: object) -> str:
+    return thing._repr_html_()  # type: ignore[attr-defined] - what IPython calls
+
+
+def test_pictures_stand_first_and_are_in_the_page(asked: Results):
+    data = vlprobe.load_dataset(asked.question_set.runs[0].dataset, asked.store.root)
+    for thing in (asked, asked.failures(CONTROLS[1], kind="flip"), data):
+        page = html_of(thing)
+        assert 0 < page.index('src="data:image/webp;base64,') < len(page)
+        if "<table" in page:
+            assert page.index("<img") < page.index("<table")
+        assert "http" not in page and "<script" not in page
+    assert (
+        "Positive rate" in html_of(asked)
+        and "control:" not in html_of(asked).partition("<table")[0]
+    )
+    assert "is" in html_of(vlprobe.compare(asked, *CONTROLS))
+    assert "<table" in html_of(vlprobe.load_model(CONTROLS[0]))
+
+
+def test_hostile_captions_are_text_in_a_notebook(tmp_path: Path):
+    Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
+    (tmp_path / "a.txt").write_text(f"{HOSTILE}\n{'long ' * 1000}dog.\n", encoding="utf-8")
+    data = vlprobe.load_dataset(f"folder:{tmp_path}", tmp_path / "cache")
+    found = vlprobe.run(CONTROLS, data, cache=tmp_path / "cache", examine=False)
+    things = [
+        data,
+        found,
+        found.failures(outcome="all"),
+        vlprobe.compare(found),
+        vlprobe.edits(HOSTILE),
+    ]
+    for thing in things:
+        page = html_of(thing)
+        assert "<img src=x" not in page and "</script" not in page
+        assert page.count("<div") == page.count("</div>")
+        assert len(page) < 300_000
+    assert "&lt;img src=x onerror" in html_of(found.failures(outcome="all"))
+
+
+def test_a_picture_that_is_gone_is_said_so(tmp_path: Path):
+    tiny = make_tiny(tmp_path / "tiny")
+    found = vlprobe.run(CONTROLS, tiny, cache=tmp_path / "cache", examine=False)
+    for path in [*(tmp_path / "tiny").glob("*.png"), *(tmp_path / "cache").glob("thumbnails/*/*")]:
+        path.unlink()
+    assert "No picture here" in html_of(found.failures(CONTROLS[1]))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda cache: vlprobe.load_model("control:rondom"), "Did you mean 'control:random'"),
+        (lambda cache: vlprobe.load_dataset("csv:/nope.csv", cache), "does not exist"),
+        (lambda cache: vlprobe.run([], "demo", cache=cache), "No model is named"),
+        (lambda cache: vlprobe.run("control:random", limmit=3, cache=cache), "No setting of a run named 'limmit'"),
+        (lambda cache: vlprobe.edits("A dog.", rules="strickt"), "Did you mean 'strict'"),
+        (lambda cache: vlprobe.edits(" "), "is empty"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_line(tmp_path: Path, call, said: str):
+    with pytest.raises((InvalidInput, NotFound), match=said):
+        call(tmp_path)
+
+
+def test_what_results_have_not_is_one_line(asked: Results, tmp_path: Path):
+    with pytest.raises(NotFound, match="No stored results named"):
+        vlprobe.results(cache=tmp_path)
+    with pytest.raises(NotFound, match="Did you mean 'flip'"):
+        asked.failures(kind="flips")
+    with pytest.raises(InvalidInput, match="no condition 'colour'"):
+        asked.failures(colour="red")
+    with pytest.raises(NotFound, match="No metric named"):
+        asked.value("positiv")
+    with pytest.raises(NotFound):
+        asked.failures("demo:nobody")
+
+
+def test_progress_is_told_and_can_stop_a_run(tmp_path: Path):
+    tiny, told = make_tiny(tmp_path / "tiny"), []
+    vlprobe.run(
+        "control:random",
+        tiny,
+        cache=tmp_path / "a",
+        examine=False,
+        progress=lambda *said: told.append(said),
+    )
+    assert told[0][0].startswith("Reading") and len(told) > 3
+
+    def stop(label: str, done: float, total: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        vlprobe.run("control:random", tiny, cache=tmp_path / "b", progress=stop)
+    assert Store(tmp_path / "b").runs() == []
+
+
+def test_the_page_about_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    from vlprobe.storage import shipped
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(shipped.SETTING)
+    monkeypatch.setattr("vlprobe.storage.store.DEFAULT", tmp_path / "cache")
+    make_tiny(tmp_path / "photos")
+    (tmp_path / "photos" / "captions.csv").unlink()
+    for number, (_, _, *captions) in enumerate(CAPTIONS):
+        (tmp_path / "photos" / f"{number}.txt").write_text("\n".join(captions))
+    blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    scope: dict[str, object] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for block in blocks:
+            exec(compile(block, str(DOCS), "exec"), scope)
+    printed = capsys.readouterr().out
+    assert (
+        printed.startswith("lgip ('demo:softmax', 'demo:sigmoid'") and "flip flip:color" in printed
+    )
+    assert list(scope["watch"].history) == [0, 50, 100]  # type: ignore[attr-defined] - of the page
+    assert len(blocks) >= 6 and scope["photos"].items  # type: ignore[attr-defined]

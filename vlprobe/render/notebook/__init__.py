@@ -1,0 +1,1 @@
+"""vlprobe from Python: its functions, what they return, and how that looks in a notebook."""

@@ -1,0 +1,174 @@
+"""Probes a model while it is trained: every so many steps, with its weights as they are then."""
+
+import contextlib
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from vlprobe.errors import InvalidInput, VlprobeError
+from vlprobe.models.in_memory import ModuleEncoder
+from vlprobe.render import numbers as render_numbers
+from vlprobe.render.notebook import drawing
+from vlprobe.render.notebook.interface import load_dataset, run
+from vlprobe.render.notebook.objects import LoadedData, Results
+from vlprobe.types import Dataset
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Callback:
+    """Called once a step of a plain torch loop; probes the module every so many steps.
+
+    The module's weights, gradients, modes (train or eval) and torch's random state are after a call
+    what they were before it, so that a training goes on to the same weights as without.
+
+    Args:
+        module: The model that is trained.
+        preprocess: A PIL image to a tensor, as in the evaluation of the model.
+        tokenizer: A list of texts to an int64 tensor of shape (n, columns).
+        every: Steps between two probes; step 0 is one of them.
+        probe: What is asked.
+        dataset: A name, or what `load_dataset` returns; "": the probe's demo data.
+        limit: Only the first so many items; 0: all.
+        options: Of the probe.
+        name: By which results are kept, as NAME@STEP.
+        encode_image: Pictures to embeddings [`module.encode_image`].
+        encode_text: Tokens to embeddings [`module.encode_text`].
+        version: Names preprocess, tokenizer and towers. Equal weights of an equal version are not
+            probed twice, also by a later process; without one, nothing of another process is used.
+        cache: Where results are kept.
+        on_results: Called with the step and its results, such as a logger.
+        strict: Whether a failure of a probe ends the training; else it is a warning.
+    """
+
+    def __init__(
+        self,
+        module: "torch.nn.Module",
+        preprocess: Callable[..., Any],
+        tokenizer: Callable[..., Any],
+        *,
+        every: int = 1000,
+        probe: str = "lgip",
+        dataset: str | Dataset | LoadedData = "",
+        limit: int = 100,
+        options: Mapping[str, object] | None = None,
+        name: str = "training",
+        encode_image: Callable[..., Any] | None = None,
+        encode_text: Callable[..., Any] | None = None,
+        version: str = "",
+        cache: str | Path | None = None,
+        on_results: Callable[[int, Results], object] | None = None,
+        strict: bool = False,
+    ) -> None:
+        if every < 1:
+            raise InvalidInput(f"A probe every {every} steps cannot be. Expected 1 or more.")
+        if not name or any(char in name for char in ":@\n"):
+            raise InvalidInput(f"'{name}' cannot name a training. Expected no colon and no @.")
+        self.module, self.every, self.name, self.cache = module, every, name, cache
+        self.probe, self.limit, self.options, self.strict = probe, limit, options, strict
+        self.dataset = (
+            load_dataset(dataset, cache) if dataset and isinstance(dataset, str) else dataset
+        )
+        self._on_results, self._version = on_results, version or uuid.uuid4().hex
+        self._preprocess, self._tokenizer = preprocess, tokenizer
+        self._encode_image = encode_image or _tower(module, "encode_image")
+        self._encode_text = encode_text or _tower(module, "encode_text")
+        self.history: dict[int, Results] = {}  # by step
+
+    def __call__(self, step: int) -> Results | None:
+        """Probes the module if it is the turn of this step; None where it is not, or failed."""
+        if step % self.every:
+            return None
+        try:
+            stepped = self.now(step)
+        except VlprobeError as error:
+            if self.strict:
+                raise
+            warnings.warn(f"vlprobe at step {step}: {error}", stacklevel=2)
+            return None
+        return stepped
+
+    def now(self, step: int) -> Results:
+        """Probes the module. Raises VlprobeError."""
+        with _as_it_was(self.module):
+            model = ModuleEncoder(
+                f"{self.name}@{step}",
+                self.module,
+                self._encode_image,
+                self._encode_text,
+                self._preprocess,
+                self._tokenizer,
+                self._version,
+            )
+            stepped = run(
+                model,
+                self.dataset,
+                self.probe,
+                options=self.options,
+                cache=self.cache,
+                limit=self.limit,
+                examine=False,
+                keep_embeddings=False,
+            )
+        self.history[step] = stepped
+        if self._on_results:
+            self._on_results(step, stepped)
+        return stepped
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row a step, a column a metric."""
+        rows = {
+            step: {row["metric"]: row["value"] for row in stepped.table.to_dict("records")}
+            for step, stepped in sorted(self.history.items())
+        }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("step")
+
+    def _repr_html_(self) -> str:
+        if not self.history:
+            return drawing.frame(drawing.heading("Nothing was probed yet"))
+        newest = self.history[max(self.history)]
+        metrics = newest.question_set.metrics
+        rows = [
+            [
+                str(step),
+                *(
+                    render_numbers.number(value, render_numbers.unit_of(metrics[name], "cosine"))
+                    for name, value in values.items()
+                ),
+            ]
+            for step, values in self.table.to_dict("index").items()
+        ]
+        heads = ["step", *(metrics[name].label for name in self.table.columns)]
+        title = f"{self.name} at step {max(self.history):,}: the worst of it"
+        return drawing.frame(
+            drawing.heading(title), newest.failures(limit=4).cards_html, drawing.table(heads, rows)
+        )
+
+
+def _tower(module: "torch.nn.Module", name: str) -> Callable[..., Any]:
+    tower = getattr(module, name, None)
+    if not callable(tower):
+        raise InvalidInput(f"{type(module).__name__} has no {name}. Give the function as {name}=.")
+    return tower
+
+
+@contextlib.contextmanager
+def _as_it_was(module: "torch.nn.Module") -> Iterator[None]:
+    """Puts the module into its eval mode; afterwards all modes and torch's random state are as before."""
+    import torch
+
+    modes = {layer: layer.training for layer in module.modules()}
+    device = next(module.parameters()).device
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        module.eval()
+        try:
+            yield
+        finally:
+            for layer, mode in modes.items():
+                layer.training = mode

@@ -1,0 +1,144 @@
+"""What a notebook shows: HTML that stands alone, with its style in it. All that comes from outside is
+escaped; nothing is fetched and nothing runs.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import htpy
+
+from vlprobe.render import wall as wall_words
+from vlprobe.render.report.embed import embed
+from vlprobe.render.words import model_name
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.wall import WallCard
+
+STYLE = """
+.vp-nb { color-scheme: light; color: light-dark(#1c2330, #e6e9ef); font-family: system-ui, sans-serif; line-height: 1.4;
+  --true: light-dark(#00696b, #6fd0cf); --true-tint: light-dark(#dcf1f0, #12393b);
+  --lie: light-dark(#b1360b, #ffa883); --lie-tint: light-dark(#fde7dc, #4a2314);
+  --quiet: light-dark(#566173, #a7b1c0); --line: light-dark(#dde2e9, #2f3844); --mat: light-dark(#eef1f5, #0c0f14); }
+[data-jp-theme-light="false"] .vp-nb, .vscode-dark .vp-nb, [theme="dark"] .vp-nb { color-scheme: dark; }
+.vp-nb p { margin: 0 0 .3rem; overflow-wrap: anywhere; } .vp-nb h4 { margin: 0 0 .5rem; font-size: 1.15rem; }
+.vp-nb .quiet { color: var(--quiet); font-size: .9em; }
+.vp-nb .cards { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); }
+.vp-nb .cards > div { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem; min-width: 0; }
+.vp-nb .shots { display: flex; gap: .3rem; } .vp-nb .shots > * { flex: 1; min-width: 0; }
+.vp-nb img { width: 100%; aspect-ratio: 4 / 3; object-fit: contain; background: var(--mat); margin: 0 0 .4rem; }
+.vp-nb img.wrong { outline: 3px solid var(--lie); outline-offset: -3px; }
+.vp-nb .none { aspect-ratio: 4 / 3; display: grid; place-items: center; background: var(--mat); padding: .5rem; }
+.vp-nb .true, .vp-nb .lie { padding: 0 .25em; border-radius: .2em; font-weight: 600; }
+.vp-nb .true { color: var(--true); background: var(--true-tint); }
+.vp-nb .lie { color: var(--lie); background: var(--lie-tint); text-decoration: underline wavy 1.5px;
+  text-underline-offset: .2em; }
+.vp-nb .sign { font-weight: 700; } .vp-nb .sign.t { color: var(--true); } .vp-nb .sign.l { color: var(--lie); }
+.vp-nb table { border-collapse: collapse; margin: .6rem 0 0; font-size: .92em; }
+.vp-nb th, .vp-nb td { text-align: left; padding: .3rem 1rem .3rem 0; border-top: 1px solid var(--line); }
+.vp-nb td { font-variant-numeric: tabular-nums; }
+"""
+MOST_ROWS = 40
+
+
+def frame(*nodes: htpy.Node) -> str:
+    """The parts with their style, as `_repr_html_` returns them."""
+    return str(htpy.div(".vp-nb")[htpy.style[embed(STYLE)], *nodes])
+
+
+def heading(text: str, below: str = "") -> htpy.Node:
+    """A sentence, and a quiet one below it."""
+    return [htpy.h4[text], htpy.p(".quiet")[below] if below else None]
+
+
+def picture(source: str, alt: str, is_wrong: bool = False) -> htpy.Node:
+    """A picture by its data address; its words where there is none."""
+    if not source:
+        return htpy.div(".none.quiet")[f"No picture here: {wall_words.shorten(alt, 120)}"]
+    return htpy.img(".wrong" if is_wrong else "", src=source, alt=wall_words.shorten(alt, 160))
+
+
+def true(text: str) -> htpy.Element:
+    """A text that is true, with a tick."""
+    return htpy.p[htpy.span(".sign.t")["✓ "], wall_words.shorten(text)]
+
+
+def lie(text: str) -> htpy.Element:
+    """A text that is not, with a cross."""
+    return htpy.p[htpy.span(".sign.l")["✗ "], wall_words.shorten(text)]
+
+
+def grid(cards: Iterable[htpy.Node]) -> htpy.Element:
+    """Cards beside each other, as many as have room."""
+    return htpy.div(".cards")[(htpy.div[card] for card in cards)]
+
+
+def case_card(
+    card: WallCard, kind: KindPresentation, sources: Mapping[str, str]
+) -> list[htpy.Node]:
+    """A case: its pictures, what is true, what should lose, and who believed it."""
+    values = wall_words.frames(card, kind)
+    shots = [
+        picture(sources.get(name, ""), card.true_text, style == "wrong") for name, style in values
+    ]
+    words = wall_words.change(card, kind)
+    return [
+        htpy.div(".shots")[shots] if shots else None,
+        htpy.p[(_run(text, style) for text, style in words)] if words else None,
+        true(card.true_text),
+        _other(card, kind),
+        htpy.p(".quiet")[_verdict(card, kind)],
+    ]
+
+
+def _other(card: WallCard, kind: KindPresentation) -> htpy.Node:
+    if not card.wrong_text:
+        return None
+    if kind.is_movement:
+        return htpy.p[f"↻ {wall_words.shorten(card.wrong_text)}"]
+    return lie(card.wrong_text)
+
+
+def _run(text: str, style: str) -> htpy.Node:
+    if style == "arrow":
+        return " → "
+    return htpy.span(f".{style}" if style in ("true", "lie") else ".quiet")[text]
+
+
+def _verdict(card: WallCard, kind: KindPresentation) -> str:
+    margin = "-" if math.isnan(card.margin) else f"{card.margin:+.3f}"
+    said = wall_words.verdict_text(card, kind)
+    return said if kind.is_movement else f"{said}; margin {margin}"
+
+
+def edit_line(caption: str, text: str, source: str, target: str, is_lie: bool) -> htpy.Element:
+    """An edited caption with the words that were put in marked."""
+    before, put_in, after = text.partition(target) if target else (text, "", "")
+    marked: htpy.Node = [
+        before,
+        htpy.span(".lie" if is_lie else ".quiet")[put_in] if put_in else None,
+        after,
+    ]
+    was = f"  instead of {source}" if source and put_in else ""
+    sign = htpy.span(".sign.l")["✗ "] if is_lie else "↻ "
+    return htpy.p[sign, marked, htpy.span(".quiet")[was]]
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> htpy.Element:
+    """A table of texts; of very many rows the first."""
+    more = len(rows) - MOST_ROWS
+    return htpy.div[
+        htpy.table[
+            htpy.thead[htpy.tr[(htpy.th(scope="col")[head] for head in heads)]],
+            htpy.tbody[
+                (
+                    htpy.tr[htpy.th(scope="row")[row[0]], (htpy.td[cell] for cell in row[1:])]
+                    for row in rows[:MOST_ROWS]
+                )
+            ],
+        ],
+        htpy.p(".quiet")[f"and {more:,} rows more"] if more > 0 else None,
+    ]
+
+
+def names(models: Iterable[str], renamed: Callable[[str], str] = model_name) -> list[str]:
+    """What models are called in a heading of a table."""
+    return [renamed(model) for model in models]

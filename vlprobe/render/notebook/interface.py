@@ -1,0 +1,216 @@
+"""The functions of `import vlprobe`. A name that is given to them is a name that a person typed: the
+plug-in that it names, if any, is imported.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from vlprobe import registry
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.perturb import lgip
+from vlprobe.render.notebook.objects import (
+    Compared,
+    EditedCaption,
+    Edits,
+    Failures,
+    LoadedData,
+    LoadedModel,
+    Results,
+)
+from vlprobe.runs.request import Progress, Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import shipped
+from vlprobe.storage import store as stores
+from vlprobe.storage.shipped import StoreAboveShipped
+from vlprobe.storage.store import Store
+from vlprobe.types import Dataset, Model
+from vlprobe.views import runs as views_runs
+from vlprobe.views.runs import QuestionSet
+
+Cache = str | Path | None  # a folder or a URL; None: VLPROBE_CACHE, or the folder `cache`
+
+
+class _Told(Progress):
+    """Passes progress on to a function."""
+
+    def __init__(self, told: Callable[[str, float, float], object]) -> None:
+        self.told = told
+
+    def update(self, label: str, done: float, total: float) -> None:
+        """Reports that `done` of `total` are finished."""
+        self.told(label, done, total)
+
+
+def edits(
+    captions: str | Sequence[str],
+    *,
+    rules: str = "strict",
+    kinds: Iterable[str] = lgip.KINDS,
+    k_same: int = 6,
+    k_diff: int = 6,
+    seed: int = 42,
+    item: str = "",
+) -> Edits:
+    """Rewords captions of one picture, and makes them wrong.
+
+    Args:
+        captions: One, or all captions of the picture: a flip that another caption makes true is left out.
+        rules: "strict", "paper", or the name of a plug-in's rules.
+        kinds: Which of "paraphrase", "flip" and "combined".
+        k_same: Rewordings a caption, at most.
+        k_diff: Flips a caption, at most.
+        seed: Of the draws, together with `item`.
+        item: The picture's id.
+    """
+    every = (captions,) if isinstance(captions, str) else tuple(captions)
+    registry.allow_typed(rules)
+    limits: dict[str, Any] = {"kinds": tuple(kinds), "k_same": k_same, "k_diff": k_diff}
+    if rules in lgip.RULES:
+        caption_edits = lgip.edits(every, item, rules=rules, seed=seed, **limits)
+    else:
+        caption_edits = registry.load_rules(rules).edits(every, item, seed, **limits)
+    entries = [
+        EditedCaption(caption, text, edit)
+        for caption, of_caption in zip(every, caption_edits.edits, strict=True)
+        for text, edit in of_caption
+    ]
+    return Edits(every, tuple(entries))
+
+
+def load_model(
+    name: str, device: str = "auto", precision: Literal["fp32", "fp16", "bf16"] = "fp32"
+) -> LoadedModel:
+    """A model by the name that the command line takes. Raises NotFound or InvalidInput."""
+    registry.allow_typed(name)
+    return LoadedModel(registry.load_model(name, device, precision))
+
+
+def load_dataset(name: str, cache: Cache = None) -> LoadedData:
+    """A dataset by the name that the command line takes, read and checked. Raises NotFound or InvalidInput."""
+    registry.allow_typed(name)
+    root = Store(cache or stores.DEFAULT).root
+    dataset = registry.load_dataset(name, root)
+    notes = tuple(getattr(dataset, "notes", ()))
+    return LoadedData(dataset.name, dataset.digest, tuple(dataset.items), notes, root)
+
+
+def run(
+    models: str | Model | LoadedModel | Sequence[str | Model | LoadedModel],
+    dataset: str | Dataset | LoadedData = "",
+    probe: str = "lgip",
+    *,
+    options: Mapping[str, object] | None = None,
+    cache: Cache = None,
+    progress: Callable[[str, float, float], object] | None = None,
+    **settings: Any,
+) -> Results:
+    """Asks models a probe's questions; the same call again goes on, or answers at once.
+
+    Args:
+        models: Names, or objects that have what `vlprobe.types.Model` describes; one or several.
+        dataset: A name, or what `load_dataset` returns; "": the probe's own demo data.
+        probe: "lgip", "rococo", "eqben", "visla", "prsm", or a plug-in's.
+        options: Of the probe, by name.
+        cache: Where results are kept.
+        progress: Called with a label, what is done, and how much there is; may raise to stop.
+        settings: `seed`, `limit`, `device`, `precision`, `batch_size`, `workers`, `memory`,
+            `keep_embeddings`, `examine`, `executor`, `ray_address`: see `vlprobe run --help`.
+
+    Raises:
+        VlprobeError: one line; what is finished is kept.
+    """
+    several = [models] if isinstance(models, str) or hasattr(models, "digest") else models
+    loaded: dict[str, Model] = {}
+    names = []
+    for model in several:  # type: ignore[union-attr] - one model was made a list above
+        if isinstance(model, str):
+            registry.allow_typed(model)
+            names.append(model)
+        else:
+            inner = model.model if isinstance(model, LoadedModel) else model
+            loaded[inner.name] = inner
+            names.append(inner.name)
+    if not names:
+        raise InvalidInput("No model is named. Name one, or several.")
+    dataset_name = dataset if isinstance(dataset, str) else dataset.name
+    registry.allow_typed(*filter(None, (dataset_name, probe)))
+    registry.allow_typed(*(value for value in (options or {}).values() if isinstance(value, str)))
+    try:
+        request = Request(tuple(names), dataset_name, probe, dict(options or {}), **settings)
+    except TypeError:
+        unknown = sorted(set(settings) - set(Request.__dataclass_fields__))
+        raise NotFound("setting of a run", str(unknown[0]), Request.__dataclass_fields__) from None
+    store = Store(cache or stores.DEFAULT)
+    manifests = execute(
+        request,
+        store,
+        _Told(progress) if progress else None,
+        models=loaded,
+        dataset=None if isinstance(dataset, str) else cast(Dataset, dataset),
+    )
+    keys = {manifest["key"] for manifest in manifests}
+    rows = tuple(row for row in views_runs.run_rows(store) if row.key in keys)
+    return Results(store, QuestionSet(rows[0].case_key, rows[0].probe, rows))
+
+
+def results(key: str = "", cache: Cache = None) -> Results:
+    """Stored results: of the newest questions, or of those with this key, or of the run with it.
+
+    Results that came with vlprobe are below one's own. Raises NotFound where nothing is stored.
+    """
+    root = cache or stores.DEFAULT
+    shipped_root = shipped.folder()
+    store = StoreAboveShipped(root, shipped_root) if shipped_root else Store(root)
+    sets = views_runs.question_sets(store)
+    keys = sets["case_key"].tolist()
+    if not key and not keys:
+        raise NotFound("stored results", str(root), [], "Run a probe first: vlprobe.run(...).")
+    matching = [full for full in keys if full.startswith(key)]
+    if len(matching) == 1 or not key:
+        return Results(store, views_runs.question_set(store, matching[0]))
+    manifest = store.find(key)
+    version_of = str(manifest["key"])
+    return Results(
+        store, views_runs.question_set(store, manifest["case_key"], version_of=version_of)
+    )
+
+
+def failures(
+    of: Results | str = "",
+    model: str = "",
+    *,
+    kind: str = "",
+    limit: int = 12,
+    cache: Cache = None,
+    **conditions: str,
+) -> Failures:
+    """The cases in which a model is fooled, worst first.
+
+    Args:
+        of: What `run` or `results` returned, or a key.
+        model: One of its models [the first].
+        kind: Such as "flip" or "paraphrase" [the probe's first].
+        limit: At most so many.
+        cache: Where a key is looked up.
+        conditions: `subtype`, `rule`, `tag` (NAME=VALUE), `contains`, `outcome` ("fooled", "tied",
+            "held", "all"), `sort` ("worst", "closest", "best", "dataset").
+    """
+    stored = results(of, cache) if isinstance(of, str) else of
+    return stored.failures(model, kind, limit, **conditions)
+
+
+def compare(
+    of: Results | str = "", model: str = "", other: str = "", *, kind: str = "", cache: Cache = None
+) -> Compared:
+    """Two models on the same questions, with paired tests.
+
+    Args:
+        of: What `run` or `results` returned, or a key.
+        model: The one that is compared with [the first].
+        other: The other one [the second].
+        kind: Of the cases that are shown [the probe's first].
+        cache: Where a key is looked up.
+    """
+    stored = results(of, cache) if isinstance(of, str) else of
+    return stored.compare(model, other, kind)

@@ -1,0 +1,398 @@
+"""What the functions of `import vlprobe` return: values to go on with, which a notebook shows with
+pictures first.
+"""
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from vlprobe import registry, views
+from vlprobe.errors import InvalidInput, NotFound
+from vlprobe.models.doctor.passport import read_passport
+from vlprobe.render import numbers as render_numbers
+from vlprobe.render import verdict as render_verdict
+from vlprobe.render.html.tables import metrics
+from vlprobe.render.notebook import drawing
+from vlprobe.render.wall import heading
+from vlprobe.render.words import dataset_name, model_name, presentations
+from vlprobe.scoring import thumbnails
+from vlprobe.scoring.encoder import Encoder
+from vlprobe.storage.store import Store
+from vlprobe.types import Capabilities, Edit, Item, Model, Picture, Probe
+from vlprobe.types.presentation import KindPresentation
+from vlprobe.views.filter import Filter
+from vlprobe.views.runs import QuestionSet
+from vlprobe.views.wall import WallCard
+
+SHOWN = 8  # pictures of a dataset
+CONDITIONS = ("subtype", "rule", "tag", "contains", "outcome", "sort")
+WORST = 4  # failures above a table of numbers
+
+
+@dataclass(frozen=True, slots=True)
+class EditedCaption:
+    """A caption, and what became of it."""
+
+    caption: str
+    text: str
+    edit: Edit
+
+
+@dataclass(frozen=True, slots=True)
+class Edits(Sequence[EditedCaption]):
+    """The edits of some captions, in their order."""
+
+    captions: tuple[str, ...]
+    entries: tuple[EditedCaption, ...]
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, index):
+        return self.entries[index]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row an edit: caption, text, kind, subtype, rule, source, target."""
+        columns = ["kind", "subtype", "rule", "source", "target"]
+        rows = [
+            (entry.caption, entry.text, *(getattr(entry.edit, name) for name in columns))
+            for entry in self.entries
+        ]
+        return pd.DataFrame(rows, columns=pd.Index(["caption", "text", *columns]))
+
+    def _repr_html_(self) -> str:
+        nodes = []
+        for caption in dict.fromkeys(self.captions):
+            lines = [
+                drawing.edit_line(
+                    caption,
+                    entry.text,
+                    entry.edit.source,
+                    entry.edit.target,
+                    entry.edit.kind != "paraphrase",
+                )
+                for entry in self.entries
+                if entry.caption == caption
+            ]
+            nodes += [drawing.true(caption), *lines]
+        return drawing.frame(*nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedData:
+    """A dataset that was read and checked."""
+
+    name: str
+    digest: str
+    items: tuple[Item, ...]
+    notes: tuple[str, ...]
+    root: Path  # of the cache, for its thumbnails
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.items)
+
+    def __getitem__(self, index: int) -> Item:
+        return self.items[index]
+
+    def __repr__(self) -> str:
+        return f"<dataset {self.name}: {len(self.items):,} items>"
+
+    def _repr_html_(self) -> str:
+        shown = self.items[:SHOWN]
+        sources = thumbnails.addresses(self.root, [item.image.name for item in shown if item.image])
+        cards = [
+            [
+                drawing.picture(sources.get(item.image.name, ""), item.captions[0])
+                if item.image
+                else None,
+                *map(drawing.true, item.captions[:2]),
+                *map(drawing.lie, item.foils[:1]),
+            ]
+            for item in shown
+        ]
+        n_captions = sum(len(item.captions) for item in self.items)
+        title = f"{dataset_name(self.name)}: {len(self.items):,} items, {n_captions:,} captions"
+        return drawing.frame(drawing.heading(title, " ".join(self.notes)), drawing.grid(cards))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedModel:
+    """A frozen model; `model` is the object that vlprobe asks."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """By which its results are kept."""
+        return self.model.name
+
+    @property
+    def digest(self) -> str:
+        """Of its weights, preprocessing, tokenizer and precision."""
+        return self.model.digest
+
+    @property
+    def note(self) -> str:
+        """What a reader of its scores must know."""
+        return self.model.note
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can be asked."""
+        return self.model.capabilities
+
+    def similarity(self, pictures: Sequence[str | Path], texts: Sequence[str]) -> np.ndarray:
+        """Cosines of picture files with texts, float32 of shape (len(pictures), len(texts)).
+
+        Raises InvalidInput where the model has no embeddings of both.
+        """
+        if not (self.capabilities.embeds_images and self.capabilities.embeds_texts):
+            raise InvalidInput(f"'{self.name}' has no embeddings of pictures and texts.")
+        encoder = Encoder(self.model)
+        try:
+            text_vectors = encoder.texts(list(texts))
+            vectors = encoder.images([Picture(Path(path).resolve()) for path in pictures])
+        finally:
+            encoder.close()
+        per_picture = vectors.reshape(len(vectors), -1, max(encoder.dim, 1))
+        return np.einsum("pkd,td->ptk", per_picture, text_vectors).max(axis=2)
+
+    def __repr__(self) -> str:
+        return f"<model {self.name}>"
+
+    def _repr_html_(self) -> str:
+        facts = {name: words for name, words in read_passport(self.model).items() if words}
+        title = drawing.heading(model_name(self.name), self.note)
+        return drawing.frame(title, drawing.table(["", ""], [*facts.items()]))
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What models answered to the same questions; `question_set` is what `vlprobe.views` takes."""
+
+    store: Store
+    question_set: QuestionSet
+
+    @property
+    def key(self) -> str:
+        """Of the questions; `vlprobe.results(KEY)` finds them again."""
+        return self.question_set.key
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models that answered."""
+        return self.question_set.ordered_models
+
+    @property
+    def probe(self) -> Probe:
+        """What was asked."""
+        return registry.load_probe(self.question_set.probe)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Every metric of every model with its 95 % interval: the columns of `vlprobe show`."""
+        return self.by("all")
+
+    def by(self, breakdown: str, averaging: str = "macro", unit: str = "cosine") -> pd.DataFrame:
+        """The same in slices: by "subtype", "rule", "strength_bin" or "tag:NAME"."""
+        return views.estimates.estimates(self.store, self.question_set, breakdown, averaging, unit)
+
+    def value(self, metric: str, model: str = "") -> float:
+        """One number, of the first model where none is named. Raises NotFound."""
+        table = self.table
+        rows = table.loc[
+            (table["metric"] == metric) & (table["model"] == (model or self.models[0]))
+        ]
+        if rows.empty:
+            raise NotFound("metric", metric, list(self.question_set.metrics))
+        return float(rows["value"].iloc[0])
+
+    def failures(
+        self, model: str = "", kind: str = "", limit: int = 12, **conditions: str
+    ) -> "Failures":
+        """The cases in which a model is fooled: see `vlprobe.failures`."""
+        presentation = presentations()[self.question_set.probe]
+        kind = kind or next(iter(presentation.kinds))
+        if kind not in presentation.kinds:
+            raise NotFound("kind of case", kind, presentation.kinds)
+        unknown = sorted(set(conditions) - set(CONDITIONS))
+        if unknown:
+            raise InvalidInput(
+                f"There is no condition '{unknown[0]}'. Expected subtype, rule, tag, contains, outcome or sort."
+            )
+        case_filter = replace(Filter(model or self.models[0], kind), **conditions)
+        cards, _, total = views.wall.wall(
+            self.store, self.question_set, case_filter, size=limit, grouped=False
+        )
+        return Failures(self.store, case_filter, presentation.kind(kind), cards, total)
+
+    def compare(self, model: str = "", other: str = "", kind: str = "") -> "Compared":
+        """Two models on these questions: see `vlprobe.compare`."""
+        names = list(dict.fromkeys([*filter(None, (model, other)), *self.models]))[:2]
+        kind = kind or next(iter(presentations()[self.question_set.probe].kinds))
+        return Compared(self, (names[0], names[-1]), kind)
+
+    def __repr__(self) -> str:
+        run = self.question_set.runs[0]
+        return f"<results {self.key}: {run.probe} on {run.dataset}, {', '.join(self.models)}>"
+
+    def _repr_html_(self) -> str:
+        worst = self.failures(limit=WORST)
+        run = self.question_set.runs[0]
+        about = f"{dataset_name(run.dataset)}, {run.n_cases:,} questions. The worst of {model_name(self.models[0])}:"
+        name = presentations()[run.probe].name or run.probe
+        return drawing.frame(
+            drawing.heading(name, about),
+            worst.cards_html,
+            drawing.table(["", *drawing.names(self.models)], self._rows()),
+            drawing.heading(
+                "", "; ".join(filter(None, (row.older for row in self.question_set.runs)))
+            ),
+        )
+
+    def _rows(self) -> list[list[str]]:
+        labelled, table = metrics(self.question_set.probe), self.table
+        cells = {(row["metric"], row["model"]): row for row in table.to_dict("records")}
+        lines = []
+        for name, metric in labelled.items():
+            row = [
+                f"{metric.label} {'↑' if metric.direction == 'up' else '↓' if metric.direction == 'down' else ''}"
+            ]
+            for model in self.models:
+                cell = cells.get((name, model))
+                unit = render_numbers.unit_of(metric, "cosine")
+                text = render_numbers.number(cell["value"], unit) if cell else "-"
+                span = render_numbers.interval(cell["low"], cell["high"], unit) if cell else ""
+                row.append(f"{text} ({span})" if span else text)
+            lines.append(row)
+        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Failures(Sequence[WallCard]):
+    """Cases of one model, and how many there are in all."""
+
+    store: Store
+    case_filter: Filter
+    kind: KindPresentation
+    cards: tuple[WallCard, ...]
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.cards)
+
+    def __getitem__(self, index):
+        return self.cards[index]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row a case: id, subtype, rule, margin, the true text, the other one, pictures."""
+        columns = ["id", "subtype", "rule", "margin", "true_text", "wrong_text", "images"]
+        rows = [[getattr(card, name) for name in columns] for card in self.cards]
+        return pd.DataFrame(rows, columns=pd.Index(columns))
+
+    @property
+    def cards_html(self) -> drawing.htpy.Node:
+        """The cards, without a frame."""
+        names = [
+            name for card in self.cards for name, _ in drawing.wall_words.frames(card, self.kind)
+        ]
+        sources = thumbnails.addresses(self.store.root, names)
+        return drawing.grid(drawing.case_card(card, self.kind, sources) for card in self.cards)
+
+    def _repr_html_(self) -> str:
+        n_pictures = len({card.images for card in self.cards})
+        has_pictures = any(card.images for card in self.cards)
+        is_all = len(self.cards) == self.total
+        title = heading(
+            self.kind, self.case_filter.outcome, self.total, n_pictures, is_all and has_pictures
+        )
+        shown = "" if is_all else f"The first {len(self.cards)} of {self.total:,}."
+        about = " ".join(
+            filter(None, [f"{model_name(self.case_filter.model)}.", self.kind.question, shown])
+        )
+        return drawing.frame(drawing.heading(title, about), self.cards_html)
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Two models on the same questions: who is fooled less often, by how much, and where they differ."""
+
+    results: Results
+    models: tuple[str, str]
+    kind: str
+
+    @functools.cached_property
+    def table(self) -> pd.DataFrame:
+        """Paired differences of every metric, the second model minus the first: p by Holm, verdicts."""
+        return views.compare.compare(self.results.store, self.results.question_set, self.models)
+
+    @functools.cached_property
+    def _verdict(self) -> render_verdict.Verdict:
+        believed = views.believed.comparison(
+            self.results.store, self.results.question_set, self.models, self.kind
+        )
+        return render_verdict.verdict(believed, self._presented)
+
+    @property
+    def _presented(self) -> KindPresentation:
+        return presentations()[self.results.question_set.probe].kind(self.kind)
+
+    @property
+    def sentence(self) -> str:
+        """What the difference is, in words; never more than is known."""
+        return f"{self._verdict.heading} {self._verdict.detail}"
+
+    @property
+    def only(self) -> dict[str, tuple[WallCard, ...]]:
+        """By model, cases that only it believes, largest difference first."""
+        disagreements = views.wall.disagreements(
+            self.results.store,
+            self.results.question_set,
+            *self.models,
+            Filter(self.models[0], self.kind),
+            n=WORST,
+        )
+        return dict(
+            zip(self.models, (disagreements.only_base, disagreements.only_other), strict=True)
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        shown = self.only
+        names = [name for cards in shown.values() for card in cards for name in card.images]
+        sources = thumbnails.addresses(self.results.store.root, names)
+        sides = []
+        for model, cards in shown.items():
+            if cards and not self._presented.is_movement:
+                sides += [
+                    drawing.heading(f"Only {model_name(model)} believes"),
+                    drawing.grid(
+                        drawing.case_card(card, self._presented, sources) for card in cards
+                    ),
+                ]
+        labels = metrics(self.results.question_set.probe)
+        rows = [
+            [
+                labels[row["metric"]].label,
+                f"{row['difference']:+.4f}",
+                f"{row['low']:+.4f} to {row['high']:+.4f}",
+                row["verdict"],
+            ]
+            for row in self.table.to_dict("records")
+            if not math.isnan(row["difference"])
+        ]
+        heads = ["", f"{model_name(self.models[1])} minus {model_name(self.models[0])}", "95 %", ""]
+        title = drawing.heading(self._verdict.heading, self._verdict.detail)
+        return drawing.frame(title, *sides, drawing.table(heads, rows))
