@@ -5,12 +5,14 @@ import functools
 import numpy as np
 import pytest
 
-from tests.dashboard.test_pages import open_page
+from tests.conftest import make_tiny
+from tests.dashboard.test_pages import bodies, open_page, words
 from vlprobe import views
 from vlprobe.errors import InvalidInput
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring.gallery import Gallery, retrieve_clean
+from vlprobe.storage.store import Store
 
 CLEAN = {"policies": [], "pictures": []}
 ALTERED = {"policies": ["same-concept"], "pictures": ["mix:0.8"], "picture_seeds": [1]}
@@ -83,16 +85,32 @@ def test_one_item_alone_and_an_approximate_search_are_refused_in_one_line(tiny, 
         execute(Request(("control:random",), tiny, "rococo", CLEAN | {"approximate": 10}), store)
 
 
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory):
+    """A store with the clean gallery alone, and its questions' key."""
+    folder = tmp_path_factory.mktemp("clean")
+    store = Store(folder / "cache")
+    return store, asked(make_tiny(folder / "data"), store, CLEAN)[0]["case_key"]
+
+
 @pytest.mark.parametrize("kind", ["clean_i2t", "clean_t2i"])
-def test_its_failures_are_shown(kind, tiny, store, monkeypatch):
-    key = asked(tiny, store, CLEAN)[0]["case_key"]
+def test_its_failures_are_shown_and_no_mixture_is_spoken_of(kind, clean, monkeypatch):
+    store, key = clean
     shown = functools.partial(open_page, monkeypatch)
-    at = shown(store, "explore", set=key, model="control:random", kind=kind)
-    assert not at.exception
+    shown(store, "explore", set=key, model="control:random", kind=kind)
     numbers, _ = views.cases.failures(
         store, views.runs.question_set(store, key), views.filter.Filter("control:random", kind)
     )
     at = shown(
         store, "explore", set=key, model="control:random", kind=kind, case=numbers["id"].iloc[0]
     )
-    assert not at.exception
+    assert "mixture" not in words(at) and "mixed" not in words(at)
+    assert "wins by" in bodies(at)
+
+
+@pytest.mark.parametrize(
+    "page", ["home", "compare", "tradeoff", "present", "play", "breakdown", "lab", "retrieval"]
+)
+def test_every_page_opens_on_it(page, clean, monkeypatch):
+    store, key = clean
+    open_page(monkeypatch, store, page, set=key, kind="clean_t2i")

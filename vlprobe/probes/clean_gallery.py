@@ -11,6 +11,7 @@ KINDS = {
     CAPTIONS: KindPresentation(
         label="Find the caption: nothing is altered",
         lie="another picture's caption",
+        winner="the other caption",
         lies="captions of other pictures",
         question="A picture looks for its captions among those of all pictures: one of its own should score higher "
         "than all others.",
@@ -19,6 +20,7 @@ KINDS = {
     PICTURES: KindPresentation(
         label="Find the picture: nothing is altered",
         lie="another picture",
+        winner="the other picture",
         lies="other pictures",
         question="A caption looks for its picture among all pictures: the right one should score higher than all "
         "others.",

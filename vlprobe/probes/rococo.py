@@ -76,7 +76,7 @@ PRESENTATION = Presentation(
         "diff-concept": "A word of another concept",
         "danger": "A danger word",
         "released": "As released",
-        "clean": "Nothing",
+        "clean": "As it is",
     },
     value_order=("rand-voca", "same-concept", "diff-concept", "danger"),
     kinds={

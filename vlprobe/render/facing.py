@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.marks import mark_values
 from vlprobe.render.wall import CardData, card_data, frames, shorten
+from vlprobe.types import Picture
 from vlprobe.types.presentation import KindPresentation
 from vlprobe.views.changes import changed_words
 from vlprobe.views.records import AnswerRow
@@ -118,8 +119,9 @@ def box(
         text = movement(verdict, kind, answer)
         label = f"{name} {MOVED[verdict.verdict]} {text}".strip()
     elif kind.body == "picture_search" and top:
+        wrong = "a mixed" if Picture.from_name(top).edit else "another"
         source = picture(top)
-        label = f"{label}: {'the right' if top == card.images[0] else 'a mixed'} picture first"
+        label = f"{label}: {'the right' if top == card.images[0] else wrong} picture first"
     elif top:
         text = winner_words(card, top)
         label = f"{label}: first “{shorten(top, LONGEST_WINNER)}”"

@@ -119,6 +119,8 @@ def mixed_heading(showcase: Showcase, subject: str) -> tuple[str, str]:
     edit = Picture.from_name(card.wrong_image).edit if card.wrong_image else None
     amount = PART_TAKEN.get(str(edit.lam)) if edit else None
     lose = "lose" if showcase.n_fooled != 1 else "loses"
+    if card.wrong_image and edit is None:
+        return "One picture is the right one.", f"{subject} {lose} it."
     if edit is None or amount is None or not is_own_mixture(card) or card.margin > 0:
         return "Mixed pictures hide among the others.", f"{subject} {lose} the right one."
     how = "of another picture" if edit.kind == "mix" else "covered by another picture"
@@ -269,7 +271,7 @@ def verdict(
     done = {
         "pair": "mixed them up",
         "caption_search": "put a false caption first",
-        "picture_search": "put a mixed picture first",
+        "picture_search": f"put {kind.lie} first",
         "triplet": "put the lookalike closer",
     }.get(kind.body)
     if done:

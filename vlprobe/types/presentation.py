@@ -56,6 +56,7 @@ class KindPresentation:
     verb: str = (
         "is fooled by"  # between a model's name and `lie`; "is moved by" where nobody is fooled
     )
+    winner: str = ""  # what wins where a model is fooled, in "{winner} wins by"; "" by the body
     lies: str = "lies"  # what is counted: "763 {lies} believed"
     question: str = ""  # what should win against what, a sentence
     body: CardBody = "captions"

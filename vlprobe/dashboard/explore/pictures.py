@@ -42,9 +42,21 @@ def _shots(card: WallCard, kind: KindPresentation) -> list[tuple[str, str, str, 
     if kind.body == "picture_search":
         shots = [(card.images[0], _rank_label(card), card.true_text, "right")]
         if card.wrong_image:
-            label = "Ranked 1st instead" if card.margin <= 0 else "Best of the mixed"
+            mixed = _is_mixed(card)
+            label = (
+                "Ranked 1st instead"
+                if card.margin <= 0
+                else f"Best of the {'mixed' if mixed else 'others'}"
+            )
             style = "wrong" if card.margin <= 0 else "plain"
-            shots.append((card.wrong_image, label, f"{card.true_text}, mixed", style))
+            shots.append(
+                (
+                    card.wrong_image,
+                    label,
+                    f"{card.true_text}, mixed" if mixed else "Another picture",
+                    style,
+                )
+            )
         return shots
     if kind.body == "pair":
         return [
@@ -59,7 +71,13 @@ def _rank_label(card: WallCard) -> str:
     if card.answer is None:
         return "The right picture"
     ranks = [html_cases.rank(card.answer, name) for name in ("rank", "rank_clean")]
-    return f"The right picture: rank {ranks[0]}, without mixtures {ranks[1]}"
+    clean = f", without mixtures {ranks[1]}" if _is_mixed(card) else ""
+    return f"The right picture: rank {ranks[0]}{clean}"
+
+
+def _is_mixed(card: WallCard) -> bool:
+    """Whether what stands against the right picture is a mixed one."""
+    return bool(card.wrong_image and Picture.from_name(card.wrong_image).edit)
 
 
 def _draw_picture(name: str, alt: str) -> None:

@@ -176,7 +176,7 @@ def bars(
     if kind.is_movement:
         title = "moved by"
     elif most_lie:
-        title = f"{WINNERS.get(kind.body, 'the lie')} wins by"
+        title = f"{kind.winner or WINNERS.get(kind.body, 'the lie')} wins by"
     lines = [
         _bar(verdict, kind, styles, zero, scale, model_name(verdict.model, renamed))
         for verdict in card.verdicts
