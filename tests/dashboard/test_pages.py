@@ -309,15 +309,18 @@ def test_a_slice_that_a_model_lacks_is_a_dash_with_n_0():
 
 
 def _one_slice_missing():
+    import dataclasses
+
     import pandas as pd
 
     from vlprobe import views
     from vlprobe.dashboard import tables
     from vlprobe.render import charts
+    from vlprobe.views.records import EstimateRow
 
     table = pd.DataFrame(
-        [("a", "color", 0.5, 0.4, 0.6, 3, 9, 0)],
-        columns=["model", "slice", "value", "low", "high", "n_items", "n_cases", "ties"],
+        [("a", "k", "positive_rate", "macro", "color", 0.5, 0.4, 0.6, 3, 9, 0)],
+        columns=[field.name for field in dataclasses.fields(EstimateRow)],
     )
     metric = views.runs.metrics("lgip")["positive_rate"]
     tables.slices(

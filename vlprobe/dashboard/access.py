@@ -9,16 +9,17 @@ from vlprobe.storage import access
 
 
 def admit() -> None:
-    """Lets people in who signed in, where that is asked for; everybody else is shown a button, and the page stops.
+    """Lets people in who signed in, where that is asked for; everybody else is shown a button, and
+    the page stops.
 
-    It is asked for by `vlprobe dashboard --sign-in`, and wherever Streamlit's secrets configure a provider. Who is not
-    let in cannot upload either.
+    It is asked for by `vlprobe dashboard --sign-in`, and wherever Streamlit's secrets configure a
+    provider. Who is not let in cannot upload either.
     """
     signed_in = st.user.get("is_logged_in")
     if signed_in is None and not access.sign_in():
         uploads.allow()
         return
-    who = str(st.user.get("email", ""))
+    email = str(st.user.get("email", ""))
     if not signed_in:
         uploads.refuse()
         st.title("vlprobe")
@@ -29,17 +30,19 @@ def admit() -> None:
         if problem := st.session_state.pop("sign_in_problem", ""):
             st.error(plain(problem), icon=":material/error:")
         st.stop()
-    if not access.allowed(who, st.user.get("email_verified") is True):
+    if not access.allowed(email, st.user.get("email_verified") is True):
         uploads.refuse()
         st.title("vlprobe")
         st.error(
-            f"{plain(who) or 'This account'} may not see this dashboard. Ask whoever serves it to let you in."
+            f"{plain(email) or 'This account'} may not see this dashboard. Ask whoever serves it to let you in."
         )
         st.button("Sign out", key="sign_out", on_click=st.logout)
         st.stop()
     uploads.allow()
     with st.container(horizontal=True, horizontal_alignment="right"):
-        st.button("Sign out", key="sign_out", type="tertiary", on_click=st.logout, help=plain(who))
+        st.button(
+            "Sign out", key="sign_out", type="tertiary", on_click=st.logout, help=plain(email)
+        )
 
 
 def _sign_in() -> None:
@@ -51,9 +54,11 @@ def _sign_in() -> None:
         )
 
 
-def changes(what: str) -> bool:
-    """Whether things can be changed here; where they cannot, says so in place of `what` could be done."""
+def changes(impossible: str) -> bool:
+    """Whether things can be changed here; where they cannot, says so, and what is therefore
+    impossible.
+    """
     if not access.read_only():
         return True
-    quiet(f"This is a read-only demo. {what}")
+    quiet(f"This is a read-only demo. {impossible}")
     return False

@@ -8,15 +8,16 @@ from vlprobe.render import charts
 ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
 
 
-def chart(figure: go.Figure, key: str, alt: str, chosen: bool = False) -> list[dict]:
-    """A figure in the page's theme, its letters dark enough to read; `alt` says it to those who cannot see it.
+def chart(figure: go.Figure, key: str, alt: str, clickable: bool = False) -> list[dict]:
+    """A figure in the page's theme, its letters dark enough to read; `alt` says it to those who
+    cannot see it.
 
     Returns:
-        The points that were clicked, where they can be `chosen`.
+        The points that were clicked, where they are `clickable`.
     """
     inked(figure)
     config = {"displayModeBar": False, "scrollZoom": False}
-    if not chosen:
+    if not clickable:
         st.plotly_chart(figure, key=key, alt=alt, config=config)
         return []
     event = st.plotly_chart(

@@ -64,42 +64,49 @@ def main() -> None:
 
 
 def enter() -> None:
-    """Begins a page. One that was reached without the frame (a link to a fresh server) gets the frame first."""
+    """Begins a page. One that was reached without the frame (a link to a fresh server) gets the
+    frame first.
+    """
     if not _framed.get():
         main()
         st.stop()
 
 
-def begin(probe: str, told: bool = True) -> Questions:
-    """The question sets of one probe. Without any: a button that asks its questions of the demo models, and stops.
+def begin(probe: str, says_sentence: bool = True) -> Questions:
+    """The question sets of one probe. Without any: a button that asks its questions of the demo
+    models, and stops.
 
     Args:
         probe: Whose questions.
-        told: Whether what the probe shows is said here; where it was never asked, it always is.
+        says_sentence: Whether what the probe shows is said here; where it was never asked, it
+            always is.
     """
     exists = (view(views.runs.question_sets)["probe"] == probe).any()
-    if told or not exists:
+    if says_sentence or not exists:
         st.markdown(presentations()[probe].sentence)
     job = watched()
-    mine = job is not None and job.task == probe
-    if mine and job.state != "done":
+    if job is not None and job.task != probe:
+        job = None
+    if job is not None and job.state != "done":
         panel(job)
     if exists:
         return pick_question_set(probe)
-    if not mine:
+    if job is None:
         st.info("Nobody was asked these questions yet.", icon=":material/info:")
         probe_button(probe)
     st.stop()
 
 
-def sentence(asked: Questions) -> None:
+def sentence(stored: Questions) -> None:
     """What the chosen probe shows, and which way is good."""
-    st.markdown(presentations()[asked.probe].sentence)
+    st.markdown(presentations()[stored.probe].sentence)
 
 
-def unit(asked: Questions, *names: str) -> str:
-    """Cosines as they are, or in the model's own spread; not asked where no metric (of these names) is a cosine."""
-    if not any(asked.metrics[name].unit == "cosine" for name in names or asked.metrics):
+def unit(stored: Questions, *names: str) -> str:
+    """Cosines as they are, or in the model's own spread; not asked where no metric (of these names)
+    is a cosine.
+    """
+    if not any(stored.metrics[name].unit == "cosine" for name in names or stored.metrics):
         return "cosine"
     help_ = (
         "Models use different ranges of cosines. In spreads, each gap is divided by how much the model's similarity "
@@ -108,11 +115,11 @@ def unit(asked: Questions, *names: str) -> str:
     return choose("Unit of gaps", "unit", UNITS, "cosine", segments=True, help_=help_)
 
 
-def averaging(asked: Questions, metric: Metric | None = None) -> str:
+def averaging(stored: Questions, metric: Metric | None = None) -> str:
     """Macro or micro; not asked where the metric has one of them only, or both are the same."""
     if metric is not None and len(metric.averaging) == 1:
         return metric.averaging[0]
-    if not view(views.estimates.averaging_matters, asked.question_set):
+    if not view(views.estimates.averaging_matters, stored.question_set):
         return "macro"
     help_ = (
         "Macro: the mean of each caption's edits first, then of captions. Micro: all edits pooled."
@@ -126,11 +133,11 @@ def watched_job() -> None:
         panel(job)
 
 
-def notes(asked: Questions) -> None:
+def notes(stored: Questions) -> None:
     """What to know before believing a model's numbers, such as that it was never trained."""
-    if versions := view(views.runs.version_notes, asked.question_set):
+    if versions := view(views.runs.version_notes, stored.question_set):
         st.warning("\n".join(f"- {plain(note)}" for note in versions), icon=":material/history:")
-    if warned := view(views.fitness.warned, asked.question_set):
+    if warned := view(views.fitness.warned, stored.question_set):
         lines = [f"- {plain(fitness.warning(row, model_name(row.model)))}" for row in warned]
         st.info("\n".join(lines), icon=":material/info:")
         st.page_link(

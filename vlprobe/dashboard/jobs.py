@@ -1,4 +1,6 @@
-"""Starting a run, watching it, stopping it. A run is a process of its own: closing the page does not end it."""
+"""Starting a run, watching it, stopping it. A run is a process of its own: closing the page does
+not end it.
+"""
 
 import shlex
 
@@ -70,14 +72,16 @@ def watched() -> Job | None:
 
 
 def all_watched() -> list[Job]:
-    """The jobs that the URL names, at most WATCHED; a name that is not known is said, and the page goes on."""
-    named = []
+    """The jobs that the URL names, at most WATCHED; a name that is not known is said, and the page
+    goes on.
+    """
+    watched_jobs = []
     for job_id in list(filter(None, st.query_params.get_all("job")))[:WATCHED]:
         try:
-            named.append(jobs.read(store(), job_id))
+            watched_jobs.append(jobs.read(store(), job_id))
         except VlprobeError as error:
             st.error(plain(str(error)))
-    return named
+    return watched_jobs
 
 
 def span(seconds: float) -> str:

@@ -1,4 +1,6 @@
-"""Models that pages ask: loaded once for all pages and people, and each answers one of them at a time."""
+"""Models that pages ask: loaded once for all pages and people, and each answers one of them at a
+time.
+"""
 
 import streamlit as st
 
@@ -8,7 +10,9 @@ from vlprobe.storage import access
 
 
 def at_hand(name: str) -> bool:
-    """Whether a model loads in a moment and from no file that a link can name, so that nobody has to ask for it."""
+    """Whether a model loads in a moment and from no file that a link can name, so that nobody has
+    to ask for it.
+    """
     return name.startswith(("demo:", "control:")) and "@" not in name
 
 

@@ -54,15 +54,17 @@ def address(name: str) -> str:
 
 
 def current_page() -> StreamlitPage:
-    """The page that the browser asks for; draws the row at the top. A read-only dashboard cannot run anything."""
-    shown = {name: title for name, title in ROW.items() if name != "run" or not access.read_only()}
+    """The page that the browser asks for; draws the row at the top. A read-only dashboard cannot
+    run anything.
+    """
+    in_row = {name: title for name, title in ROW.items() if name != "run" or not access.read_only()}
     pages = [
         st.Page(
             page_file(name),
             title=title,
             default=name == HOME,
             url_path=name,
-            visibility="visible" if name in shown else "hidden",
+            visibility="visible" if name in in_row else "hidden",
         )
         for name, title in {**ROW, **BELOW}.items()
     ]
@@ -87,16 +89,20 @@ def _lead_on(old: str) -> None:
 
 
 def lead_from_overview() -> None:
-    """The overview was the first page: what a link says to it alone leads to the page that took its place."""
+    """The overview was the first page: what a link says to it alone leads to the page that took its
+    place.
+    """
     if any(name in st.query_params for name in OVERVIEW_PARAMETERS):
         _lead_on("overview")
 
 
 def _every_case(page: str) -> dict[str, list[str]]:
-    """What a link to the wall says so that it shows what the list of failures showed: every case, from this page on."""
+    """What a link to the wall says so that it shows what the list of failures showed: every case,
+    from this page on.
+    """
     number = int(page) if page.isdecimal() and len(page) < 9 else 1
-    first = OLD_PAGE_SIZE * max(number - 1, 0)
-    return {"cards": ["every"], "page": [str(1 + first // PAGE_SIZE)]}
+    n_before = OLD_PAGE_SIZE * max(number - 1, 0)
+    return {"cards": ["every"], "page": [str(1 + n_before // PAGE_SIZE)]}
 
 
 def draw_logo() -> None:

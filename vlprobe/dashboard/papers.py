@@ -8,25 +8,25 @@ from vlprobe.render.html import papers
 from vlprobe.views.paper_tables import PaperTable, paper_tables
 
 
-def paper(asked: Questions) -> PaperTable:
+def paper(stored: Questions) -> PaperTable:
     """A picker of the paper's tables, and the one that is picked."""
-    tables = {str(table.number): table for table in paper_tables(asked.probe)}
+    tables = {str(table.number): table for table in paper_tables(stored.probe)}
     number = next(iter(tables))
     if len(tables) > 1:
         names = {name: f"Table {name}: {table.title}" for name, table in tables.items()}
         number = choose("Table of the paper", "table", names, number)
     table = tables[number]
-    shown = papers.remade(
-        view(views.papers.remade, asked.question_set, table.number),
+    remade = papers.remade(
+        view(views.papers.remade, stored.question_set, table.number),
         table,
-        asked.probe,
-        asked.metrics,
-        asked.looks,
-        {model: model_name(model) for model in asked.models},
+        stored.probe,
+        stored.metrics,
+        stored.looks,
+        {model: model_name(model) for model in stored.models},
     )
-    st.html(shown.table)
-    quiet(shown.remark)
-    if shown.notes:
-        with st.expander(f"Notes on the printed numbers ({shown.n_notes})"):
-            st.html(shown.notes)
+    st.html(remade.table)
+    quiet(remade.remark)
+    if remade.notes:
+        with st.expander(f"Notes on the printed numbers ({remade.n_notes})"):
+            st.html(remade.notes)
     return table

@@ -31,8 +31,8 @@ def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
 
 
 def changed_at(picture: Picture) -> tuple[int, ...]:
-    """When the picture's files were last written, so that what is remembered of it can be told from what it is now; 0
-    where there is no file.
+    """When the picture's files were last written, so that what is remembered of it can be told from
+    what it is now; 0 where there is no file.
     """
     paths = [picture.path] if picture.edit is None else [picture.path, picture.edit.partner]
     return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in paths)

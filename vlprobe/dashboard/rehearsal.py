@@ -1,10 +1,13 @@
-"""Every page drawn once before anybody asks for it, one after the other, and what it says thrown away.
+"""Every page drawn once before anybody asks for it, one after the other, and what it says thrown
+away.
 
-So a visitor's first look at a page of a fresh server costs what the second one does: what pages import, the opened
-files, the answers about the newest results and the encoded pictures are there. It waits for visitors (`visits`). It has
-no lower priority: a thread that holds the interpreter and is not given a processor would keep all others waiting.
+So a visitor's first look at a page of a fresh server costs what the second one does: what pages
+import, the opened files, the answers about the newest results and the encoded pictures are there.
+It waits for visitors (`visits`). It has no lower priority: a thread that holds the interpreter and
+is not given a processor would keep all others waiting.
 
-Streamlit runs a page for a browser alone; its script runner, which does that, is asked here without one.
+Streamlit runs a page for a browser alone; its script runner, which does that, is asked here without
+one.
 """
 
 import asyncio
@@ -30,7 +33,8 @@ LOOK = 0.05  # seconds between two looks at whether the server is there
 
 
 def begin() -> None:
-    """Draws all pages once the server is there; returns when they are drawn. For a thread of its own.
+    """Draws all pages once the server is there; returns when they are drawn. For a thread of its
+    own.
 
     Where people have to sign in nothing is drawn: nobody has.
     """

@@ -1,6 +1,8 @@
-"""What every page stands on: the cache folder, tables that are kept, and pickers whose choice lives in the URL.
+"""What every page stands on: the cache folder, tables that are kept, and pickers whose choice lives
+in the URL.
 
-The URL is the only truth of a picker: what it does not name has its default. So a link reopens exactly what was seen.
+The URL is the only truth of a picker: what it does not name has its default. So a link reopens
+exactly what was seen.
 """
 
 import contextlib
@@ -64,7 +66,9 @@ def _opened(root: Path | str, folder: str, shipped_root: Path | None) -> Store:
 
 @contextlib.contextmanager
 def glance() -> Iterator[None]:
-    """All that a page shows while it is drawn is of one version of the store, which is looked up once."""
+    """All that a page shows while it is drawn is of one version of the store, which is looked up
+    once.
+    """
     with visits.drawing():
         token = _seen.set(store().version())
         try:
@@ -77,7 +81,8 @@ def glance() -> Iterator[None]:
 def arrival() -> Iterator[None]:
     """Above all that a page shows: which results its link names that are not stored here.
 
-    A choice that a changed picker leaves behind, such as the model of another question set, is no link's fault.
+    A choice that a changed picker leaves behind, such as the model of another question set, is no
+    link's fault.
     """
     linked = "picked" not in st.session_state and any(name in st.query_params for name in RESULTS)
     token = _unknown.set(_warning(st.empty()) if linked else None)
@@ -105,7 +110,9 @@ def _warning(slot: DeltaGenerator) -> Callable[[str, str], None]:
 
 
 def not_here(label: str, name: str, value: str) -> None:
-    """Says that the URL names a result that is not stored; a reload, or the next link, no longer asks for it."""
+    """Says that the URL names a result that is not stored; a reload, or the next link, no longer
+    asks for it.
+    """
     if (add := _unknown.get()) and name in RESULTS:
         add(label, value)
 
@@ -116,7 +123,9 @@ def picked() -> None:
 
 
 def view(query: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function of `vlprobe.views` answers, kept until a run is completed or removed or its cases are tagged."""
+    """What a function of `vlprobe.views` answers, kept until a run is completed or removed or its
+    cases are tagged.
+    """
     visits.let_pass()
     current = store()
     tagged = any(isinstance(value, Filter) and value.tagged for value in arguments)
@@ -130,7 +139,9 @@ def view(query: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _unshared(answer: Any) -> Any:
-    """What a page may change without changing it for others: a table's numbers are copied only when they change."""
+    """What a page may change without changing it for others: a table's numbers are copied only when
+    they change.
+    """
     if isinstance(answer, pd.DataFrame):
         return answer.copy(deep=False)
     return tuple(map(_unshared, answer)) if type(answer) is tuple else copy.copy(answer)
@@ -164,7 +175,9 @@ def model_labels(names: Iterable[str]) -> Callable[[str], str]:
 
 
 def counts(stored: "Questions", case_filter: Filter) -> dict[str, int]:
-    """How many cases pass a filter with each outcome; the same for every outcome and order that it names."""
+    """How many cases pass a filter with each outcome; the same for every outcome and order that it
+    names.
+    """
     return view(
         views.cases.outcomes, stored.question_set, replace(case_filter, outcome="all", sort="worst")
     )
@@ -200,12 +213,16 @@ class Questions:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The probe's metrics by name; where two share a label, it says which kind of question is meant."""
+        """The probe's metrics by name; where two share a label, it says which kind of question is
+        meant.
+        """
         return tables.metrics(self.probe)
 
 
 def pick_question_set(probe: str = "") -> Questions:
-    """A picker of question sets, of one probe or of all, kept from page to page. Without any, says so and stops."""
+    """A picker of question sets, of one probe or of all, kept from page to page. Without any, says
+    so and stops.
+    """
     table = view(views.runs.question_sets)
     table = table[table["probe"] == probe] if probe else table
     if table.empty:

@@ -1,4 +1,6 @@
-"""Tables as HTML: sizes that suit numbers with intervals, readable by screen readers, narrow screens scroll."""
+"""Tables as HTML: sizes that suit numbers with intervals, readable by screen readers, narrow
+screens scroll.
+"""
 
 import html
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +15,8 @@ from vlprobe.render.html import elements, tables
 from vlprobe.render.html.elements import breakable, mark, tag
 from vlprobe.types import Metric
 from vlprobe.views.leaders import Leader
+from vlprobe.views.records import EstimateRow, records
+from vlprobe.views.runs import QuestionFacts
 
 
 def headline(
@@ -20,13 +24,13 @@ def headline(
     metrics: Mapping[str, Metric],
     unit: str,
     models: Sequence[str],
-    looks: Looks,
+    styles: Looks,
     chances: Mapping[str, float],
     leaders: Mapping[str, Leader],
 ) -> None:
     """The table of `render.html.tables.headline`, and below it what nobody was asked."""
-    shown, unasked = tables.headline(table, metrics, unit, models, looks, chances, leaders)
-    st.html(shown)
+    body, unasked = tables.headline(table, metrics, unit, models, styles, chances, leaders)
+    st.html(body)
     if unasked:
         quiet(f"Not asked here, or unknown for these models: {', '.join(unasked)}.")
 
@@ -37,41 +41,45 @@ def slices(
     unit: str,
     names: Mapping[str, str],
     models: Sequence[str],
-    looks: Looks,
-    what: str,
+    styles: Looks,
+    slicing: str,
     address: Callable[[str, str], str] = lambda model, name: "",
 ) -> None:
-    """A row a slice and model: the value, its interval, pictures, cases and ties; "-" where nothing is known.
+    """A row a slice and model: the value, its interval, pictures, cases and ties; "-" where nothing
+    is known.
 
-    `address` says where the cases of a model and slice are, "" where nowhere; the model's name leads there.
+    `address` says where the cases of a model and slice are, "" where nowhere; the model's name
+    leads there.
     """
-    cells = {(row.slice, row.model): row for row in table.itertuples()}
-    titles = (what, "Model", metric.label, "95 % interval", "Pictures", "Cases", "Ties")
+    cells = {(row.slice, row.model): row for row in records(EstimateRow, table)}
+    titles = (slicing, "Model", metric.label, "95 % interval", "Pictures", "Cases", "Ties")
     head = "".join(tag("th", title, scope="col") for title in titles)
-    own = render_numbers.unit_of(metric, unit)
+    value_unit = render_numbers.unit_of(metric, unit)
     rows = []
     for name, words in names.items():
-        for place, model in enumerate(models):
-            found = cells.get((name, model))
-            first = (
-                tag("th", words, scope="rowgroup", rowspan=str(len(models))) if place == 0 else ""
+        for index, model in enumerate(models):
+            estimate = cells.get((name, model))
+            heading = (
+                tag("th", words, scope="rowgroup", rowspan=str(len(models))) if index == 0 else ""
             )
             values = ["-", "-", "0", "0", "0"]
-            if found is not None:
+            if estimate is not None:
                 values = [
-                    render_numbers.number(found.value, own),
-                    render_numbers.interval(found.low, found.high, own) or "-",
+                    render_numbers.number(estimate.value, value_unit),
+                    render_numbers.interval(estimate.low, estimate.high, value_unit) or "-",
                 ]
-                values += [f"{count:,}" for count in (found.n_items, found.n_cases, found.ties)]
+                values += [
+                    f"{count:,}" for count in (estimate.n_items, estimate.n_cases, estimate.ties)
+                ]
             numbers = "".join(tag("td", value) for value in values)
-            called = breakable(model_name(model))
+            model_label = breakable(model_name(model))
             if cases := address(model, name):
-                called = f'<a href="{html.escape(cases)}">{called}</a>'
+                model_label = f'<a href="{html.escape(cases)}">{model_label}</a>'
             rows.append(
-                f"<tr{'' if place else ' class=first'}>{first}"
-                f'<th scope="row" title="{html.escape(model)}">{mark(looks[model])} {called}</th>{numbers}</tr>'
+                f"<tr{'' if index else ' class=first'}>{heading}"
+                f'<th scope="row" title="{html.escape(model)}">{mark(styles[model])} {model_label}</th>{numbers}</tr>'
             )
-    show(f"{metric.label} by {what.lower()}", head, rows)
+    show(f"{metric.label} by {slicing.lower()}", head, rows)
 
 
 def show(name: str, head: str, rows: Sequence[str], css: str = "") -> None:
@@ -85,8 +93,9 @@ def explain(metric: Metric) -> None:
     st.markdown(f"**{metric.label}.** {metric.help} ({scale}. Source: {metric.source})")
 
 
-def about(facts: Mapping[str, object]) -> None:
-    """What is known of the questions themselves: how many, which edits were left out and why, what the data gets wrong.
+def about(facts: QuestionFacts) -> None:
+    """What is known of the questions themselves: how many, which edits were left out and why, what
+    the data gets wrong.
 
     Args:
         facts: What `views.facts` returns.

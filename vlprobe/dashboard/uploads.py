@@ -1,10 +1,12 @@
 """Uploads behind a sign-in: the server that takes a file only from a session whose page was let in.
 
-Streamlit's upload address, `/_stcore/upload_file/SESSION/FILE`, takes a file for any connected session, and a browser
-is connected before anybody has signed in: that is how the page with the button reaches it. What is sent there stays in
-memory for as long as the session does. `admit` in `ui_access` knows who has signed in and may look; it calls `allow`
-or `refuse` with each run of a page, and `SignedInUploads`, which stands in front of Streamlit's routes, answers 403 to
-everybody else before a byte of the body is read. Nobody can guess a session, and its own signed cookie lets it in.
+Streamlit's upload address, `/_stcore/upload_file/SESSION/FILE`, takes a file for any connected
+session, and a browser is connected before anybody has signed in: that is how the page with the
+button reaches it. What is sent there stays in memory for as long as the session does.
+`dashboard.access.admit` knows who has signed in and may look; it calls `allow` or `refuse` with
+each run of a page, and `SignedInUploads`, which stands in front of Streamlit's routes, answers 403
+to everybody else before a byte of the body is read. Nobody can guess a session, and its own signed
+cookie lets it in.
 """
 
 import re
@@ -39,7 +41,9 @@ def refuse() -> None:
 
 
 class SignedInUploads:
-    """ASGI middleware: answers 403 to an upload, or to its removal, of a session that was not let in."""
+    """ASGI middleware: answers 403 to an upload, or to its removal, of a session that was not let
+    in.
+    """
 
     def __init__(self, app: "ASGIApp") -> None:
         self.app = app
@@ -60,7 +64,9 @@ class SignedInUploads:
 
 
 def serve(app: Path, port: int, address: str, upload_megabytes: int | None = None) -> None:
-    """Serves the dashboard as `streamlit run` does, with the guard in front, until a signal ends it."""
+    """Serves the dashboard as `streamlit run` does, with the guard in front, until a signal ends
+    it.
+    """
     from starlette.middleware import Middleware
     from streamlit.starlette import App
 

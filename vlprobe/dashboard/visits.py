@@ -34,7 +34,9 @@ def is_ahead() -> bool:
 
 
 def let_pass() -> None:
-    """Called before each piece of work: of a page that nobody looks at it waits until no visitor's is drawn."""
+    """Called before each piece of work: of a page that nobody looks at it waits until no visitor's
+    is drawn.
+    """
     if _drawing and is_ahead():
         with _changed:
             _changed.wait_for(lambda: not _drawing, PATIENCE)

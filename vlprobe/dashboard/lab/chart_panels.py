@@ -11,6 +11,7 @@ from vlprobe.dashboard.chart import ARMS, chart
 from vlprobe.dashboard.lab import cases
 from vlprobe.dashboard.state import Questions, model_name, plain, quiet, view
 from vlprobe.render import charts, numbers
+from vlprobe.render.charts.styles import Look
 from vlprobe.render.html.elements import breakable, mark
 from vlprobe.render.words import presentations, slice_order, value_label
 from vlprobe.types import Metric
@@ -24,116 +25,118 @@ def chart_of_cases(
     figure: go.Figure,
     key: str,
     alt: str,
-    asked: Questions,
+    stored: Questions,
     kinds: Sequence[str],
-    by: str = "subtype",
+    slicing: str = "subtype",
 ) -> None:
     """A figure whose marks, of a model and a slice each, open their cases in Explore."""
-    points = chart(cases.with_names(figure, asked.models), key, alt, chosen=True)
+    points = chart(cases.with_names(figure, stored.models), key, alt, clickable=True)
     cases.open_clicked(
         points,
-        asked,
-        lambda model, name: cases.slice_filter(asked, model, kinds, by, name),
+        stored,
+        lambda model, name: cases.slice_filter(stored, model, kinds, slicing, name),
     )
 
 
-def headlines(asked: Questions, averaging: str, unit: str) -> None:
+def headlines(stored: Questions, averaging: str, unit: str) -> None:
     """The headline numbers, a row each."""
-    table = view(views.estimates.estimates, asked.question_set, "all", averaging, unit).dropna(
+    table = view(views.estimates.estimates, stored.question_set, "all", averaging, unit).dropna(
         subset=["value"]
     )
-    there = set(table["metric"])
+    with_value = set(table["metric"])
     metrics = {
-        name: asked.metrics[name]
-        for name in presentations()[asked.probe].headlines
-        if name in there
+        name: stored.metrics[name]
+        for name in presentations()[stored.probe].headlines
+        if name in with_value
     }
     if not metrics:
         return
     figure = charts.dots.headlines(
-        table, metrics, unit, asked.looks, view(views.papers.chances, asked.question_set)
+        table, metrics, unit, stored.looks, view(views.papers.chances, stored.question_set)
     )
     left, right = st.columns([5, 2], gap="medium")
     with left:
         chart(
-            cases.with_names(figure, asked.models),
+            cases.with_names(figure, stored.models),
             "headlines",
             "A row a number, a mark a model; the table has the numbers.",
         )
     with right:
-        links(asked)
+        links(stored)
         quiet(ARMS + GUESSING)
 
 
-def links(asked: Questions) -> None:
+def links(stored: Questions) -> None:
     """From a model to what fools it."""
-    word = "What moves" if presentations()[asked.probe].is_movement else "What fools"
-    for model in asked.models:
+    word = "What moves" if presentations()[stored.probe].is_movement else "What fools"
+    for model in stored.models:
         st.page_link(
             "pages/explore.py",
             label=f"{word} {plain(model_name(model))}",
             icon=":material/image_search:",
-            query_params={"set": asked.key, "model": model},
+            query_params={"set": stored.key, "model": model},
         )
 
 
-def mentioned(asked: Questions, more: str = "") -> None:
+def mentioned(stored: Questions, remark: str = "") -> None:
     """Which mark is which model, once for several small figures."""
-    names = [f"{mark(asked.looks[model])} {breakable(model_name(model))}" for model in asked.models]
-    st.html(f'<p class="vp-small">{" &emsp; ".join([*names, more])}</p>')
+    names = [
+        f"{mark(stored.looks[model])} {breakable(model_name(model))}" for model in stored.models
+    ]
+    st.html(f'<p class="vp-small">{" &emsp; ".join([*names, remark])}</p>')
 
 
-def by_subtype(asked: Questions, metric: Metric) -> None:
+def by_subtype(stored: Questions, metric: Metric) -> None:
     """One metric, a row for each kind of question; nothing where it was not asked."""
-    table = view(views.estimates.estimates, asked.question_set, "subtype")
+    table = view(views.estimates.estimates, stored.question_set, "subtype")
     table = table[table["metric"] == metric.name].dropna(subset=["value"])
     if table.empty:
         quiet(f"{metric.label}: not asked here.")
         return
     names = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
-    known = view(views.papers.chances, asked.question_set)[metric.name]
+    chance: float = view(views.papers.chances, stored.question_set)[metric.name]
     figure = charts.dots.dots(
-        table, metric, "cosine", names, asked.looks, dict.fromkeys(names, known)
+        table, metric, "cosine", names, stored.looks, dict.fromkeys(names, chance)
     )
     figure.update_xaxes(title=numbers.WAYS[metric.direction], title_standoff=8)
     st.markdown(f"**{metric.label.rpartition(': ')[2]}**")
     alt = f"{metric.label} by what was asked, a mark a model."
-    chart_of_cases(figure, metric.name, alt, asked, metric.kinds)
+    chart_of_cases(figure, metric.name, alt, stored, metric.kinds)
 
 
-def triplets(asked: Questions) -> None:
+def triplets(stored: Questions) -> None:
     """VISLA's accuracies by subset, with what counting shared words gets; guessing is one in three."""
-    table = view(views.estimates.estimates, asked.question_set, "subtype").dropna(subset=["value"])
+    table = view(views.estimates.estimates, stored.question_set, "subtype").dropna(subset=["value"])
     measured = [
-        name for name in presentations()[asked.probe].headlines if name in set(table["metric"])
+        name for name in presentations()[stored.probe].headlines if name in set(table["metric"])
     ]
-    words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == asked.models[0])]
+    words = table[(table["metric"] == "words_t2t_accuracy") & (table["model"] == stored.models[0])]
     words = words.assign(metric="t2t_accuracy", model=WORDS_ALONE)
     table = pd.concat([table[table["metric"].isin(measured)], words])
-    rows, known = {}, {}
+    rows, chances = {}, {}
     for name in measured:
-        for part in sorted(table.loc[table["metric"] == name, "slice"].unique()):
-            key = f"{name} {part}"
+        for subset in sorted(table.loc[table["metric"] == name, "slice"].unique()):
+            key = f"{name} {subset}"
             rows[key] = (
-                f"{asked.metrics[name].label}, {value_label(part).lower()}"
-                if part
-                else asked.metrics[name].label
+                f"{stored.metrics[name].label}, {value_label(subset).lower()}"
+                if subset
+                else stored.metrics[name].label
             )
-            known[key] = asked.metrics[name].chance
+            chances[key] = stored.metrics[name].chance
     if not rows:
         return
     table = table.assign(slice=table["metric"] + " " + table["slice"])
-    looks = dict(asked.looks) | {WORDS_ALONE: (charts.theme.QUIET, "x")}
-    figure = charts.dots.dots(table, asked.metrics[measured[0]], "cosine", rows, looks, known)
+    styles = dict(stored.looks) | {WORDS_ALONE: Look(charts.theme.QUIET, "x")}
+    figure = charts.dots.dots(table, stored.metrics[measured[0]], "cosine", rows, styles, chances)
     figure.update_xaxes(title="Accuracy · higher is better", range=[-0.02, 1.02])
 
     def target(model: str, key: str) -> Filter | None:
-        name, _, part = key.partition(" ")
-        return cases.slice_filter(asked, model, asked.metrics[name].kinds, "subtype", part)
+        name, _, subset = key.partition(" ")
+        return cases.slice_filter(stored, model, stored.metrics[name].kinds, "subtype", subset)
 
     alt = "Accuracy by subset, a mark a model; the table has the numbers."
-    clicked = chart(cases.with_names(figure, asked.models), "triplets", alt, chosen=True)
-    cases.open_clicked(clicked, asked, target)
+    clicked = chart(cases.with_names(figure, stored.models), "triplets", alt, clickable=True)
+    cases.open_clicked(clicked, stored, target)
     quiet(
         ARMS
         + GUESSING

@@ -1,4 +1,6 @@
-"""The papers' figures, made again of one's own runs, with what they print beside them where they print numbers."""
+"""The papers' figures, made again of one's own runs, with what they print beside them where they
+print numbers.
+"""
 
 import math
 from functools import partial
@@ -43,14 +45,14 @@ SCORES = ("text_score", "image_score", "group_score")
 FEW = 5  # triplets; of fewer no accuracy is drawn
 
 
-def severity(asked: Questions) -> None:
+def severity(stored: Questions) -> None:
     """RoCOCO's measures over how much was altered, and a button that asks what is missing."""
     with st.container(horizontal=True):
         edit = choose("What is altered", "edit", EDITS, "mix")
         measure = choose("Measured by", "measure", MEASURES, "drop_rate", segments=True)
-    metric = asked.metrics[f"{'t2i' if edit in PICTURES else 'i2t'}_{measure}"]
+    metric = stored.metrics[f"{'t2i' if edit in PICTURES else 'i2t'}_{measure}"]
     steps = severity_steps(edit)
-    table = view(views.figures.severity, asked.question_set, metric.name)
+    table = view(views.figures.severity, stored.question_set, metric.name)
     table = table[table["slice"].isin(steps)]
     paper = published_severity(edit, metric.name)
     across = (
@@ -58,44 +60,44 @@ def severity(asked: Questions) -> None:
         if edit in PICTURES
         else "Words exchanged in a caption"
     )
-    figure = charts.tradeoff.curves(table, metric, "cosine", asked.looks, steps, across, paper)
+    figure = charts.tradeoff.curves(table, metric, "cosine", stored.looks, steps, across, paper)
     alt = f"{metric.label} over how much was altered, a line a model."
-    chart_of_cases(figure, "severity", alt, asked, metric.kinds)
+    chart_of_cases(figure, "severity", alt, stored, metric.kinds)
     hollow = " Hollow and grey: as the paper prints its models on COCO." if len(paper) else ""
     quiet(
         "How to read it: lower is better. A model that sees the alteration falls to the right, because more of it is "
         f"wrong; one that stays high takes almost anything for the original. {ARMS.strip()}{hollow}"
     )
-    _missing(asked, edit, steps, set(table["slice"]))
+    _missing(stored, edit, steps, set(table["slice"]))
 
 
-def _missing(asked: Questions, edit: str, steps: dict[str, str], stored: set[str]) -> None:
-    left = {name: words for name, words in steps.items() if name not in stored}
-    if not left:
+def _missing(stored: Questions, edit: str, steps: dict[str, str], answered: set[str]) -> None:
+    missing = {name: words for name, words in steps.items() if name not in answered}
+    if not missing:
         return
-    there = ", ".join(words for name, words in steps.items() if name in stored) or "none"
+    stored_words = ", ".join(words for name, words in steps.items() if name in answered) or "none"
     unit = "of the picture" if edit in PICTURES else "words"
-    told = ", ".join(left.values())
-    quiet(f"Stored of this alteration: {there}. Not asked yet: {told} {unit}.")
+    missing_words = ", ".join(missing.values())
+    quiet(f"Stored of this alteration: {stored_words}. Not asked yet: {missing_words} {unit}.")
     if not changes("The missing strengths cannot be asked here."):
         return
-    how = view(views.figures.request_fields, asked.question_set)
+    request_fields = view(views.figures.request_fields, stored.question_set)
     lists = (
-        {"policies": [], "pictures": list(left)}
+        {"policies": [], "pictures": list(missing)}
         if edit in PICTURES
-        else {"policies": list(left), "pictures": []}
+        else {"policies": list(missing), "pictures": []}
     )
     request = Request(
-        asked.models,
-        how["dataset"],
-        asked.probe,
-        how["options"] | lists,
-        seed=how["seed"],
-        limit=how["limit"],
+        stored.models,
+        request_fields["dataset"],
+        stored.probe,
+        request_fields["options"] | lists,
+        seed=request_fields["seed"],
+        limit=request_fields["limit"],
     )
     icon = ":material/play_arrow:"
     st.button(
-        f"Run it with {told} {unit}",
+        f"Run it with {missing_words} {unit}",
         icon=icon,
         key="ask_severity",
         on_click=attempt,
@@ -103,59 +105,61 @@ def _missing(asked: Questions, edit: str, steps: dict[str, str], stored: set[str
     )
 
 
-def deviations(asked: Questions, unit: str) -> None:
+def deviations(stored: Questions, unit: str) -> None:
     """EqBen's equivariance deviation, spread over the pairs of all subsets or of one."""
-    metric = asked.metrics["equivariance_deviation"]
-    subset = choose("Subset", "subset", _subsets(asked, metric), "")
-    table = view(views.papers.deviations, asked.question_set, unit, subset)
+    metric = stored.metrics["equivariance_deviation"]
+    subset = choose("Subset", "subset", _subsets(stored, metric), "")
+    table = view(views.papers.deviations, stored.question_set, unit, subset)
     if table.empty:
         quiet("No case here has two pictures.")
         return
     chart(
-        cases.with_names(charts.dots.distribution(table, metric, unit, asked.looks), asked.models),
+        cases.with_names(
+            charts.dots.distribution(table, metric, unit, stored.looks), stored.models
+        ),
         "deviations",
         f"{metric.label}, shares of the pairs.",
     )
-    scores = view(views.estimates.estimates, asked.question_set, "subtype" if subset else "all")
+    scores = view(views.estimates.estimates, stored.question_set, "subtype" if subset else "all")
     scores = scores[(scores["metric"] == "group_score") & (scores["slice"] == subset)]
-    told = ", ".join(
+    group_scores = ", ".join(
         f"{model_name(row.model)} {numbers.number(row.value, 'rate')}"
         for row in scores.itertuples()
     )
     quiet(
         "How to read it: a model that answers equally to equal changes piles up at 0; the last step has all beyond. "
         "Compare models in spreads: one that uses a wider range of cosines deviates more in cosines for that reason "
-        f"alone. Group scores of the same pairs: {told}."
+        f"alone. Group scores of the same pairs: {group_scores}."
     )
 
 
-def _subsets(asked: Questions, metric: Metric) -> dict[str, str]:
-    table = view(views.estimates.estimates, asked.question_set, "subtype").dropna(subset=["value"])
+def _subsets(stored: Questions, metric: Metric) -> dict[str, str]:
+    table = view(views.estimates.estimates, stored.question_set, "subtype").dropna(subset=["value"])
     names = sorted(table.loc[table["metric"] == metric.name, "slice"].unique(), key=slice_order)
     return {"": "All", **{name: value_label(name) for name in names if name}}
 
 
-def subsets(asked: Questions) -> None:
+def subsets(stored: Questions) -> None:
     """EqBen's scores, a row a subset."""
-    known = {name: asked.metrics[name] for name in SCORES}
-    names = {name: metric.label for name, metric in known.items()}
-    metric = known[choose("Measured by", "score", names, "group_score", segments=True)]
-    table = view(views.estimates.estimates, asked.question_set, "subtype").dropna(subset=["value"])
+    metrics = {name: stored.metrics[name] for name in SCORES}
+    names = {name: metric.label for name, metric in metrics.items()}
+    metric = metrics[choose("Measured by", "score", names, "group_score", segments=True)]
+    table = view(views.estimates.estimates, stored.question_set, "subtype").dropna(subset=["value"])
     table = table[table["metric"] == metric.name]
     if table.empty:
         quiet("No case here has two pictures.")
         return
     rows = {name: value_label(name) for name in sorted(table["slice"].unique(), key=slice_order)}
     figure = charts.dots.dots(
-        table, metric, "cosine", rows, asked.looks, dict.fromkeys(rows, metric.chance)
+        table, metric, "cosine", rows, stored.looks, dict.fromkeys(rows, metric.chance)
     )
     paper = published_values("eqben", 4, metric.name)
-    paper = paper.assign(slice=paper["slice"].map(KUBRIC))
-    paper = paper[paper["slice"].isin(rows)]
+    paper = paper.assign(slice=paper["slice"].map(KUBRIC.get))
+    paper = paper.loc[paper["slice"].isin(list(rows))]
     if len(paper):
         charts.tradeoff.beside(figure, paper, list(rows), "rate")
     alt = f"{metric.label} of each subset, a mark a model."
-    chart_of_cases(figure, "subsets", alt, asked, metric.kinds)
+    chart_of_cases(figure, "subsets", alt, stored, metric.kinds)
     hollow = (
         " Hollow: what table 4 prints of Kubric's location, counting and attribute."
         if len(paper)
@@ -166,22 +170,25 @@ def subsets(asked: Questions) -> None:
     )
 
 
-def lexical(asked: Questions) -> None:
+def lexical(stored: Questions) -> None:
     """VISLA's edit distances, and how accuracy follows shared words."""
-    known = view(views.estimates.choices, asked.question_set)
-    parts = {
+    choices = view(views.estimates.choices, stored.question_set)
+    subset_labels = {
         name: value_label(name)
-        for name in known.loc[known["kind"] == "t2t", "subtype"].unique()
+        for name in choices.loc[choices["kind"] == "t2t", "subtype"].unique()
         if name
     }
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How alike the captions look**")
         subset = choose(
-            "Subset", "subset", {"all": "All", **parts}, "spatial" if "spatial" in parts else "all"
+            "Subset",
+            "subset",
+            {"all": "All", **subset_labels},
+            "spatial" if "spatial" in subset_labels else "all",
         )
         table = view(
-            views.figures.edit_distances, asked.question_set, "" if subset == "all" else subset
+            views.figures.edit_distances, stored.question_set, "" if subset == "all" else subset
         )
         if table.empty:
             quiet("No triplet of texts here.")
@@ -197,16 +204,16 @@ def lexical(asked: Questions) -> None:
         )
     with right:
         st.markdown("**What shared words do to accuracy**")
-        found = view(views.figures.lures, asked.question_set)
-        found = found[found["n_cases"] >= FEW]
-        metric = asked.metrics["t2t_accuracy"]
-        steps = {name: words for name, words in lure_bins().items() if name in set(found["slice"])}
+        lures = view(views.figures.lures, stored.question_set)
+        lures = lures[lures["n_cases"] >= FEW]
+        metric = stored.metrics["t2t_accuracy"]
+        steps = {name: words for name, words in lure_bins().items() if name in set(lures["slice"])}
         across = "How much shared words mislead (lure)"
-        figure = charts.tradeoff.curves(found, metric, "cosine", asked.looks, steps, across)
-        if (first := "0.00 to 0.25") in steps and next(iter(steps)) != first:
-            charts.papers.turning_point(figure, steps, first, "words mislead")
+        figure = charts.tradeoff.curves(lures, metric, "cosine", stored.looks, steps, across)
+        if (even := "0.00 to 0.25") in steps and next(iter(steps)) != even:
+            charts.papers.turning_point(figure, steps, even, "words mislead")
         alt = "Text-to-text accuracy over how much the words mislead, a line a model."
-        chart_of_cases(figure, "lures", alt, asked, metric.kinds, bins.LURE)
+        chart_of_cases(figure, "lures", alt, stored, metric.kinds, bins.LURE)
         quiet(
             "How to read it: the lure is the share of words that the false caption has in common with a true one, "
             "minus that of the two true ones. Left of the line, whoever counts shared words is right, right of it "
@@ -215,40 +222,43 @@ def lexical(asked: Questions) -> None:
         )
 
 
-def depths(asked: Questions) -> None:
+def depths(stored: Questions) -> None:
     """PRSM's overlap by how many first pictures are compared, a panel each kind of rewording."""
-    table = view(views.figures.depths, asked.question_set)
+    table = view(views.figures.depths, stored.question_set)
     settings = sorted(table["setting"].unique(), key=slice_order)
     if not settings:
         quiet("This gallery is too small for an overlap: fewer than eleven pictures.")
         return
     papers = {setting: published_depths(setting) for setting in settings}
     lowest = min(
-        [table["value"].min(), *(own["value"].min() for own in papers.values() if len(own))]
+        [
+            table["value"].min(),
+            *(printed["value"].min() for printed in papers.values() if len(printed)),
+        ]
     )
-    mentioned(asked, "hollow: published")
-    for place, setting in zip(st.columns(len(settings)), settings, strict=True):
-        own = table[table["setting"] == setting]
+    mentioned(stored, "hollow: published")
+    for column, setting in zip(st.columns(len(settings)), settings, strict=True):
+        curve = table[table["setting"] == setting]
         paper = papers[setting]
         steps = {
             depth: f"{int(depth):,}"
             for depth in DEPTHS
-            if depth in {*own["slice"], *paper["slice"]}
+            if depth in {*curve["slice"], *paper["slice"]}
         }
-        metric = asked.metrics["prsm_local_100"]
-        with place:
+        metric = stored.metrics["prsm_local_100"]
+        with column:
             st.markdown(f"**{plain(value_label(setting))}**")
             figure = charts.tradeoff.curves(
-                own, metric, "cosine", asked.looks, steps, "First pictures compared", paper
+                curve, metric, "cosine", stored.looks, steps, "First pictures compared", paper
             )
             figure.update_yaxes(title="", range=[lowest - 0.05, 1.02])
             figure.update_layout(showlegend=False, height=280, margin_t=5)
             alt = f"Overlap by depth, {value_label(setting)}, a line a model."
             points = chart(
-                cases.with_names(figure, asked.models), f"depth_{setting}", alt, chosen=True
+                cases.with_names(figure, stored.models), f"depth_{setting}", alt, clickable=True
             )
-            cases.open_clicked(points, asked, partial(_of_setting, asked, metric, setting))
-    size = view(views.papers.gallery_size, asked.question_set)
+            cases.open_clicked(points, stored, partial(_of_setting, stored, metric, setting))
+    size = view(views.papers.gallery_size, stored.question_set)
     quiet(
         "How to read it: the paper has no figure; these are its table's numbers as curves. Up is steadier. The "
         "overlap of everything is 1, so a curve rises with the share of the gallery that is compared: a gallery of "
@@ -257,7 +267,7 @@ def depths(asked: Questions) -> None:
 
 
 def _of_setting(
-    asked: Questions, metric: Metric, setting: str, model: str, depth: str
+    stored: Questions, metric: Metric, setting: str, model: str, depth: str
 ) -> Filter | None:
     """The cases of a kind of rewording; of every depth they are the same."""
-    return cases.slice_filter(asked, model, metric.kinds, "subtype", setting)
+    return cases.slice_filter(stored, model, metric.kinds, "subtype", setting)

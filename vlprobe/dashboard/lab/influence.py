@@ -1,4 +1,5 @@
-"""RoCOCO's figures 7 and 8: how much each word of a caption and each part of a picture moves its embedding.
+"""RoCOCO's figures 7 and 8: how much each word of a caption and each part of a picture moves its
+embedding.
 
 A model is loaded by a press alone: who only looks at the page loads none.
 """
@@ -34,28 +35,30 @@ CAPTIONS = 5  # coloured at once
 SIDE = 480  # pixels of a picture with its parts
 
 
-def word_influence(asked: Questions) -> None:
-    """RoCOCO's figure 7: how much each word of a few captions does to their embedding, for a model of choice."""
-    name = _pick_model(asked, "Model that reads", "reader")
+def word_influence(stored: Questions) -> None:
+    """RoCOCO's figure 7: how much each word of a few captions does to their embedding, for a model
+    of choice.
+    """
+    name = _pick_model(stored, "Model that reads", "reader")
     model = _encoder(name, "encode_texts", "texts")
     if model is None:
         return
-    total = view(views.figures.captions, asked.question_set, 1, CAPTIONS)[1]
-    shown, _ = view(
-        views.figures.captions, asked.question_set, turn(total, CAPTIONS, "captions"), CAPTIONS
+    total = view(views.figures.captions, stored.question_set, 1, CAPTIONS)[1]
+    captions, _ = view(
+        views.figures.captions, stored.question_set, turn(total, CAPTIONS, "captions"), CAPTIONS
     )
     try:
         with st.spinner("Reading the captions"):
-            scores, nouns = _influences(name, tuple(shown))
+            scores, nouns = _influences(name, tuple(captions))
     except VlprobeError as error:
         quiet(str(error))
         return
-    most = strongest([score for own in scores for score in own.values()])
+    largest = strongest([score for by_start in scores for score in by_start.values()])
     rows = []
-    for caption, own, least in zip(shown, scores, nouns, strict=True):
-        told = tag("p", f"Noun that does least: {least or '-'}", class_="vp-quiet vp-small")
-        rows.append(f"{line(*worded(caption, own), most)}{told}<br>")
-    st.html("".join(rows) + legend([0.0, most], "does nothing", "does most"))
+    for caption, by_start, least in zip(captions, scores, nouns, strict=True):
+        least_noun = tag("p", f"Noun that does least: {least or '-'}", class_="vp-quiet vp-small")
+        rows.append(f"{line(*worded(caption, by_start), largest)}{least_noun}<br>")
+    st.html("".join(rows) + legend([0.0, largest], "does nothing", "does most"))
     quiet(
         "How to read it: the number is how far the caption's embedding moves when the word is taken out (1 - cosine). "
         "Who exchanges a noun that does little fools this model best: what the caption says changes, what the model "
@@ -63,31 +66,42 @@ def word_influence(asked: Questions) -> None:
     )
 
 
-def occlusion(asked: Questions) -> None:
-    """RoCOCO's figure 8: which parts of a picture decide its embedding, on one failure of a model of choice."""
-    name = _pick_model(asked, "Model that looks", "looker")
-    kinds = set(view(views.estimates.choices, asked.question_set)["kind"])
-    chosen = Filter(name, "t2i" if "t2i" in kinds else "i2t")
-    total = view(views.cases.outcomes, asked.question_set, chosen)["fooled"]
+def occlusion(stored: Questions) -> None:
+    """RoCOCO's figure 8: which parts of a picture decide its embedding, on one failure of a model
+    of choice.
+    """
+    name = _pick_model(stored, "Model that looks", "looker")
+    kinds = set(view(views.estimates.choices, stored.question_set)["kind"])
+    failures = Filter(name, "t2i" if "t2i" in kinds else "i2t")
+    total = view(views.cases.outcomes, stored.question_set, failures)["fooled"]
     if not total:
         quiet(f"{model_name(name)} was not fooled here, so there is no failure to look into.")
         return
     model = _encoder(name, "encode_images", "pictures")
     if model is None:
         return
-    table, _ = view(views.cases.failures, asked.question_set, chosen, turn(total, 1, "failure"), 1)
-    row = next(table.itertuples())
-    said = (
-        view(views.cases.answers, asked.question_set, (int(row.case),)).set_index("model").loc[name]
+    table, _ = view(
+        views.cases.failures, stored.question_set, failures, turn(total, 1, "failure"), 1
     )
-    shown = {"The right picture": row.images[0]} | (
-        {"What came first instead": said["top"]} if row.kind == "t2i" else {}
+    row = next(table.itertuples())
+    answer = (
+        view(views.cases.answers, stored.question_set, (int(row.case),))
+        .set_index("model")
+        .loc[name]
+    )
+    named_pictures = {"The right picture": row.images[0]} | (
+        {"What came first instead": answer["top"]} if row.kind == "t2i" else {}
     )
     st.html(
-        tag("p", f"Asked for: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {said['top']}")
+        tag(
+            "p",
+            f"Asked for: {row.texts[0]}" if row.kind == "t2i" else f"Fooled by: {answer['top']}",
+        )
     )
-    for place, (title, picture) in zip(st.columns(2, gap="medium"), shown.items(), strict=False):
-        with place:
+    for column, (title, picture) in zip(
+        st.columns(2, gap="medium"), named_pictures.items(), strict=False
+    ):
+        with column:
             _part(title, picture, name)
     quiet(
         "How to read it: orange parts decide what the model sees, pale ones it hardly notices. Each of the 16 was made "
@@ -111,25 +125,25 @@ def _part(title: str, picture: str, name: str) -> None:
         )
         return
     row, column = np.unravel_index(np.argmax(values), values.shape)
-    told = f"strongest in row {row + 1}, column {column + 1}: {values[row, column]:.3f}"
+    strongest_part = f"strongest in row {row + 1}, column {column + 1}: {values[row, column]:.3f}"
     least = float(values.min())
-    large = heat(ImageOps.contain(image, (SIDE, SIDE)), values, least)
-    st.image(large, width="stretch", alt=f"{title}, {told}")
+    heat_map = heat(ImageOps.contain(image, (SIDE, SIDE)), values, least)
+    st.image(heat_map, width="stretch", alt=f"{title}, {strongest_part}")
     st.html(
         legend(values, "moves least", "moves most", least)
-        + tag("p", told.capitalize(), class_="vp-quiet vp-small")
+        + tag("p", strongest_part.capitalize(), class_="vp-quiet vp-small")
     )
 
 
-def _pick_model(asked: Questions, label: str, name: str) -> str:
+def _pick_model(stored: Questions, label: str, name: str) -> str:
     """A picker of the models, without a choice the one that the page is about."""
-    called = model_labels(asked.models)
+    called = model_labels(stored.models)
     about = st.query_params.get("model", "")
-    default = about if about in asked.models else asked.models[0]
-    return choose(label, name, {model: called(model) for model in asked.models}, default)
+    default = about if about in stored.models else stored.models[0]
+    return choose(label, name, {model: called(model) for model in stored.models}, default)
 
 
-def _encoder(name: str, does: str, what: str) -> Player | None:
+def _encoder(name: str, does: str, inputs: str) -> Player | None:
     """The model, loaded after a press; None before, and where it cannot be had."""
     ready = st.session_state.setdefault("figures_loaded", set())
     called = model_name(name)
@@ -157,7 +171,7 @@ def _encoder(name: str, does: str, what: str) -> Player | None:
         does
     ]:
         quiet(
-            f"{called} gives no embeddings of {what}, so nothing can be said of their parts. Choose another model."
+            f"{called} gives no embeddings of {inputs}, so nothing can be said of their parts. Choose another model."
         )
         return None
     return player
@@ -165,7 +179,9 @@ def _encoder(name: str, does: str, what: str) -> Player | None:
 
 @st.cache_data(max_entries=100, show_spinner=False)
 def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, float]], list[str]]:
-    """For each caption how far the embedding moves without a word, by its start; and the noun that moves it least."""
+    """For each caption how far the embedding moves without a word, by its start; and the noun that
+    moves it least.
+    """
     words = [influence.word_spans(caption) for caption in captions]
     nouns = [
         [(noun.start, noun.end) for noun in substitution.sources(caption)] for caption in captions
@@ -174,15 +190,17 @@ def _influences(name: str, captions: tuple[str, ...]) -> tuple[list[dict[int, fl
         influence.influence(captions, spans, [loaded(name).texts]) for spans in (words, nouns)
     )
     least = [
-        min(((own[start], caption[start:end]) for start, end in spans), default=((), ""))[1]
-        for caption, spans, own in zip(captions, nouns, by_noun, strict=True)
+        min(((by_start[start], caption[start:end]) for start, end in spans), default=((), ""))[1]
+        for caption, spans, by_start in zip(captions, nouns, by_noun, strict=True)
     ]
-    return [{start: score for start, (score,) in own.items()} for own in by_word], least
+    return [{start: score for start, (score,) in by_start.items()} for by_start in by_word], least
 
 
 @st.cache_data(max_entries=100, show_spinner=False)
 def _occlusion(name: str, picture: str, changed: tuple[int, ...]) -> np.ndarray:
-    """How far a picture's embedding moves without each of its 16 parts, shape (4, 4); `changed` is its files' times."""
+    """How far a picture's embedding moves without each of its 16 parts, shape (4, 4); `changed` is
+    its files' times.
+    """
     player = loaded(name)
 
     def encode(images):

@@ -32,18 +32,18 @@ VERDICTS = {
 
 def examined() -> Examination:
     """A picker of what was examined. Without any, says how to begin and stops."""
-    found = view(views.runs.examinations)
-    if not found:
+    examinations = view(views.runs.examinations)
+    if not examinations:
         st.info(
             "No model has been examined yet: every run examines its models.", icon=":material/info:"
         )
         st.page_link("pages/home.py", label="Begin with the demo", icon=":material/play_arrow:")
         st.code("vlprobe doctor demo:softmax", language="sh")
         st.stop()
-    by_key = {f"{one.model_digest[:8]}-{one.dataset_digest[:8]}": one for one in found}
+    by_key = {f"{exam.model_digest[:8]}-{exam.dataset_digest[:8]}": exam for exam in examinations}
     options = {
-        key: f"{model_name(one.model)} on {dataset_name(one.dataset)}"
-        for key, one in by_key.items()
+        key: f"{model_name(exam.model)} on {dataset_name(exam.dataset)}"
+        for key, exam in by_key.items()
     }
     key = choose("One model in detail", "model", options, _first(by_key), always=True)
     carry("model", by_key[key].model)  # what other pages know it by
@@ -51,8 +51,10 @@ def examined() -> Examination:
 
 
 def _first(by_key: Mapping[str, Examination]) -> str:
-    """The model that the page before was about, else the latest that is no control, else the latest."""
-    before = carried("model", {one.model for one in by_key.values()}, "")
+    """The model that the page before was about, else the latest that is no control, else the
+    latest.
+    """
+    before = carried("model", {exam.model for exam in by_key.values()}, "")
     ranked = sorted(
         by_key, key=lambda key: (by_key[key].model != before, is_control(by_key[key].model))
     )
@@ -63,46 +65,50 @@ def matrix() -> None:
     """All models by all checks."""
     rows = view(views.fitness.matrix)
     if rows:
-        looks = charts.styles.styles(view(views.runs.models))
-        st.html(fitness.matrix(rows, looks, model_name))
+        styles = charts.styles.styles(view(views.runs.models))
+        st.html(fitness.matrix(rows, styles, model_name))
         quiet(
             "✓ passed, ! failed, - not judged: it does not apply, or nothing published says what is right. "
             "A control is meant to fail: it shows that the checks can."
         )
 
 
-def verdict(found: Examination) -> None:
+def verdict(examination: Examination) -> None:
     """The outcome in a sentence."""
-    failed = [check.name for check in found.checks if check.passed is False]
-    judged = sum(check.passed is not None for check in found.checks)
-    if failed and is_control(found.model):
+    failed = [check.name for check in examination.checks if check.passed is False]
+    judged = sum(check.passed is not None for check in examination.checks)
+    if failed and is_control(examination.model):
         st.info(
-            f"{plain(model_name(found.model))} is a control: it "
+            f"{plain(model_name(examination.model))} is a control: it "
             f"{fitness.fails(len(failed), True)}. What it cannot do, no number should reward.",
             icon=":material/info:",
         )
     elif failed:
         names = ", ".join(fitness.check_name(name) for name in failed)
         st.error(
-            f"{plain(model_name(found.model))} failed {len(failed)} of {judged} checks: {plain(names)}. "
+            f"{plain(model_name(examination.model))} failed {len(failed)} of {judged} checks: {plain(names)}. "
             "Do not believe its numbers before you know why.",
             icon=":material/warning:",
         )
     else:
         st.success(
-            f"{plain(model_name(found.model))} passed all {judged} checks that apply.",
+            f"{plain(model_name(examination.model))} passed all {judged} checks that apply.",
             icon=":material/check_circle:",
         )
 
 
-def checks(found: Examination) -> None:
+def checks(examination: Examination) -> None:
     """A row a check: outcome, what was found, and what a healthy model does."""
     head = "".join(
         tag("th", title, scope="col")
         for title in ("Check", "Outcome", "Found", "What a healthy model does")
     )
-    own = is_control(found.model)
-    show(f"Checks of {model_name(found.model)}", head, [_row(check, own) for check in found.checks])
+    of_control = is_control(examination.model)
+    show(
+        f"Checks of {model_name(examination.model)}",
+        head,
+        [_row(check, of_control) for check in examination.checks],
+    )
 
 
 def _row(check: Check, of_control: bool) -> str:
@@ -113,30 +119,30 @@ def _row(check: Check, of_control: bool) -> str:
     limit = "" if math.isnan(check.limit) else f"<br>{tag('small', f'limit {check.limit:.3g}')}"
     outcome = f'<strong class="vp-{css}">{sign} {word}</strong>'
     name = tag("th", fitness.check_name(check.name), scope="row", title=check.name)
-    told = f"{tag('span', check.meaning)}<br>{tag('small', check.detail)}"
-    return f'<tr class="first">{name}<td>{outcome}</td><td>{value}{limit}</td><td class="vp-metric">{told}</td></tr>'
+    meaning = f"{tag('span', check.meaning)}<br>{tag('small', check.detail)}"
+    return f'<tr class="first">{name}<td>{outcome}</td><td>{value}{limit}</td><td class="vp-metric">{meaning}</td></tr>'
 
 
-def passport(found: Examination) -> None:
+def passport(examination: Examination) -> None:
     """Everything about the model that can change a number."""
     rows = [
         f'<tr class="first">{tag("th", name, scope="row")}<td>{breakable(str(value))}</td></tr>'
-        for name, value in found.passport.items()
+        for name, value in examination.passport.items()
     ]
     show(
-        f"Passport of {model_name(found.model)}",
+        f"Passport of {model_name(examination.model)}",
         tag("th", "Fact", scope="col") + tag("th", "Value", scope="col"),
         rows,
     )
-    quiet(f"Examined on {found.dataset}, {found.finished}.")
+    quiet(f"Examined on {examination.dataset}, {examination.finished}.")
 
 
-def erased(found: Examination) -> None:
+def erased(examination: Examination) -> None:
     """Edits that never reach the model."""
     rows = [
         f'<tr class="first">{tag("th", f"{row.kind}: {row.rule}", scope="row")}'
         f"{tag('td', f'{row.count:,} of {row.of:,}')}{tag('td', row.reason)}</tr>"
-        for row in found.erased
+        for row in examination.erased
     ]
     if not rows:
         quiet("None: every edit that was tried reaches the model.")

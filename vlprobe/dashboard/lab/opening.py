@@ -57,7 +57,7 @@ def pick(probe: str = "") -> Questions:
     if probe:
         if not (stored["probe"] == probe).any():
             st.title(presentations()[probe].name, anchor=False)
-        return frame.begin(probe, told=False)
+        return frame.begin(probe, says_sentence=False)
     if stored.empty:
         st.title("Where does a number come from?", anchor=False)
     return pick_question_set()

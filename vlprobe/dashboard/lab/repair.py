@@ -1,7 +1,8 @@
-"""Repair: what a fine-tuning changed on every probe, against a control; and a fine-tuning that begins on the page.
+"""Repair: what a fine-tuning changed on every probe, against a control; and a fine-tuning that
+begins on the page.
 
-The URL names the three models (`before`, `control`, `after`), the job that asks them (`job`) and the training that is
-watched (`training`).
+The URL names the three models (`before`, `control`, `after`), the job that asks them (`job`) and
+the training that is watched (`training`).
 """
 
 import math
@@ -52,21 +53,21 @@ def repaired() -> Three:
     names = list(
         dict.fromkeys([*shipped, *tuned, *ordered(view(views.runs.runs)["model"].unique())])
     )
-    own = {
+    newest = {
         "before": "",
         "control": _first(tuned, plain_=True),
         "after": _first(tuned, plain_=False),
     }
-    chosen = []
+    picked = []
     for column, (role, help_) in zip(st.columns(3), HELP.items(), strict=True):
-        default = FIRST[role] if FIRST[role] in names else own[role]
+        default = FIRST[role] if FIRST[role] in names else newest[role]
         options = {} if default else {"": "None yet: fine-tune one below"}
         options |= {name: called(name) for name in names}
         with column:
-            chosen.append(
+            picked.append(
                 choose(role.capitalize(), role, options, default, always=True, help_=help_)
             )
-    return chosen[0], chosen[1], chosen[2]
+    return picked[0], picked[1], picked[2]
 
 
 def _first(tuned: dict[str, str], plain_: bool) -> str:
@@ -80,8 +81,8 @@ def short(name: str) -> str:
     >>> short("demo:softmax@/a/b/tuned.safetensors")
     'demo:softmax@tuned.safetensors'
     """
-    first, at, path = name.partition("@")
-    return first + at + path.rpartition("/")[2]
+    model, at, path = name.partition("@")
+    return model + at + path.rpartition("/")[2]
 
 
 def called(name: str) -> str:
@@ -91,7 +92,9 @@ def called(name: str) -> str:
 
 
 def changed(models: Three) -> None:
-    """What moved between the three models, in words, as a figure and in numbers; and a button for what is not known."""
+    """What moved between the three models, in words, as a figure and in numbers; and a button for
+    what is not known.
+    """
     if len(set(models)) < 3 or "" in models:
         st.info(
             "To see what a loss repaired takes three models: the one before, a control that was trained just as long "
@@ -115,16 +118,16 @@ def changed(models: Three) -> None:
     repaired_cases.draw(models[0], models[2])
     with st.expander("What was gained and what was lost, in words", key="repair_in_words"):
         st.html(repair.in_words(moves, metrics))
-    looks = charts.styles.styles(view(views.runs.models))
+    styles = charts.styles.styles(view(views.runs.models))
     roles = zip(repair.ROLES, models, strict=True)
-    _figures(levels, metrics, {model: f"{role}: {called(model)}" for role, model in roles}, looks)
+    _figures(levels, metrics, {model: f"{role}: {called(model)}" for role, model in roles}, styles)
     quiet(
         "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, before, control and "
         "after. What the loss did is the way from "
         f"the control to the last mark. {ARMS}The differences in the table are paired, picture by picture, and so can "
         "be real where arms overlap."
     )
-    body, unknown = repair.numbers(levels, moves, metrics, PROBES, models, looks)
+    body, unknown = repair.numbers(levels, moves, metrics, PROBES, models, styles)
     st.html(body)
     tests = int(moves["p"].notna().sum())
     quiet(
@@ -138,7 +141,9 @@ def changed(models: Three) -> None:
 
 
 def seeds(models: Three) -> None:
-    """What the loss did in other trainings that differ by the seed alone; what is not asked yet, by a press."""
+    """What the loss did in other trainings that differ by the seed alone; what is not asked yet, by
+    a press.
+    """
     if len(set(models)) < 3 or "" in models or not view(views.repair.repair_sets, models):
         return
     others = _other_seeds(models)
@@ -163,13 +168,13 @@ def seeds(models: Three) -> None:
         and changes("The other seeds were not asked before it was opened.")
     ):
         rest = tuple(name for name in everyone if name not in models)
-        told = {
+        button = {
             "icon": ":material/play_arrow:",
             "key": "ask_seeds",
             "on_click": attempt,
             "args": (probe_all, rest, missing),
         }
-        st.button(f"Ask the other {'seeds' if len(others) > 1 else 'seed'} too", **told)
+        st.button(f"Ask the other {'seeds' if len(others) > 1 else 'seed'} too", **button)
     table = view(views.repair.repair_seeds, pairs, NUMBERS)
     if len(table):
         metrics = {probe: tables.metrics(probe) for probe in PROBES}
@@ -187,27 +192,29 @@ def seeds(models: Three) -> None:
 def _other_seeds(models: Three) -> list[tuple[str, str]]:
     """Controls and repaired models that differ from those that are picked by their seed alone."""
     _, control, after = models
-    known = {*registry.names("models"), *view(views.runs.runs)["model"]}
+    available = {*registry.names("models"), *view(views.runs.runs)["model"]}
     numbered = [(f"{control}-{number}", f"{after}-{number}") for number in range(2, SEEDS + 1)]
-    return [pair for pair in numbered if set(pair) <= known] + other_seeds(control, after)
+    return [pair for pair in numbered if set(pair) <= available] + other_seeds(control, after)
 
 
-def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], looks: Looks) -> None:
+def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], styles: Looks) -> None:
     """All rates on one axis; each number of another unit on its own."""
-    known = levels.dropna(subset=["value"])
+    with_value = levels.dropna(subset=["value"])
     rows = {
         (probe, name): (f"{tables.ARROWS[metric.direction]} {metric.label}", unit_of(metric, UNIT))
-        for probe, name in dict.fromkeys(zip(known["probe"], known["metric"], strict=True))
+        for probe, name in dict.fromkeys(
+            zip(with_value["probe"], with_value["metric"], strict=True)
+        )
         for metric in [metrics[probe][name]]
     }
     rates = {pair: row for pair, row in rows.items() if row[1] == "rate"}
     if rates:
         alt = "A row a number, marks for before, control and after. The table has the numbers."
-        chart(charts.repair.dumbbells(levels, rates, names, looks), "repair_rates", alt)
+        chart(charts.repair.dumbbells(levels, rates, names, styles), "repair_rates", alt)
     others = {pair: row for pair, row in rows.items() if pair not in rates}
     for column, (pair, row) in zip(st.columns(len(others) or 1), others.items(), strict=False):
         with column:
-            figure = charts.repair.dumbbells(levels, {pair: row}, names, looks)
+            figure = charts.repair.dumbbells(levels, {pair: row}, names, styles)
             figure.update_layout(showlegend=not rates, margin_t=10, height=150)
             chart(
                 figure,
@@ -217,7 +224,9 @@ def _figures(levels: pd.DataFrame, metrics: Metrics, names: dict[str, str], look
 
 
 def _ask(models: Three, missing: list[str]) -> None:
-    """The job that asks these models now, or one button for the probes that not all three have answered."""
+    """The job that asks these models now, or one button for the probes that not all three have
+    answered.
+    """
     everyone = (*models, *(name for pair in _other_seeds(models) for name in pair))
     going = _going(everyone)
     job = watched()
@@ -225,15 +234,15 @@ def _ask(models: Three, missing: list[str]) -> None:
         job = going[-1] if going else None
     if job is not None:
         panel(job)
-        waiting = len([one for one in going if one.id != job.id])
+        waiting = len([waiting_job for waiting_job in going if waiting_job.id != job.id])
         if waiting:
             quiet(
                 f"{waiting} more such {'job waits' if waiting == 1 else 'jobs wait'} for its end."
             )
     if not missing or going:
         return
-    told = ", ".join(PROBES[probe] for probe in missing)
-    st.info(f"Not asked of all three models yet: {plain(told)}.", icon=":material/info:")
+    missing_probes = ", ".join(PROBES[probe] for probe in missing)
+    st.info(f"Not asked of all three models yet: {plain(missing_probes)}.", icon=":material/info:")
     if changes("These questions were not asked before it was opened."):
         st.button(
             "Ask what is missing",
@@ -255,8 +264,10 @@ def _asks(job: Job, models: tuple[str, ...]) -> bool:
 
 
 def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) -> None:
-    """A job a probe, with the questions that it has for the demo world; what was answered before is not asked twice."""
-    named = [
+    """A job a probe, with the questions that it has for the demo world; what was answered before is
+    not asked twice.
+    """
+    job_ids = [
         jobs.start(
             Request(
                 tuple(dict.fromkeys(filter(None, models))),
@@ -267,11 +278,13 @@ def probe_all(models: tuple[str, ...], probes: tuple[str, ...] = tuple(PROBES)) 
         )
         for probe in probes
     ]
-    st.query_params["job"] = named[0]
+    st.query_params["job"] = job_ids[0]
 
 
 def probe_tuned(tuned: str, loss: str) -> None:
-    """Picks a new model, as the control if its loss is plain, and asks it and the two others every probe."""
+    """Picks a new model, as the control if its loss is plain, and asks it and the two others every
+    probe.
+    """
     st.query_params["control" if loss in RETRIEVAL else "after"] = tuned
     models = tuple(st.query_params.get(role, "") for role in HELP)
     probe_all(models)
@@ -282,13 +295,15 @@ def _work(models: Three, missing: list[str]) -> str:
     stored = view(views.runs.runs)
     total = 0.0
     for probe in missing:
-        own = stored[
+        earlier = stored[
             (stored["probe"] == probe) & (stored["dataset"] == registry.load_probe(probe).dataset)
         ]
-        own = own[own["model"].str.startswith("demo:")]
-        there = own["model"].isin(models).groupby(own["model"]).any()
+        earlier = earlier[earlier["model"].str.startswith("demo:")]
+        is_answered = earlier["model"].isin(models).groupby(earlier["model"]).any()
         total += (
-            own["seconds"].median() * (len(models) - int(there.sum())) if len(own) else math.nan
+            earlier["seconds"].median() * (len(models) - int(is_answered.sum()))
+            if len(earlier)
+            else math.nan
         )
     if math.isnan(total):
         return "How long it takes is unknown until the first of them runs: nobody was asked these questions here."

@@ -1,4 +1,6 @@
-"""Whether what is stored is still what was written: read on the page, told in plain words, made anew by a press."""
+"""Whether what is stored is still what was written: read on the page, told in plain words, made
+anew by a press.
+"""
 
 import html
 import re
@@ -19,7 +21,7 @@ from vlprobe.runs import jobs, thumbnails, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.verify import Damage
 from vlprobe.storage import access
-from vlprobe.storage.files import lock, parse_json
+from vlprobe.storage.files import lock, parse_json_object
 from vlprobe.storage.store import Store
 from vlprobe.types import Run
 
@@ -48,25 +50,27 @@ NEVER_FINISHED = ("A file that was never finished", "Goes")
 class Looked:
     """What a look at all that is stored found, and when."""
 
-    found: tuple[Damage, ...]
+    damages: tuple[Damage, ...]
     at: str
 
 
 @dataclass(frozen=True)
-class Known:
+class History:
     """Runs by their key, and how each was asked for."""
 
     runs: Mapping[str, Run]
-    asked: Mapping[str, Request]
+    requests: Mapping[str, Request]
 
 
 def draw() -> None:
-    """A button that reads all that is stored; of what is damaged a list, and a button that makes it anew."""
+    """A button that reads all that is stored; of what is damaged a list, and a button that makes it
+    anew.
+    """
     if access.read_only():
         return
     st.header("What is stored")
-    if told := st.session_state.pop(MENDED, ""):
-        st.success(plain(told), icon=":material/check_circle:")
+    if outcome := st.session_state.pop(MENDED, ""):
+        st.success(plain(outcome), icon=":material/check_circle:")
     quiet(
         "Disks forget. Every result was stored with a checksum; this compares all of them, and changes nothing."
     )
@@ -76,7 +80,7 @@ def draw() -> None:
     if looked is None:
         return
     _thumbnails()
-    if not looked.found:
+    if not looked.damages:
         st.success(
             f"{looked.at}: everything that is stored is as it was written.",
             icon=":material/check_circle:",
@@ -87,23 +91,25 @@ def draw() -> None:
 
 def _look() -> None:
     try:
-        found = _read()
-        st.session_state[FOUND] = Looked(tuple(found), time.strftime("%d %b, %H:%M"))
+        damages = _read()
+        st.session_state[FOUND] = Looked(tuple(damages), time.strftime("%d %b, %H:%M"))
     except VlprobeError as error:
         st.session_state.pop(FOUND, None)
         st.error(plain(str(error)), icon=":material/error:")
 
 
-def _read(again: tuple[Damage, ...] | None = None) -> list[Damage]:
+def _read(only: tuple[Damage, ...] | None = None) -> list[Damage]:
     """What is damaged, of everything or of what was; a bar tells how far it is."""
     bar = st.progress(0.0, text="Reading what is stored")
+
+    def report(label: str, done: float, total: float) -> None:
+        bar.progress(done / total, text=f"{label}: {done:,} of {total:,} files")
+
     try:
         return verify.damages(
             store(),
-            lambda label, done, of: bar.progress(
-                done / of, text=f"{label}: {done:,} of {of:,} files"
-            ),
-            again,
+            report,
+            only,
         )
     finally:
         bar.empty()
@@ -121,23 +127,23 @@ def _thumbnails() -> None:
 
 
 def _list(looked: Looked) -> None:
-    known, found = _known(store()), looked.found
+    history, damages = _history(store()), looked.damages
     alike: dict[tuple[str, ...], list[str]] = {}
-    for one in found:
-        what, then = _in_words(one, known)
-        alike.setdefault((what, one.why, then), []).append(_inside(one))
+    for damage in damages:
+        subject, fate = _in_words(damage, history)
+        alike.setdefault((subject, damage.why, fate), []).append(_inside(damage))
     rows = []
-    for (what, why, then), files in list(alike.items())[:ROWS]:
-        more = f"<br>{tag('small', f'and {len(files) - 1:,} more')}" if len(files) > 1 else ""
+    for (subject, why, fate), files in list(alike.items())[:ROWS]:
+        n_more = f"<br>{tag('small', f'and {len(files) - 1:,} more')}" if len(files) > 1 else ""
         cells = [
-            breakable(files[0]) + more,
-            *(html.escape(text[:1].upper() + text[1:]) for text in (why, then)),
+            breakable(files[0]) + n_more,
+            *(html.escape(text[:1].upper() + text[1:]) for text in (why, fate)),
         ]
-        named = zip(HEAD[1:], cells, strict=True)
-        own = "".join(f'<td data-title="{title}">{cell}</td>' for title, cell in named)
-        rows.append(f'<tr class="first">{tag("th", what, scope="row")}{own}</tr>')
-    older = sum(one.why == verify.OLDER for one in found)
-    if damaged := len(found) - older:
+        columns = zip(HEAD[1:], cells, strict=True)
+        body = "".join(f'<td data-title="{title}">{cell}</td>' for title, cell in columns)
+        rows.append(f'<tr class="first">{tag("th", subject, scope="row")}{body}</tr>')
+    older = sum(damage.why == verify.OLDER for damage in damages)
+    if damaged := len(damages) - older:
         st.warning(f"{looked.at}: {_files(damaged)} damaged.", icon=":material/warning:")
     if older:
         st.info(
@@ -149,16 +155,16 @@ def _list(looked: Looked) -> None:
     )
     if len(alike) > ROWS:
         quiet(f"The first {ROWS} kinds of {len(alike):,}. `vlprobe verify` lists all of them.")
-    if not any(one.drop for one in found):
+    if not any(damage.drop for damage in damages):
         return
-    asked = again(found, known)
+    requests = runs_again(damages, history)
     if st.button("Make it anew", type="primary", icon=":material/play_arrow:", key="mend_stored"):
-        attempt(_mend, found)
+        attempt(_mend, damages)
         st.rerun()
-    models = sum(len(request.models) for request in asked)
-    runs = f"{models} {'run starts' if models == 1 else 'runs start'} again"
+    models = sum(len(request.models) for request in requests)
+    starts = f"{models} {'run starts' if models == 1 else 'runs start'} again"
     quiet(
-        f"These files go, and {runs}; models and pictures have to be where they were. What is whole is kept."
+        f"These files go, and {starts}; models and pictures have to be where they were. What is whole is kept."
         if models
         else "These files go. No run has to start again for them at once."
     )
@@ -168,12 +174,16 @@ def _files(count: int) -> str:
     return f"{count:,} stored {'file is' if count == 1 else 'files are'}"
 
 
-def again(found: Sequence[Damage], known: Known) -> list[Request]:
+def runs_again(damages: Sequence[Damage], history: History) -> list[Request]:
     """The runs that make anew what goes, those that differ by the model alone in one."""
     merged: list[Request] = []
-    for key in dict.fromkeys(key for one in found if one.drop for key in _runs_of(one, known)):
-        request = known.asked[key]
-        alike = [one for one in merged if replace(one, models=request.models) == request]
+    for key in dict.fromkeys(
+        key for damage in damages if damage.drop for key in _runs_of(damage, history)
+    ):
+        request = history.requests[key]
+        alike = [
+            earlier for earlier in merged if replace(earlier, models=request.models) == request
+        ]
         if not alike:
             merged.append(request)
         elif not set(request.models) <= set(alike[0].models):
@@ -183,100 +193,109 @@ def again(found: Sequence[Damage], known: Known) -> list[Request]:
     return merged
 
 
-def _mend(found: tuple[Damage, ...]) -> None:
-    """Drops what is damaged still, and starts its runs. They are written down first, so that none is forgotten."""
-    there = store()
-    there.require_writable()
+def _mend(damages: tuple[Damage, ...]) -> None:
+    """Drops what is damaged still, and starts its runs. They are written down first, so that none
+    is forgotten.
+    """
+    current = store()
+    current.require_writable()
     with lock(
-        there.root / "jobs" / ".mending.lock", lambda: None
+        current.root / "jobs" / ".mending.lock", lambda: None
     ):  # of two who press, one finds it mended
-        still = _read(found)
+        still = _read(damages)
         st.session_state.pop(FOUND, None)
-        known = _known(there)
+        history = _history(current)
         live = {
             job.request.probe
-            for job in jobs.jobs(there)
+            for job in jobs.jobs(current)
             if isinstance(job.request, Request) and not job.ended
         }
-        free = [one for one in still if not _busy(one, known, live)]
-        asked = {jobs.write(request, there): request for request in again(free, known)}
+        free = [damage for damage in still if not _busy(damage, history, live)]
+        requests = {jobs.write(request, current): request for request in runs_again(free, history)}
         gone, begun, problems = 0, [], []
-        for one in free:
+        for damage in free:
             try:
-                verify.repair([one])
+                verify.repair([damage])
                 gone += 1
             except VlprobeError as error:
                 problems.append(str(error))
-        for job_id, request in asked.items():
+        for job_id, request in requests.items():
             try:
-                jobs.resume(there, job_id)
+                jobs.resume(current, job_id)
                 begun.append(job_id)
             except VlprobeError as error:
-                what = f"{', '.join(request.models)} on {request.dataset} · {request.probe}"
+                subject = f"{', '.join(request.models)} on {request.dataset} · {request.probe}"
                 command = shlex.join(
-                    ["vlprobe", "--cache", there.address, "jobs", "--resume", job_id]
+                    ["vlprobe", "--cache", current.address, "jobs", "--resume", job_id]
                 )
-                problems.append(f"{what}: {error} In a terminal: {command}")
-    told = [
+                problems.append(f"{subject}: {error} In a terminal: {command}")
+    sentences = [
         f"{gone:,} {'file' if gone == 1 else 'files'} removed." if gone else "Nothing was removed."
     ]
     if begun:
-        told.append("What they held is being made anew: see the top of this page.")
+        sentences.append("What they held is being made anew: see the top of this page.")
     if busy := len(still) - len(free):
-        told.append(
+        sentences.append(
             f"{busy:,} left alone while a job asks the same questions: check again when it has ended."
         )
-    if {one.path for one in found if one.drop} - {one.path for one in still}:
-        told.append("What was made anew since the check was left alone.")
-    st.session_state[MENDED] = " ".join(told)
+    if {damage.path for damage in damages if damage.drop} - {damage.path for damage in still}:
+        sentences.append("What was made anew since the check was left alone.")
+    st.session_state[MENDED] = " ".join(sentences)
     if problems:
         st.session_state["problem"] = " ".join(problems)
-    if asked:
-        st.query_params["job"] = next(iter(begun or asked))
+    if requests:
+        st.query_params["job"] = next(iter(begun or requests))
 
 
-def _busy(damage: Damage, known: Known, probes: Set[str]) -> bool:
-    """Whether a job may be at it. Which runs a job makes is known once it has loaded them: the same probe counts."""
+def _busy(damage: Damage, history: History, probes: Set[str]) -> bool:
+    """Whether a job may be at it. Which runs a job makes is known once it has loaded them: the same
+    probe counts.
+    """
     if _place(damage)[0] not in ("runs", "cases"):
         return False
-    own = {known.asked[key].probe for key in _runs_of(damage, known)}
-    return bool(own & probes if own else probes)
+    of_damage = {history.requests[key].probe for key in _runs_of(damage, history)}
+    return bool(of_damage & probes if of_damage else probes)
 
 
-def _known(there: Store) -> Known:
-    """All runs of which anything can still be told, by their manifests or by the jobs that made them."""
+def _history(current: Store) -> History:
+    """All runs of which anything can still be told, by their manifests or by the jobs that made
+    them.
+    """
     runs = {}
-    for path in there.root.glob("runs/*/manifest.json"):
+    for path in current.root.glob("runs/*/manifest.json"):
         try:
-            run = Run(**parse_json(path.read_text())["run"])
-            # The rest of a damaged manifest may be wrong, but not the key; a plug-in may be unnamed here.
+            run = Run(**parse_json_object(path.read_text())["run"])
+            # The rest of a damaged manifest may be wrong, but not the key; a plug-in may be
+            # unnamed here.
             if run.key == path.parent.name and registry.has_probe(run.probe):
                 runs[run.key] = run
         except (OSError, ValueError, TypeError, KeyError):
             continue
-    asked = {key: _request(run) for key, run in runs.items()}
-    for job in jobs.jobs(there):
+    requests = {key: _request(run) for key, run in runs.items()}
+    for job in jobs.jobs(current):
         if isinstance(job.request, Request):
             pairs = zip(job.keys, job.request.models, strict=False)
-            asked |= {key: replace(job.request, models=(model,)) for key, model in pairs}
-    return Known(runs, asked)
+            requests |= {key: replace(job.request, models=(model,)) for key, model in pairs}
+    return History(runs, requests)
 
 
 def _request(run: Run) -> Request:
-    own = registry.load_probe(run.probe).defaults
-    options = {name: value for name, value in run.options.items() if name in own}
+    defaults = registry.load_probe(run.probe).defaults
+    options = {name: value for name, value in run.options.items() if name in defaults}
     return Request((run.model,), run.dataset, run.probe, options, run.seed, run.limit)
 
 
-def _runs_of(damage: Damage, known: Known) -> list[str]:
+def _runs_of(damage: Damage, history: History) -> list[str]:
     """Keys of the runs that make this anew."""
     kind, key = _place(damage)
     if kind == "runs":
-        return [key] if key in known.asked else []
-    return [own for own, run in known.runs.items() if kind == "cases" and run.case_key == key]
+        return [key] if key in history.requests else []
+    return [
+        run_key for run_key, run in history.runs.items() if kind == "cases" and run.case_key == key
+    ]
 
 
-def _in_words(damage: Damage, known: Known) -> tuple[str, str]:
+def _in_words(damage: Damage, history: History) -> tuple[str, str]:
     """What a damaged file holds, and what becomes of it."""
     kind = _place(damage)[0]
     if damage.path.name.endswith(".tmp") or not kind:
@@ -285,22 +304,28 @@ def _in_words(damage: Damage, known: Known) -> tuple[str, str]:
         return OTHERS[kind]
     if not damage.drop:
         return OTHERS.get(kind, RESULTS)[0], "Stays: ask whoever wrote it to let you read it"
-    runs = _runs_of(damage, known)
+    runs = _runs_of(damage, history)
     if not runs:
-        what = "Answers of a model" if kind == "runs" else "Questions"
-        return what, "Goes; which run it was cannot be told, so run it again as you did"
-    asked = known.asked[runs[0]]
-    data = f"{asked.dataset or registry.load_probe(asked.probe).dataset} · {asked.probe}"
-    what = f"Answers of {asked.models[0]} to {data}" if kind == "runs" else f"Questions of {data}"
-    return what, "Goes, and is made anew"
+        subject = "Answers of a model" if kind == "runs" else "Questions"
+        return subject, "Goes; which run it was cannot be told, so run it again as you did"
+    request = history.requests[runs[0]]
+    questions = f"{request.dataset or registry.load_probe(request.probe).dataset} · {request.probe}"
+    subject = (
+        f"Answers of {request.models[0]} to {questions}"
+        if kind == "runs"
+        else f"Questions of {questions}"
+    )
+    return subject, "Goes, and is made anew"
 
 
 def _place(damage: Damage) -> tuple[str, str]:
-    """The folder of the cache that a file is in, and the one below it, which names a run or its questions."""
-    found = re.search(
+    """The folder of the cache that a file is in, and the one below it, which names a run or its
+    questions.
+    """
+    match = re.search(
         r"\b(runs|cases|embeddings|models|jobs|annotations|thumbnails)/([0-9a-z]*)", _inside(damage)
     )
-    return (found[1], found[2]) if found else ("", "")
+    return (match[1], match[2]) if match else ("", "")
 
 
 def _inside(damage: Damage) -> str:

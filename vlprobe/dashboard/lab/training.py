@@ -66,7 +66,9 @@ class Training:
 
 
 def trained() -> dict[str, str]:
-    """Models that were fine-tuned from this dashboard and are ready, newest first, and the loss of each."""
+    """Models that were fine-tuned from this dashboard and are ready, newest first, and the loss of
+    each.
+    """
     return {
         training.request.tuned: training.request.loss
         for training in _trainings()
@@ -75,7 +77,9 @@ def trained() -> dict[str, str]:
 
 
 def other_seeds(control: str, after: str) -> list[tuple[str, str]]:
-    """Pairs of models that were trained here as these two were, but for the seed, the same in both of a pair."""
+    """Pairs of models that were trained here as these two were, but for the seed, the same in both
+    of a pair.
+    """
     requests = {
         training.request.tuned: training.request
         for training in _trainings()
@@ -172,12 +176,14 @@ def training_form() -> None:
 def _request(
     start: str, datasets: str, kind: str, strength: float, steps: int, rate: float, seed: int
 ) -> TrainRequest:
-    """The training, with a file of its own: the same choices name the same file, and so are not done twice."""
+    """The training, with a file of its own: the same choices name the same file, and so are not
+    done twice.
+    """
     contrastive = "sigmoid" if start == "demo:sigmoid" else "clip"
     loss = "+".join(
         [
             contrastive,
-            *(_term(weight * strength, part) for part, weight in REPAIRS[kind][1].items()),
+            *(_term(weight * strength, term) for term, weight in REPAIRS[kind][1].items()),
         ]
     )
     request = TrainRequest(
@@ -200,8 +206,8 @@ def _request(
     return dataclasses.replace(request, output=str(store().root / "trained" / name))
 
 
-def _term(weight: float, part: str) -> str:
-    return part if weight == 1 else f"{weight:g}*{part}"
+def _term(weight: float, term: str) -> str:
+    return term if weight == 1 else f"{weight:g}*{term}"
 
 
 def _effort(steps: int) -> str:
@@ -223,7 +229,8 @@ def _begin(request: TrainRequest) -> None:
 
 
 def trainings(probe: Callable[[str, str], None]) -> None:
-    """The newest trainings of this dashboard in a table, and one of all of them with its losses, live while it runs.
+    """The newest trainings of this dashboard in a table, and one of all of them with its losses,
+    live while it runs.
 
     Args:
         probe: Asks the model that was made of a loss; given its name and the loss.
@@ -245,7 +252,9 @@ def trainings(probe: Callable[[str, str], None]) -> None:
 
 
 def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
-    """The panel of one training and the table of all, of one and the same look at the jobs, so that they agree."""
+    """The panel of one training and the table of all, of one and the same look at the jobs, so that
+    they agree.
+    """
     begun = _trainings()
     current = next((training for training in begun if training.job.id == job_id), None)
     if current is None:
@@ -267,11 +276,11 @@ def _row(training: Training) -> list[str]:
     """What the table of trainings says of one."""
     job, request = training.job, training.request
     table = loss_curves(request.path)
-    parts = list(objective.weights(request.loss))
-    held_out = table.loc[(table["side"] == "held out") & table["part"].isin(parts)]
+    terms = list(objective.weights(request.loss))
+    held_out = table.loc[(table["side"] == "held out") & table["part"].isin(terms)]
     losses = [
-        f"{part} {values.iloc[0]:.3f} → {values.iloc[-1]:.3f}"
-        for part, values in held_out.groupby("part", sort=False)["value"]
+        f"{term} {values.iloc[0]:.3f} → {values.iloc[-1]:.3f}"
+        for term, values in held_out.groupby("part", sort=False)["value"]
     ]
     steps = f"{table['step'].max() if len(table) else 0:,} of {request.steps:,}"
     icon, word = STATES[job.state]
@@ -368,7 +377,7 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
         )
         return
     weights = objective.weights(request.loss)
-    names = {part: f"{part}: {objective.PARTS[part]}" for part in weights}
+    names = {term: f"{term}: {objective.PARTS[term]}" for term in weights}
     figure = charts.repair.losses(table, names, request.steps)
     chart(
         figure,
