@@ -8,7 +8,7 @@ import difflib
 import html
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import cast
 
@@ -227,17 +227,27 @@ def _rankings(
         lines.append(_text(label, html.escape(case.texts[wording]), suffix))
         images = []
         for position, name in enumerate(rankings[wording], 1):
-            alt, css = f"Rank {position}", ""
-            if name == right:
-                alt, css = f"{alt}, the query's own picture", "vp-right"
-            elif name not in query:
-                alt, css = f"{alt}, new", "vp-new"
+            alt, css = ranked_words(position, name, right, query)
             images.append(f'<img src="{picture(name)}" alt="{alt}" title="{alt}" class="{css}">')
         lines.append(f'<div class="vp-strip">{"".join(images)}</div>')
     if len(wordings) < len(rankings):
         remark = f"{len(rankings) - 2} more wordings in the details."
         lines.append(tag("p", remark, class_="vp-quiet vp-small"))
     return lines
+
+
+def ranked_words(position: int, name: str, right: str, query: Set[str]) -> tuple[str, str]:
+    """What is said of a picture in a ranking, and its class.
+
+    Args:
+        position: From 1.
+        name: Of the picture.
+        right: The query's own picture.
+        query: Pictures that the first wording ranks first; others are new.
+    """
+    if name == right:
+        return f"Rank {position}, the query's own picture", "vp-right"
+    return (f"Rank {position}", "") if name in query else (f"Rank {position}, new", "vp-new")
 
 
 def _captions(

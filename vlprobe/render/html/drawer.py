@@ -1,12 +1,12 @@
-"""One case in the drawer, as HTML: the captions with the changed words marked, and a bar a model."""
+"""One case in the drawer, as HTML: captions with the changed words marked, and a bar a model."""
 
 import math
 from collections.abc import Mapping
 
 import htpy
-from markupsafe import Markup
 
 from vlprobe.render.charts.styles import Looks
+from vlprobe.render.html.cases import ranked_words
 from vlprobe.render.html.elements import mark
 from vlprobe.render.report.embed import embed
 from vlprobe.render.wall import count_word, stayed, top_lists
@@ -136,37 +136,27 @@ def ranking_strips(card: WallCard, source: Mapping[str, str]) -> str:
     shared = stayed(card)
     if not shared:
         return ""
-    least = min(range(1, len(rankings)), key=lambda i: len(set(rankings[0]) & set(rankings[i])))
-    own = card.images[0] if card.images else ""
+    query = set(rankings[0])
+    least = min(range(1, len(rankings)), key=lambda index: len(query & set(rankings[index])))
+    right = card.images[0] if card.images else ""
     strips = []
     for index in (0, least):
         label = "First pictures" if index == 0 else f"“{card.texts[index]}”"
-        images = [
-            htpy.img(
-                src=source.get(name, ""),
-                alt=_rank_text(rank, name, own, name in rankings[0]),
-                title=_rank_text(rank, name, own, name in rankings[0]),
-                class_="vp-right" if name == own else "" if name in rankings[0] else "vp-new",
-            )
-            for rank, name in enumerate(rankings[index], 1)
-        ]
+        images = []
+        for rank, name in enumerate(rankings[index], 1):
+            alt, css = ranked_words(rank, name, right, query)
+            images.append(htpy.img(src=source.get(name, ""), alt=alt, title=alt, class_=css))
         strips += [htpy.p(".vp-quiet.vp-small")[label], htpy.div(".vp-strip")[images]]
     return str(htpy.div[strips])
-
-
-def _rank_text(rank: int, name: str, own: str, in_first: bool) -> str:
-    if name == own:
-        return f"Rank {rank}, the query's own picture"
-    return f"Rank {rank}" if in_first else f"Rank {rank}, new"
 
 
 def bars(
     card: WallCard, kind: KindPresentation, styles: Looks, renamed: Mapping[str, str] = NOT_RENAMED
 ) -> str:
     """A line a model: its mark and name, how far the lie or the truth wins, and that in a word."""
-    known = [verdict.margin for verdict in card.verdicts if not math.isnan(verdict.margin)]
-    most_lie = max([-margin for margin in known if margin < 0], default=0.0)
-    most_true = max([margin for margin in known if margin > 0], default=0.0)
+    margins = [verdict.margin for verdict in card.verdicts]  # NaN is neither below nor above 0
+    most_lie = max([-margin for margin in margins if margin < 0], default=0.0)
+    most_true = max([margin for margin in margins if margin > 0], default=0.0)
     total = most_lie + most_true
     zero = 0.0
     if not kind.is_movement and total:
@@ -230,19 +220,19 @@ def _verdict_words(verdict: ModelVerdict, kind: KindPresentation) -> tuple[str, 
     return ("quiet", f"{abs(verdict.margin):.3f}") if verdict.margin else ("true", "stayed")
 
 
-def _mark(styles: Looks, model: str) -> Markup | None:
+def _mark(styles: Looks, model: str) -> htpy.Node:
     return embed(mark(styles[model])) if model in styles else None
 
 
-def place_text(place: int, total: int, is_picture: bool) -> str:
+def place_text(position: int, total: int, is_picture: bool) -> str:
     """Where the case is on the wall.
 
     >>> place_text(2, 282, True), place_text(0, 282, True)
     ('Picture 2 of 282', 'Not among the cases that pass the filters')
     """
-    if not place:
+    if not position:
         return "Not among the cases that pass the filters"
-    return f"{'Picture' if is_picture else 'Case'} {place:,} of {total:,}"
+    return f"{'Picture' if is_picture else 'Case'} {position:,} of {total:,}"
 
 
 def more_label(count: int, lies: str) -> str:

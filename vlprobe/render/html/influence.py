@@ -1,6 +1,7 @@
-"""Numbers laid over what they belong to: words of a caption coloured, parts of a picture tinted; orange is above 0.
+"""Numbers laid over what they belong to: words of a caption coloured, parts of a picture tinted.
 
-Strength is colour and number both, so that neither eyes nor themes decide what can be read.
+Orange is above 0. Strength is colour and number both, so that neither eyes nor themes decide what
+can be read.
 """
 
 import html
@@ -12,7 +13,7 @@ from PIL import Image, ImageDraw
 
 from vlprobe.perturb.influence import word_spans
 
-# Red, green and blue of the strongest colour: above and below 0, each on a light and on a dark page.
+# Red, green and blue of the strongest colour: above and below 0, each on a light and a dark page.
 TINTS = {True: ((244, 162, 97), (138, 60, 0)), False: ((127, 184, 224), (11, 79, 125))}
 INK = ((28, 35, 48), (242, 244, 248))  # letters on them, light and dark
 OVERLAY = {True: (213, 94, 0), False: (0, 114, 178)}  # over pictures, which have no theme
@@ -30,63 +31,68 @@ def worded(caption: str, scores: Mapping[int, float]) -> tuple[list[str], list[f
     Returns:
         Words and values of equal length.
     """
-    words, values, begun = [], [], 0
+    words, values, begin = [], [], 0
     starts = [start for start, _ in word_spans(caption)]
     for start, end in zip(starts, [*starts[1:], len(caption)], strict=False):  # no word: nothing
-        own = caption[begun:end]
-        begun = end
-        words.append(own.strip())
+        words.append(caption[begin:end].strip())
+        begin = end
         values.append(scores.get(start, math.nan))
     return words, values
 
 
 def coloured_words(words: Sequence[str], values: Sequence[float]) -> str:
-    """Words with what each one does written under it and shown by its colour, and what the colours mean.
+    """Words, each with its score below it and as its colour, and what the colours mean.
 
     Args:
-        words: Data: escaped here.
+        words: As written; they are escaped here.
         values: One for each word, above or below 0; NaN is drawn "-" and has no colour.
     """
     return line(words, values, strongest(values)) + legend(values)
 
 
-def line(words: Sequence[str], values: Sequence[float], most: float) -> str:
-    """The words alone; a value of `most` has the strongest colour, so that several captions share one scale."""
+def line(words: Sequence[str], values: Sequence[float], scale: float) -> str:
+    """The words alone; a value of `scale` has the strongest colour, and captions can share it."""
     spans = []
     for word, value in zip(words, values, strict=True):
-        known = not math.isnan(value)
-        told = f"{value:.4f}" if known else "unknown"
-        tint = f"background:{_tint(value, most)}" if known else ""
+        tint, exact, short = "", "unknown", "-"
+        if not math.isnan(value):
+            tint, exact, short = f"background:{_tint(value, scale)}", f"{value:.4f}", f"{value:.3f}"
+        title = html.escape(f"{word}: {exact}")
         spans.append(
-            f'<span class="vp-word" style="{tint}" title="{html.escape(f"{word}: {told}")}">{html.escape(word)}'
-            f"<small>{f'{value:.3f}' if known else '-'}</small></span>"
+            f'<span class="vp-word" style="{tint}" title="{title}">{html.escape(word)}'
+            f"<small>{short}</small></span>"
         )
     return f'<p class="vp-words">{" ".join(spans)}</p>'
 
 
 def legend(
-    values: Sequence[float] | np.ndarray, less: str = "less", more: str = "more", least: float = 0.0
+    values: Sequence[float] | np.ndarray,
+    low_label: str = "less",
+    high_label: str = "more",
+    least: float = 0.0,
 ) -> str:
-    """A bar of the colours from the lowest to the highest that `values` need, with numbers and words at its ends.
+    """A bar of the colours that `values` need, from the lowest to the highest, named at its ends.
 
     Args:
         values: What is coloured.
-        less: What is said at the left end.
-        more: What is said at the right end.
+        low_label: What is said at the left end.
+        high_label: What is said at the right end.
         least: As of `heat`.
     """
-    most = strongest(values)
-    low = -most if (np.asarray(values, dtype=float) < 0).any() else least
-    stops = ", ".join(_tint(low + (most - low) * step / 4, most, least) for step in range(5))
-    ends = [html.escape(f"{name} {value:.3f}") for name, value in ((less, low), (more, most))]
-    bar = f'<span class="vp-ramp" aria-hidden="true" style="background:linear-gradient(to right, {stops})"></span>'
+    high = strongest(values)
+    low = -high if (np.asarray(values, dtype=float) < 0).any() else least
+    stops = ", ".join(_tint(low + (high - low) * step / 4, high, least) for step in range(5))
+    labels = ((low_label, low), (high_label, high))
+    ends = [html.escape(f"{label} {value:.3f}") for label, value in labels]
+    ramp = f"background:linear-gradient(to right, {stops})"
+    bar = f'<span class="vp-ramp" aria-hidden="true" style="{ramp}"></span>'
     return f'<p class="vp-quiet vp-small">{ends[0]} {bar} {ends[1]}</p>'
 
 
 def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Image:
-    """A picture in grey with every cell of a grid tinted by its number, and a frame around the one furthest from 0.
+    """A picture in grey with every cell of a grid tinted by its number.
 
-    The number stands in its cell where there is room for it.
+    The number stands in its cell where there is room for it; the one furthest from 0 is framed.
 
     Args:
         image: RGB.
@@ -96,7 +102,7 @@ def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Im
     Returns:
         A new picture of the same size.
     """
-    most = strongest(values)
+    scale = strongest(values)
     rows, columns = values.shape
     veil = Image.new("RGBA", image.size)
     draw = ImageDraw.Draw(veil)
@@ -113,18 +119,18 @@ def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Im
                 box,
                 fill=(
                     *OVERLAY[bool(value >= 0)],
-                    round(255 * VEIL * _strength(value, most, least)),
+                    round(255 * VEIL * _strength(value, scale, least)),
                 ),
             )
-            frame = box if frame is None and most and abs(value) == most else frame
+            frame = box if frame is None and scale and abs(value) == scale else frame
             if (room := min(box[2] - box[0], box[3] - box[1])) >= ROOM:
-                place = (box[0] + room / 10, box[1] + room / 10)
-                look = {
+                corner = (box[0] + room / 10, box[1] + room / 10)
+                style = {
                     "fill": (255, 255, 255, 255),
                     "stroke_width": 2,
                     "stroke_fill": (0, 0, 0, 255),
                 }
-                draw.text(place, f"{value:.2f}", font_size=room / 5, **look)
+                draw.text(corner, f"{value:.2f}", font_size=room / 5, **style)
     if frame is not None:
         width = max(round(min(image.size) / 120), 1)
         draw.rectangle(frame, outline=(255, 255, 255, 255), width=2 * width)
@@ -134,16 +140,16 @@ def heat(image: Image.Image, values: np.ndarray, least: float = 0.0) -> Image.Im
 
 def strongest(values: Sequence[float] | np.ndarray) -> float:
     """The largest distance from 0 that is known; 0 where none is."""
-    known = np.abs(np.asarray(values, dtype=float))
-    return float(known[~np.isnan(known)].max(initial=0.0))
+    distances = np.abs(np.asarray(values, dtype=float))
+    return float(distances[~np.isnan(distances)].max(initial=0.0))
 
 
-def _strength(value: float, most: float, least: float = 0.0) -> float:
-    return min(max(abs(value) - least, 0.0) / (most - least), 1.0) if most > least else 0.0
+def _strength(value: float, scale: float, least: float = 0.0) -> float:
+    return min(max(abs(value) - least, 0.0) / (scale - least), 1.0) if scale > least else 0.0
 
 
-def _tint(value: float, most: float, least: float = 0.0) -> str:
-    share = _strength(value, most, least)
+def _tint(value: float, scale: float, least: float = 0.0) -> str:
+    share = _strength(value, scale, least)
     light, dark = (
         f"rgb({red} {green} {blue} / {share:.3f})" for red, green, blue in TINTS[value >= 0]
     )

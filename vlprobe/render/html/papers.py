@@ -37,7 +37,7 @@ def remade(
     styles: Looks,
     called: Mapping[str, str] = MappingProxyType({}),
 ) -> Remade:
-    """What `views.papers.remade` returns, as HTML; `called`: other names of models than the stored ones."""
+    """What `views.papers.remade` returns, as HTML; `called` names models otherwise than stored."""
     rows = records(CellRow, cells)
     notes = dict.fromkeys(row.note for row in rows if row.note)
     drawing = _Drawing(

@@ -3,6 +3,7 @@
 import html
 import math
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -44,17 +45,18 @@ VERDICTS = {  # icon, word, colour class
     "moved": ("◇", "moved", "tied"),
     "stayed": ("◇", "stayed", "held"),
 }
-HEIGHTS = {
-    True: (16, 26, 36),
-    False: (64, 74, 84),
-}  # of wrong captions and of rewordings in a line; per cent
+TEXTS_ALONE = "sees no pictures. The table has how near each edit is to your caption, text to text."
+# Of wrong captions and of rewordings in a line, in per cent: neighbours differ.
+HEIGHTS = {True: (16, 26, 36), False: (64, 74, 84)}
 
 
 def verdict(wrong: bool, margin: float) -> str:
-    """What an edit did to a model, as a key of VERDICTS; nothing where it is unknown.
+    """What an edit did to a model, as a key of VERDICTS; "" where it is unknown.
 
-    >>> verdict(True, 0.1), verdict(True, 0.0), verdict(True, -0.1), verdict(False, 0.0), verdict(True, math.nan)
-    ('held', 'tie', 'fools', 'stayed', '')
+    >>> verdict(True, 0.1), verdict(True, 0.0), verdict(True, -0.1)
+    ('held', 'tie', 'fools')
+    >>> verdict(False, 0.0), verdict(True, math.nan)
+    ('stayed', '')
     """
     if math.isnan(margin):
         return ""
@@ -66,20 +68,22 @@ def verdict(wrong: bool, margin: float) -> str:
 def glance(
     edits: Sequence[Edited],
     answers: Sequence[Answer],
-    looks: Looks,
+    styles: Looks,
     names: Mapping[str, str] = NO_NAMES,
 ) -> str:
-    """A line a model: all edits around the caption's own score, in the middle; each line has its own scale.
+    """A line a model: all edits around the caption's own score, each line on its own scale.
 
-    `names` are what models are called; one without a name is called as it is stored.
+    Args:
+        edits: Of the caption.
+        answers: Of the models.
+        styles: What `charts.styles` returns.
+        names: What models are called, where that is not their stored name.
     """
     ends = "".join(
         tag("span", words) for words in ("← fits worse", "your caption", "fits better →")
     )
-    return (
-        "".join(_line(edits, answer, looks, names) for answer in answers)
-        + f'<p class="vp-ends">{ends}</p>'
-    )
+    lines = "".join(_line(edits, answer, styles, names) for answer in answers)
+    return f'{lines}<p class="vp-ends">{ends}</p>'
 
 
 def headline(
@@ -87,7 +91,7 @@ def headline(
 ) -> str:
     """What the answers come to: who is fooled most; "" where nothing can be judged."""
     n_wrong = sum(edited.wrong for edited in edits)
-    fooled = {
+    n_fooled = {
         names.get(answer.model, answer.model): sum(
             edited.wrong and margin <= 0
             for edited, margin in zip(edits, playground.margins(answer).tolist(), strict=True)
@@ -95,42 +99,38 @@ def headline(
         for answer in answers
         if answer.sees
     }
-    if not n_wrong or not fooled:
+    if not n_wrong or not n_fooled:
         return ""
-    worst = max(fooled, key=lambda name: fooled[name])
-    if not fooled[worst]:
-        who = f"{worst} is" if len(fooled) == 1 else "No model is"
-        return (
-            f"{who} {'not ' if len(fooled) == 1 else ''}fooled by any of {n_wrong} wrong captions."
-        )
-    return f"{worst} is fooled by {fooled[worst]} of {n_wrong} wrong captions."
+    worst = max(n_fooled, key=lambda name: n_fooled[name])
+    if n_fooled[worst]:
+        return f"{worst} is fooled by {n_fooled[worst]} of {n_wrong} wrong captions."
+    subject = f"{worst} is not" if len(n_fooled) == 1 else "No model is"
+    return f"{subject} fooled by any of {n_wrong} wrong captions."
 
 
-def _line(edits: Sequence[Edited], answer: Answer, looks: Looks, names: Mapping[str, str]) -> str:
-    called = names.get(answer.model, answer.model)
-    name = f"{mark(looks[answer.model])} <strong>{breakable(called)}</strong>"
+def _line(edits: Sequence[Edited], answer: Answer, styles: Looks, names: Mapping[str, str]) -> str:
+    name = names.get(answer.model, answer.model)
+    heading = f"{mark(styles[answer.model])} <strong>{breakable(name)}</strong>"
     if not answer.sees:
-        told = (
-            "sees no pictures. The table has how near each edit is to your caption, text to text."
-        )
-        return f'<div class="vp-glance"><p>{name} {tag("span", told, class_="vp-quiet")}</p></div>'
+        remark = tag("span", TEXTS_ALONE, class_="vp-quiet")
+        return f'<div class="vp-glance"><p>{heading} {remark}</p></div>'
     margins = playground.margins(answer)
-    said, css = _said(edits, margins)
+    summary, css = _summary(edits, margins)
     widest = _widest(margins)
-    marks = []
-    for place, (edited, margin) in enumerate(zip(edits, margins.tolist(), strict=True)):
-        if found := verdict(edited.wrong, margin):
-            icon, word, color = VERDICTS[found]
-            height = HEIGHTS[edited.wrong][place % 3]
+    symbols = []
+    for index, (edited, margin) in enumerate(zip(edits, margins.tolist(), strict=True)):
+        if outcome := verdict(edited.wrong, margin):
+            icon, word, color = VERDICTS[outcome]
+            height = HEIGHTS[edited.wrong][index % 3]
             style = f"left:{50 - 48 * _drawn(margin, widest):.2f}%;top:{height}%"
-            icon = "●" if found == "held" else icon
-            marks.append(
-                tag("i", icon, class_=f"vp-{color}", style=style, title=f"{word}: {edited.text}")
-            )
+            icon = "●" if outcome == "held" else icon
+            title = f"{word}: {edited.text}"
+            symbols.append(tag("i", icon, class_=f"vp-{color}", style=style, title=title))
+    alt = html.escape(f"{name}: {summary}")
     return (
-        f'<div class="vp-glance"><p>{name} · {tag("span", said, class_=f"vp-{css}")}</p>'
-        f'<div class="vp-track" role="img" aria-label="{html.escape(f"{called}: {said}")}"><b></b>'
-        f"{''.join(marks)}</div></div>"
+        f'<div class="vp-glance"><p>{heading} · {tag("span", summary, class_=f"vp-{css}")}</p>'
+        f'<div class="vp-track" role="img" aria-label="{alt}"><b></b>'
+        f"{''.join(symbols)}</div></div>"
     )
 
 
@@ -139,7 +139,7 @@ def _widest(margins: np.ndarray) -> float:
 
 
 def _drawn(margin: float, widest: float) -> float:
-    """Where a margin is drawn, -1 to 1: its square root, so that what is close to a tie can still be told apart."""
+    """Where a margin is drawn, -1 to 1: its square root, so that close ones can be told apart."""
     return math.copysign(math.sqrt(abs(margin) / widest), margin)
 
 
@@ -147,183 +147,189 @@ def _number(score: float) -> str:
     return numbers.number(score, "cosine")
 
 
-def _said(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
-    wrong = [
+def _summary(edits: Sequence[Edited], margins: np.ndarray) -> tuple[str, str]:
+    """How many wrong captions fool a model, and the colour class of that."""
+    verdicts = [
         verdict(True, margin)
         for edited, margin in zip(edits, margins.tolist(), strict=True)
         if edited.wrong
     ]
-    fooled, unknown = sum(one in ("fools", "tie") for one in wrong), wrong.count("")
-    if not wrong:
+    n_fooled = sum(outcome in ("fools", "tie") for outcome in verdicts)
+    n_unknown = verdicts.count("")
+    if not verdicts:
         return "no wrong caption to judge by", "quiet"
-    if unknown == len(wrong):
-        return f"- unknown for all of {len(wrong)} wrong captions", "quiet"
-    told = f"{len(wrong) - unknown} wrong captions{f', unknown for {unknown}' if unknown else ''}"
-    if fooled:
-        return f"✗ fooled by {fooled} of {told}", "fooled"
-    return f"✓ not fooled by any of {told}", "held"
+    if n_unknown == len(verdicts):
+        return f"- unknown for all of {len(verdicts)} wrong captions", "quiet"
+    judged = f"{len(verdicts) - n_unknown} wrong captions"
+    judged += f", unknown for {n_unknown}" if n_unknown else ""
+    if n_fooled:
+        return f"✗ fooled by {n_fooled} of {judged}", "fooled"
+    return f"✓ not fooled by any of {judged}", "held"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One model's column of the table of edits."""
+
+    answer: Answer
+    name: str  # as people call it
+    margins: np.ndarray  # shape (n,), of the edits
+    widest: float  # the largest size of a margin
+    unlearned: Set[str]  # words that the model knows nothing of
 
 
 def table(
     caption: str,
     edits: Sequence[Edited],
     answers: Sequence[Answer],
-    looks: Looks,
+    styles: Looks,
     only_fooling: bool = False,
     names: Mapping[str, str] = NO_NAMES,
     unlearned: Mapping[str, Set[str]] = NO_WORDS,
 ) -> str:
-    """Every edit with its changed words marked, under its group in plain words, and a column a model.
+    """Every edit with its changed words marked, under its group in words, and a column a model.
 
-    With `only_fooling`, the wrong captions that fool one of the models; nothing where there are none. `unlearned` has
-    the words that a model knows nothing of, by the model.
+    Args:
+        caption: What was edited.
+        edits: Of the caption.
+        answers: Of the models.
+        styles: What `charts.styles` returns.
+        only_fooling: Only wrong captions that fool one of the models; "" where there are none.
+        names: What models are called, where that is not their stored name.
+        unlearned: Words that a model knows nothing of, by the model.
     """
-    shown = [
-        place
-        for place in range(len(edits))
-        if not only_fooling or _fools_any(edits[place], answers, place)
+    columns = []
+    for answer in answers:
+        name, margins = names.get(answer.model, answer.model), playground.margins(answer)
+        unknown_words = unlearned.get(answer.model, frozenset())
+        columns.append(_Column(answer, name, margins, _widest(margins), unknown_words))
+    indices = [
+        index
+        for index, edited in enumerate(edits)
+        if not only_fooling
+        or (edited.wrong and any(column.margins[index] <= 0 for column in columns))
     ]
-    if not shown:
+    if not indices:
         return ""
-    head = tag("th", "Edit", scope="col") + "".join(
-        _head(answer, looks, names) for answer in answers
-    )
-    widest = [_widest(playground.margins(answer)) for answer in answers]
+    head = tag("th", "Edit", scope="col")
+    head += "".join(_head(column, styles) for column in columns)
     bodies = []
-    for group, (label, should) in GROUPS.items():
-        places = [place for place in shown if edits[place].group == group]
-        if places:
-            words = f"{tag('strong', label)}<br>{tag('small', should)}"
-            band = f'<tr class="band"><th scope="rowgroup" colspan="{len(answers) + 1}">{words}</th></tr>'
-            rows = [
-                _row(caption, edits[place], place, answers, widest, names, unlearned)
-                for place in places
-            ]
-            bodies.append(f"<tbody>{band}{''.join(rows)}</tbody>")
-    table = f'<table class="vp-play"><thead><tr>{head}</tr></thead>{"".join(bodies)}</table>'
-    return f'<div class="vp-scroll">{table}</div>'
+    for group, (label, expectation) in GROUPS.items():
+        rows = [
+            _row(caption, edits[index], index, columns)
+            for index in indices
+            if edits[index].group == group
+        ]
+        if rows:
+            words = f"{tag('strong', label)}<br>{tag('small', expectation)}"
+            band = f'<th scope="rowgroup" colspan="{len(columns) + 1}">{words}</th>'
+            bodies.append(f'<tbody><tr class="band">{band}</tr>{"".join(rows)}</tbody>')
+    edit_table = f'<table class="vp-play"><thead><tr>{head}</tr></thead>{"".join(bodies)}</table>'
+    return f'<div class="vp-scroll">{edit_table}</div>'
 
 
 def changed(before: str, after: str) -> str:
-    """The edit as HTML, with words that were taken out in <del> and words that were put in in <ins>, side by side.
+    """An edit as HTML: words taken out in <del>, words put in in <ins>, side by side.
 
     >>> changed("A red dog.", "A blue dog."), changed("A red dog.", "A dog.")
     ('A <del>red</del> <ins>blue</ins> dog.', 'A <del>red</del> dog.')
     """
-    found = ""
-    for out, put, differs in in_step(before, after):
-        found += marked("del", out) if differs else ""
-        if found.endswith("</del>") and put[:1].isalnum():
-            found += " "
-        found += marked("ins", put) if differs else html.escape(put)
-    return found
+    content = ""
+    for source, target, differs in in_step(before, after):
+        content += marked("del", source) if differs else ""
+        if content.endswith("</del>") and target[:1].isalnum():
+            content += " "
+        content += marked("ins", target) if differs else html.escape(target)
+    return content
 
 
-def _fools_any(edited: Edited, answers: Sequence[Answer], place: int) -> bool:
-    return edited.wrong and any(playground.margins(answer)[place] <= 0 for answer in answers)
+def _head(column: _Column, styles: Looks) -> str:
+    answer = column.answer
+    remark = f"your caption: {_number(answer.true)}" if answer.sees else "compares texts"
+    heading = f"{mark(styles[answer.model])} {breakable(column.name)}"
+    return f'<th scope="col">{heading}<br>{tag("small", remark)}</th>'
 
 
-def _head(answer: Answer, looks: Looks, names: Mapping[str, str]) -> str:
-    told = f"your caption: {_number(answer.true)}" if answer.sees else "compares texts"
-    called = breakable(names.get(answer.model, answer.model))
-    return f'<th scope="col">{mark(looks[answer.model])} {called}<br>{tag("small", told)}</th>'
-
-
-def _row(
-    caption: str,
-    edited: Edited,
-    place: int,
-    answers: Sequence[Answer],
-    widest: Sequence[float],
-    names: Mapping[str, str],
-    unlearned: Mapping[str, Set[str]],
-) -> str:
+def _row(caption: str, edited: Edited, index: int, columns: Sequence[_Column]) -> str:
+    """A line of the table; `index` is the edit's place among the answers' scores."""
     subtype = edited.edit.subtype
-    told = (
-        "" if edited.group in ("simple", "advanced") else RULES.get(subtype, value_label(subtype))
-    )
     words = f'<span class="vp-caption">{changed(caption, edited.text)}</span>'
-    words += f"<br>{tag('small', told)}" if told else ""
+    is_reworded = edited.group in ("simple", "advanced")
+    if rule := "" if is_reworded else RULES.get(subtype, value_label(subtype)):
+        words += f"<br>{tag('small', rule)}"
     put_in = set(playground.words_of(edited.text)) - set(playground.words_of(caption))
-    cells = [
-        _cell(
-            edited,
-            answer,
-            place,
-            most,
-            names.get(answer.model, answer.model),
-            sorted(put_in & unlearned.get(answer.model, set())),
-        )
-        for answer, most in zip(answers, widest, strict=True)
-    ]
-    return f'<tr><th scope="row">{words}</th>{"".join(cells)}</tr>'
+    cells = "".join(_cell(column, edited, index, put_in) for column in columns)
+    return f'<tr><th scope="row">{words}</th>{cells}</tr>'
 
 
-def _cell(
-    edited: Edited, answer: Answer, place: int, widest: float, called: str, unlearned: Sequence[str]
-) -> str:
-    margin = float(playground.margins(answer)[place])
-    found = verdict(edited.wrong, margin)
+def _cell(column: _Column, edited: Edited, index: int, put_in: Set[str]) -> str:
+    answer, margin = column.answer, float(column.margins[index])
+    outcome = verdict(edited.wrong, margin)
     if not answer.sees:
-        told = tag("small", f"text to text {_number(answer.cosines[place])}")
-    elif not found:
-        told = "-"
+        content = tag("small", f"text to text {_number(answer.cosines[index])}")
+    elif not outcome:
+        content = "-"
     else:
-        icon, word, css = VERDICTS[found]
-        wide = 50 * abs(_drawn(margin, widest))
-        bar = f'<i style="left:{50 - (wide if margin > 0 else 0):.2f}%;width:{wide:.2f}%"></i>'
-        told = (
-            f'{_number(answer.scores[place])} <span class="vp-{css}">{icon} {word}'
+        icon, word, css = VERDICTS[outcome]
+        width = 50 * abs(_drawn(margin, column.widest))
+        bar = f'<i style="left:{50 - (width if margin > 0 else 0):.2f}%;width:{width:.2f}%"></i>'
+        content = (
+            f'{_number(answer.scores[index])} <span class="vp-{css}">{icon} {word}'
             f'<span class="vp-gap" aria-hidden="true">{bar}</span></span>'
         )
-    if answer.unseen[place]:
-        told += tag("small", "the same to this model")
-    if unlearned:
-        told += tag("small", f"unknown to it: {', '.join(unlearned)}")
-    return f'<td data-model="{html.escape(called)}">{told}</td>'
+    if answer.unseen[index]:
+        content += tag("small", "the same to this model")
+    if unknown_words := sorted(put_in & column.unlearned):
+        content += tag("small", f"unknown to it: {', '.join(unknown_words)}")
+    return f'<td data-model="{html.escape(column.name)}">{content}</td>'
 
 
 def mixed(
     captions: tuple[str, str],
     scores: Mapping[str, np.ndarray | None],
-    looks: Looks,
+    styles: Looks,
     names: Mapping[str, str] = NO_NAMES,
 ) -> str:
     """What mixing did to the scores of both captions, a column a model.
 
     Args:
         captions: The picture's own, and the other picture's.
-        scores: By model, shape (3, 2): picture, mixed picture and other picture, with each caption; None: it sees none.
-        looks: What `charts.styles` returns.
+        scores: By model, shape (3, 2): picture, mixed picture and other picture, with each caption;
+            None: it sees none.
+        styles: What `charts.styles` returns.
+        names: What models are called, where that is not their stored name.
     """
     head = tag("th", "Score of the mixed picture with", scope="col")
     head += "".join(
-        f'<th scope="col">{mark(looks[name])} {breakable(names.get(name, name))}</th>'
-        for name in scores
+        f'<th scope="col">{mark(styles[model])} {breakable(names.get(model, model))}</th>'
+        for model in scores
     )
     rows = []
-    for place, (label, before) in enumerate(
-        (("your caption", "your picture"), ("the other's", "the other picture"))
-    ):
+    for index, label in enumerate(("your caption", "the other's")):
         cells = "".join(
-            _mixed_cell(names.get(name, name), own, place, before) for name, own in scores.items()
+            _mixed_cell(names.get(model, model), model_scores, index)
+            for model, model_scores in scores.items()
         )
-        words = f'<span class="vp-caption">{html.escape(captions[place])}</span><br>{tag("small", label)}'
+        caption = f'<span class="vp-caption">{html.escape(captions[index])}</span>'
+        words = f"{caption}<br>{tag('small', label)}"
         rows.append(f'<tr><th scope="row">{words}</th>{cells}</tr>')
-    table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<div class="vp-scroll"><table class="vp-play vp-mixed">{table}</table></div>'
+    content = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'<div class="vp-scroll"><table class="vp-play vp-mixed">{content}</table></div>'
 
 
-def _mixed_cell(name: str, scores: np.ndarray | None, place: int, before: str) -> str:
+def _mixed_cell(name: str, scores: np.ndarray | None, caption: int) -> str:
+    """The score of the mixed picture with one caption, 0 or 1, and of that one's own picture."""
     if scores is None:
-        told = tag("small", "sees no pictures")
+        content = tag("small", "sees no pictures")
     else:
-        own = float(scores[1, place])
-        told = _number(own)
-        if place == 0 and (found := verdict(True, float(scores[0, 0] - scores[1, 0]))):
-            icon, word, css = VERDICTS[found]
-            told += " " + tag("span", f"{icon} {word}", class_=f"vp-{css}")
-        told += tag("small", f"{before}: {_number(scores[0 if place == 0 else 2, place])}")
-        if own > float(scores[1, 1 - place]):
-            told += tag("small", "▲ the mixed picture fits this best")
-    return f'<td data-model="{html.escape(name)}">{told}</td>'
+        score = float(scores[1, caption])
+        content = _number(score)
+        outcome = verdict(True, float(scores[0, 0] - scores[1, 0])) if caption == 0 else ""
+        if outcome:
+            icon, word, css = VERDICTS[outcome]
+            content += " " + tag("span", f"{icon} {word}", class_=f"vp-{css}")
+        picture, before = ((0, "your picture"), (2, "the other picture"))[caption]
+        content += tag("small", f"{before}: {_number(scores[picture, caption])}")
+        if score > float(scores[1, 1 - caption]):
+            content += tag("small", "▲ the mixed picture fits this best")
+    return f'<td data-model="{html.escape(name)}">{content}</td>'

@@ -25,7 +25,7 @@ ARROWS = {"up": "↑", "down": "↓", "none": ""}
 
 
 def metrics(probe: str) -> dict[str, Metric]:
-    """The probe's metrics by name; labels that two of them share begin with the kind of question."""
+    """The probe's metrics by name; labels that several share begin with the kind of question."""
     by_name = views.runs.metrics(probe)
     labels = [metric.label for metric in by_name.values()]
     kinds = views.runs.kinds(probe)
