@@ -193,7 +193,9 @@ def driver() -> Iterator:
 def page(url: str, driver):
     """A browser page on the server of all tests."""
     with browsing(url, driver) as page:
-        page.first_links = visit(page, url + "/explore?model=x").locator(
+        page.first_told = []
+        page.on("console", lambda message: page.first_told.append(message.text))
+        page.first_links = visit(page, url + "/failures?model=x").locator(
             "[data-testid=stTopNavLink]"
         )
         page.first_links = [text.split()[-1] for text in page.first_links.all_inner_texts()]

@@ -29,9 +29,10 @@ def cards(page) -> list[str]:
     return [card.get_attribute("aria-label") for card in page.locator("button.card").all()]
 
 
-def test_a_deep_link_on_a_fresh_server_gets_the_whole_frame(page):
+def test_an_address_of_before_gets_the_whole_frame_on_a_fresh_server(page):
     assert page.first_links == list(navigation.ROW.values())
     assert page.first_title == "Explore · vlprobe"
+    assert not [text for text in page.first_told if "does not seem to exist" in text]
 
 
 def test_the_trade_off_and_a_table_of_lab_have_every_model(page, url: str):
