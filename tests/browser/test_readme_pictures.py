@@ -55,7 +55,7 @@ def test_a_picture_of_the_readme_is_of_the_page_as_it_is(fresh, name: str):
     page.wait_for_timeout(500)
     shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     if folder := os.environ.get("VLPROBE_SCREENSHOTS"):
-        colours = shot.quantize(192, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        colours = shot.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
         colours.save(Path(folder) / f"{name}-light.png", optimize=True)
     kept = ROOT / ".github" / f"{name}-light.png"
     text = (ROOT / "README.md").read_text(encoding="utf-8")
