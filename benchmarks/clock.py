@@ -100,9 +100,8 @@ WATCH = """
   // The time at which the first new picture was decoded; negative where the page has ended without one.
   clock.picture = async (patience) => {
     const until = now() + patience;
-    let ran = false, quiet = 0;
+    let quiet = 0;
     while (now() < until) {
-      ran ||= state() === "running";
       for (const image of pictures()) {
         if (clock.seen.get(image) === image.src || !image.src || image.closest("[data-stale=true]")) continue;
         if (image.decoding_of !== image.src) {  // not awaited: that of a picture that is taken away may never end
@@ -112,7 +111,7 @@ WATCH = """
         if (image.decoded_of === image.src && image.naturalWidth > 1) return image.decoded_at;
       }
       const text = document.querySelector("[data-testid=stMain]")?.innerText || "";
-      quiet = ran && idle() && text.length > 40 && text !== clock.heading ? quiet || now() : 0;
+      quiet = idle() && text.length > 40 && text !== clock.heading ? quiet || now() : 0;
       if (quiet && now() - quiet > 1500) return -quiet;
       await turn();
     }

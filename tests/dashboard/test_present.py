@@ -9,13 +9,14 @@ from streamlit.testing.v1 import AppTest
 from tests.dashboard.test_pages import open_page
 from tests.dashboard.walls import component_values
 from vlprobe import registry, views
+from vlprobe.dashboard.present import page
 from vlprobe.render import charts
 from vlprobe.render.sentences import sentence_names
 from vlprobe.render.slides import deck, values
 from vlprobe.render.slides.records import Slide
 from vlprobe.render.words import presentations
 from vlprobe.storage.store import Store
-from vlprobe.views.story import story
+from vlprobe.views.story import opener, story
 
 
 @pytest.fixture
@@ -58,6 +59,33 @@ def test_another_one_opens_the_next_case_and_the_address_keeps_it(shown, compare
     assert talk(at)["slides"][1] != first
     again = shown(compared, "present", case=case_id)
     assert talk(again)["slides"] == talk(at)["slides"]
+
+
+def test_the_next_case_is_made_ready_while_one_is_looked_at(shown, compared: Store, monkeypatch):
+    asked_for: list[str] = []
+    monkeypatch.setattr(page, "ahead", lambda task, *arguments: task(*arguments))
+    monkeypatch.setattr(page, "large_picture", lambda name, side: asked_for.append(name) or "")
+    shown(compared, "present", kind="flip")
+    question_set = views.runs.question_set(
+        compared, views.runs.question_sets(compared)["case_key"].iloc[0]
+    )
+    first = opener(compared, question_set, "flip")
+    assert first is not None
+    following = opener(compared, question_set, "flip", first.next)
+    assert following is not None and asked_for[-1] == following.card.images[-1]
+
+
+def test_only_the_case_that_it_begins_with_is_looked_up_again(shown, compared: Store):
+    question_set = views.runs.question_set(
+        compared, views.runs.question_sets(compared)["case_key"].iloc[0]
+    )
+    told = story(compared, question_set, "flip")
+    assert told.opener is not None
+    at = shown(compared, "present", kind="flip", case=told.opener.next)
+    whole = story(compared, question_set, "flip", told.opener.next)
+    slides = deck.slides(whole, {})
+    assert [slide["id"] for slide in talk(at)["slides"]] == [slide.id for slide in slides]
+    assert whole.standings == told.standings and whole.mixture == told.mixture
 
 
 def test_another_kind_is_another_talk(shown, compared: Store):

@@ -1,5 +1,8 @@
 """Pictures as large as a page shows them; small ones are in `scoring.thumbnails`."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
 from PIL import Image
 
 from vlprobe.datasets import drawn
@@ -13,6 +16,7 @@ QUALITIES = (82, 75, 60, 40)  # of WebP, until one fits
 MEMORY = 64 << 20  # bytes of addresses that are kept
 
 _addresses = SingleFlightCache(MEMORY, len)
+_ahead = ThreadPoolExecutor(1)
 
 
 def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
@@ -28,6 +32,11 @@ def large_picture(name: str, side: int, drawn_side: int = 0) -> str:
     picture = Picture.from_name(name)
     sides = side, drawn_side or side
     return _addresses.get((name, changed_at(picture), sides), lambda: _address(picture, *sides))
+
+
+def ahead(task: Callable[..., object], *arguments: object) -> None:
+    """Does what will be asked for next, while a person looks at something else; one at a time."""
+    _ahead.submit(task, *arguments)
 
 
 def changed_at(picture: Picture) -> tuple[int, ...]:

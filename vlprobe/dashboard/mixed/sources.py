@@ -1,17 +1,14 @@
 """Pictures of the mixed view as data addresses: two large ones, and small ones for the strips."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-from vlprobe.dashboard.pictures import large_picture
+from vlprobe.dashboard.pictures import ahead, large_picture
 from vlprobe.dashboard.state import store
 from vlprobe.errors import VlprobeError
 from vlprobe.scoring import pictures, thumbnails
 from vlprobe.types import Picture
 
 SIDE = 528  # pixels of a large picture: two for each that it takes on a page
-
-_ahead = ThreadPoolExecutor(1)
 
 
 class Sources:
@@ -38,7 +35,7 @@ class Sources:
 def prepare(names: Sequence[str]) -> None:
     """Makes large pictures that will be shown next, while a person looks at others."""
     for name in names:
-        _ahead.submit(large_picture, name, SIDE)
+        ahead(large_picture, name, SIDE)
 
 
 def size(name: str) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """Present, top to bottom: what the talk is about, its slides, and the same as one file."""
 
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -7,7 +8,7 @@ import streamlit as st
 from vlprobe import views
 from vlprobe.dashboard import components
 from vlprobe.dashboard.components import component
-from vlprobe.dashboard.pictures import large_picture
+from vlprobe.dashboard.pictures import ahead, large_picture
 from vlprobe.dashboard.state import (
     Questions,
     choose,
@@ -24,7 +25,8 @@ from vlprobe.render.slides import deck, ranking, values
 from vlprobe.render.slides.records import Slide
 from vlprobe.render.words import presentations
 from vlprobe.views.records import QuestionSetRow
-from vlprobe.views.story import Story, story
+from vlprobe.views.runs import QuestionSet
+from vlprobe.views.story import Story, opener, story
 
 SIDE = 1000  # pixels of a picture, at most
 
@@ -48,6 +50,8 @@ def draw_page() -> None:
         talk = _talk(stored, talk_story, slides)
         _draw_download(stored, slides, talk)
     component("slides")(key="slides", data=talk)
+    if talk_story.opener:
+        ahead(_make_ready, stored.question_set, kind, talk_story.opener.next)
 
 
 def _pick_set() -> Questions:
@@ -82,12 +86,23 @@ def _pick_kind(stored: Questions) -> str:
 
 
 def _story(stored: Questions, kind: str) -> Story:
-    return view(story, stored.question_set, kind, st.query_params.get("case", ""))
+    """What is told; only the case that it begins with is looked up again where another one is chosen."""
+    told = view(story, stored.question_set, kind)
+    if case_id := st.query_params.get("case", ""):
+        told = replace(told, opener=view(opener, stored.question_set, kind, case_id))
+    return told
 
 
 def _open_next(case_id: str) -> None:
     picked()
     st.query_params["case"] = case_id
+
+
+def _make_ready(question_set: QuestionSet, kind: str, case_id: str) -> None:
+    """The case that comes next, and its pictures."""
+    following = view(opener, question_set, kind, case_id)
+    for name in following.card.images if following else ():
+        large_picture(name, SIDE)
 
 
 def _talk(stored: Questions, talk_story: Story, slides: tuple[Slide, ...]) -> values.Values:

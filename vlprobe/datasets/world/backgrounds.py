@@ -68,8 +68,9 @@ def background(name: str, variant: int) -> Image.Image:
     return _drawn(name, variant, _LARGER).reduce(_LARGER)
 
 
+@functools.lru_cache(maxsize=8)  # at most 4 MB each
 def large_background(name: str, variant: int, scale: int) -> Image.Image:
-    """What `background` shows as RGB, SIZE * scale pixels a side; not kept, since it is large."""
+    """What `background` shows as RGB, SIZE * scale pixels a side. Copy before drawing on it."""
     return _drawn(name, variant, 2 * scale).reduce(2)
 
 

@@ -36,7 +36,7 @@ def render_large(scene: Scene, size: int) -> Image.Image:
     pixels it differs from `render` by less than 3 of 255 levels on average.
     """
     scale = max(1, -(-size // SIZE))
-    image = large_background(scene.background, _variant(scene), scale)
+    image = large_background(scene.background, _variant(scene), scale).copy()
     for placement in placements(scene):
         corner = placement.x * scale, placement.y * scale
         ground = _ground(scene, placement)

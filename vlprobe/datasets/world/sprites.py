@@ -35,8 +35,9 @@ def sprite(name: str, color: str, size: int, faces_left: bool) -> Image.Image:
     return _drawn(name, color, Pen(size), 1)
 
 
+@functools.lru_cache(maxsize=32)  # a scene shows a thing up to five times; they are large
 def large_sprite(name: str, color: str, size: int, faces_left: bool, scale: int) -> Image.Image:
-    """What `sprite` shows in a square of `size * scale` pixels; not kept, since it is large."""
+    """What `sprite` shows in a square of `size * scale` pixels."""
     image = _drawn(name, color, Pen(size * scale, larger=_LARGER), scale)
     return ImageOps.mirror(image) if faces_left else image
 
