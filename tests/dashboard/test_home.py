@@ -360,29 +360,6 @@ def test_somebody_who_comes_back_finds_the_failure_that_was_shown(shown, come_al
     assert hero(at)["cases"][0]["id"] == second["id"]
 
 
-def test_models_of_drawn_scenes_are_said_to_guess_on_other_pictures(shown, come_along, tmp_path):
-    (manifest,) = execute(
-        Request(("control:random",), make_tiny(tmp_path / "tiny"), "lgip"), Store(tmp_path / "c")
-    )
-    store = Store(tmp_path / "c")
-    entry = store.run(manifest["key"])
-    tables = {name: entry.table(name) for name in ("scores", "estimates", "sums")}
-    written_anew = ("files", "sha256", "schema")
-    facts = {name: fact for name, fact in manifest.items() if name not in written_anew}
-    run = manifest["run"] | {"model": "demo:weak", "model_digest": "1" * 32}
-    tables = {
-        name: table.set_column(
-            table.schema.get_field_index("run"),
-            table.schema.field("run"),
-            pa.array(["1" * 16] * len(table), table.schema.field("run").type),
-        )
-        for name, table in tables.items()
-    }
-    store.run("1" * 16).finish(tables, facts | {"key": "1" * 16, "run": run})
-    assert "Expect guesses" in words(shown(store))
-    assert "Expect guesses" not in words(shown(come_along))
-
-
 @pytest.mark.parametrize("with_results", [False, True])
 def test_the_run_that_the_url_names_is_told_above_everything(
     shown, come_along, monkeypatch, store: Store, with_results: bool

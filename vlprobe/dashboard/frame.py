@@ -1,6 +1,7 @@
 """What pages share. A page begins with `frame.enter()` and then says, top to bottom, what it shows."""
 
 import contextvars
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -19,16 +20,19 @@ from vlprobe.dashboard.state import (
     model_name,
     pick_question_set,
     plain,
+    quiet,
     store,
     view,
 )
 from vlprobe.errors import VlprobeError
 from vlprobe.render import fitness
 from vlprobe.render.html.style import style
+from vlprobe.render.sentences import drawn_only
 from vlprobe.render.words import presentations
 from vlprobe.types import Metric
 
 UNITS = {"cosine": "Cosine", "spread": "Spreads"}
+DRAWN = "demo"  # what names of drawn pictures begin with, and of models that know nothing else
 AVERAGING = {"macro": "By caption (macro)", "micro": "By edit (micro)"}
 _framed = contextvars.ContextVar("framed", default=False)
 
@@ -131,6 +135,21 @@ def watched_job() -> None:
     """The jobs that the URL names."""
     for job in all_watched():
         panel(job)
+
+
+def say_strangers(stored: Questions, models: Sequence[str] = ()) -> None:
+    """One line where small models that know drawn scenes were asked about other pictures.
+
+    Args:
+        stored: The question set.
+        models: Whose answers are shown; without any, all but controls.
+    """
+    if stored.question_set.runs[0].dataset.startswith(DRAWN):
+        return
+    asked_models = models or views.showcase.rated_models(stored.question_set)
+    toys = [model_name(name) for name in asked_models if name.startswith(f"{DRAWN}:")]
+    if told := drawn_only(toys, len(asked_models)):
+        quiet(told)
 
 
 def notes(stored: Questions) -> None:

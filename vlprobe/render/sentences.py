@@ -129,6 +129,21 @@ def counted(count: int, noun: str) -> str:
     return f"one {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def drawn_only(toys: Sequence[str], n_models: int) -> str:
+    """What models of the drawn scenes are worth on other pictures; "" where there are none.
+
+    >>> drawn_only(["Tiny CLIP"], 3), drawn_only(["Tiny CLIP", "Half-trained"], 2), drawn_only([], 2)
+    ('Tiny CLIP knows drawn scenes only. Expect guesses.', 'These models know drawn scenes only. Expect guesses.', '')
+    """
+    if not toys:
+        return ""
+    if len(toys) == n_models > 1:
+        return "These models know drawn scenes only. Expect guesses."
+    return (
+        f"{listed(toys)} {'knows' if len(toys) == 1 else 'know'} drawn scenes only. Expect guesses."
+    )
+
+
 def common(lists: Sequence[Sequence[str]]) -> list[str]:
     """What is in all lists, in the order of the first."""
     return [name for name in lists[0] if all(name in names for names in lists)]

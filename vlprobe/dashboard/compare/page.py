@@ -8,6 +8,7 @@ import htpy
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard import frame
 from vlprobe.dashboard.compare import case_map, columns, forest, measured, sentence
 from vlprobe.dashboard.compare.sentence import Contest
 from vlprobe.dashboard.explore import drawer, share
@@ -35,6 +36,7 @@ def draw_page() -> None:
         return
     comparison = compared(contest)
     _draw_finding(contest, comparison)
+    frame.say_strangers(contest.questions, contest.models)
     baseline.draw_human_baseline(contest.questions, contest.models)
     parting = forest.draw_forest(contest, comparison)
     side_filter = columns.draw_columns(contest, comparison, parting)

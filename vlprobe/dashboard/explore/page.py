@@ -28,6 +28,7 @@ def draw_page() -> None:
             filters.draw_order(case_filter)
         n_cases = filters.n_passing(about.questions, case_filter)
         share.draw_share(about.questions, case_filter, n_cases)
+    frame.say_strangers(about.questions)
     patterns.draw_patterns(about.questions, case_filter)
     wall.draw_wall(about.questions, case_filter)
     if "case" in st.query_params:
@@ -51,5 +52,6 @@ def _draw_mixed(about: sentence.Subject) -> None:
         sentence.draw_sentence(about)
         st.space("stretch")
         mixed.draw_steps(current)
+    frame.say_strangers(about.questions)
     mixed.draw_view(current)
     _draw_notes(about)

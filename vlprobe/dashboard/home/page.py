@@ -3,6 +3,7 @@
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard import frame
 from vlprobe.dashboard.home import arrivals, figures, hero
 from vlprobe.dashboard.home.subject import Subject, subject
 from vlprobe.dashboard.jobs import demo_button, watched
@@ -13,8 +14,6 @@ from vlprobe.render.sentences import counted
 from vlprobe.render.wall import count_word
 from vlprobe.render.words import presentations
 from vlprobe.storage.access import read_only
-
-DRAWN = "demo"  # what names of drawn data and of models that know nothing else begin with
 
 
 def draw_page() -> None:
@@ -37,8 +36,7 @@ def draw_page() -> None:
     about = subject(stored)
     with about_slot:
         quiet(_about(about))
-        if _are_strangers(about):
-            quiet("These models know drawn scenes only. Expect guesses.")
+        frame.say_strangers(about.questions)
     with body:
         hero.draw_hero(about)
         figures.draw_figures(about)
@@ -73,11 +71,3 @@ def _about(about: Subject) -> str:
     name = presentations()[question_set.probe].name
     pictures = f"{dataset_name(run.dataset)}, {counted(run.n_items, 'picture')}"
     return f"{whose} · {name} · {pictures} · {model_count}"
-
-
-def _are_strangers(about: Subject) -> bool:
-    """Whether all models are those of the drawn scenes, and the pictures are others."""
-    question_set = about.questions.question_set
-    rated = views.showcase.rated_models(question_set)
-    is_drawn = question_set.runs[0].dataset.startswith(DRAWN)
-    return not is_drawn and all(name.startswith(f"{DRAWN}:") for name in rated)

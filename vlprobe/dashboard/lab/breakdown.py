@@ -47,6 +47,7 @@ def draw_page() -> None:
     heading.title(plain(_heading(stored, model, slicing, worst)), anchor=False)
     example_filter = filters.get(worst) or _any(stored, model, metric)
     with examples:
+        frame.say_strangers(stored)
         if example_filter:
             opening.draw_examples(stored, example_filter)
     with figure:

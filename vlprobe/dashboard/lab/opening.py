@@ -86,6 +86,7 @@ def draw(probe: str) -> Opening:
     opening = Opening(stored, model, kind)
     st.title(plain(finding(opening)), anchor=False)
     frame.sentence(stored)
+    frame.say_strangers(stored)
     draw_examples(opening.questions, opening.believed)
     return opening
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from vlprobe import views
+from vlprobe.dashboard import frame
 from vlprobe.dashboard.lab import cases, opening
 from vlprobe.dashboard.navigation import page_file
 from vlprobe.dashboard.state import Questions, model_name, plain, questions, quiet, view
@@ -43,6 +44,7 @@ def draw(before: str, after: str) -> None:
         f"{names[1]}.** The other way round it is {disagreements.n_only_other:,}. What training "
         "alone would have changed is in both numbers."
     )
+    frame.say_strangers(repaired.questions, (before, after))
     by_picture = {card.images or (card.item,): card for card in reversed(disagreements.only_base)}
     cards = [
         card for card in disagreements.only_base if by_picture[card.images or (card.item,)] is card

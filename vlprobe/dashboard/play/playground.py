@@ -27,7 +27,7 @@ from vlprobe.errors import VlprobeError
 from vlprobe.render import charts
 from vlprobe.render.html.elements import ordered, tag
 from vlprobe.render.html.playground import glance, headline, table
-from vlprobe.render.sentences import listed, sentence_names
+from vlprobe.render.sentences import drawn_only, listed, sentence_names
 from vlprobe.render.words import distinct
 from vlprobe.runs import exhibits
 from vlprobe.runs import playground as runs_playground
@@ -167,11 +167,7 @@ def _say_limits(
     """What the chosen models cannot know: photographs, or words of the caption."""
     toys = [names[player.name] for player in players if player.name.startswith("demo:")]
     if toys and not picture.is_drawn:
-        subject = "These models know" if len(toys) == len(players) > 1 else f"{listed(toys)} "
-        verb = "" if len(toys) == len(players) > 1 else "knows" if len(toys) == 1 else "know"
-        st.warning(
-            plain(f"{subject}{verb} drawn scenes only. Expect guesses."), icon=":material/draw:"
-        )
+        st.warning(plain(drawn_only(toys, len(players))), icon=":material/draw:")
     by_words: dict[tuple[str, ...], list[str]] = {}
     for player in players:
         words = [

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from vlprobe import views
-from vlprobe.dashboard import components
+from vlprobe.dashboard import components, frame
 from vlprobe.dashboard.components import component
 from vlprobe.dashboard.pictures import ahead, large_picture
 from vlprobe.dashboard.state import (
@@ -49,6 +49,7 @@ def draw_page() -> None:
         slides = deck.slides(talk_story, renamed())
         talk = _talk(stored, talk_story, slides)
         _draw_download(stored, slides, talk)
+    frame.say_strangers(stored)
     component("slides")(key="slides", data=talk)
     if talk_story.opener:
         ahead(_make_ready, stored.question_set, kind, talk_story.opener.next)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from vlprobe.dashboard import frame
 from vlprobe.dashboard.tradeoff import measured, picture, sentence
 
 STYLE = Path(__file__).with_name("style.css")
@@ -21,5 +22,6 @@ def draw_page() -> None:
         how = measured.draw_measured(about)
         measured.draw_share(about, how)
     finding = picture.draw_finding(about, how)
+    frame.say_strangers(about.questions, about.models)
     picture.draw_picture(about, how, finding.best)
     measured.draw_folds(about, how)

@@ -1,0 +1,75 @@
+"""Where small models that know drawn scenes were asked about other pictures, each page with their answers says so."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.conftest import make_tiny
+from tests.dashboard.test_pages import open_page, words
+from vlprobe import registry
+from vlprobe.runs.request import Request
+from vlprobe.runs.run import execute
+from vlprobe.storage import shipped
+from vlprobe.storage.shipped import StoreAboveShipped
+from vlprobe.storage.store import Store
+
+PAGES = ("home", "explore", "compare", "tradeoff", "breakdown", "present", "play")
+WRITTEN_ANEW = ("files", "sha256", "schema")
+SAID = "know drawn scenes only. Expect guesses."
+
+
+@pytest.fixture(scope="module")
+def photographed(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """One control's answers about pictures of a folder, and the same under the names of two demo models."""
+    folder = tmp_path_factory.mktemp("strangers")
+    store = Store(folder / "cache")
+    (manifest,) = execute(Request(("control:random",), make_tiny(folder / "tiny"), "lgip"), store)
+    entry = store.run(manifest["key"])
+    tables = {name: entry.table(name) for name in ("scores", "estimates", "sums")}
+    for digit, model in (("1", "demo:weak"), ("2", "demo:softmax")):
+        key = digit * 16
+        renamed = {
+            name: table.set_column(
+                table.schema.get_field_index("run"),
+                table.schema.field("run"),
+                pa.array([key] * len(table), table.schema.field("run").type),
+            )
+            for name, table in tables.items()
+        }
+        facts = {name: fact for name, fact in manifest.items() if name not in WRITTEN_ANEW}
+        run = manifest["run"] | {"model": model, "model_digest": digit * 32}
+        store.run(key).finish(renamed, facts | {"key": key, "run": run})
+    return store
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_small_models_are_said_to_guess_on_other_pictures(photographed, monkeypatch, page: str):
+    query = {"model": "demo:weak", "with": "demo:softmax"} if page == "compare" else {}
+    at = open_page(monkeypatch, photographed, page, **query)
+    assert words(at).count(SAID) == 1
+
+
+@pytest.mark.parametrize("page", ["home", "explore"])
+def test_on_drawn_scenes_nothing_is_said_of_guesses(monkeypatch, tmp_path: Path, page: str):
+    monkeypatch.delenv(shipped.SETTING)
+    store = StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
+    assert "Expect guesses" not in words(open_page(monkeypatch, store, page))
+
+
+def test_only_the_small_ones_are_named_beside_others(photographed, monkeypatch):
+    query = {"model": "control:random", "with": "demo:weak"}
+    at = open_page(monkeypatch, photographed, "compare", **query)
+    assert "Half-trained knows drawn scenes only." in words(at)
+
+
+def test_questions_that_rank_whole_galleries_are_said_not_to_be_in_the_quiz(
+    monkeypatch, tmp_path: Path, photographed
+):
+    monkeypatch.delenv(shipped.SETTING)
+    store = StoreAboveShipped(tmp_path / "own", shipped.FOLDER)
+    names = {registry.load_probe(name).presentation.name for name in ("rococo", "prsm")}
+    text = words(open_page(monkeypatch, store, "play"))
+    assert all(name in text.split("Not in the quiz: ")[1] for name in names)
+    monkeypatch.setenv(shipped.SETTING, "")
+    assert "Not in the quiz" not in words(open_page(monkeypatch, photographed, "play"))
