@@ -33,16 +33,8 @@ def begin(*requests: Request) -> None:
 
 def demo_button() -> None:
     """One press runs the three demo models on the demo scenes."""
-    if not changes("Nothing has been stored in it yet."):
-        return
-    st.button(
-        "Run the demo",
-        type="primary",
-        icon=":material/play_arrow:",
-        key="demo",
-        on_click=attempt,
-        args=(begin, DEMO),
-    )
+    if changes("Nothing has been stored in it yet."):
+        _run_button("Run the demo", DEMO)
 
 
 def probe_button(probe: str) -> None:
@@ -50,19 +42,21 @@ def probe_button(probe: str) -> None:
     if not changes("These questions were not asked before it was opened."):
         return
     request = Request(DEMO.models, registry.load_probe(probe).dataset, probe)
-    icon = ":material/play_arrow:"
+    _run_button("Run it on the demo data", request)
+    st.html(tag("p", "Or in a terminal, for models of your own:", class_="vp-quiet"))
+    words = [word for model in DEMO.models for word in ("--model", model)]
+    command = shlex.join(["vlprobe", "run", *words, "--probe", probe])
+    st.code(command, language="bash", wrap_lines=True)
+
+
+def _run_button(label: str, request: Request) -> None:
     st.button(
-        "Run it on the demo data",
+        label,
         type="primary",
-        icon=icon,
+        icon=":material/play_arrow:",
         key="demo",
         on_click=attempt,
         args=(begin, request),
-    )
-    st.html(tag("p", "Or in a terminal, for models of your own:", class_="vp-quiet"))
-    words = [word for model in DEMO.models for word in ("--model", model)]
-    st.code(
-        shlex.join(["vlprobe", "run", *words, "--probe", probe]), language="bash", wrap_lines=True
     )
 
 

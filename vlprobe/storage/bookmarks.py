@@ -17,20 +17,7 @@ MAX_BOOKMARKS = 100
 
 def read(store: Store) -> dict[str, str]:
     """Queries by name, sorted. Raises InvalidInput where the file is damaged."""
-    path = _path(store)
-    if not path.exists():
-        return {}
-    try:
-        queries = {
-            str(name): str(query)
-            for name, query in files.parse_json_object(path.read_text("utf-8")).items()
-        }
-    except OSError as error:
-        raise files.unreadable(path, error) from None
-    except ValueError:
-        raise InvalidInput(
-            f"'{path}' is damaged, so no saved view can be listed. Repair or delete it."
-        ) from None
+    queries = files.read_texts(_path(store), "so no saved view can be listed")
     return dict(sorted(queries.items(), key=lambda pair: pair[0].lower()))
 
 

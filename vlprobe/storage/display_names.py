@@ -26,18 +26,8 @@ def read(store: Store) -> Mapping[str, str]:
 
 def check(store: Store) -> Mapping[str, str]:
     """Display names by stored name. Raises InvalidInput where the file is damaged."""
-    path = _path(store)
-    if not path.exists():
-        return {}
-    try:
-        names = files.parse_json_object(path.read_text("utf-8"))
-        return {stored: _valid(str(display)) for stored, display in names.items()}
-    except OSError as error:
-        raise files.unreadable(path, error) from None
-    except ValueError:
-        raise InvalidInput(
-            f"'{path}' is damaged, so models have the names they were stored under. Repair or delete it."
-        ) from None
+    names = files.read_texts(_path(store), "so models have the names they were stored under")
+    return {stored: _valid(display) for stored, display in names.items()}
 
 
 def version(store: Store) -> tuple[int, int]:

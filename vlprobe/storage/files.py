@@ -98,6 +98,27 @@ def present(path: Path) -> bool:
     return True
 
 
+def read_texts(path: Path, consequence: str) -> dict[str, str]:
+    """Texts by name, of a JSON file that people share; none where there is no such file.
+
+    Args:
+        path: The file.
+        consequence: What follows where it is damaged: "so no saved view can be listed".
+
+    Raises:
+        InvalidInput: it is damaged, or may not be read.
+    """
+    if not path.exists():
+        return {}
+    try:
+        content = parse_json_object(path.read_text("utf-8"))
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except ValueError:
+        raise InvalidInput(f"'{path}' is damaged, {consequence}. Repair or delete it.") from None
+    return {str(name): str(text) for name, text in content.items()}
+
+
 def unreadable(path: Path, error: OSError) -> InvalidInput:
     """The error about a stored file that cannot be opened: StoredDamage, unless this process
     lacks the permission.

@@ -33,7 +33,7 @@ STYLE = """<style>
   [data-testid="stHeader"] [data-testid="stToolbar"] { padding-left: 12px; padding-right: 8px; } }
 .st-key-home { padding-top: 16px; }
 .st-key-home_foot a p { color: var(--vp-press); font-weight: 600; }
-.vp-quiet, .vp-card small, .vp-table small, .vp-reading small, .vp-facts dt {
+.vp-quiet, .vp-card small, .vp-table small, .vp-facts dt {
   color: var(--vp-quiet); font-weight: 400; }
 .vp-small { font-size: .9rem; }
 .vp-line { border: 0; border-top: 1px solid var(--vp-line); margin: .2rem 0; }
@@ -90,22 +90,11 @@ STYLE = """<style>
 .vp-compared ul { margin: 0 0 .4rem; padding-left: 1.2rem; }
 .vp-compared p { margin: 0 0 .4rem; }
 
-.vp-reading p { margin: 0 0 .8rem; }
-.vp-reading strong { overflow-wrap: anywhere; }
-.vp-welcome { max-width: 44rem; }
-
-:is(.st-key-cards, .st-key-bigger) [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; }
-:is(.st-key-cards, .st-key-bigger) [data-testid="stColumn"] { min-width: 0; }
-.st-key-cards img { aspect-ratio: 4 / 3; object-fit: contain; background: var(--vp-mat); }
-.st-key-bigger img { max-height: 50vh; object-fit: contain; background: var(--vp-mat); }
 .vp-missing { aspect-ratio: 4 / 3; display: grid; place-items: center; text-align: center; padding: 1rem;
   border: 1px dashed #7b8696; border-radius: .5rem; overflow-wrap: anywhere; }
 .vp-card p { margin: 0 0 .55rem; }
 .vp-card p.vp-verdict { font-size: 1.05rem; margin-bottom: .3rem; }
 .vp-label { margin: 0 0 .2rem; font-size: .82rem; line-height: 1.3; min-height: 2.6em; color: var(--vp-quiet); }
-.vp-label.vp-one { min-height: 0; }
-.vp-label.vp-wrong { color: var(--vp-lie); font-weight: 600; }
-[class*="st-key-wrong_"] img { outline: 3px solid var(--vp-lie); outline-offset: -3px; }
 .vp-caption.vp-wrong { border-left: 3px solid var(--vp-lie); padding-left: .5rem; }
 .vp-caption.vp-wrong small { color: var(--vp-lie); font-weight: 600; }
 .vp-strip { display: grid; grid-template-columns: repeat(5, 1fr); gap: 3px; margin: 0 0 .55rem; }
