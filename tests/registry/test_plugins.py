@@ -13,11 +13,13 @@ from click.testing import CliRunner
 
 from tests.cli.test_main import call
 from tests.conftest import make_tiny
+from tests.dashboard.test_pages import open_page
 from tests.registry.conftest import EXAMPLE, FILES, TRAP, Install
 from vlprobe import registry, views
 from vlprobe.cli import main
 from vlprobe.errors import InvalidInput, NotFound, VlprobeError
 from vlprobe.registry import plugins, sources
+from vlprobe.runs import case_workers
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.storage import access
@@ -338,6 +340,71 @@ def test_the_page_of_plugins_shows_the_files_that_are_tested():
     ]
     assert blocks == [*shown, (EXAMPLE / "pyproject.toml").read_text(encoding="utf-8")]
     assert max(sum(map(bool, map(str.strip, text.splitlines()))) for text in shown) <= 27
+
+
+@pytest.mark.parametrize("kind", ["probe", pytest.param("rules", marks=pytest.mark.full)])
+def test_processes_that_make_cases_make_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    """Rules run in each of the processes, which inherit the list; a probe's cases are made in one."""
+    monkeypatch.setattr(case_workers, "CHUNK_ITEMS", 2)
+    monkeypatch.setattr(case_workers, "PAYS", 0.0)
+    name, tiny = f"py:{FILES[kind]}", make_tiny(tmp_path / "tiny")
+    plugins.allow(name)
+    probe, options = (name, {}) if kind == "probe" else ("lgip", {"rules": name})
+    keys = []
+    for workers in (1, 2):
+        store = Store(tmp_path / f"cache{workers}")
+        request = Request(("control:random",), tiny, probe, options, workers=workers, examine=False)
+        (manifest,) = execute(request, store)
+        entry = store.cases(manifest["case_key"])
+        keys.append((manifest["key"], entry.table_path("cases").read_bytes()))
+    assert keys[0] == keys[1]
+
+
+OTHERS = ["compare", "tradeoff", "play", "lab", "run", "breakdown", "models"]
+PAGES = [
+    "home",
+    "explore",
+    "present",
+    *(pytest.param(page, marks=pytest.mark.full) for page in OTHERS),
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_show_a_probe_that_the_starter_named(
+    colours: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+):
+    for name in ("colours", "swatches", "blank"):
+        plugins.allow(name)
+    request = Request(("colours", "control:random"), "swatches", "blank", examine=False)
+    manifests = execute(request, store)
+    at = open_page(monkeypatch, store, page, set=manifests[0]["case_key"])
+    assert not at.exception and not at.error, at.error
+    monkeypatch.setenv(access.PLUGINS, "")
+    copied = Store(shutil.copytree(store.root, tmp_path / "copied"))  # nothing of it is in memory
+    at = open_page(monkeypatch, copied, page)
+    assert not at.exception, at.exception
+
+
+def test_only_what_a_person_typed_names_a_plugin():
+    """Nothing that serves a page, reads a job or a stored run may call what names plug-ins."""
+    root = EXAMPLE.parents[1] / "vlprobe"
+    naming = re.compile(r"\b(allow_typed|require_plugin|plugins\.allow|plugins\.require)\(")
+    callers = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if naming.search(path.read_text(encoding="utf-8"))
+    }
+    assert callers == {"registry/__init__.py", "cli/plugins.py", "render/notebook/interface.py"}
+    importing = "vlprobe.render.notebook"
+    for path in [
+        *root.rglob("*.py"),
+        *(root.parent / "pages").glob("*.py"),
+        root.parent / "app.py",
+    ]:
+        if "notebook" not in path.parts and path != root / "__init__.py":
+            assert importing not in path.read_text(encoding="utf-8"), path
 
 
 @pytest.mark.full
