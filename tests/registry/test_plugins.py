@@ -18,7 +18,7 @@ from tests.registry.conftest import EXAMPLE, FILES, TRAP, Install
 from vlprobe import registry, views
 from vlprobe.cli import main
 from vlprobe.errors import InvalidInput, NotFound, VlprobeError
-from vlprobe.registry import plugins, sources
+from vlprobe.registry import plugins
 from vlprobe.runs import case_workers
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
@@ -122,64 +122,6 @@ def test_rules_from_outside_are_written_by_perturb(colours: Path, tmp_path: Path
     ]
 
 
-def digest(tmp_path: Path, name: str = "m", version: str = "1.0", **texts: str) -> str:
-    root = tmp_path / name
-    shutil.rmtree(root, ignore_errors=True)
-    for stem, text in texts.items():
-        path = root / f"{stem.replace('__', '/', 1) if '/' not in stem else stem}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return sources.digest(root, version)
-
-
-def test_the_digest_covers_every_source_file_and_the_version(tmp_path: Path):
-    base = digest(tmp_path, a="1", deep__b="2")
-    assert base == digest(tmp_path, "elsewhere", a="1", deep__b="2")
-    others = [
-        digest(tmp_path, a="1", deep__b="3"),
-        digest(tmp_path, a="1", deep__c="2"),
-        digest(tmp_path, a="1"),
-        digest(tmp_path, a="2", deep__b="1"),
-        digest(tmp_path, version="1.1", a="1", deep__b="2"),
-    ]
-    assert len({base, *others}) == 6
-    digest(tmp_path, a="1", deep__b="2")
-    (tmp_path / "m" / "notes.txt").write_text("no code")
-    (tmp_path / "m" / "__pycache__").mkdir()
-    (tmp_path / "m" / "__pycache__" / "a.pyc").write_bytes(b"x")
-    assert sources.digest(tmp_path / "m", "1.0") == base
-
-
-def keys(folder: Path, cache: Path) -> set[str]:
-    """The keys of a run with a model, a dataset, a probe and rules of these files."""
-    plugins.load.cache_clear()
-    registry._probe_of_plugin.cache_clear()
-    every = {name: f"py:{folder / name}.py" for name in ("model", "dataset", "probe", "rules")}
-    for name in every.values():
-        plugins.allow(name)
-    tiny = make_tiny(cache.parent / "tiny")
-    asked = [
-        Request((every["model"],), tiny, "lgip", {"k_same": 1}, limit=1, examine=False),
-        Request(("control:random",), every["dataset"], "lgip", limit=1, examine=False),
-        Request(("control:random",), tiny, every["probe"], limit=1, examine=False),
-        Request(
-            ("control:random",), tiny, "lgip", {"rules": every["rules"]}, limit=1, examine=False
-        ),
-    ]
-    return {execute(request, Store(cache))[0]["key"] for request in asked}
-
-
-def test_a_changed_line_makes_every_run_a_new_one(tmp_path: Path):
-    folder = tmp_path / "mine"
-    shutil.copytree(EXAMPLE / "vlprobe_colours", folder)
-    before = keys(folder, tmp_path / "cache")
-    assert len(before) == 4 and keys(folder, tmp_path / "cache") == before
-    for path in folder.glob("*.py"):  # as long as before, and within the same second
-        path.write_text(path.read_text().replace('"""A', '"""B').replace('"""E', '"""F'))
-        path.write_text(path.read_text().replace('"""P', '"""Q'))
-    assert not keys(folder, tmp_path / "cache") & before
-
-
 def test_a_package_of_several_files_is_one_plugin(tmp_path: Path):
     folder = tmp_path / "package"
     folder.mkdir()
@@ -191,99 +133,6 @@ def test_a_package_of_several_files_is_one_plugin(tmp_path: Path):
         handle.write("# more\n")
     plugins.load.cache_clear()
     assert registry.load_model(f"py:{folder}").digest != before
-
-
-BAD = {
-    "raises": ("1 / 0", "raised ZeroDivisionError while it was imported (bad.py, line 1)"),
-    "exits": ("raise SystemExit(3)", "raised SystemExit while it was imported"),
-    "is no Python": ("def (", "raised SyntaxError"),
-    "has nothing": ("", "is none of vlprobe's models. Expected load(name, device, precision)"),
-    "is a dataset": ("def load(name, cache): ...", "is none of vlprobe's models"),
-    "load raises": ("def load(name, device, precision):\n  {}['x']", "raised KeyError in load (bad"),
-    "gives nothing": ("def load(name, device, precision): return None", "raised AttributeError in"),
-    "no capability": (
-        "from vlprobe.types import Capabilities\nclass M: digest, capabilities = 'a', Capabilities()\n"
-        "def load(name, device, precision): return M()",
-        "declares nothing",
-    ),
-    "promises too much": (
-        "from vlprobe.types import Capabilities\nclass M: digest = 'a'; capabilities = "
-        "Capabilities(embeds_texts=True)\ndef load(name, device, precision): return M()",
-        "declares embeds_texts and lacks tokenize",
-    ),
-    "no digest": ("class M: digest = capabilities = None\ndef load(name, device, precision): return M", "digest"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_a_model_that_is_none_is_one_line_that_names_it(tmp_path: Path, case: str):
-    text, said = BAD[case]
-    path = tmp_path / "bad.py"
-    path.write_text(text + "\n")
-    tiny = make_tiny(tmp_path / "tiny")
-    result = call(tmp_path / "cache", *ASK, "--model", f"py:{path}", "--dataset", tiny, code=1)
-    assert said in result.stderr and f"Plug-in 'py:{path}' (bad.py)" in result.stderr
-    assert len(result.stderr.strip().splitlines()[-1:]) == 1 and "Traceback" not in result.stderr
-
-
-BROKEN = {
-    "model": (
-        "return _unit(pixels",
-        "return 1 / 0 or (pixels",
-        "ZeroDivisionError in encode_images",
-    ),
-    "dataset": ("items.append(Item(", "items.append((", "Plug-in 'py:PATH' (dataset.py)"),
-    "probe": ('item.captions[0], "A', 'item.nothing, "A', "AttributeError in cases"),
-    "rules": ("yield caption.upper(), Edit", "yield caption, 3, Edit", "gives an edit of item"),
-}
-
-
-@pytest.mark.parametrize("kind", BROKEN)
-def test_code_that_fails_in_the_middle_of_a_run_is_one_line(tmp_path: Path, kind: str):
-    old, new, said = BROKEN[kind]
-    path = tmp_path / f"{kind}.py"
-    text = FILES[kind].read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
-    words = {
-        "model": ["--model", f"py:{path}"],
-        "dataset": ["--dataset", f"py:{path}"],
-        "probe": ["--probe", f"py:{path}"],
-        "rules": ["--option", f"rules=py:{path}"],
-    }[kind]
-    if kind != "model":
-        words += ["--model", "control:random"]
-    if kind != "dataset":
-        words += ["--dataset", make_tiny(tmp_path / "tiny")]
-    result = call(tmp_path / "cache", *ASK, *words, code=1)
-    assert said.replace("PATH", str(path)) in result.stderr
-    assert "Traceback" not in result.stderr
-
-
-def test_a_plugin_that_shadows_a_name_of_ours_is_told_and_never_used(
-    install: Install, tmp_path: Path
-):
-    mark = str(tmp_path / "mark")
-    shadows = {"models": "demo", "datasets": "csv", "probes": "lgip", "rules": "strict"}
-    entries = {group: {name: "trap"} for group, name in shadows.items()}
-    install(entries, {"trap.py": TRAP.format(mark=mark)})
-    for group, name in shadows.items():
-        result = call(tmp_path, "list", group)
-        assert (
-            f"Left out: Plug-in '{name}' (acme 1.0) shadows a name of vlprobe's {group}"
-            in result.stderr
-        )
-        result = call(tmp_path, "--plugin", name, "list", group, code=1)
-        assert "shadows a name" in result.stderr
-    assert registry.load_probe("lgip").version and not os.path.exists(mark)
-
-
-def test_two_distributions_with_one_name_are_refused(install: Install, tmp_path: Path):
-    install({"models": {"twice": "one"}}, {"one.py": ""}, "acme")
-    install({"models": {"twice": "two"}}, {"two.py": ""}, "other")
-    tiny = make_tiny(tmp_path / "tiny")
-    result = call(tmp_path, *ASK, "--model", "twice", "--dataset", tiny, code=1)
-    assert "comes from several: acme 1.0, other 1.0" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,106 @@
+"""A plug-in that raises, is no such object or shadows a name of ours: one line that names it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_main import call
+from tests.conftest import make_tiny
+from tests.registry.conftest import FILES, TRAP, Install
+from vlprobe import registry
+
+ASK = ("run", "--no-doctor", "--format", "json")
+
+
+BAD = {
+    "raises": ("1 / 0", "raised ZeroDivisionError while it was imported (bad.py, line 1)"),
+    "exits": ("raise SystemExit(3)", "raised SystemExit while it was imported"),
+    "is no Python": ("def (", "raised SyntaxError"),
+    "has nothing": ("", "is none of vlprobe's models. Expected load(name, device, precision)"),
+    "is a dataset": ("def load(name, cache): ...", "is none of vlprobe's models"),
+    "load raises": ("def load(name, device, precision):\n  {}['x']", "raised KeyError in load (bad"),
+    "gives nothing": ("def load(name, device, precision): return None", "raised AttributeError in"),
+    "no capability": (
+        "from vlprobe.types import Capabilities\nclass M: digest, capabilities = 'a', Capabilities()\n"
+        "def load(name, device, precision): return M()",
+        "declares nothing",
+    ),
+    "promises too much": (
+        "from vlprobe.types import Capabilities\nclass M: digest = 'a'; capabilities = "
+        "Capabilities(embeds_texts=True)\ndef load(name, device, precision): return M()",
+        "declares embeds_texts and lacks tokenize",
+    ),
+    "no digest": ("class M: digest = capabilities = None\ndef load(name, device, precision): return M", "digest"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_model_that_is_none_is_one_line_that_names_it(tmp_path: Path, case: str):
+    text, said = BAD[case]
+    path = tmp_path / "bad.py"
+    path.write_text(text + "\n")
+    tiny = make_tiny(tmp_path / "tiny")
+    result = call(tmp_path / "cache", *ASK, "--model", f"py:{path}", "--dataset", tiny, code=1)
+    assert said in result.stderr and f"Plug-in 'py:{path}' (bad.py)" in result.stderr
+    assert len(result.stderr.strip().splitlines()[-1:]) == 1 and "Traceback" not in result.stderr
+
+
+BROKEN = {
+    "model": (
+        "return _unit(pixels",
+        "return 1 / 0 or (pixels",
+        "ZeroDivisionError in encode_images",
+    ),
+    "dataset": ("items.append(Item(", "items.append((", "Plug-in 'py:PATH' (dataset.py)"),
+    "probe": ('item.captions[0], "A', 'item.nothing, "A', "AttributeError in cases"),
+    "rules": ("yield caption.upper(), Edit", "yield caption, 3, Edit", "gives an edit of item"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_code_that_fails_in_the_middle_of_a_run_is_one_line(tmp_path: Path, kind: str):
+    old, new, said = BROKEN[kind]
+    path = tmp_path / f"{kind}.py"
+    text = FILES[kind].read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    words = {
+        "model": ["--model", f"py:{path}"],
+        "dataset": ["--dataset", f"py:{path}"],
+        "probe": ["--probe", f"py:{path}"],
+        "rules": ["--option", f"rules=py:{path}"],
+    }[kind]
+    if kind != "model":
+        words += ["--model", "control:random"]
+    if kind != "dataset":
+        words += ["--dataset", make_tiny(tmp_path / "tiny")]
+    result = call(tmp_path / "cache", *ASK, *words, code=1)
+    assert said.replace("PATH", str(path)) in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_plugin_that_shadows_a_name_of_ours_is_told_and_never_used(
+    install: Install, tmp_path: Path
+):
+    mark = str(tmp_path / "mark")
+    shadows = {"models": "demo", "datasets": "csv", "probes": "lgip", "rules": "strict"}
+    entries = {group: {name: "trap"} for group, name in shadows.items()}
+    install(entries, {"trap.py": TRAP.format(mark=mark)})
+    for group, name in shadows.items():
+        result = call(tmp_path, "list", group)
+        assert (
+            f"Left out: Plug-in '{name}' (acme 1.0) shadows a name of vlprobe's {group}"
+            in result.stderr
+        )
+        result = call(tmp_path, "--plugin", name, "list", group, code=1)
+        assert "shadows a name" in result.stderr
+    assert registry.load_probe("lgip").version and not os.path.exists(mark)
+
+
+def test_two_distributions_with_one_name_are_refused(install: Install, tmp_path: Path):
+    install({"models": {"twice": "one"}}, {"one.py": ""}, "acme")
+    install({"models": {"twice": "two"}}, {"two.py": ""}, "other")
+    tiny = make_tiny(tmp_path / "tiny")
+    result = call(tmp_path, *ASK, "--model", "twice", "--dataset", tiny, code=1)
+    assert "comes from several: acme 1.0, other 1.0" in result.stderr
