@@ -1,4 +1,5 @@
 import io
+import json
 import os
 import random
 import warnings
@@ -237,6 +238,22 @@ def test_a_file_is_read_once_and_known_by_its_size_and_time(
         expected[2],
     ]
     assert read == [files[1]]
+
+
+def test_the_memory_of_digests_is_parsed_once_until_it_changes(
+    files: list[Path], tmp_path: Path, monkeypatch
+):
+    cache = tmp_path / "cache"
+    pictures.file_digests(files[:2], cache)
+    pictures.file_digests(files[:1], cache)
+    parsed: list[bytes] = []
+    real = json.loads
+    monkeypatch.setattr(pictures.json, "loads", lambda text: parsed.append(text) or real(text))
+    pictures.file_digests(files[:2], cache)
+    assert parsed == []
+    expected = pictures.file_digests(files, cache)  # one more is written
+    assert pictures.file_digests(files[::-1], cache) == expected[::-1]
+    assert len(parsed) == 1
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '{"a": 1}', "\x00"])

@@ -1,6 +1,7 @@
 """Opens pictures; every image file that vlprobe reads is checked here."""
 
 import contextlib
+import functools
 import hashlib
 import io
 import json
@@ -175,11 +176,11 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
     keys = [os.path.abspath(path) for path in paths]
     stamps = [[status.st_size, status.st_mtime_ns] for status in map(os.stat, keys)]
     unknown = {key: row for row, key in enumerate(keys) if memo.get(key, [])[:2] != stamps[row]}
-    with ThreadPoolExecutor() as pool:
-        fresh = pool.map(lambda row: digest(read_bytes(paths[row])), unknown.values())
-        for (key, row), file_digest in zip(unknown.items(), fresh, strict=True):
-            memo[key] = [*stamps[row], file_digest]
     if unknown:
+        with ThreadPoolExecutor() as pool:
+            fresh = pool.map(lambda row: digest(read_bytes(paths[row])), unknown.values())
+            rows = zip(unknown.items(), fresh, strict=True)
+            memo = memo | {key: [*stamps[row], file_digest] for (key, row), file_digest in rows}
         with contextlib.suppress(
             InvalidInput
         ):  # it only saves time, and the cache may be read-only
@@ -188,9 +189,20 @@ def file_digests(paths: Sequence[Path], cache: Path) -> list[str]:
 
 
 def _read_memo(file: Path) -> dict[str, list]:
+    """What was written last, which callers must not modify."""
     try:
-        memo = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        status = file.stat()
+        return _parsed_memo(file, status.st_size, status.st_mtime_ns)
+    except OSError:
+        return {}
+
+
+@functools.lru_cache(maxsize=4)  # a wall asks with each page
+def _parsed_memo(file: Path, n_bytes: int, changed: int) -> dict[str, list]:
+    content = file.read_bytes()
+    try:
+        memo = json.loads(content)
+    except ValueError:
         return {}
     if not isinstance(memo, dict):
         return {}
