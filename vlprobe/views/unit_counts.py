@@ -65,9 +65,9 @@ def unit_counts(
     columns["unit"] = cells.units
     for side, state in enumerate(states):
         counts = _counted(cells, [state])
-        columns[f"answered_{side}"] = counts[:, STATES["answered"]].sum(axis=1)
-        columns[f"fooled_{side}"] = counts[:, STATES["fooled"]].sum(axis=1)
-        columns[f"tied_{side}"] = counts[:, 2]
+        columns[f"answered_{side}"] = counts[STATES["answered"]].sum(axis=0)
+        columns[f"fooled_{side}"] = counts[STATES["fooled"]].sum(axis=0)
+        columns[f"tied_{side}"] = counts[2]
         columns[f"moved_{side}"] = _summed(cells, movements[side], state > 0)
         if side:
             columns |= _beside_first(cells, states, movements, side)
@@ -78,10 +78,11 @@ def _beside_first(
     cells: Cells, states: Sequence[np.ndarray], movements: Sequence[np.ndarray], side: int
 ) -> dict[str, np.ndarray]:
     """The columns of one model and the first."""
-    counts = _counted(cells, [states[0], states[side]]).reshape(-1, N_STATES, N_STATES)
+    counts = _counted(cells, [states[0], states[side]])
 
     def total(first: str, second: str) -> np.ndarray:
-        return counts[:, STATES[first]][:, :, STATES[second]].sum(axis=(1, 2))
+        pairs = [N_STATES * one + other for one in STATES[first] for other in STATES[second]]
+        return counts[pairs].sum(axis=0)
 
     both = (states[0] > 0) & (states[side] > 0)
     return {
@@ -102,14 +103,15 @@ def _states(margin: np.ndarray) -> np.ndarray:
 
 
 def _counted(cells: Cells, states: Sequence[np.ndarray]) -> np.ndarray:
-    """How many cases of each cell have each state, or pair of states: (n_cells, N_STATES or its
-    square).
+    """How many cases of each cell have each state, or pair of states: (N_STATES or its square,
+    n_cells).
     """
-    code, size = cells.cell.astype(np.int64), 1
-    for state in states:
-        code = code * N_STATES + state
-        size *= N_STATES
-    return np.bincount(code, minlength=len(cells.units) * size).reshape(-1, size)
+    state, n_cells = np.zeros(len(cells.cell), dtype=np.int64), len(cells.units)
+    for of_model in states:
+        state = state * N_STATES + of_model
+    size = N_STATES ** len(states)
+    counts = np.bincount(state * n_cells + cells.cell, minlength=size * n_cells)
+    return counts.reshape(size, n_cells)
 
 
 def _summed(cells: Cells, movement: np.ndarray, is_counted: np.ndarray) -> np.ndarray:
