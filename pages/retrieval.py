@@ -6,11 +6,16 @@ import streamlit as st
 
 from vlprobe.dashboard import frame, state
 from vlprobe.dashboard.lab import chart_panels, figures, influence, paper_page
+from vlprobe.metrics.retrieval import CLEAN
 
 frame.enter()
 opening = paper_page.begin("rococo")
 stored = opening.questions
 
+if opening.kind.startswith(CLEAN):
+    state.quiet("Nothing is altered in these galleries, so there is no harm to be measured.")
+    paper_page.end(stored, "retrieval")
+    st.stop()
 st.header("Which alterations do most harm")
 for column, name in zip(st.columns(2, gap="medium"), ("drop_rate", "rsms"), strict=True):
     with column:
