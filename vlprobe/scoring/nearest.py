@@ -77,15 +77,15 @@ def searchable(gallery: Gallery, k: int, encoder: Encoder) -> ApproximateGallery
 
     Raises InvalidInput of a model whose similarity is more than a product of two vectors.
     """
-    if k and encoder.model.capabilities.has_matrix:
-        raise InvalidInput(
-            f"'{encoder.model.name}' has scores and no vectors to search approximately. Leave out the option "
-            "'approximate'."
-        )
     if k and (encoder.scores_pairs or encoder.image_dim != encoder.dim):
         raise InvalidInput(
             f"Model '{encoder.model.name}' compares a text with more than one vector of a picture, which only an exact "
             "search does. Leave out the option 'approximate', or choose a dual encoder."
+        )
+    if k and encoder.model.capabilities.has_matrix:
+        raise InvalidInput(
+            f"'{encoder.model.name}' has scores and no vectors to search approximately. Leave out the option "
+            "'approximate'."
         )
     exact = not k or len(gallery.representatives) <= max(EXACT_LIMIT, k)
     return gallery if exact else ApproximateGallery(gallery, k, encoder.memory, encoder.workers)
