@@ -6,13 +6,12 @@ import streamlit as st
 
 from vlprobe.dashboard import frame, state
 from vlprobe.dashboard.lab import chart_panels, figures, influence, paper_page
-from vlprobe.metrics.retrieval import CLEAN
 
 frame.enter()
 opening = paper_page.begin("rococo")
 stored = opening.questions
 
-if opening.kind.startswith(CLEAN):
+if f"{opening.kind}_drop_rate" not in stored.metrics:
     state.quiet("Nothing is altered in these galleries, so there is no harm to be measured.")
     paper_page.end(stored, "retrieval")
     st.stop()

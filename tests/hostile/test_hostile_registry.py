@@ -31,6 +31,7 @@ DATASETS = {
 MODELS = {
     "control": (),
     "demo": ("weak@PATH",),
+    "embeddings": ("PATH", "PATH+normalise", "PATH+key=a/b+vector=PATH"),
     "eqben": (),
     "hf": ("PATH",),
     "hf-gen": ("PATH",),
