@@ -34,7 +34,8 @@ def admit() -> None:
         uploads.refuse()
         st.title("vlprobe")
         st.error(
-            f"{plain(email) or 'This account'} may not see this dashboard. Ask whoever serves it to let you in."
+            f"{plain(email) or 'This account'} may not see this dashboard. Ask whoever serves it "
+            "to let you in."
         )
         st.button("Sign out", key="sign_out", on_click=st.logout)
         st.stop()

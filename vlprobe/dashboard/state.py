@@ -243,8 +243,8 @@ def pick_question_set(probe: str = "") -> Questions:
 def questions(key: str) -> Questions:
     """The question set with this key."""
     question_set = view(views.runs.question_set, key)
-    looks = charts.styles.styles(view(views.runs.models))
-    return Questions(question_set, tuple(ordered(question_set.models)), looks)
+    styles = charts.styles.styles(view(views.runs.models))
+    return Questions(question_set, tuple(ordered(question_set.models)), styles)
 
 
 def choose(

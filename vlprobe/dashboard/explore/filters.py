@@ -309,8 +309,8 @@ def active_filters(case_filter: Filter) -> list[ActiveFilter]:
 
 
 def _bin_label(name: str) -> str:
-    what, _, value = name.partition("=")
-    return value_label(value) if what == bins.STRENGTH else f"lure {value}"
+    binned_by, _, value = name.partition("=")
+    return value_label(value) if binned_by == bins.STRENGTH else f"lure {value}"
 
 
 def _pattern_label(case_filter: Filter) -> str:

@@ -138,7 +138,7 @@ def with_names(figure: go.Figure, models: Sequence[str]) -> go.Figure:
         texts = [str(line).replace(bold, display_bold, 1) for line in lines]
         trace.update(name=display_name, text=texts)
         if trace.hovertemplate:
-            told = str(trace.hovertemplate).replace(bold, display_bold, 1)
-            trace.update(hovertemplate=told)
+            hover_text = str(trace.hovertemplate).replace(bold, display_bold, 1)
+            trace.update(hovertemplate=hover_text)
 
     return figure.for_each_trace(rename)

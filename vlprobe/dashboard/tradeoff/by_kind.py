@@ -161,10 +161,10 @@ def _draw_strength(about: Field, measured: Measured, names: Mapping[str, str]) -
     )
     alt = f"{measured.up.label} for weak, medium and strong flips, a line a model."
     points = chart(figure, "strength", alt, True)
-    stored_names = {shown: model for model, shown in names.items()}
+    stored_names = {plain_name: model for model, plain_name in names.items()}
 
-    def target(shown: str, name: str) -> Filter | None:
-        model = stored_names.get(shown, "")
+    def target(plain_name: str, name: str) -> Filter | None:
+        model = stored_names.get(plain_name, "")
         return cases.slice_filter(about.questions, model, measured.up.kinds, STRENGTH, name)
 
     cases.open_clicked(points, about.questions, target)
