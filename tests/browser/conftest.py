@@ -249,9 +249,15 @@ def mount(page, name: str, data: dict, *parts: str) -> None:
 
 
 def idle(page) -> None:
-    page.wait_for_function(IDLE, timeout=90_000)  # the first page that asks a model imports torch
-    page.wait_for_timeout(250)
-    page.wait_for_function(IDLE, timeout=90_000)
+    """Waits until the page has been at rest twice: a component may ask for another run.
+
+    It looks every 50 ms: by default it would look at every frame, and the browser would draw one for each look.
+    """
+    for _ in range(2):
+        page.wait_for_function(
+            IDLE, timeout=90_000, polling=50
+        )  # the first model to be asked imports torch
+        page.wait_for_timeout(100)
 
 
 def visit(page, address: str):

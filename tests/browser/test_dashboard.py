@@ -63,6 +63,7 @@ def test_a_filtered_page_reopens_from_its_link(page, url: str):
     assert cards(page) == first
 
 
+@pytest.mark.full  # a process of its own
 def test_a_run_is_started_cancelled_and_survives_a_reload(page, url: str):
     visit(page, url + "/run")
     for field, name in (("run_models", "control:random"), ("run_own", "demo")):
@@ -97,6 +98,7 @@ def drag(page, box: tuple[float, float, float, float]) -> None:
     page.mouse.up()
 
 
+@pytest.mark.full
 def test_an_area_of_the_scatter_fills_the_gallery(page, url: str, stored: Store):
     visit(page, url + f"/compare?set={SETS['lgip']}&model=demo:sigmoid&with=demo:softmax&open=map")
     drag(page, (0.05, 0.6, 0.6, 0.97))
@@ -210,7 +212,7 @@ def test_a_probe_s_page_and_its_cards_open_from_a_link(page, url: str, name: str
     key = SETS[probe]
     visit(page, f"{url}/{name}?set={key}")
     assert page.locator("h1").first.is_visible()
-    assert "demo:softmax" in page.locator(".vp-paper").first.text_content()
+    assert "Tiny CLIP" in page.locator(".vp-paper").first.text_content()
     assert page.locator(".vp-paper tr.printed").count() >= 3
     visit(page, f"{url}/explore?set={key}&outcome=all&cards=every")
     page.locator("button.card").first.click()

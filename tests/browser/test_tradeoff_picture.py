@@ -88,10 +88,13 @@ def crowd(seed: int, spread: float, names: list[str] = NAMES) -> dict:
 
 
 @pytest.mark.parametrize("width", [1240, 390])
-def test_nine_names_meet_neither_each_other_nor_a_mark_however_close_these_are(view, width: int):
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 12), marks=pytest.mark.full)])
+def test_nine_names_meet_neither_each_other_nor_a_mark_however_close_these_are(
+    view, width: int, seeds: range
+):
     assert len(NAMES) == DISTINCT
     view.set_viewport_size({"width": width, "height": 900})
-    for seed in range(8):
+    for seed in seeds:
         for spread in (1, 0.3, 0.1):
             draw(view, crowd(seed, spread))
             overlaps, n_names = view.evaluate(OVERLAPS)
