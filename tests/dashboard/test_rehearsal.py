@@ -43,6 +43,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     served.cache_storage_manager = MemoryCacheStorageManager()
     monkeypatch.setattr(Runtime, "_instance", served)
     monkeypatch.setattr(PagesManager, "uses_pages_directory", None)
+    monkeypatch.setattr(rehearsal, "HEAD_START", 0.0)
     yield
 
 
@@ -90,6 +91,20 @@ def test_all_pages_are_drawn_ahead_but_those_that_load_a_model(monkeypatch, serv
     rehearsal.begin()
     assert drawn[: len(ROW)] == list(ROW)
     assert "breakdown" in drawn and "retrieval" not in drawn
+
+
+def test_the_first_visitor_has_the_server_alone(monkeypatch, server):
+    monkeypatch.setattr(visits, "_n_drawn", 0)
+    monkeypatch.setattr(rehearsal, "HEAD_START", 30.0)
+    drawn: list[str] = []
+    monkeypatch.setattr(rehearsal, "draw", drawn.append)
+    rehearsing = threading.Thread(target=rehearsal.begin)
+    with visits.drawing():
+        rehearsing.start()
+        rehearsing.join(0.05)
+        assert not drawn
+    rehearsing.join(30)
+    assert drawn
 
 
 def test_nothing_is_drawn_ahead_where_people_sign_in(monkeypatch, server):

@@ -30,6 +30,7 @@ from vlprobe.storage import access
 APP = Path(__file__).resolve().parents[2] / "app.py"
 LOADING = ("retrieval",)  # pages that ask a model: it is loaded when somebody looks
 LOOK = 0.05  # seconds between two looks at whether the server is there
+HEAD_START = 3.0  # seconds that the first visitor, who may be waiting for the server, has it alone
 
 
 def begin() -> None:
@@ -40,6 +41,7 @@ def begin() -> None:
     """
     while not runtime.exists():
         time.sleep(LOOK)
+    visits.await_first(HEAD_START)
     if not access.sign_in():
         names = [name for name in (*navigation.ROW, *navigation.BELOW) if name not in LOADING]
         for name in names:
@@ -67,6 +69,7 @@ def draw(name: str) -> None:
     )
 
     def note(_: object, event: ScriptRunnerEvent, **__: object) -> None:
+        visits.let_pass()
         if event is ScriptRunnerEvent.SHUTDOWN:
             ended.set()
 

@@ -10,12 +10,13 @@ AHEAD = "ahead of time"  # the session of pages that nobody looks at
 PATIENCE = 2.0  # seconds that a step waits at most: a visitor may be waiting for what it has begun
 _changed = threading.Condition()
 _drawing = 0
+_n_drawn = 0
 
 
 @contextlib.contextmanager
 def drawing() -> Iterator[None]:
     """While a page is drawn."""
-    global _drawing
+    global _drawing, _n_drawn
     counted = not is_ahead()
     with _changed:
         _drawing += counted
@@ -24,6 +25,7 @@ def drawing() -> Iterator[None]:
     finally:
         with _changed:
             _drawing -= counted
+            _n_drawn += counted
             _changed.notify_all()
 
 
@@ -40,3 +42,9 @@ def let_pass() -> None:
     if _drawing and is_ahead():
         with _changed:
             _changed.wait_for(lambda: not _drawing, PATIENCE)
+
+
+def await_first(seconds: float) -> None:
+    """Waits until a visitor's page was drawn, at most so many seconds."""
+    with _changed:
+        _changed.wait_for(lambda: _n_drawn and not _drawing, seconds)
