@@ -53,7 +53,7 @@ def slices(
     """
     cells = {(row.slice, row.model): row for row in records(EstimateRow, table)}
     titles = (slicing, "Model", metric.label, "95 % interval", "Pictures", "Cases", "Ties")
-    head = "".join(tag("th", title, scope="col") for title in titles)
+    head = elements.column_heads(titles)
     value_unit = render_numbers.unit_of(metric, unit)
     rows = []
     for name, words in names.items():

@@ -15,7 +15,7 @@ from vlprobe.render.marks import mark_values
 from vlprobe.render.numbers import interval, number
 from vlprobe.render.sentences import listed
 from vlprobe.types import Picture
-from vlprobe.views.changes import in_step
+from vlprobe.views.changes import word_runs
 from vlprobe.views.records import PointRow, PrintedRow
 from vlprobe.views.wall import WallCard
 
@@ -343,12 +343,5 @@ def example_data(
 
 def _runs(before: str, after: str, style: str, is_after: bool) -> list[tuple[str, str]]:
     """One of two captions, the words marked in which they differ."""
-    runs: list[tuple[str, str]] = []
-    for source, target, differs in in_step(before[:LONGEST], after[:LONGEST]):
-        text = target if is_after else source
-        words = text.lstrip()
-        if not differs or not words:
-            runs.append((text, ""))
-            continue
-        runs += [(text[: len(text) - len(words)], ""), (words, style)]
-    return runs
+    runs = word_runs(before[:LONGEST], after[:LONGEST], is_after)
+    return [(words, style if differs else "") for words, differs in runs]

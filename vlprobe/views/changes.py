@@ -21,6 +21,25 @@ def in_step(before: str, after: str) -> Iterator[tuple[str, str, bool]]:
         yield "".join(left[a:b]), "".join(right[c:d]), kind != "equal"
 
 
+def word_runs(before: str, after: str, is_after: bool) -> list[tuple[str, bool]]:
+    """One of two captions in runs of words, each with whether it differs from the other caption.
+
+    Blanks before words that differ are a run of their own.
+
+    >>> word_runs("A red dog.", "A blue dog.", True)
+    [('A', False), (' ', False), ('blue', True), (' dog.', False)]
+    """
+    runs = []
+    for source, target, differs in in_step(before, after):
+        text = target if is_after else source
+        words = text.lstrip()
+        if differs and words:
+            runs += [(text[: len(text) - len(words)], False), (words, True)]
+        else:
+            runs.append((text, False))
+    return runs
+
+
 def changed_words(before: str, after: str) -> tuple[str, str]:
     """The words that were taken out and those that were put in; several runs of them are joined by
     commas.

@@ -12,7 +12,7 @@ from vlprobe.dashboard.lab import cases
 from vlprobe.dashboard.state import Questions, model_name, plain, quiet, view
 from vlprobe.render import charts, numbers
 from vlprobe.render.charts.styles import Look
-from vlprobe.render.html.elements import breakable, mark
+from vlprobe.render.html.elements import model_label
 from vlprobe.render.words import presentations, slice_order, value_label
 from vlprobe.types import Metric
 from vlprobe.views.filter import Filter
@@ -80,9 +80,7 @@ def links(stored: Questions) -> None:
 
 def mentioned(stored: Questions, remark: str = "") -> None:
     """Which mark is which model, once for several small figures."""
-    names = [
-        f"{mark(stored.looks[model])} {breakable(model_name(model))}" for model in stored.models
-    ]
+    names = [model_label(stored.looks[model], model_name(model)) for model in stored.models]
     st.html(f'<p class="vp-small">{" &emsp; ".join([*names, remark])}</p>')
 
 

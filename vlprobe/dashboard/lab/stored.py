@@ -16,7 +16,7 @@ from vlprobe import registry
 from vlprobe.dashboard.state import attempt, plain, quiet, store
 from vlprobe.dashboard.tables import show
 from vlprobe.errors import VlprobeError
-from vlprobe.render.html.elements import breakable, tag
+from vlprobe.render.html.elements import breakable, column_heads, tag
 from vlprobe.runs import jobs, thumbnails, verify
 from vlprobe.runs.request import Request
 from vlprobe.runs.verify import Damage
@@ -150,9 +150,7 @@ def _list(looked: Looked) -> None:
             f"{looked.at}: {_files(older)} of an older version of vlprobe. No result is lost.",
             icon=":material/info:",
         )
-    show(
-        "What was found", "".join(tag("th", title, scope="col") for title in HEAD), rows, "vp-prose"
-    )
+    show("What was found", column_heads(HEAD), rows, "vp-prose")
     if len(alike) > ROWS:
         quiet(f"The first {ROWS} kinds of {len(alike):,}. `vlprobe verify` lists all of them.")
     if not any(damage.drop for damage in damages):

@@ -12,13 +12,12 @@ from vlprobe.render.charts.theme import (
     QUIET,
     arms,
     axis,
-    divided,
     finished,
     mean_text,
+    named_rows,
     safe,
     stepped_line,
     ticks,
-    wrapped,
 )
 from vlprobe.render.numbers import WAYS, unit_of
 from vlprobe.types import Metric
@@ -148,14 +147,7 @@ def _rows(
             customdata=[[model, name] for name in keys],
             hovertemplate="%{text}<extra></extra>",
         )
-    divided(figure, len(names))
-    figure.update_yaxes(
-        tickvals=list(heights.values()),
-        ticktext=[wrapped(text, 24) for text in names.values()],
-        range=[len(names) - 0.5, -0.5],
-        showgrid=False,
-        zeroline=False,
-    )
+    named_rows(figure, list(names.values()), 24)
     figure.update_xaxes(zeroline=False)
     return finished(figure, 130 + len(names) * (26 + 16 * len(models)))
 

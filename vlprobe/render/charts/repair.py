@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.charts.theme import QUIET, arms, divided, finished, safe, wrapped
+from vlprobe.render.charts.theme import QUIET, arms, finished, named_rows, safe, wrapped
 from vlprobe.render.numbers import interval, number
 from vlprobe.views.records import LevelRow, records
 
@@ -69,14 +69,7 @@ def dumbbells(
             text=[_hover(level, *rows[level.probe, level.metric], name) for level in marks],
             hovertemplate="%{text}<extra></extra>",
         )
-    divided(figure, len(rows))
-    figure.update_yaxes(
-        tickvals=list(heights.values()),
-        ticktext=[wrapped(label, 26) for label, _ in rows.values()],
-        range=[len(rows) - 0.5, -0.5],
-        showgrid=False,
-        zeroline=False,
-    )
+    named_rows(figure, [label for label, _ in rows.values()], 26)
     unit = next(iter(rows.values()))[1]
     figure.update_xaxes(title="" if unit == "rate" else "In spreads", zeroline=False)
     figure.update_xaxes(tickformat=".4~%" if unit == "rate" else "")

@@ -69,6 +69,24 @@ def divided(figure: go.Figure, n_rows: int) -> None:
     figure.update_layout(shapes=[ends | {"y0": height, "y1": height} for height in heights])
 
 
+def named_rows(figure: go.Figure, labels: Sequence[str], width: int) -> None:
+    """The y axis as rows from top to bottom, at 0, 1 and so on, with thin lines between them.
+
+    Args:
+        figure: Gets the axis.
+        labels: Of the rows.
+        width: Letters of a label before it is broken.
+    """
+    divided(figure, len(labels))
+    figure.update_yaxes(
+        tickvals=list(range(len(labels))),
+        ticktext=[wrapped(label, width) for label in labels],
+        range=[len(labels) - 0.5, -0.5],
+        showgrid=False,
+        zeroline=False,
+    )
+
+
 def mean_text(row: SliceRow, unit: str) -> str:
     """What stands beside the mark of a mean: its value, its interval and its counts."""
     value = f"{number(row.value, unit)} ({interval(row.low, row.high, unit)})"

@@ -12,7 +12,7 @@ from vlprobe import views
 from vlprobe.errors import VlprobeError
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html import cases
-from vlprobe.render.html.elements import breakable, facts, mark, tag
+from vlprobe.render.html.elements import column_heads, facts, model_label, tag
 from vlprobe.render.words import value_label
 from vlprobe.scoring import pictures
 from vlprobe.storage import shipped
@@ -90,11 +90,11 @@ def _scores(
     """A line a model: what its kind of case has to tell, and the margin."""
     columns = cases.columns(case, kind)
     titles = ["Scores" if columns else "Model", *columns, "moved" if kind.is_movement else "margin"]
-    head = "".join(tag("th", title, scope="col") for title in titles)
+    headings = column_heads(titles)
     lines = []
     for answer in answers:
         name = called.get(answer.model, answer.model)
-        heading = f"{mark(styles[answer.model])} {breakable(name)}"
+        heading = model_label(styles[answer.model], name)
         cells = "".join(tag("td", cell_text(answer)) for cell_text in columns.values())
         margin = _margin_cell(kind, answer.margin)
         tip = html.escape(answer.model)
@@ -107,7 +107,7 @@ def _scores(
         cell = tag("td", "-" if math.isnan(gap) else f"{gap:+.3f}")
         lines.insert(2, f'<tr class="vp-apart">{heading}{cell}</tr>')
     return (
-        f'<table class="vp-scores"><thead><tr>{head}</tr></thead>'
+        f'<table class="vp-scores"><thead><tr>{headings}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table>"
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import cast
 
-from vlprobe.render.html.elements import marked, tag
+from vlprobe.render.html.elements import column_heads, marked, tag
 from vlprobe.render.words import value_label
 from vlprobe.types.presentation import KindPresentation, Presentation
 from vlprobe.views.changes import in_step
@@ -136,9 +136,8 @@ def _likeness(before: str, after: str) -> float:
 
 def _matrix(titles: Sequence[str], lines: Sequence[str]) -> str:
     """A small table of scores; `lines` are HTML."""
-    head = "".join(tag("th", title, scope="col") for title in titles)
     return (
-        f'<table class="vp-scores vp-matrix"><thead><tr>{head}</tr></thead>'
+        f'<table class="vp-scores vp-matrix"><thead><tr>{column_heads(titles)}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table>"
     )
 

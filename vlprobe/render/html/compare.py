@@ -12,7 +12,7 @@ import pandas as pd
 
 from vlprobe.render.charts.compare import between, chance, signed
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html.elements import breakable, mark, metric_row, table, tag
+from vlprobe.render.html.elements import column_heads, mark, metric_row, model_label, table, tag
 from vlprobe.render.html.tables import explained
 from vlprobe.render.numbers import number, unit_of
 from vlprobe.render.words import AGREED, value_label
@@ -154,7 +154,7 @@ def differences(
     """
     compared_rows = records(DifferenceRow, compared)
     models = dict.fromkeys([compared_rows[0].baseline, *(row.model for row in compared_rows)])
-    titles = [f"{mark(styles[model])} {breakable(names.get(model, model))}" for model in models]
+    titles = [model_label(styles[model], names.get(model, model)) for model in models]
     titles[0] += f"<br>{tag('small', 'baseline')}"
     head = tag("th", "Metric", scope="col") + "".join(
         f'<th scope="col">{title}</th>' for title in titles
@@ -186,7 +186,6 @@ def rows_table(comparison: Comparison, names: Mapping[str, str]) -> str:
     titles = ("Kind of edit", "Model", "Lies", "Believed", f"By {base}", "Difference", "p", "")
     if comparison.is_movement:
         titles = ("Kind of edit", "Model", "Cases", "Moved", f"{base} moved", "Difference", "p", "")
-    head = "".join(tag("th", title, scope="col") for title in titles)
     rows = []
     for row in comparison.rows:
         interval = between(row.low, row.high, unit)
@@ -202,7 +201,7 @@ def rows_table(comparison: Comparison, names: Mapping[str, str]) -> str:
         kind = value_label(row.subtype) if row.subtype else "All"
         columns = "".join(tag("td", cell) for cell in cells)
         rows.append(f"<tr>{tag('th', kind, scope='row')}{columns}</tr>")
-    return table("Differences from the baseline", head, rows)
+    return table("Differences from the baseline", column_heads(titles), rows)
 
 
 def _cell(row: DifferenceRow, unit: str) -> str:

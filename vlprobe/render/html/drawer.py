@@ -12,7 +12,7 @@ from vlprobe.render.report.embed import embed
 from vlprobe.render.wall import count_word, stayed, top_lists
 from vlprobe.render.words import NOT_RENAMED, model_name
 from vlprobe.types.presentation import KindPresentation
-from vlprobe.views.changes import in_step
+from vlprobe.views.changes import word_runs
 from vlprobe.views.wall import ModelVerdict, WallCard
 
 ICONS = {"true": "✓", "lie": "✕", "tie": "=", "quiet": "?", "same": "✓"}
@@ -53,15 +53,10 @@ def _row(style: str, label: str, text: htpy.Node, icon: str = "") -> htpy.Elemen
 
 def _marked(before: str, after: str, style: str, is_after: bool) -> list[htpy.Node]:
     """One of two texts with the words marked in which they differ."""
-    nodes: list[htpy.Node] = []
-    for source, target, differs in in_step(before, after):
-        text = target if is_after else source
-        words = text.lstrip()
-        if not differs or not words:
-            nodes.append(text)
-            continue
-        nodes += [text[: len(text) - len(words)], htpy.span(f".vp-{style}")[words]]
-    return nodes
+    return [
+        htpy.span(f".vp-{style}")[words] if differs else words
+        for words, differs in word_runs(before, after, is_after)
+    ]
 
 
 def _true_and_false(card: WallCard, kind: KindPresentation) -> list[htpy.Element]:

@@ -38,13 +38,23 @@ def marked(element: str, text: str) -> str:
     return text[: len(text) - len(words)] + tag(element, words) if words else ""
 
 
-def table(name: str, head: str, rows: Sequence[str], css: str = "") -> str:
+def table(name: str, headings: str, rows: Sequence[str], css: str = "") -> str:
     """A table with a name for those who do not see it; narrow screens scroll it."""
     return (
         f'<div class="vp-scroll" role="region" tabindex="0" aria-label="{html.escape(name)}">'
         f'<table class="{f"vp-table {css}".strip()}">'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"<thead><tr>{headings}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def column_heads(titles: Iterable[str]) -> str:
+    """Headings of columns."""
+    return "".join(tag("th", title, scope="col") for title in titles)
+
+
+def model_label(style: Look, name: str) -> str:
+    """A model's mark, and its name as HTML that may be broken."""
+    return f"{mark(style)} {breakable(name)}"
 
 
 def metric_row(heading: str, cells: str) -> str:

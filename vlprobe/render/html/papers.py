@@ -11,7 +11,7 @@ import pandas as pd
 
 from vlprobe.render import numbers
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html.elements import breakable, mark, table, tag
+from vlprobe.render.html.elements import breakable, column_heads, mark, table, tag
 from vlprobe.render.words import movement_kinds
 from vlprobe.types import Metric
 from vlprobe.views.paper_tables import PaperTable
@@ -93,7 +93,7 @@ def _head(paper_table: PaperTable) -> str:
         (name, len(list(neighbours)))
         for name, neighbours in groupby(columns, key=lambda column: column.group)
     ]
-    titles = "".join(tag("th", column.title, scope="col") for column in columns)
+    titles = column_heads(column.title for column in columns)
     if not any(name for name, _ in groups):
         return f"{tag('th', 'Model', scope='col')}{titles}"
     shared = "".join(tag("th", name, scope="colgroup", colspan=str(size)) for name, size in groups)

@@ -10,7 +10,7 @@ import numpy as np
 
 from vlprobe.render import numbers
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html.elements import breakable, mark, marked, tag
+from vlprobe.render.html.elements import breakable, mark, marked, model_label, tag
 from vlprobe.render.words import DELETED, value_label
 from vlprobe.runs import playground
 from vlprobe.runs.playground import Answer, Edited
@@ -246,7 +246,7 @@ def changed(before: str, after: str) -> str:
 def _head(column: _Column, styles: Looks) -> str:
     answer = column.answer
     remark = f"your caption: {_number(answer.true)}" if answer.sees else "compares texts"
-    heading = f"{mark(styles[answer.model])} {breakable(column.name)}"
+    heading = model_label(styles[answer.model], column.name)
     return f'<th scope="col">{heading}<br>{tag("small", remark)}</th>'
 
 
@@ -301,7 +301,7 @@ def mixed(
     """
     head = tag("th", "Score of the mixed picture with", scope="col")
     head += "".join(
-        f'<th scope="col">{mark(styles[model])} {breakable(names.get(model, model))}</th>'
+        f'<th scope="col">{model_label(styles[model], names.get(model, model))}</th>'
         for model in scores
     )
     rows = []

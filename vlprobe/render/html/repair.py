@@ -9,7 +9,7 @@ import pandas as pd
 from vlprobe.render.charts.compare import between, chance, signed
 from vlprobe.render.charts.styles import Looks
 from vlprobe.render.html.compare import CSS, WORDS
-from vlprobe.render.html.elements import breakable, mark, metric_row, table, tag
+from vlprobe.render.html.elements import breakable, column_heads, mark, metric_row, table, tag
 from vlprobe.render.html.tables import explained
 from vlprobe.render.numbers import interval, number, unit_of
 from vlprobe.types import Metric
@@ -164,8 +164,7 @@ def seeds(differences: pd.DataFrame, metrics: Metrics, names: Sequence[str]) -> 
         texts.append(signed(row.sd, unit).removeprefix("+"))
         heading = explained(metric, unit, metric.chance, folded=True)
         rows.append(metric_row(heading, "".join(tag("td", text) for text in texts)))
-    head = "".join(tag("th", title, scope="col") for title in titles)
-    return table("What the loss did, by seed", head, rows)
+    return table("What the loss did, by seed", column_heads(titles), rows)
 
 
 def held_out(
@@ -186,14 +185,13 @@ def held_out(
     for term, value in zip(logged["part"], logged["value"], strict=True):
         values[term].append(value)
     titles = ("Part of the loss", "Weight", "At the start", f"At step {logged['step'].max():,}")
-    head = "".join(tag("th", title, scope="col") for title in titles)
     rows = []
     for term in sorted(values, key=lambda term: term not in weights):
         weight = f"{weights[term]:g}" if term in weights else "not trained"
         texts = (weight, f"{values[term][0]:.4f}", f"{values[term][-1]:.4f}")
         heading = f"{tag('span', term)}<br>{tag('small', meanings[term])}"
         rows.append(metric_row(heading, "".join(tag("td", text) for text in texts)))
-    return table("Losses on what is held out", head, rows)
+    return table("Losses on what is held out", column_heads(titles), rows)
 
 
 def trainings(rows: Sequence[Sequence[str]]) -> str:
@@ -207,9 +205,8 @@ def trainings(rows: Sequence[Sequence[str]]) -> str:
         "Seed, rate",
         "Held out: start → now, ↓ lower is better",
     )
-    head = "".join(tag("th", title, scope="col") for title in titles)
     body = []
     for state, *texts in rows:
         cells = "".join(f"<td>{breakable(text)}</td>" for text in texts)
         body.append(f"<tr>{tag('th', state, scope='row')}{cells}</tr>")
-    return table("Trainings", head, body)
+    return table("Trainings", column_heads(titles), body)

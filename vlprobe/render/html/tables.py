@@ -9,7 +9,7 @@ import pandas as pd
 from vlprobe import views
 from vlprobe.render import numbers as render_numbers
 from vlprobe.render.charts.styles import Looks
-from vlprobe.render.html.elements import breakable, mark, metric_row, table, tag
+from vlprobe.render.html.elements import column_heads, metric_row, model_label, table, tag
 from vlprobe.render.words import movement_kinds
 from vlprobe.types import Metric
 from vlprobe.views.leaders import Leader
@@ -96,9 +96,7 @@ def headline(
     """
     estimates = {(row.model, row.metric): row for row in records(EstimateRow, numbers)}
     head = tag("th", "Metric", scope="col")
-    head += "".join(
-        f'<th scope="col">{mark(styles[model])} {breakable(model)}</th>' for model in models
-    )
+    head += "".join(f'<th scope="col">{model_label(styles[model], model)}</th>' for model in models)
     rows, unasked = [], []
     for name, metric in metrics.items():
         if not any(row.n_items for row in estimates.values() if row.metric == name):
@@ -154,5 +152,4 @@ def facts(questions: QuestionFacts) -> str:
 
 def _counts(title: str, rows: Sequence[tuple[str, str]]) -> str:
     body = [f"<tr>{tag('th', text, scope='row')}{tag('td', count)}</tr>" for text, count in rows]
-    head = tag("th", title, scope="col") + tag("th", "Times", scope="col")
-    return table(title, head, body or ["<tr><td>Nothing</td></tr>"])
+    return table(title, column_heads((title, "Times")), body or ["<tr><td>Nothing</td></tr>"])
