@@ -275,6 +275,15 @@ def test_forty_three_models_fit(shown, forty_three: Store):
     assert not at.error
 
 
+def test_forty_three_models_leave_room_for_figures_and_slides(shown, forty_three: Store):
+    at = shown(forty_three, "breakdown")
+    assert "Too many models for a legend" in words(at)
+    ((_, talk),) = component_values(shown(forty_three, "present"), "slides")
+    slide = next(slide for slide in talk["slides"] if slide["marks"])
+    assert len(slide["marks"]) == 14
+    assert slide["note"] == "Marks: the first 14 of 42 models."
+
+
 def test_a_picture_that_is_gone_is_named(shown, filled_with_one: Store, tmp_path: Path):
     for path in (tmp_path / "tiny").glob("*.png"):
         path.unlink()

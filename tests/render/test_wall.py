@@ -53,7 +53,7 @@ def test_a_card_says_what_changed_and_how_many_models_believe_it():
         ({"a": 0.0}, "cannot tell", 1),
         ({"a": math.nan}, "no answer", 1),
         ({"control:random": -1.0, "control:constant": 0.0}, "2 of 2", 2),
-        ({f"m{index}": index - 30.5 for index in range(43)}, "31 of 43", 0),
+        ({f"m{index}": index - 30.5 for index in range(43)}, "31 of 43 fooled", 0),
         ({f"m{index}": 1.0 for index in range(12)}, "0 of 12", 12),
     ],
 )

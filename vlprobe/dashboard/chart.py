@@ -3,8 +3,10 @@
 import plotly.graph_objects as go
 import streamlit as st
 
+from vlprobe.dashboard.state import quiet
 from vlprobe.render import charts
 
+MOST_IN_LEGEND = 14  # names; more leave no room for the figure
 ARMS = "Arms are 95 % intervals: where they overlap, the order may be chance. "
 
 
@@ -16,6 +18,11 @@ def chart(figure: go.Figure, key: str, alt: str, clickable: bool = False) -> lis
         The points that were clicked, where they are `clickable`.
     """
     inked(figure)
+    names = {trace.name for trace in figure.data if trace.name and trace.showlegend is not False}
+    is_crowded = len(names) > MOST_IN_LEGEND and figure.layout.showlegend is not False
+    if is_crowded:
+        figure.update_layout(showlegend=False, margin_t=20)
+        quiet("Too many models for a legend: point at a mark to read which one it is.")
     config = {"displayModeBar": False, "scrollZoom": False}
     if not clickable:
         st.plotly_chart(figure, key=key, alt=alt, config=config)

@@ -21,13 +21,14 @@ from vlprobe.dashboard.state import (
     pick_question_set,
     plain,
     quiet,
+    renamed,
     store,
     view,
 )
 from vlprobe.errors import VlprobeError
 from vlprobe.render import fitness
 from vlprobe.render.html.style import style
-from vlprobe.render.sentences import drawn_only
+from vlprobe.render.sentences import drawn_only, sentence_names
 from vlprobe.render.words import presentations
 from vlprobe.types import Metric
 
@@ -147,8 +148,9 @@ def say_strangers(stored: Questions, models: Sequence[str] = ()) -> None:
     if stored.question_set.runs[0].dataset.startswith(DRAWN):
         return
     asked_models = models or views.showcase.rated_models(stored.question_set)
-    toys = [model_name(name) for name in asked_models if name.startswith(f"{DRAWN}:")]
-    if told := drawn_only(toys, len(asked_models)):
+    toys = [name for name in asked_models if name.startswith(f"{DRAWN}:")]
+    names = sentence_names(toys, renamed())
+    if told := drawn_only([names[name] for name in toys], len(asked_models)):
         quiet(told)
 
 

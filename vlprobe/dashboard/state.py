@@ -231,13 +231,25 @@ def pick_question_set(probe: str = "") -> Questions:
         )
         st.page_link("pages/home.py", label="Begin with the demo", icon=":material/play_arrow:")
         st.stop()
-    rows = {row.case_key: row for row in table.itertuples()}
-    labels = [row.label for row in rows.values()]
-    options = {
-        key: row.label if labels.count(row.label) == 1 else f"{row.label} · {key[:6]}"
-        for key, row in rows.items()
+    labels = set_labels(table)
+    return questions(choose("Question set", "set", labels, next(iter(labels)), always=True))
+
+
+def set_labels(table: pd.DataFrame) -> dict[str, str]:
+    """What pickers call question sets, by their keys: with plain names, no two alike."""
+    datasets = words.distinct({name: dataset_name(name) for name in table["dataset"]})
+    probes = {name: shown.name or name for name, shown in words.presentations().items()}
+    labels = {
+        row.case_key: row.label.replace(
+            f"{row.dataset} · {row.probe}", f"{datasets[row.dataset]} · {probes[row.probe]}", 1
+        )
+        for row in table.itertuples()
     }
-    return questions(choose("Question set", "set", options, next(iter(options)), always=True))
+    every = list(labels.values())
+    return {
+        key: label if every.count(label) == 1 else f"{label} · {key[:6]}"
+        for key, label in labels.items()
+    }
 
 
 def questions(key: str) -> Questions:

@@ -168,7 +168,9 @@ def card_data(
     """
     verdicts = judges(card)
     shows_squares = not kind.is_movement and len(verdicts) <= MOST_SQUARES
-    count = "" if kind.is_movement else count_text(card)
+    count, word = "" if kind.is_movement else count_text(card), "fooled"
+    if count and not shows_squares:  # nothing else says what is counted
+        count, word = f"{count} {word}", ""
     notes = [verdict_text(card, kind)] if kind.is_movement else []
     return {
         "id": card.id,
@@ -190,7 +192,7 @@ def card_data(
         "lines": _lines(card, kind),
         "verdicts": [verdict.verdict for verdict in verdicts] if shows_squares else [],
         "count": count,
-        "word": "fooled" if len(verdicts) > 1 else "",
+        "word": word if len(verdicts) > 1 else "",
         "notes": [*notes, *([", ".join(tags)] if tags else [])],
     }
 

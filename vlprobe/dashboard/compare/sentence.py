@@ -23,7 +23,7 @@ LETTER, TAG, ARROW = (
     58,
     44,
 )  # pixels of a letter, of the rest of a tag, of the rest of the picker
-NARROWEST, WIDEST = 150, 560
+NARROWEST, WIDEST = 150, 440
 OLD_CARDS, CARDS = 12, 60  # on a page of cards, before and today
 
 

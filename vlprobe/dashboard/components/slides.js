@@ -86,7 +86,8 @@ function drawBar(bar) {
   const value = make("span", "value", bar.text);
   if (!bar.sided) value.style.left = `calc(${percent(reach)} + .6em)`;
   track.append(value);
-  const name = make("span", "name", shape(bar), text("span", "", bar.name));
+  const name = make("span", "name", shape(bar), text("span", "called", bar.name));
+  name.title = bar.name;
   if (bar.remark) name.append(make("span", "quiet", bar.remark));
   return [name, track];
 }

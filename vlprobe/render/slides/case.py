@@ -14,6 +14,7 @@ from vlprobe.views.story import Opener, Story
 from vlprobe.views.wall import ModelVerdict, WallCard
 
 LONGEST = 600  # characters of a caption on a slide
+MOST_MARKS = 14  # models below a caption: two rows
 MOST_BARS = 9  # models; the others are counted
 BELIEVE = {  # what a model does that is fooled: one does, several do
     "pair": ("mixes them up", "mix them up"),
@@ -231,7 +232,10 @@ def _with_verdict(lie: Slide, kind: KindPresentation, verdicts: Sequence[ModelVe
         detail=lie.detail,
         pictures=lie.pictures,
         verdict=believing(kind, verdicts),
-        marks=tuple(ModelMark(answer.model, answer.verdict) for answer in verdicts),
+        marks=tuple(ModelMark(answer.model, answer.verdict) for answer in verdicts[:MOST_MARKS]),
+        note=f"Marks: the first {MOST_MARKS} of {len(verdicts):,} models."
+        if len(verdicts) > MOST_MARKS
+        else "",
         notes=(*lie.notes, believing(kind, verdicts), ties),
     )
 
