@@ -138,21 +138,28 @@ def test_the_file_of_a_job_runs_no_code(store: Store, trap: Trap, tmp_path: Path
 
 
 def test_going_on_with_a_job_on_the_command_line_runs_no_code(
-    store: Store, trap: Trap, tmp_path: Path
+    store: Store, trap: Trap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     job_id = jobs.write(JOBS["models"](trap.name, make_tiny(tmp_path / "tiny")), store)
-    words = ["--cache", str(store.root), "jobs", "--resume", job_id]
+    words_typed = ["--cache", str(store.root), "jobs", "--resume", job_id]
     jobs.write_json(store.root / "jobs" / job_id / "status.json", {"state": "failed"})
-    assert CliRunner().invoke(main.main, words).exit_code == 0
-    assert REFUSED in wait(store, job_id).error
+    monkeypatch.setattr(jobs, "_spawn", lambda store, job_id: jobs.work(str(store.root), job_id))
+    assert CliRunner().invoke(main.main, words_typed).exit_code == 0
+    assert REFUSED in jobs.read(store, job_id).error
 
 
+@pytest.mark.parametrize("spawned", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_a_job_inherits_the_list_of_its_server(
-    store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spawned: bool
 ):
     monkeypatch.setenv(access.PLUGINS, f"py:{FILES['rules']}")
     asked = JOBS["rules"](f"py:{FILES['rules']}", make_tiny(tmp_path / "tiny"))
-    job = wait(store, jobs.start(asked, store))
+    if spawned:
+        job = wait(store, jobs.start(asked, store))
+    else:
+        job_id = jobs.write(asked, store)
+        jobs.work(str(store.root), job_id)
+        job = jobs.read(store, job_id)
     assert job.state == "done", job.error
 
 

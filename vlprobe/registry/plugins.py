@@ -192,11 +192,11 @@ def load(plugin: Plugin) -> Imported:
             )
     else:
         root = sources.package_root(plugin.module)
-        version = _version(plugin)
         if root is None:
             raise InvalidInput(
                 f"{plugin.title} names the module '{plugin.module}', which is not installed here."
             )
+        version = _version(plugin)
     digest = sources.digest(root, version)
     with translated(plugin, "while it was imported"):
         target: object = (

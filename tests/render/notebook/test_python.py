@@ -152,6 +152,20 @@ def test_pictures_stand_first_and_are_in_the_page(asked: Results):
     assert "<table" in html_of(vlprobe.load_model(CONTROLS[0]))
 
 
+def test_every_probe_and_kind_is_shown(every_probe: Store):
+    rows = views.runs.run_rows(every_probe)
+    for key, probe in {row.case_key: row.probe for row in rows}.items():
+        found = Results(every_probe, views.runs.question_set(every_probe, key))
+        assert html_of(found).count("<div") == html_of(found).count("</div>")
+        for kind in found.probe.kinds:
+            cases = found.failures(kind=kind, outcome="all", limit=3)
+            page = html_of(cases) + html_of(found.compare(kind=kind))
+            assert (page.count("<img") or probe == "visla") or not cases.total, (probe, kind)
+            assert "nan" not in re.sub(
+                r"base64,[^\"]+|<style>.*?</style>", "", page, flags=re.DOTALL
+            )
+
+
 def test_hostile_captions_are_text_in_a_notebook(tmp_path: Path):
     Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
     (tmp_path / "a.txt").write_text(f"{HOSTILE}\n{'long ' * 1000}dog.\n", encoding="utf-8")

@@ -19,9 +19,9 @@ STYLE = """
   --lie: light-dark(#b1360b, #ffa883); --lie-tint: light-dark(#fde7dc, #4a2314);
   --quiet: light-dark(#566173, #a7b1c0); --line: light-dark(#dde2e9, #2f3844); --mat: light-dark(#eef1f5, #0c0f14); }
 [data-jp-theme-light="false"] .vp-nb, .vscode-dark .vp-nb, [theme="dark"] .vp-nb { color-scheme: dark; }
-.vp-nb p { margin: 0 0 .3rem; overflow-wrap: anywhere; } .vp-nb h4 { margin: 0 0 .5rem; font-size: 1.15rem; }
+.vp-nb p { margin: 0 0 .3rem; overflow-wrap: anywhere; } .vp-nb h4 { margin: 1rem 0 .4rem; font-size: 1.15rem; }
 .vp-nb .quiet { color: var(--quiet); font-size: .9em; }
-.vp-nb .cards { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); }
+.vp-nb .cards { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 12.5rem), 1fr)); }
 .vp-nb .cards > div { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem; min-width: 0; }
 .vp-nb .shots { display: flex; gap: .3rem; } .vp-nb .shots > * { flex: 1; min-width: 0; }
 .vp-nb img { width: 100%; aspect-ratio: 4 / 3; object-fit: contain; background: var(--mat); margin: 0 0 .4rem; }
@@ -32,7 +32,8 @@ STYLE = """
 .vp-nb .lie { color: var(--lie); background: var(--lie-tint); text-decoration: underline wavy 1.5px;
   text-underline-offset: .2em; }
 .vp-nb .sign { font-weight: 700; } .vp-nb .sign.t { color: var(--true); } .vp-nb .sign.l { color: var(--lie); }
-.vp-nb table { border-collapse: collapse; margin: .6rem 0 0; font-size: .92em; }
+.vp-nb .scroll { overflow-x: auto; max-width: 100%; }
+.vp-nb table { border-collapse: collapse; margin: .6rem 0 0; font-size: .92em; color: inherit; }
 .vp-nb th, .vp-nb td { text-align: left; padding: .3rem 1rem .3rem 0; border-top: 1px solid var(--line); }
 .vp-nb td { font-variant-numeric: tabular-nums; }
 """
@@ -41,7 +42,7 @@ MOST_ROWS = 40
 
 def frame(*nodes: htpy.Node) -> str:
     """The parts with their style, as `_repr_html_` returns them."""
-    return str(htpy.div(".vp-nb")[htpy.style[embed(STYLE)], *nodes])
+    return "".join(htpy.div(".vp-nb")[htpy.style[embed(STYLE)], *nodes])
 
 
 def heading(text: str, below: str = "") -> htpy.Node:
@@ -72,9 +73,11 @@ def grid(cards: Iterable[htpy.Node]) -> htpy.Element:
 
 
 def case_card(
-    card: WallCard, kind: KindPresentation, sources: Mapping[str, str]
+    card: WallCard, kind: KindPresentation, sources: Mapping[str, str], models: Sequence[str] = ()
 ) -> list[htpy.Node]:
-    """A case: its pictures, what is true, what should lose, and who believed it."""
+    """A case: its pictures, what is true, what should lose, and who believed it; with `models`, the
+    margin of each of these.
+    """
     values = wall_words.frames(card, kind)
     shots = [
         picture(sources.get(name, ""), card.true_text, style == "wrong") for name, style in values
@@ -85,7 +88,7 @@ def case_card(
         htpy.p[(_run(text, style) for text, style in words)] if words else None,
         true(card.true_text),
         _other(card, kind),
-        htpy.p(".quiet")[_verdict(card, kind)],
+        htpy.p(".quiet")[_margins(card, models) if models else _verdict(card, kind)],
     ]
 
 
@@ -101,6 +104,14 @@ def _run(text: str, style: str) -> htpy.Node:
     if style == "arrow":
         return " → "
     return htpy.span(f".{style}" if style in ("true", "lie") else ".quiet")[text]
+
+
+def _margins(card: WallCard, models: Sequence[str]) -> str:
+    by_model = {verdict.model: verdict for verdict in card.verdicts}
+    return "; ".join(
+        f"{model_name(model)}: {wall_words.VERDICT_WORDS[by_model[model].verdict]}, {by_model[model].margin:+.3f}"
+        for model in models
+    )
 
 
 def _verdict(card: WallCard, kind: KindPresentation) -> str:
@@ -125,7 +136,7 @@ def edit_line(caption: str, text: str, source: str, target: str, is_lie: bool) -
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> htpy.Element:
     """A table of texts; of very many rows the first."""
     more = len(rows) - MOST_ROWS
-    return htpy.div[
+    return htpy.div(".scroll")[
         htpy.table[
             htpy.thead[htpy.tr[(htpy.th(scope="col")[head] for head in heads)]],
             htpy.tbody[

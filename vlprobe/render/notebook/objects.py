@@ -379,7 +379,8 @@ class Compared:
                 sides += [
                     drawing.heading(f"Only {model_name(model)} believes"),
                     drawing.grid(
-                        drawing.case_card(card, self._presented, sources) for card in cards
+                        drawing.case_card(card, self._presented, sources, self.models)
+                        for card in cards
                     ),
                 ]
         labels = metrics(self.results.question_set.probe)
