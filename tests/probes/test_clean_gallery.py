@@ -9,6 +9,7 @@ from tests.conftest import make_tiny
 from tests.dashboard.test_pages import bodies, open_page, words
 from vlprobe import views
 from vlprobe.errors import InvalidInput
+from vlprobe.runs.ask import ask
 from vlprobe.runs.request import Request
 from vlprobe.runs.run import execute
 from vlprobe.scoring.gallery import Gallery, retrieve_clean
@@ -83,6 +84,17 @@ def test_one_item_alone_and_an_approximate_search_are_refused_in_one_line(tiny, 
         execute(Request(("control:random",), tiny, "rococo", CLEAN, limit=1), store)
     with pytest.raises(InvalidInput, match="searched exactly"):
         execute(Request(("control:random",), tiny, "rococo", CLEAN | {"approximate": 10}), store)
+
+
+def test_pictures_that_are_not_here_cannot_be_mixed_and_the_remedy_is_named(tmp_path, store):
+    (tmp_path / "d.csv").write_text("image,caption\na.png,a red dog\nb.png,a blue car\n")
+    data = f"csv:{tmp_path}/d.csv+unpictured"
+    with pytest.raises(InvalidInput, match=r"2 of 2 pictures are not here .*--option pictures="):
+        ask(Request((), data, "rococo"), tmp_path / "out", store)
+    assert (
+        ask(Request((), data, "rococo", {"pictures": []}), tmp_path / "out", store)["n_pictures"]
+        == 2
+    )
 
 
 @pytest.fixture(scope="module")

@@ -234,6 +234,12 @@ class Rococo(Probe):
         paths = {item.id: item.image.path for item in items if item.image}
         if not paths or not settings["pictures"]:
             return self
+        absent = [item.image.path.name for item in items if item.image and item.image.absent]
+        if absent:
+            raise InvalidInput(
+                f"{len(absent):,} of {len(items):,} pictures are not here (first: '{absent[0]}'), and mixed pictures "
+                "are made of them. Ask without: --option pictures=; with --option policies= for the clean gallery."
+            )
         bound = copy.copy(self)
         bound.partners = {
             seed: {
