@@ -6,8 +6,10 @@ The pages are those of `navigation` from the first visitor on.
 """
 
 import contextlib
+import inspect
 import threading
 
+from streamlit import emojis  # noqa: F401 - compiled ahead of the first page, whose icon is one
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import cli
 
@@ -21,6 +23,7 @@ def main() -> None:
     # Else Streamlit looks into the folder of pages until one was drawn: an address of before is not there.
     PagesManager.uses_pages_directory = False
     threading.Thread(target=_prepare, daemon=True).start()
+    inspect.stack()  # Streamlit looks at it with its first element; Python then looks at every module, and remembers
     cli.main(prog_name="streamlit")
 
 
