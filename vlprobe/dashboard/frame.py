@@ -1,4 +1,6 @@
-"""What pages share. A page begins with `frame.enter()` and then says, top to bottom, what it shows."""
+"""What pages share. A page begins with `frame.enter()` and then says, top
+to bottom, what it shows.
+"""
 
 import contextvars
 from collections.abc import Sequence
@@ -114,8 +116,9 @@ def unit(stored: Questions, *names: str) -> str:
     if not any(stored.metrics[name].unit == "cosine" for name in names or stored.metrics):
         return "cosine"
     help_ = (
-        "Models use different ranges of cosines. In spreads, each gap is divided by how much the model's similarity "
-        "varies over pictures and captions that do not belong together, so that models can be compared."
+        "Models use different ranges of cosines. In spreads, each gap is divided by how much the "
+        "model's similarity varies over pictures and captions that do not belong together, so that "
+        "models can be compared."
     )
     return choose("Unit of gaps", "unit", UNITS, "cosine", segments=True, help_=help_)
 

@@ -43,7 +43,9 @@ LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="26" height="22" viewBox
 
 
 def page_file(name: str) -> str:
-    """The file of a page, for links and switches; of one that moved, the file that took its place."""
+    """The file of a page, for links and switches; of one that moved, the
+    file that took its place.
+    """
     return f"pages/{MOVED.get(name, name)}.py"
 
 

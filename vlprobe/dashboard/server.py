@@ -1,8 +1,9 @@
-"""Streamlit's server with its pages made ready while it starts: `python -m vlprobe.dashboard.server run app.py`.
+"""Streamlit's server with its pages made ready while it starts: `python -m vlprobe.dashboard.server
+run app.py`.
 
-What the first page needs is imported before the server answers. Its failure is looked up in a thread of its own, in
-which all pages are then drawn once (`rehearsal`): the first visitor of a fresh server waits for none of this.
-The pages are those of `navigation` from the first visitor on.
+What the first page needs is imported before the server answers. Its failure is looked up in a
+thread of its own, in which all pages are then drawn once (`rehearsal`): the first visitor of a
+fresh server waits for none of this. The pages are those of `navigation` from the first visitor on.
 """
 
 import contextlib

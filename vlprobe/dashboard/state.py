@@ -54,7 +54,9 @@ _seen: contextvars.ContextVar[str] = contextvars.ContextVar(
 
 
 def store() -> Store:
-    """The cache folder that this dashboard shows and writes to, with the shipped results below it."""
+    """The cache folder that this dashboard shows and writes to, with the
+    shipped results below it.
+    """
     return _opened(store_module.DEFAULT, os.getcwd(), shipped.folder())
 
 

@@ -77,7 +77,8 @@ def slices(
                 model_label = f'<a href="{html.escape(cases)}">{model_label}</a>'
             rows.append(
                 f"<tr{'' if index else ' class=first'}>{heading}"
-                f'<th scope="row" title="{html.escape(model)}">{mark(styles[model])} {model_label}</th>{numbers}</tr>'
+                f'<th scope="row" title="{html.escape(model)}">{mark(styles[model])} '
+                f"{model_label}</th>{numbers}</tr>"
             )
     show(f"{metric.label} by {slicing.lower()}", head, rows)
 

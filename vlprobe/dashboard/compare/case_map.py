@@ -78,7 +78,7 @@ def _draw_margins(contest: Contest, rival: str) -> Filter:
         figure = charts.compare.margins(
             points, base, rival, stored.looks, words, area, tool, is_moved, names
         )
-        # A new key for each area: the area of the URL is drawn, and none is left over from the mouse.
+        # A new key for each area: the area of the URL is drawn, none is left over from the mouse.
         key = BETWEEN.join([base, rival, kind, tool, st.query_params.get("area", "")])
         with st.container(key="margins"):
             st.plotly_chart(

@@ -103,7 +103,9 @@ def by_subtype(stored: Questions, metric: Metric) -> None:
 
 
 def triplets(stored: Questions) -> None:
-    """VISLA's accuracies by subset, with what counting shared words gets; guessing is one in three."""
+    """VISLA's accuracies by subset, with what counting shared words gets;
+    guessing is one in three.
+    """
     table = view(views.estimates.estimates, stored.question_set, "subtype").dropna(subset=["value"])
     measured = [
         name for name in presentations()[stored.probe].headlines if name in set(table["metric"])

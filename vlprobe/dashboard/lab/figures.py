@@ -65,7 +65,8 @@ def severity(stored: Questions) -> None:
     chart_of_cases(figure, "severity", alt, stored, metric.kinds)
     hollow = " Hollow and grey: as the paper prints its models on COCO." if len(paper) else ""
     quiet(
-        "How to read it: lower is better. A model that sees the alteration falls to the right, because more of it is "
+        "How to read it: lower is better. A model that sees the alteration falls to the right, "
+        "because more of it is "
         f"wrong; one that stays high takes almost anything for the original. {ARMS.strip()}{hollow}"
     )
     _missing(stored, edit, steps, set(table["slice"]))
@@ -127,8 +128,9 @@ def deviations(stored: Questions, unit: str) -> None:
         for row in scores.itertuples()
     )
     quiet(
-        "How to read it: a model that answers equally to equal changes piles up at 0; the last step has all beyond. "
-        "Compare models in spreads: one that uses a wider range of cosines deviates more in cosines for that reason "
+        "How to read it: a model that answers equally to equal changes piles up at 0; the last "
+        "step has all beyond. Compare models in spreads: one that uses a wider range of cosines "
+        "deviates more in cosines for that reason "
         f"alone. Group scores of the same pairs: {group_scores}."
     )
 
@@ -166,7 +168,8 @@ def subsets(stored: Questions) -> None:
         else ""
     )
     quiet(
-        f"How to read it: right is better, and rows far apart are different skills. {ARMS}{GUESSING}{hollow}"
+        "How to read it: right is better, and rows far apart are different skills. "
+        f"{ARMS}{GUESSING}{hollow}"
     )
 
 
@@ -199,8 +202,9 @@ def lexical(stored: Questions) -> None:
             "Edit distances of the three pairs of captions, in shares.",
         )
         quiet(
-            "How to read it: N is the false caption, P1 the true one that looks more like it. Where the line of P1 and "
-            "P2 lies to the right, what means the same looks different, and what looks alike means something else."
+            "How to read it: N is the false caption, P1 the true one that looks more like it. "
+            "Where the line of P1 and P2 lies to the right, what means the same looks different, "
+            "and what looks alike means something else."
         )
     with right:
         st.markdown("**What shared words do to accuracy**")
@@ -215,9 +219,10 @@ def lexical(stored: Questions) -> None:
         alt = "Text-to-text accuracy over how much the words mislead, a line a model."
         chart_of_cases(figure, "lures", alt, stored, metric.kinds, bins.LURE)
         quiet(
-            "How to read it: the lure is the share of words that the false caption has in common with a true one, "
-            "minus that of the two true ones. Left of the line, whoever counts shared words is right, right of it "
-            "wrong: a model that reads stays level, one that counts words falls there. Steps with fewer than "
+            "How to read it: the lure is the share of words that the false caption has in common "
+            "with a true one, minus that of the two true ones. Left of the line, whoever counts "
+            "shared words is right, right of it wrong: a model that reads stays level, one that "
+            "counts words falls there. Steps with fewer than "
             f"{FEW} triplets are left out. {ARMS}{GUESSING}"
         )
 
@@ -260,9 +265,11 @@ def depths(stored: Questions) -> None:
             cases.open_clicked(points, stored, partial(_of_setting, stored, metric, setting))
     size = view(views.papers.gallery_size, stored.question_set)
     quiet(
-        "How to read it: the paper has no figure; these are its table's numbers as curves. Up is steadier. The "
-        "overlap of everything is 1, so a curve rises with the share of the gallery that is compared: a gallery of "
-        f"{'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the paper. {ARMS}"
+        "How to read it: the paper has no figure; these are its table's numbers as curves. Up is "
+        "steadier. The overlap of everything is 1, so a curve rises with the share of the gallery "
+        "that is compared: a gallery of "
+        f"{'-' if math.isnan(size) else f'{size:,.0f}'} pictures here, of 170,832 in the paper. "
+        f"{ARMS}"
     )
 
 

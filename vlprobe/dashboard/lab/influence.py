@@ -60,9 +60,9 @@ def word_influence(stored: Questions) -> None:
         rows.append(f"{line(*worded(caption, by_start), largest)}{least_noun}<br>")
     st.html("".join(rows) + legend([0.0, largest], "does nothing", "does most"))
     quiet(
-        "How to read it: the number is how far the caption's embedding moves when the word is taken out (1 - cosine). "
-        "Who exchanges a noun that does little fools this model best: what the caption says changes, what the model "
-        "sees of it hardly does."
+        "How to read it: the number is how far the caption's embedding moves when the word is "
+        "taken out (1 - cosine). Who exchanges a noun that does little fools this model best: what "
+        "the caption says changes, what the model sees of it hardly does."
     )
 
 
@@ -104,9 +104,10 @@ def occlusion(stored: Questions) -> None:
         with column:
             _part(title, picture, name)
     quiet(
-        "How to read it: orange parts decide what the model sees, pale ones it hardly notices. Each of the 16 was made "
-        "black in turn; the number is how far the embedding moved (1 - cosine), and the frame is around the strongest. "
-        "A mixed or patched picture still comes first where the parts that decide were left alone."
+        "How to read it: orange parts decide what the model sees, pale ones it hardly notices. "
+        "Each of the 16 was made black in turn; the number is how far the embedding moved (1 - "
+        "cosine), and the frame is around the strongest. A mixed or patched picture still comes "
+        "first where the parts that decide were left alone."
     )
 
 
@@ -121,7 +122,8 @@ def _part(title: str, picture: str, name: str) -> None:
         return
     if not np.isfinite(values).all():
         quiet(
-            f"{model_name(name)} gives embeddings that are not numbers, so nothing can be said of the parts."
+            f"{model_name(name)} gives embeddings that are not numbers, so nothing can be said of "
+            "the parts."
         )
         return
     row, column = np.unravel_index(np.argmax(values), values.shape)
@@ -171,7 +173,8 @@ def _encoder(name: str, does: str, inputs: str) -> Player | None:
         does
     ]:
         quiet(
-            f"{called} gives no embeddings of {inputs}, so nothing can be said of their parts. Choose another model."
+            f"{called} gives no embeddings of {inputs}, so nothing can be said of their parts. "
+            "Choose another model."
         )
         return None
     return player

@@ -68,8 +68,8 @@ def matrix() -> None:
         styles = charts.styles.styles(view(views.runs.models))
         st.html(fitness.matrix(rows, styles, model_name))
         quiet(
-            "✓ passed, ! failed, - not judged: it does not apply, or nothing published says what is right. "
-            "A control is meant to fail: it shows that the checks can."
+            "✓ passed, ! failed, - not judged: it does not apply, or nothing published says what "
+            "is right. A control is meant to fail: it shows that the checks can."
         )
 
 
@@ -86,7 +86,8 @@ def verdict(examination: Examination) -> None:
     elif failed:
         names = ", ".join(fitness.check_name(name) for name in failed)
         st.error(
-            f"{plain(model_name(examination.model))} failed {len(failed)} of {judged} checks: {plain(names)}. "
+            f"{plain(model_name(examination.model))} failed {len(failed)} of {judged} checks: "
+            f"{plain(names)}. "
             "Do not believe its numbers before you know why.",
             icon=":material/warning:",
         )
@@ -120,7 +121,10 @@ def _row(check: Check, of_control: bool) -> str:
     outcome = f'<strong class="vp-{css}">{sign} {word}</strong>'
     name = tag("th", fitness.check_name(check.name), scope="row", title=check.name)
     meaning = f"{tag('span', check.meaning)}<br>{tag('small', check.detail)}"
-    return f'<tr class="first">{name}<td>{outcome}</td><td>{value}{limit}</td><td class="vp-metric">{meaning}</td></tr>'
+    return (
+        f'<tr class="first">{name}<td>{outcome}</td><td>{value}{limit}</td><td '
+        f'class="vp-metric">{meaning}</td></tr>'
+    )
 
 
 def passport(examination: Examination) -> None:

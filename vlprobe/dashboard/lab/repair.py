@@ -40,14 +40,18 @@ SEEDS = 9  # shipped models are numbered: demo:eqsim, demo:eqsim-2, ...
 Three = tuple[str, str, str]  # before, control, after
 HELP = {
     "before": "What the two others were tuned from.",
-    "control": "Trained just as long without the loss in question: training longer changes a model, too.",
+    "control": (
+        "Trained just as long without the loss in question: training longer changes a model, too."
+    ),
     "after": "What it became with the loss.",
 }
 FIRST = {"before": "demo:softmax", "control": "demo:plain", "after": "demo:eqsim"}
 
 
 def repaired() -> Three:
-    """Pickers for the models before, in the control and after; "" where none is there to be picked."""
+    """Pickers for the models before, in the control and after; "" where
+    none is there to be picked.
+    """
     tuned = trained()
     shipped = [name for name in registry.names("models") if name.startswith("demo:")]
     names = list(
@@ -97,14 +101,16 @@ def changed(models: Three) -> None:
     """
     if len(set(models)) < 3 or "" in models:
         st.info(
-            "To see what a loss repaired takes three models: the one before, a control that was trained just as long "
-            "without that loss, and the one after. Fine-tune them below, or pick three different ones.",
+            "To see what a loss repaired takes three models: the one before, a control that was "
+            "trained just as long without that loss, and the one after. Fine-tune them below, or "
+            "pick three different ones.",
             icon=":material/info:",
         )
         return
     if differ := training_differences(*models):
         st.warning(
-            f"The loss is not all that differs, so not all that moved is its doing. {plain('; '.join(differ))}.",
+            "The loss is not all that differs, so not all that moved is its doing. "
+            f"{plain('; '.join(differ))}.",
             icon=":material/warning:",
         )
     keys = view(views.repair.repair_sets, models)
@@ -122,20 +128,23 @@ def changed(models: Three) -> None:
     roles = zip(repair.ROLES, models, strict=True)
     _figures(levels, metrics, {model: f"{role}: {called(model)}" for role, model in roles}, styles)
     quiet(
-        "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, before, control and "
-        "after. What the loss did is the way from "
-        f"the control to the last mark. {ARMS}The differences in the table are paired, picture by picture, and so can "
+        "How to read it: ↑ higher is better, ↓ lower is better. In each row, from top to bottom, "
+        "before, control and after. What the loss did is the way from "
+        f"the control to the last mark. {ARMS}The differences in the table are paired, picture by "
+        "picture, and so can "
         "be real where arms overlap."
     )
     body, unknown = repair.numbers(levels, moves, metrics, PROBES, models, styles)
     st.html(body)
     tests = int(moves["p"].notna().sum())
     quiet(
-        "Differences of rates are in points, those of cosines in spreads: how much a model's similarity varies over "
-        "pictures and captions that do not belong together, because training changes the range of a model's cosines. "
-        f"Better and worse: p below .05, raised because {tests} differences are looked at at once (Holm's method). "
-        "Left out of a difference: pictures of which its two models did not answer the same questions, such as finds "
-        "that only one of them had to lose. "
+        "Differences of rates are in points, those of cosines in spreads: how much a model's "
+        "similarity varies over pictures and captions that do not belong together, because "
+        "training changes the range of a model's cosines. "
+        f"Better and worse: p below .05, raised because {tests} differences are looked at at once "
+        "(Holm's method). "
+        "Left out of a difference: pictures of which its two models did not answer the same "
+        "questions, such as finds that only one of them had to lose. "
         + (f"Unknown for these models: {', '.join(unknown)}." if unknown else "")
     )
 
@@ -150,9 +159,9 @@ def seeds(models: Three) -> None:
     st.subheader("Other seeds")
     if not others:
         quiet(
-            "The intervals above are over pictures, for these very weights. Another seed gives other weights and other "
-            "differences: fine-tune the control and the repair with a second and a third seed, and they stand here "
-            "with their mean and spread."
+            "The intervals above are over pictures, for these very weights. Another seed gives "
+            "other weights and other differences: fine-tune the control and the repair with a "
+            "second and a third seed, and they stand here with their mean and spread."
         )
         return
     pairs = (models[1:], *others)
@@ -184,8 +193,9 @@ def seeds(models: Three) -> None:
             )
         )
         quiet(
-            "After − control, on the same questions, in trainings that differ by their seed alone. The standard "
-            "deviation is that of one training: what is not larger than it may be the seed's doing, not the loss's."
+            "After − control, on the same questions, in trainings that differ by their seed alone. "
+            "The standard deviation is that of one training: what is not larger than it may be the "
+            "seed's doing, not the loss's."
         )
 
 
@@ -306,5 +316,8 @@ def _work(models: Three, missing: list[str]) -> str:
             else math.nan
         )
     if math.isnan(total):
-        return "How long it takes is unknown until the first of them runs: nobody was asked these questions here."
+        return (
+            "How long it takes is unknown until the first of them runs: nobody was asked these "
+            "questions here."
+        )
     return f"About {span(total)}, judging by earlier runs of the demo models on this machine."

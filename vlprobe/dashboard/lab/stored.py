@@ -72,7 +72,8 @@ def draw() -> None:
     if outcome := st.session_state.pop(MENDED, ""):
         st.success(plain(outcome), icon=":material/check_circle:")
     quiet(
-        "Disks forget. Every result was stored with a checksum; this compares all of them, and changes nothing."
+        "Disks forget. Every result was stored with a checksum; this compares all of them, and "
+        "changes nothing."
     )
     if st.button("Check what is stored", icon=":material/fact_check:", key="check_stored"):
         _look()
@@ -162,7 +163,8 @@ def _list(looked: Looked) -> None:
     models = sum(len(request.models) for request in requests)
     starts = f"{models} {'run starts' if models == 1 else 'runs start'} again"
     quiet(
-        f"These files go, and {starts}; models and pictures have to be where they were. What is whole is kept."
+        f"These files go, and {starts}; models and pictures have to be where they were. What is "
+        "whole is kept."
         if models
         else "These files go. No run has to start again for them at once."
     )
@@ -234,7 +236,8 @@ def _mend(damages: tuple[Damage, ...]) -> None:
         sentences.append("What they held is being made anew: see the top of this page.")
     if busy := len(still) - len(free):
         sentences.append(
-            f"{busy:,} left alone while a job asks the same questions: check again when it has ended."
+            f"{busy:,} left alone while a job asks the same questions: check again when it has "
+            "ended."
         )
     if {damage.path for damage in damages if damage.drop} - {damage.path for damage in still}:
         sentences.append("What was made anew since the check was left alone.")

@@ -1,4 +1,4 @@
-"""A fine-tuning on the page: what can be chosen, its losses while it runs, and all that were begun."""
+"""A fine-tuning on the page: what can be chosen, its losses while it runs, and all so far."""
 
 import dataclasses
 import hashlib
@@ -38,7 +38,8 @@ REPAIRS = {
     "scvc": (
         "SC + VC (RoCOCO)",
         {"sc": 0.05, "vc": 0.2},
-        "Away from captions with words exchanged and from mixed pictures. Meant for Retrieval; may cost R@1.",
+        "Away from captions with words exchanged and from mixed pictures. Meant for Retrieval; "
+        "may cost R@1.",
     ),
     "lgip": (
         "Consistency + flips (LGIP)",
@@ -66,9 +67,7 @@ class Training:
 
 
 def trained() -> dict[str, str]:
-    """Models that were fine-tuned from this dashboard and are ready, newest first, and the loss of
-    each.
-    """
+    """Models that were fine-tuned here and are ready, newest first, and the loss of each."""
     return {
         training.request.tuned: training.request.loss
         for training in _trainings()
@@ -77,9 +76,7 @@ def trained() -> dict[str, str]:
 
 
 def other_seeds(control: str, after: str) -> list[tuple[str, str]]:
-    """Pairs of models that were trained here as these two were, but for the seed, the same in both
-    of a pair.
-    """
+    """Pairs of models, both of one seed, that were trained here as these two were but for it."""
     requests = {
         training.request.tuned: training.request
         for training in _trainings()
@@ -130,7 +127,10 @@ def training_form() -> None:
         list(DATASETS),
         format_func=lambda names: DATASETS[names],
         key="train_data",
-        help="Drawn pictures that no probe asks about. A tenth is held out, by hash, and never learned from.",
+        help=(
+            "Drawn pictures that no probe asks about. A tenth is held out, by hash, and never "
+            "learned from."
+        ),
     )
     strength = upper[2].number_input(
         "Strength of the loss",
@@ -140,7 +140,10 @@ def training_form() -> None:
         0.5,
         key="train_strength",
         disabled=kind == "plain",
-        help="Its weights beside CLIP's loss are multiplied by this. More repairs more, and costs more elsewhere.",
+        help=(
+            "Its weights beside CLIP's loss are multiplied by this. More repairs more, and costs "
+            "more elsewhere."
+        ),
     )
     lower = st.columns(3)
     steps = lower[0].number_input(
@@ -176,9 +179,7 @@ def training_form() -> None:
 def _request(
     start: str, datasets: str, kind: str, strength: float, steps: int, rate: float, seed: int
 ) -> TrainRequest:
-    """The training, with a file of its own: the same choices name the same file, and so are not
-    done twice.
-    """
+    """The training; the same choices name the same file, and so are not done twice."""
     contrastive = "sigmoid" if start == "demo:sigmoid" else "clip"
     loss = "+".join(
         [
@@ -216,7 +217,10 @@ def _effort(steps: int) -> str:
     newest = next((seconds for seconds in measured if not math.isnan(seconds)), math.nan)
     if math.isnan(newest):
         return "How long it takes, its first steps tell."
-    return f"About {span(steps * newest)} on one core, at {newest:.2g} s a step as the last training here."
+    return (
+        f"About {span(steps * newest)} on one core, at {newest:.2g} s a step as the last training "
+        "here."
+    )
 
 
 def _begin(request: TrainRequest) -> None:
@@ -238,7 +242,8 @@ def trainings(probe: Callable[[str, str], None]) -> None:
     begun = _trainings()
     if not begun:
         quiet(
-            "Nothing was fine-tuned here yet. What you start is listed here, its losses drawn as it runs."
+            "Nothing was fine-tuned here yet. What you start is listed here, its losses drawn as "
+            "it runs."
         )
         return
     options = {
@@ -252,9 +257,7 @@ def trainings(probe: Callable[[str, str], None]) -> None:
 
 
 def _live(job_id: str, ended: bool, probe: Callable[[str, str], None]) -> None:
-    """The panel of one training and the table of all, of one and the same look at the jobs, so that
-    they agree.
-    """
+    """The panel of one training and the table of all, of one look at the jobs: they agree."""
     begun = _trainings()
     current = next((training for training in begun if training.job.id == job_id), None)
     if current is None:
@@ -304,7 +307,8 @@ def _panel(training: Training, probe: Callable[[str, str], None]) -> None:
     table = loss_curves(request.path)
     with st.container(border=True, key="training_panel"):
         st.html(
-            f'<p class="vp-job">{tag("strong", f"{icon} {word}")} {tag("span", _summary(request))}</p>'
+            f'<p class="vp-job">{tag("strong", f"{icon} {word}")} '
+            f"{tag('span', _summary(request))}</p>"
         )
         if job.error:
             st.error(plain(job.error))
@@ -348,7 +352,10 @@ def _buttons(training: Training, probe: Callable[[str, str], None]) -> None:
                 type="primary",
                 icon=":material/play_arrow:",
                 key="train_probe",
-                help="Asks all five probes' questions of it, and of the two others that are picked above.",
+                help=(
+                    "Asks all five probes' questions of it, and of the two others that are picked "
+                    "above."
+                ),
                 on_click=attempt,
                 args=(probe, tuned, training.request.loss),
             )
@@ -373,7 +380,8 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
     """The loss and its parts so far, and a table of the parts that are held out."""
     if table.empty:
         quiet(
-            "No loss yet: the model and the pictures are being read. The first training draws its pictures, a minute."
+            "No loss yet: the model and the pictures are being read. The first training draws its "
+            "pictures, a minute."
         )
         return
     weights = objective.weights(request.loss)
@@ -385,8 +393,9 @@ def _curves(request: TrainRequest, table: pd.DataFrame) -> None:
         "Losses step by step, in training and on what is held out; the table has the latter.",
     )
     quiet(
-        "How to read it: down is better. The thin line is each batch before the step that learns from it; diamonds are "
-        "what is held out: where they rise while the line falls, the model only learns its pictures by heart. Losses "
-        "have no unit, no interval, and say little about what is repaired: the probes do."
+        "How to read it: down is better. The thin line is each batch before the step that learns "
+        "from it; diamonds are what is held out: where they rise while the line falls, the model "
+        "only learns its pictures by heart. Losses have no unit, no interval, and say little about "
+        "what is repaired: the probes do."
     )
     st.html(repair.held_out(table, weights, objective.PARTS))

@@ -19,7 +19,10 @@ from vlprobe.views.quiz import QuizRound
 
 CLOCKS = {0: "No clock", 10: "10 seconds", 20: "20 seconds"}
 NO_VOTE = -1  # the clock ran out
-WHOLE_GALLERIES = "There a model ranks a whole gallery, and what it would say of two captions alone is not stored."
+WHOLE_GALLERIES = (
+    "There a model ranks a whole gallery, and what it would say of two captions alone is not "
+    "stored."
+)
 KEY = "solo_quiz"  # of the component
 
 

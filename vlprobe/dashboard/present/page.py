@@ -87,7 +87,9 @@ def _pick_kind(stored: Questions) -> str:
 
 
 def _story(stored: Questions, kind: str) -> Story:
-    """What is told; only the case that it begins with is looked up again where another one is chosen."""
+    """What is told; only the case that it begins with is looked up again
+    where another one is chosen.
+    """
     told = view(story, stored.question_set, kind)
     if case_id := st.query_params.get("case", ""):
         told = replace(told, opener=view(opener, stored.question_set, kind, case_id))
