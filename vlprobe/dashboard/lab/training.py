@@ -233,8 +233,7 @@ def _begin(request: TrainRequest) -> None:
 
 
 def trainings(probe: Callable[[str, str], None]) -> None:
-    """The newest trainings of this dashboard in a table, and one of all of them with its losses,
-    live while it runs.
+    """The newest trainings in a table, and one of all of them with its losses, live while it runs.
 
     Args:
         probe: Asks the model that was made of a loss; given its name and the loss.
