@@ -242,6 +242,15 @@ def blank(driver) -> Iterator:
         yield page
 
 
+@contextlib.contextmanager
+def another(blank) -> Iterator:
+    """One more page of that browser, for what needs one of its own."""
+    page = blank.context.new_page()
+    page.outside = blank.outside
+    yield page
+    page.close()
+
+
 def mount(page, name: str, data: dict, *parts: str) -> None:
     """Draws a component with these values, alone on the page; `window.sent` has what it tells the server."""
     script, css = components.source(name, *parts)

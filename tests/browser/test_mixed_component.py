@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from PIL import Image
 
-from tests.browser.conftest import browsing
+from tests.browser.conftest import another
 from vlprobe.dashboard import components
 
 pytestmark = pytest.mark.browser
@@ -83,11 +83,11 @@ def given(text: str = "A red dog.", *, boxes: bool = False, pending: bool = Fals
 
 
 @pytest.fixture(scope="module")
-def tab(driver) -> Iterator:
+def tab(blank) -> Iterator:
     """A page with the component's script and style, and nothing of the dashboard."""
     script, style = components.source("mixed")
     script = script.replace("export default function", "window.draw = function")
-    with browsing("http://127.0.0.1:9", driver) as page:
+    with another(blank) as page:
         page.set_content(f"<style>{style}</style><main id=parent></main>")
         page.evaluate("window.sent = []; window.heard = 0")
         page.evaluate("document.addEventListener('keydown', () => { window.heard += 1; })")

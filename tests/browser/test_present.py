@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import browsing
+from tests.browser.conftest import another
 from tests.render.test_slides import hostile_file
 
 pytestmark = pytest.mark.browser
@@ -13,10 +13,10 @@ READ = """() => { const show = document.querySelector('.show');
     wide: show.querySelector('.stage').scrollWidth > show.querySelector('.stage').clientWidth }; }"""
 
 
-def test_the_file_opens_without_a_network_and_is_led_by_keys(driver, tmp_path):
+def test_the_file_opens_without_a_network_and_is_led_by_keys(blank, tmp_path):
     text, sent = hostile_file()
     (tmp_path / "slides.html").write_text(text, encoding="utf-8")
-    with browsing("http://127.0.0.1:1", driver) as page:
+    with another(blank) as page:
         problems: list[str] = []
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
@@ -48,4 +48,5 @@ def test_the_file_opens_without_a_network_and_is_led_by_keys(driver, tmp_path):
         assert press("b")["black"]
         assert not press("b")["black"]
         assert not press("Escape")["open"]
+        page.context.set_offline(False)
         assert problems == [] and page.outside == []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser.conftest import FLAGS, chromium
+from tests.browser.conftest import another
 from vlprobe import views
 from vlprobe.dashboard import components
 from vlprobe.render import tradeoff
@@ -41,26 +41,25 @@ OVERLAPS = """() => {
 
 
 @pytest.fixture(scope="module")
-def view(driver) -> Iterator:
+def view(blank) -> Iterator:
     """A page with the component on it, and nothing else."""
     script, css = components.source("tradeoff", "placing")
     script = script.replace("export default function", "window.draw = function")
-    browser = driver.chromium.launch(executable_path=chromium(), args=FLAGS)
-    page = browser.new_page(viewport={"width": 1240, "height": 900})
-    page.set_content(
-        f"<html><head>{STYLE}</head><body style='margin:10px'><div id=host></div></body></html>"
-    )
-    page.evaluate(
-        """([script, css]) => {
-      const style = document.createElement('style'); style.textContent = css;
-      window.parent_ = document.createElement('div'); window.sent = [];
-      document.getElementById('host').attachShadow({mode: 'open'}).append(style, window.parent_);
-      const element = document.createElement('script'); element.textContent = script; document.body.append(element);
-    }""",
-        [script, css],
-    )
-    yield page
-    browser.close()
+    with another(blank) as page:
+        page.set_viewport_size({"width": 1240, "height": 900})
+        page.set_content(
+            f"<html><head>{STYLE}</head><body style='margin:10px'><div id=host></div></body></html>"
+        )
+        page.evaluate(
+            """([script, css]) => {
+          const style = document.createElement('style'); style.textContent = css;
+          window.parent_ = document.createElement('div'); window.sent = [];
+          document.getElementById('host').attachShadow({mode: 'open'}).append(style, window.parent_);
+          const element = document.createElement('script'); element.textContent = script; document.body.append(element);
+        }""",
+            [script, css],
+        )
+        yield page
 
 
 def draw(view, data: dict) -> None:
